@@ -1,0 +1,20 @@
+# Everything Basin links, as targets. Debian's packages except for torch, which is the pinned PyPI wheel in .venv.
+include(Torch)
+find_package(Threads REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(LibArchive REQUIRED)
+find_package(HDF5 REQUIRED COMPONENTS C HL)
+
+add_library(basin_hdf5 INTERFACE)
+target_link_libraries(basin_hdf5 INTERFACE ${HDF5_C_LIBRARIES} ${HDF5_C_HL_LIBRARIES})
+target_include_directories(basin_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+target_compile_definitions(basin_hdf5 INTERFACE ${HDF5_C_DEFINITIONS})
+
+find_path(BASIN_SPECTRA_INCLUDE Spectra/SymEigsSolver.h REQUIRED)
+find_path(BASIN_LBFGSPP_INCLUDE LBFGSB.h REQUIRED)
+find_path(BASIN_TOMLPP_INCLUDE toml++/toml.h REQUIRED)

@@ -1,0 +1,45 @@
+# basin_room(NAME LINK target...): one static library from all .cpp (and, with CUDA, .cu) of this folder.
+# What a room links is the direction of dependency: core <- io data models optim <- hessian <- landscape <- probes.
+function(basin_room name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(basin_${name} STATIC ${sources})
+  add_library(basin::${name} ALIAS basin_${name})
+  set_target_properties(basin_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(basin_${name} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/basin>)
+  target_link_libraries(basin_${name} PUBLIC basin_torch ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:basin_flags>)
+  basin_precompile(basin_${name})
+  if(BASIN_CUDA)
+    file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
+    if(kernels)
+      target_sources(basin_${name} PRIVATE ${kernels})
+      set_target_properties(basin_${name} PROPERTIES CUDA_STANDARD 17 CUDA_ARCHITECTURES "${BASIN_CUDA_ARCHITECTURES}")
+    endif()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY BASIN_ROOMS basin_${name})
+endfunction()
+
+# One precompiled header for all: built in core, reused by every other target (flags must match).
+function(basin_precompile target)
+  if(target STREQUAL "basin_core")
+    target_precompile_headers(basin_core PRIVATE ${CMAKE_SOURCE_DIR}/core/precompiled.h)
+  else()
+    target_precompile_headers(${target} REUSE_FROM basin_core)
+  endif()
+endfunction()
+
+# basin_test(ROOM LINK target...): test program of tests/ROOM/*.cpp, every case a ctest test with label unit.
+function(basin_test room)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(test_${room} ${sources})
+  target_link_libraries(test_${room} PRIVATE basin_flags basin_testing ${ARG_LINK} GTest::gmock_main)
+  basin_precompile(test_${room})
+  # Float sums differ with the thread count, so every test runs with one thread.
+  gtest_discover_tests(test_${room} TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS unit ENVIRONMENT "OMP_NUM_THREADS=1;BASIN_BINARY=$<TARGET_FILE:basin>;BASIN_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+endfunction()

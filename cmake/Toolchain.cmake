@@ -1,0 +1,30 @@
+# Language level, warnings and build speed, the same for every target of ours.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # ATen's kernels do the arithmetic: -O3 only costs build time
+
+# basin_flags: language level and warnings. Torch asks for its own standard, so it is set per target, not globally.
+add_library(basin_flags INTERFACE)
+target_compile_features(basin_flags INTERFACE cxx_std_20)
+target_compile_options(basin_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-error=maybe-uninitialized>)
+# Eigen's own threads would fight torch's, and change the order of sums with the machine.
+target_compile_definitions(basin_flags INTERFACE EIGEN_DONT_PARALLELIZE)
+
+find_program(BASIN_CCACHE ccache)
+if(BASIN_CCACHE)
+  # gcc's precompiled headers are cached only with these two (ccache manual, "Precompiled headers").
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                  CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${BASIN_CCACHE})
+  target_compile_options(basin_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+endif()
+
+find_program(BASIN_MOLD mold)
+if(BASIN_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,39 @@
+# basin_torch: the pinned PyPI wheel, CPU libraries alone or, with BASIN_CUDA, all of them.
+set(BASIN_TORCH_VERSION 2.11.0)
+if(NOT CMAKE_PREFIX_PATH AND NOT Torch_DIR)
+  file(GLOB BASIN_WHEEL ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch/share/cmake/Torch)
+  if(BASIN_WHEEL)
+    list(GET BASIN_WHEEL 0 Torch_DIR)
+  endif()
+endif()
+
+if(BASIN_CUDA)
+  # Without it torch guesses from a missing GPU and names architectures that nvcc 13 refuses.
+  if(NOT TORCH_CUDA_ARCH_LIST)
+    set(TORCH_CUDA_ARCH_LIST "9.0")
+  endif()
+else()
+  # The wheel is a CUDA build and its cuda.cmake demands nvcc; it returns at once where torch::cudart exists.
+  # An undocumented guard: hence the pinned version, checked below.
+  add_library(torch::cudart INTERFACE IMPORTED)
+  add_library(torch::nvtoolsext INTERFACE IMPORTED)
+endif()
+find_package(Torch REQUIRED)
+if(NOT Torch_VERSION VERSION_EQUAL BASIN_TORCH_VERSION)
+  message(WARNING "Basin is tested with torch ${BASIN_TORCH_VERSION}; found ${Torch_VERSION}")
+endif()
+if(TORCH_CXX_FLAGS MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
+  message(FATAL_ERROR "This torch has the old C++ ABI and cannot be linked with the system's fmt, HDF5 and GoogleTest")
+endif()
+
+add_library(basin_torch INTERFACE)
+target_include_directories(basin_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+if(BASIN_CUDA)
+  enable_language(CUDA)
+  target_link_libraries(basin_torch INTERFACE ${TORCH_LIBRARIES})
+  target_compile_definitions(basin_torch INTERFACE BASIN_CUDA)
+else()
+  target_link_libraries(basin_torch INTERFACE torch_cpu_library c10)
+  # libtorch_cpu.so needs cudart and cupti at run time only; it finds them by its own rpath.
+  target_link_options(basin_torch INTERFACE -Wl,--allow-shlib-undefined)
+endif()

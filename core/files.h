@@ -1,0 +1,33 @@
+// defines: whole-file reads and atomic, durable writes.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace basin {
+
+/// Throws IoError with the path and errno's text.
+std::string read_file(const std::string& path);
+
+/// Writes `text` to path.tmp, fsyncs, renames onto path, fsyncs the folder: a reader sees the old file or the new one.
+void write_file_atomically(const std::string& path, const std::string& text);
+
+/// The same for a writer that needs a path of its own (HDF5): `write` fills the temporary file, which is removed on error.
+void replace_file_atomically(const std::string& path, const std::function<void(const std::string& temporary)>& write);
+
+void make_folders(const std::string& path);  // like mkdir -p; IoError where that fails
+void fsync_path(const std::string& path);    // a file or a folder
+
+/// Exclusive advisory lock (flock) on a file for this object's life; IoError "<what> is in use by another process".
+class FileLock {
+ public:
+  FileLock(const std::string& path, const std::string& what);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace basin

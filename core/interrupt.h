@@ -1,0 +1,15 @@
+// defines: SIGINT and SIGTERM as a flag that long loops look at.
+#pragma once
+
+namespace basin {
+
+/// After this SIGINT and SIGTERM only set a flag; a second one ends the process at once.
+void install_interrupt_handlers();
+/// 0, or the number of the signal seen.
+int interrupt_signal();
+/// Throws Interrupted when a signal was seen. Call where the state on disk is complete.
+void throw_if_interrupted();
+/// For tests.
+void reset_interrupt();
+
+}  // namespace basin

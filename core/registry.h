@@ -1,0 +1,56 @@
+// defines: what the registries of models, optimisers, schedules, data sets and probes share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/options.h"
+
+namespace basin {
+
+/// Options of one registered thing, erased. `bind` adds them to a table (inside a group of the thing's name).
+struct AnyOptions {
+  virtual ~AnyOptions() = default;
+  virtual void bind(OptionTable& table) = 0;
+};
+
+/// AnyOptions of a struct O that has a free function bind_options(OptionTable&, O&).
+template <class O>
+struct OptionsOf final : AnyOptions {
+  O value;
+  void bind(OptionTable& table) override { bind_options(table, value); }
+};
+
+template <class O>
+std::unique_ptr<AnyOptions> make_options() {
+  return std::make_unique<OptionsOf<O>>();
+}
+
+/// The O inside; the registry guarantees that an entry's `make` is called with its own options.
+template <class O>
+const O& options_as(const AnyOptions& options) {
+  return static_cast<const OptionsOf<O>&>(options).value;
+}
+
+/// An entry of an explicit table; explicit because static-initialiser registration is dropped from static archives.
+/// Entry needs a field `name`. Throws ConfigError "unknown <what> "x"; known: a, b, c".
+template <class Entry>
+const Entry& find_entry(const std::vector<Entry>& table, const std::string& name, const std::string& what) {
+  std::string known;
+  for (const Entry& entry : table) {
+    if (entry.name == name) return entry;
+    known += (known.empty() ? "" : ", ") + entry.name;
+  }
+  throw ConfigError("unknown " + what + " \"" + name + "\"; known: " + known);
+}
+
+template <class Entry>
+std::vector<std::string> names_of(const std::vector<Entry>& table) {
+  std::vector<std::string> names;
+  for (const Entry& entry : table) names.push_back(entry.name);
+  return names;
+}
+
+}  // namespace basin

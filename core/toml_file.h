@@ -1,0 +1,37 @@
+// defines: TomlEntry lists of a TOML text, with line numbers; the only place that knows toml++.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/options.h"
+
+namespace basin {
+
+/// One value of a TOML file: dotted key, value, and "file:line" for messages.
+struct TomlEntry {
+  std::string key;
+  OptionValue value;
+  std::string where;
+};
+
+/// An array of tables ([[sweep.set]]), one flat list of entries a table; keys are relative to the table.
+struct TomlTableArray {
+  std::string key;  // "sweep.set"
+  std::vector<std::vector<TomlEntry>> tables;
+  std::vector<std::string> where;
+};
+
+struct TomlDocument {
+  std::vector<TomlEntry> entries;  // all plain values, in file order, keys dotted
+  std::vector<TomlTableArray> table_arrays;
+};
+
+/// Empty arrays read as std::vector<double>{}; mixed arrays, dates and NaN are refused. Throws ConfigError with the line.
+TomlDocument parse_toml(const std::string& text, const std::string& file_name);
+TomlDocument read_toml(const std::string& path);
+
+/// Sets every entry in the table; an unknown key is an error with its line.
+void apply(OptionTable& table, const std::vector<TomlEntry>& entries);
+
+}  // namespace basin

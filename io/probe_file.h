@@ -1,0 +1,28 @@
+// defines: the HDF5 file of one probe run, from plain columns (io knows no probes).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/options.h"
+
+namespace basin {
+
+/// Mirrors probes/probe.h's Quantity.
+struct ProbeQuantity {
+  std::string name, definition, units, long_name, uncertainty_kind, status;
+  std::vector<double> value, uncertainty, ci_low, ci_high;
+};
+
+struct ProbeRecord {
+  std::string run_id, config_id, probe, checkpoint, status, message;  // checkpoint: its label
+  std::vector<std::pair<std::string, OptionValue>> attributes;        // settings, costs, checkpoint's update, train_loss, ...
+  std::vector<std::pair<std::string, std::string>> provenance;
+  std::vector<ProbeQuantity> quantities;
+};
+
+void write_probe_file(const std::string& path, const ProbeRecord& record);
+ProbeRecord read_probe_file(const std::string& path);
+
+}  // namespace basin

@@ -1,0 +1,67 @@
+// defines: RunHeader, Table, RunRecord: what a run writes, in memory.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/options.h"
+
+namespace basin {
+
+/// One column of a table. width > 1 makes a [row, width] dataset (trust ratios by parameter).
+struct Column {
+  std::string name, units, long_name, definition;
+  int64_t width = 1;
+  std::vector<std::string> labels;  // of the width entries; stored as a second dimension scale
+};
+
+/// A growing table of float64 rows; its first column is the dimension scale. A row holds every column's entries in order.
+struct Table {
+  std::string name;  // "train", "eval": the group in run.h5
+  std::string long_name;
+  std::vector<Column> columns;
+  std::vector<double> rows;  // row-major
+  int64_t row_width() const;
+  int64_t row_count() const;
+  /// Entries of one width-1 column.
+  std::vector<double> column(const std::string& name) const;
+};
+
+struct ParameterRow {
+  std::string name, layer, kind;
+  std::vector<int64_t> shape;
+  int64_t offset = 0, numel = 0;
+};
+
+/// Known before the first update. `config` is the resolved TOML, stored verbatim; `options` the same as typed flat attributes.
+struct RunHeader {
+  std::string run_id, config_id, config, created_utc;
+  std::vector<std::pair<std::string, OptionValue>> options;
+  std::vector<std::pair<std::string, std::string>> provenance;
+  std::vector<std::pair<std::string, OptionValue>> rng;   // seed_init, seed_data_order, ...
+  std::vector<std::pair<std::string, OptionValue>> data;  // name, pixels, sha256, n_train, n_validation, n_test, split_hash, ...
+  std::vector<ParameterRow> parameters;
+};
+
+/// Per-example outcome of the final evaluation of one split.
+struct ExampleOutcomes {
+  std::vector<uint8_t> correct;  // 0 or 1
+  std::vector<float> loss, margin;  // margin = logit of the label - largest other logit
+};
+
+struct RunRecord {
+  RunHeader header;
+  std::string status = "running";  // running | interrupted | finished | target_not_reached | diverged | failed
+  std::string status_message, updated_utc;
+  std::map<std::string, Table> tables;
+  std::map<std::string, ExampleOutcomes> outcomes;  // by split: "test", "train"
+  /// Final numbers: updates, epochs, gradients, train_loss, train_acc, test_loss, test_acc, steps_to_target, overshot, seconds ...
+  std::vector<std::pair<std::string, OptionValue>> summary;
+  struct Event { double seconds; std::string time, level, text; };
+  std::vector<Event> events;
+};
+
+}  // namespace basin

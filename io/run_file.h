@@ -1,0 +1,18 @@
+// defines: run.h5, written atomically from a RunRecord and read back.
+#pragma once
+
+#include <string>
+
+#include "io/record.h"
+
+namespace basin {
+
+inline constexpr const char* kRunSchema = "basin/run";
+inline constexpr const char* kSchemaVersion = "1.0.0";
+
+/// docs/file-format.md. temp + fsync + rename.
+void write_run_file(const std::string& path, const RunRecord& record);
+/// IoError for a foreign file, a foreign major version, a truncated file.
+RunRecord read_run_file(const std::string& path);
+
+}  // namespace basin

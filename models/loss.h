@@ -1,0 +1,19 @@
+// defines: per-example losses.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace basin {
+
+/// cross_entropy: -log softmax(f)_y.  mse: 1/2 sum_c (f_c - [c = y])^2 (the edge-of-stability papers' square loss).
+enum class LossKind { cross_entropy, mse };
+
+const char* to_string(LossKind kind);
+LossKind loss_kind(const std::string& name);
+
+/// logits [n, classes], labels int64 [n] -> losses [n], differentiable twice.
+at::Tensor example_losses(LossKind kind, const at::Tensor& logits, const at::Tensor& labels);
+
+}  // namespace basin

@@ -1,0 +1,68 @@
+// defines: Model, the base of every network; InputShape.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <string>
+#include <vector>
+
+#include "core/parameter.h"
+
+namespace basin {
+
+struct InputShape {
+  int64_t channels = 3, height = 32, width = 32, classes = 10;
+};
+
+/// How batch normalisation layers take their statistics in a forward pass.
+enum class NormMode {
+  ghost_batch,  // training: every `ghost_batch` consecutive examples are normalised by their own mean and variance
+  accumulate,   // the same, and the statistics are averaged into the running ones (no gradient needed)
+  running,      // evaluation and probes: the running statistics, frozen
+};
+
+/// Base of every network. torch's own train()/is_training() switches dropout alone; normalisation follows norm_mode().
+///
+/// Derived constructors build the layers (models/layers.h), which register parameters, buffers and themselves here.
+/// Initial weights come from the generator handed to the constructor, so from the seed stream "init" alone.
+class Model : public torch::nn::Module {
+ public:
+  /// images [n, C, H, W] normalised floats -> logits [n, classes].
+  virtual at::Tensor forward(const at::Tensor& images) = 0;
+
+  /// All trainable parameters in a fixed order; the order of ParameterVector, checkpoints and optimiser state.
+  const std::vector<ParameterInfo>& parameter_table() const { return parameter_table_; }
+  /// Running statistics, names like "norm1.running_mean".
+  const NamedTensors& buffer_table() const { return buffer_table_; }
+  int64_t parameter_count() const;
+
+  void set_norm_mode(NormMode mode, int64_t ghost_batch = 0);
+  NormMode norm_mode() const { return norm_mode_; }
+  int64_t ghost_batch() const { return ghost_batch_; }
+  /// Zeroes the running statistics, so that the next forward passes in NormMode::accumulate average from scratch.
+  void reset_running_statistics();
+  bool has_batch_statistics() const { return !buffer_table_.empty(); }
+
+  void set_dropout_generator(at::Generator generator) { dropout_generator_ = std::move(generator); }
+  at::Generator& dropout_generator() { return dropout_generator_; }
+  bool has_dropout() const { return has_dropout_; }
+
+  // For layers, while a derived constructor runs.
+  at::Tensor add_parameter(const std::string& layer, const std::string& name, ParameterKind kind, at::Tensor initial);
+  at::Tensor add_buffer(const std::string& layer, const std::string& name, at::Tensor initial);
+  void note_dropout() { has_dropout_ = true; }
+  int64_t& accumulated_batches() { return accumulated_batches_; }
+
+ private:
+  std::vector<ParameterInfo> parameter_table_;
+  NamedTensors buffer_table_;
+  NormMode norm_mode_ = NormMode::running;
+  int64_t ghost_batch_ = 0;
+  int64_t accumulated_batches_ = 0;
+  bool has_dropout_ = false;
+  at::Generator dropout_generator_;
+};
+
+}  // namespace basin

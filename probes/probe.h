@@ -1,0 +1,54 @@
+// defines: Probe, ProbeContext and ProbeResult.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/options.h"
+#include "hessian/objective.h"
+
+namespace basin {
+
+/// One number (or vector of numbers) with its uncertainty. Never a sentinel: NaN and a status.
+struct Quantity {
+  std::string name;        // "lambda_1", "phi_full_1e-3", "b_simple"
+  std::string definition;  // anchor in docs/probes.md: "keskar-phi-full"
+  std::string units;       // "loss/weight^2", "examples", "1"
+  std::vector<double> value;
+  std::vector<double> uncertainty;   // same length; what it is stands in uncertainty_kind
+  std::string uncertainty_kind;      // "residual", "standard_error", "ci95_half_width", "lower_bound", "none"
+  std::vector<double> ci_low, ci_high;  // empty, or 95 % interval, same length
+  std::string status = "ok";         // ok | not_converged | not_resolved | nonfinite
+  std::string long_name;
+};
+
+struct ProbeResult {
+  std::string probe, status = "ok";  // ok | not_converged | not_resolved | nonfinite | failed
+  std::string message;               // one line where status is not ok
+  std::vector<Quantity> quantities;  // the first is the headline
+  /// Settings and costs: solver, iterations, hvps, gradients, seed, tolerance, distribution of A, ...
+  std::vector<std::pair<std::string, OptionValue>> attributes;
+  double seconds = 0;
+};
+
+/// What a probe sees: the checkpoint's network on a fixed set of examples. A probe leaves parameters bit-identical.
+struct ProbeContext {
+  Objective& objective;
+  uint64_t seed;           // of the stream "probe" for this run and probe
+  int64_t train_examples;  // size of the training set that the examples were drawn from
+  std::string subset_hash;
+  std::string set = "train";
+};
+
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  virtual ProbeResult run(const ProbeContext& context) = 0;
+};
+
+}  // namespace basin

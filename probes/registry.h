@@ -1,0 +1,23 @@
+// defines: the table of probes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+#include "probes/probe.h"
+
+namespace basin {
+
+struct ProbeEntry {
+  std::string name;
+  std::string help;
+  std::unique_ptr<AnyOptions> (*make_options)();
+  std::unique_ptr<Probe> (*make)(const AnyOptions& options);
+};
+
+/// top_eigenvalues, sharpness_keskar, noise_scale. A new probe is one file and one line here.
+const std::vector<ProbeEntry>& probe_registry();
+
+}  // namespace basin

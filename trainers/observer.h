@@ -1,0 +1,39 @@
+// defines: TrainObserver, how recording, checkpoints and progress listen to a Trainer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace basin {
+
+struct UpdateRecord {
+  int64_t update = 0;         // 1-based: updates done
+  int64_t examples = 0;       // nominal examples seen, duplicates counted
+  int64_t gradients = 0;      // image gradients computed so far
+  double loss = 0;            // mean training loss of this batch, before the update (train mode)
+  double learning_rate = 0;
+  double gradient_norm = 0, update_norm = 0, weight_norm = 0, distance_from_start = 0;
+  const std::vector<ParameterStep>* parameters = nullptr;
+  double seconds = 0;         // wall time of training so far
+};
+
+struct EvaluationRecord {
+  int64_t update = 0, examples = 0, gradients = 0;
+  double train_loss = 0, train_accuracy = 0, validation_loss = 0, validation_accuracy = 0, test_loss = 0, test_accuracy = 0;  // NaN: not evaluated
+  double seconds = 0;
+};
+
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void on_update(const UpdateRecord&) {}
+  virtual void on_evaluation(const EvaluationRecord&) {}
+  /// A milestone was reached: "start", "loss-1.5", "u000100", "end". Also "latest" for resuming.
+  virtual void on_checkpoint(const std::string& /*label*/) {}
+  virtual void on_event(const std::string& /*level*/, const std::string& /*text*/) {}
+};
+
+}  // namespace basin
