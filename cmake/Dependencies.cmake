@@ -10,9 +10,11 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(LibArchive REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C HL)
 
-add_library(basin_hdf5 INTERFACE)
-target_link_libraries(basin_hdf5 INTERFACE ${HDF5_C_LIBRARIES} ${HDF5_C_HL_LIBRARIES})
-target_include_directories(basin_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+# FindHDF5 repeats what libhdf5.so itself needs (curl, crypto, sz); we link the two libraries we call and no more.
+list(FILTER HDF5_C_LIBRARIES INCLUDE REGEX "hdf5[^/]*$")
+add_library(basin_hdf5 INTERFACE IMPORTED GLOBAL)
+target_link_libraries(basin_hdf5 INTERFACE ${HDF5_C_HL_LIBRARIES} ${HDF5_C_LIBRARIES})
+target_include_directories(basin_hdf5 INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_compile_definitions(basin_hdf5 INTERFACE ${HDF5_C_DEFINITIONS})
 
 find_path(BASIN_SPECTRA_INCLUDE Spectra/SymEigsSolver.h REQUIRED)

@@ -18,9 +18,12 @@ target_compile_definitions(basin_flags INTERFACE EIGEN_DONT_PARALLELIZE)
 
 find_program(BASIN_CCACHE ccache)
 if(BASIN_CCACHE)
-  # gcc's precompiled headers are cached only with these two (ccache manual, "Precompiled headers").
+  # gcc's precompiled headers are cached only with these two (ccache manual, "Precompiled headers"). The cache lies in the
+  # checkout: nothing outside it is ours to fill.
+  set(BASIN_CCACHE_DIR ${CMAKE_SOURCE_DIR}/.cache/ccache CACHE PATH "Where ccache keeps its objects")
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-                                  CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${BASIN_CCACHE})
+                                  CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_DIR=${BASIN_CCACHE_DIR}
+                                  CCACHE_MAXSIZE=3G ${BASIN_CCACHE})
   target_compile_options(basin_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endif()
 

@@ -26,8 +26,9 @@ if(TORCH_CXX_FLAGS MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
   message(FATAL_ERROR "This torch has the old C++ ABI and cannot be linked with the system's fmt, HDF5 and GoogleTest")
 endif()
 
-add_library(basin_torch INTERFACE)
-target_include_directories(basin_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+# Imported, as basin_hdf5 is: system headers, and the exported package can name them (basinConfig.cmake makes them again).
+add_library(basin_torch INTERFACE IMPORTED GLOBAL)
+target_include_directories(basin_torch INTERFACE ${TORCH_INCLUDE_DIRS})
 if(BASIN_CUDA)
   enable_language(CUDA)
   target_link_libraries(basin_torch INTERFACE ${TORCH_LIBRARIES})
