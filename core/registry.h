@@ -14,6 +14,7 @@ namespace basin {
 struct AnyOptions {
   virtual ~AnyOptions() = default;
   virtual void bind(OptionTable& table) = 0;
+  virtual std::unique_ptr<AnyOptions> clone() const = 0;
 };
 
 /// AnyOptions of a struct O that has a free function bind_options(OptionTable&, O&).
@@ -21,6 +22,7 @@ template <class O>
 struct OptionsOf final : AnyOptions {
   O value;
   void bind(OptionTable& table) override { bind_options(table, value); }
+  std::unique_ptr<AnyOptions> clone() const override { return std::make_unique<OptionsOf<O>>(*this); }
 };
 
 template <class O>

@@ -1,0 +1,89 @@
+// defines: RunOptions, everything that a study file says about one run; ProbePlan; load_run_options().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/options.h"
+#include "core/registry.h"
+#include "core/runtime.h"
+#include "core/toml_file.h"
+#include "data/dataset.h"
+#include "optim/schedule.h"
+#include "trainers/train_options.h"
+
+namespace basin {
+
+/// [probes]: what is measured after training, on which checkpoints and examples.
+struct ProbePlan {
+  std::vector<std::string> run;                   // registry names; empty: none
+  int64_t subset = 1000;                          // hashed subset of the training split; 0: all of it
+  int64_t micro_batch = 250;                      // memory alone
+  std::string dtype = "float32";                  // float32 | float64
+  std::vector<std::string> at = {"end", "loss"};  // "end", "loss" (every level), "start", "all", or a checkpoint's label
+};
+void bind_options(OptionTable& table, ProbePlan& plan);
+
+/// One AnyOptions a registered name, copied by value.
+class OptionSets {
+ public:
+  OptionSets() = default;
+  OptionSets(const OptionSets& other);
+  OptionSets& operator=(const OptionSets& other);
+  OptionSets(OptionSets&&) = default;
+  OptionSets& operator=(OptionSets&&) = default;
+
+  void add(const std::string& name, std::unique_ptr<AnyOptions> options);
+  const AnyOptions& at(const std::string& name) const;
+  /// A group of its name for each.
+  void bind(OptionTable& table);
+  void bind_only(OptionTable& table, const std::string& name);
+
+ private:
+  std::vector<std::pair<std::string, std::unique_ptr<AnyOptions>>> sets_;
+};
+
+/// A copyable value. table() binds every key there is to this object's fields:
+///
+///   RunOptions cell = base;
+///   cell.table().set("batch_size", int64_t{4096}, "sweep.batch_size");
+///   check(cell);
+///   cell.run_id();
+struct RunOptions {
+  RunOptions();
+
+  std::string model = "small_cnn";
+  std::string optimizer = "sgd";
+  TrainOptions train;
+  ScheduleOptions schedule;
+  DataOptions data;
+  OptionSets models, optimizers, probe_options;  // every registered one, active or not
+  RuntimeOptions runtime;
+  ProbePlan probes;
+
+  /// All known keys; the table refers to this object and must not outlive it.
+  OptionTable table();
+  /// Only what defines the run: top-level keys, [data], the active model's and optimiser's tables.
+  OptionTable defining_table();
+
+  /// Canonical TOML of defining_table(), what config.toml and every file of the run hold. Reads back as a study file.
+  std::string resolved() const;
+  /// First 12 hex digits of SHA-256 over the lines `key = value` of defining_table() but for the keys that say how and
+  /// where a run executes (checkpoint_seconds, data.path).
+  std::string run_id() const;
+  /// The same without `seed`: equal for the repetitions of one setting.
+  std::string config_id() const;
+};
+
+/// Default < file < sets ("key=value"). Entries under [sweep] and [[sweep.*]] are left to the sweep; any other unknown key
+/// is a ConfigError with its line. Does not call check().
+RunOptions load_run_options(const std::string& path, const std::vector<std::string>& sets);
+RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets);
+
+/// Relations between options that no single option can check; ConfigError in one line.
+void check(const RunOptions& options);
+
+}  // namespace basin

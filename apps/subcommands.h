@@ -1,0 +1,25 @@
+// defines: the subcommands of `basin`, one file each.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace basin {
+
+/// What a subcommand does once its arguments are parsed; returns the exit code. Errors are thrown and told by main.
+using Action = std::function<int()>;
+
+/// Each adds its subcommand to `app` and sets `action` in the callback that CLI11 calls when it was chosen. A new
+/// subcommand is one file, one line here and one in main.cpp's list.
+void add_train(CLI::App& app, Action& action);
+void add_probe(CLI::App& app, Action& action);
+void add_sweep(CLI::App& app, Action& action);
+void add_collect(CLI::App& app, Action& action);
+void add_data(CLI::App& app, Action& action);
+void add_inspect(CLI::App& app, Action& action);
+void add_recover(CLI::App& app, Action& action);
+
+}  // namespace basin
