@@ -41,5 +41,5 @@ function(basin_test room)
   basin_precompile(test_${room})
   # Float sums differ with the thread count, so every test runs with one thread.
   gtest_discover_tests(test_${room} TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS unit ENVIRONMENT "OMP_NUM_THREADS=1;BASIN_BINARY=$<TARGET_FILE:basin>;BASIN_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+    PROPERTIES LABELS unit ENVIRONMENT "OMP_NUM_THREADS=1;BASIN_BINARY=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/basin;BASIN_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
 endfunction()

@@ -1,5 +1,4 @@
 # Language level, warnings and build speed, the same for every target of ours.
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
@@ -11,10 +10,12 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # ATen's kernels do the arithmetic:
 # basin_flags: language level and warnings. Torch asks for its own standard, so it is set per target, not globally.
 add_library(basin_flags INTERFACE)
 target_compile_features(basin_flags INTERFACE cxx_std_20)
-target_compile_options(basin_flags INTERFACE
+# -fPIC for programs as well: the precompiled header that they share with the libraries demands equal flags.
+target_compile_options(basin_flags INTERFACE -fPIC
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-error=maybe-uninitialized>)
 # Eigen's own threads would fight torch's, and change the order of sums with the machine.
-target_compile_definitions(basin_flags INTERFACE EIGEN_DONT_PARALLELIZE)
+# fmt is the one that torch ships (torch/include/fmt shadows the system's, whose library has another version): headers alone.
+target_compile_definitions(basin_flags INTERFACE EIGEN_DONT_PARALLELIZE FMT_HEADER_ONLY)
 
 find_program(BASIN_CCACHE ccache)
 if(BASIN_CCACHE)

@@ -32,6 +32,6 @@ TomlDocument parse_toml(const std::string& text, const std::string& file_name);
 TomlDocument read_toml(const std::string& path);
 
 /// Sets every entry in the table; an unknown key is an error with its line.
-void apply(OptionTable& table, const std::vector<TomlEntry>& entries);
+void set_all(OptionTable& table, const std::vector<TomlEntry>& entries);
 
 }  // namespace basin

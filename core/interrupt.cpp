@@ -1,0 +1,38 @@
+#include "core/interrupt.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "core/error.h"
+
+namespace basin {
+namespace {
+
+volatile std::sig_atomic_t seen = 0;
+
+void remember(int signal) {
+  if (seen != 0) ::_exit(128 + signal);  // the user means it
+  seen = signal;
+}
+
+}  // namespace
+
+void install_interrupt_handlers() {
+  struct sigaction action = {};
+  action.sa_handler = remember;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int interrupt_signal() { return seen; }
+
+void throw_if_interrupted() {
+  if (seen != 0) throw Interrupted(seen);
+}
+
+void reset_interrupt() { seen = 0; }
+
+}  // namespace basin

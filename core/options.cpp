@@ -1,0 +1,235 @@
+#include "core/options.h"
+
+#include <charconv>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/toml_file.h"
+
+namespace basin {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') { out += "\\n"; continue; }
+    if (c == '\t') { out += "\\t"; continue; }
+    if (static_cast<unsigned char>(c) < 0x20) { out += fmt::format("\\u{:04X}", static_cast<int>(c)); continue; }
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string shortest(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  std::string text(buffer, end);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // TOML tells floats from integers by the point
+  return text;
+}
+
+template <class T>
+std::string list_text(const std::vector<T>& values) {
+  std::string out = "[";
+  for (size_t i = 0; i < values.size(); ++i) out += (i ? ", " : "") + to_toml(OptionValue(values[i]));
+  return out + "]";
+}
+
+const char* type_name(const OptionValue& value) {
+  static const char* const names[] = {"true or false",       "a whole number",   "a number", "a string",
+                                      "a list of whole numbers", "a list of numbers", "a list of strings"};
+  return names[value.index()];
+}
+
+/// The value as the type that `like` holds, where nothing is lost: whole numbers serve as numbers, one value as a list of one,
+/// an empty list as any list. Otherwise nothing.
+std::optional<OptionValue> converted(const OptionValue& value, const OptionValue& like) {
+  if (value.index() == like.index()) return value;
+  const auto as_doubles = [](const std::vector<int64_t>& v) { return std::vector<double>(v.begin(), v.end()); };
+  if (const auto* i = std::get_if<int64_t>(&value)) {
+    if (std::holds_alternative<double>(like)) return static_cast<double>(*i);
+    if (std::holds_alternative<std::vector<int64_t>>(like)) return std::vector<int64_t>{*i};
+    if (std::holds_alternative<std::vector<double>>(like)) return std::vector<double>{static_cast<double>(*i)};
+  }
+  if (const auto* d = std::get_if<double>(&value); d && std::holds_alternative<std::vector<double>>(like))
+    return std::vector<double>{*d};
+  if (const auto* s = std::get_if<std::string>(&value); s && std::holds_alternative<std::vector<std::string>>(like))
+    return std::vector<std::string>{*s};
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value);
+      list && std::holds_alternative<std::vector<double>>(like))
+    return as_doubles(*list);
+  if (const auto* list = std::get_if<std::vector<double>>(&value); list && list->empty()) {
+    if (std::holds_alternative<std::vector<int64_t>>(like)) return std::vector<int64_t>{};
+    if (std::holds_alternative<std::vector<std::string>>(like)) return std::vector<std::string>{};
+  }
+  return std::nullopt;
+}
+
+bool has_nan(const OptionValue& value) {
+  if (const auto* d = std::get_if<double>(&value)) return std::isnan(*d);
+  if (const auto* list = std::get_if<std::vector<double>>(&value))
+    return std::any_of(list->begin(), list->end(), [](double d) { return std::isnan(d); });
+  return false;
+}
+
+/// `test` on a number or on each element of a list of numbers.
+bool each_number(const OptionValue& value, const std::function<bool(double)>& test) {
+  const auto all = [&](const auto& list) {
+    return std::all_of(list.begin(), list.end(), [&](auto x) { return test(static_cast<double>(x)); });
+  };
+  if (const auto* i = std::get_if<int64_t>(&value)) return test(static_cast<double>(*i));
+  if (const auto* d = std::get_if<double>(&value)) return test(*d);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) return all(*list);
+  if (const auto* list = std::get_if<std::vector<double>>(&value)) return all(*list);
+  return false;
+}
+
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest_key(const std::vector<Option>& options, const std::string& key) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(3, key.size() / 2);
+  for (const Option& option : options) {
+    const size_t distance = edit_distance(key, option.key);
+    if (distance < best_distance) best_distance = distance, best = option.key;
+  }
+  return best;
+}
+
+std::string print_table(const std::vector<Option>& options, bool with_help) {
+  std::string top, groups, open_group;
+  for (const Option& option : options) {
+    const size_t dot = option.key.rfind('.');
+    const std::string group = dot == std::string::npos ? "" : option.key.substr(0, dot);
+    const std::string name = dot == std::string::npos ? option.key : option.key.substr(dot + 1);
+    std::string& out = group.empty() ? top : groups;
+    if (group != open_group && !group.empty()) out += "\n[" + group + "]\n", open_group = group;
+    std::string line = name + " = " + to_toml(option.get());
+    if (with_help)
+      line += "  # " + option.help + (option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
+    out += line + "\n";
+  }
+  return top + groups;
+}
+
+}  // namespace
+
+std::string to_toml(const OptionValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
+        else if constexpr (std::is_same_v<T, int64_t>) return std::to_string(v);
+        else if constexpr (std::is_same_v<T, double>) return shortest(v);
+        else if constexpr (std::is_same_v<T, std::string>) return quoted(v);
+        else return list_text(v);
+      },
+      value);
+}
+
+Constraint anything() {
+  return {"", [](const OptionValue&) { return true; }};
+}
+Constraint at_least(double low) {
+  return {fmt::format(">= {:g}", low), [=](const OptionValue& v) { return each_number(v, [=](double x) { return x >= low; }); }};
+}
+Constraint greater_than(double low) {
+  return {fmt::format("> {:g}", low), [=](const OptionValue& v) { return each_number(v, [=](double x) { return x > low; }); }};
+}
+Constraint between(double low, double high) {
+  return {fmt::format("in [{:g}, {:g}]", low, high),
+          [=](const OptionValue& v) { return each_number(v, [=](double x) { return x >= low && x <= high; }); }};
+}
+Constraint half_open(double low, double high) {
+  return {fmt::format("in [{:g}, {:g})", low, high),
+          [=](const OptionValue& v) { return each_number(v, [=](double x) { return x >= low && x < high; }); }};
+}
+Constraint one_of(std::vector<std::string> names) {
+  const std::string text = fmt::format("one of {}", fmt::join(names, " | "));
+  return {text, [names = std::move(names)](const OptionValue& v) {
+            const auto known = [&](const std::string& s) { return std::find(names.begin(), names.end(), s) != names.end(); };
+            if (const auto* s = std::get_if<std::string>(&v)) return known(*s);
+            if (const auto* list = std::get_if<std::vector<std::string>>(&v))
+              return std::all_of(list->begin(), list->end(), known);
+            return false;
+          }};
+}
+
+void OptionTable::group(const std::string& name, const std::function<void(OptionTable&)>& bind) {
+  const std::string outer = prefix_;
+  prefix_ += name + ".";
+  bind(*this);
+  prefix_ = outer;
+}
+
+void OptionTable::insert(Option option) {
+  if (has(option.key)) throw std::logic_error("option bound twice: " + option.key);
+  options_.push_back(std::move(option));
+}
+
+bool OptionTable::has(const std::string& key) const {
+  return std::any_of(options_.begin(), options_.end(), [&](const Option& o) { return o.key == key; });
+}
+
+const Option& OptionTable::at(const std::string& key) const {
+  for (const Option& option : options_)
+    if (option.key == key) return option;
+  const std::string near = nearest_key(options_, key);
+  throw ConfigError("unknown key \"" + key + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+}
+
+void OptionTable::set(const std::string& key, OptionValue value, const std::string& where) {
+  const std::string prefix = where.empty() ? "" : where + ": ";
+  if (!has(key)) {
+    const std::string near = nearest_key(options_, key);
+    throw ConfigError(prefix + "unknown key \"" + key + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+  }
+  const Option& option = at(key);
+  const OptionValue current = option.get();
+  const std::optional<OptionValue> fitting = converted(value, current);
+  if (!fitting)
+    throw ConfigError(fmt::format("{}{} = {} should be {}", prefix, key, basin::to_toml(value), type_name(current)));
+  if (has_nan(*fitting)) throw ConfigError(fmt::format("{}{} = {} is not a number", prefix, key, basin::to_toml(value)));
+  if (!option.constraint.holds(*fitting))
+    throw ConfigError(fmt::format("{}{} = {} violates {} {}", prefix, key, basin::to_toml(value), key, option.constraint.text));
+  option.assign(*fitting);
+}
+
+void OptionTable::set_from_text(const std::string& text, const std::string& where) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw ConfigError(where + ": expected key=value, got \"" + text + "\"");
+  const std::string key = text.substr(0, equals), value = text.substr(equals + 1);
+  const bool wants_text = has(key) && std::holds_alternative<std::string>(at(key).get());
+  const bool is_quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
+  if (wants_text && !is_quoted) return set(key, value, where);
+  OptionValue parsed = value;  // what isn't TOML is a bare string; set() then says which type was wanted
+  try {
+    const TomlDocument document = parse_toml("v = " + value + "\n", where);
+    if (document.entries.size() == 1) parsed = document.entries.front().value;
+  } catch (const ConfigError&) {
+    if (!value.empty() && value.front() == '[') throw ConfigError(where + ": cannot read \"" + value + "\" for " + key);
+  }
+  set(key, std::move(parsed), where);
+}
+
+std::string OptionTable::to_toml() const { return print_table(options_, false); }
+std::string OptionTable::to_toml_with_help() const { return print_table(options_, true); }
+
+}  // namespace basin

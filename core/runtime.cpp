@@ -1,0 +1,45 @@
+#include "core/runtime.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <malloc.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "core/error.h"
+
+namespace basin {
+
+void bind_options(OptionTable& table, RuntimeOptions& options) {
+  table.add("device", options.device, one_of({"auto", "cpu", "cuda"}), "where networks run");
+  table.add("threads", options.threads, at_least(0), "threads of one process; 0: as many as cores");
+  table.add("progress", options.progress, anything(), "progress lines on stderr");
+}
+
+void tune_allocator() {
+  // Activations come and go every step: giving their pages back to the system costs more than the arithmetic.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, 2147483647);
+  mallopt(M_TOP_PAD, 64 << 20);
+  // Read when CUDA starts; needed for deterministic cuBLAS.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+}
+
+c10::Device apply_runtime(const RuntimeOptions& options) {
+  const bool cuda_there = at::hasCUDA() && at::getNumGPUs() > 0;
+  if (options.device == "cuda" && !cuda_there)
+    throw DeviceError("device = \"cuda\", but this build or machine has no CUDA device");
+  const int64_t threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  at::set_num_threads(static_cast<int>(threads));
+  auto& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, false);
+  context.setDeterministicCuDNN(true);
+  context.setBenchmarkCuDNN(false);
+  context.setAllowTF32CuBLAS(false);  // an eigenvalue to 1e-3 cannot stand TF32
+  context.setAllowTF32CuDNN(false);
+  const bool use_cuda = cuda_there && options.device != "cpu";
+  return c10::Device(use_cuda ? at::kCUDA : at::kCPU);
+}
+
+}  // namespace basin

@@ -1,0 +1,99 @@
+#include "core/toml_file.h"
+
+#include <sstream>
+#include <toml++/toml.h>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace basin {
+namespace {
+
+std::string place(const std::string& file, const toml::node& node) {
+  return fmt::format("{}:{}", file, node.source().begin.line);
+}
+
+template <class T>
+std::vector<T> elements(const toml::array& array) {
+  std::vector<T> out;
+  for (const toml::node& element : array) out.push_back(*element.value<T>());
+  return out;
+}
+
+OptionValue list_value(const toml::array& array, const std::string& where) {
+  if (array.empty()) return std::vector<double>{};
+  if (array.is_homogeneous<int64_t>()) return elements<int64_t>(array);
+  if (array.is_homogeneous<std::string>()) return elements<std::string>(array);
+  std::vector<double> numbers;
+  for (const toml::node& element : array) {
+    if (!element.is_number()) throw ConfigError(where + ": a list holds numbers or strings, not both and nothing else");
+    numbers.push_back(*element.value<double>());
+  }
+  return numbers;
+}
+
+OptionValue plain_value(const toml::node& node, const std::string& where) {
+  if (const auto v = node.value_exact<bool>()) return *v;
+  if (const auto v = node.value_exact<int64_t>()) return *v;
+  if (const auto v = node.value_exact<double>()) {
+    if (std::isnan(*v)) throw ConfigError(where + ": nan is not a value");
+    return *v;
+  }
+  if (const auto v = node.value_exact<std::string>()) return *v;
+  if (const auto* array = node.as_array()) return list_value(*array, where);
+  throw ConfigError(where + ": dates and times are not used here");
+}
+
+void flatten(const toml::table& table, const std::string& prefix, const std::string& file,
+             std::vector<TomlEntry>& entries, std::vector<TomlTableArray>* arrays) {
+  for (const auto& [name, node] : table) {
+    const std::string key = prefix + std::string(name.str());
+    const std::string where = place(file, node);
+    if (const auto* inner = node.as_table()) {
+      flatten(*inner, key + ".", file, entries, arrays);
+    } else if (const auto* array = node.as_array(); array && !array->empty() && array->is_homogeneous<toml::table>()) {
+      if (!arrays) throw ConfigError(where + ": a list of tables cannot stand inside another");
+      TomlTableArray& out = arrays->emplace_back();
+      out.key = key;
+      for (const toml::node& element : *array) {
+        flatten(*element.as_table(), "", file, out.tables.emplace_back(), nullptr);
+        out.where.push_back(place(file, element));
+      }
+    } else {
+      entries.push_back({key, plain_value(node, where), where});
+    }
+  }
+}
+
+int line_of(const std::string& where) { return std::stoi(where.substr(where.rfind(':') + 1)); }
+
+/// toml++ keeps tables sorted by key; messages and rules follow the file's own order.
+void sort_by_line(std::vector<TomlEntry>& entries) {
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const TomlEntry& a, const TomlEntry& b) { return line_of(a.where) < line_of(b.where); });
+}
+
+}  // namespace
+
+TomlDocument parse_toml(const std::string& text, const std::string& file_name) {
+  toml::table root;
+  try {
+    root = toml::parse(text, file_name);
+  } catch (const toml::parse_error& error) {
+    throw ConfigError(fmt::format("{}:{}: {}", file_name, error.source().begin.line, error.description()));
+  }
+  TomlDocument document;
+  flatten(root, "", file_name, document.entries, &document.table_arrays);
+  sort_by_line(document.entries);
+  for (TomlTableArray& array : document.table_arrays)
+    for (auto& table : array.tables) sort_by_line(table);
+  return document;
+}
+
+TomlDocument read_toml(const std::string& path) { return parse_toml(read_file(path), path); }
+
+void set_all(OptionTable& table, const std::vector<TomlEntry>& entries) {
+  for (const TomlEntry& entry : entries) table.set(entry.key, entry.value, entry.where);
+}
+
+}  // namespace basin

@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/hash.h"
+#include "core/interrupt.h"
+#include "core/progress.h"
+#include "core/seed.h"
+
+namespace basin {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folder : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = fs::temp_directory_path() / fmt::format("basin-core-{}-{}", ::getpid(),
+                                                    ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(path_);
+  }
+  void TearDown() override { fs::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  fs::path path_;
+};
+
+TEST(Hash, MatchesThePublishedTestVectors) {
+  // FIPS 180-2 appendix B.1 and the empty message; CRC-32's check value (ITU-T V.42).
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(crc32_of("123456789", 9), 0xCBF43926u);
+}
+
+TEST(Hash, PiecesGiveTheSameDigestAsTheWhole) {
+  Sha256 hash;
+  hash.update("a");
+  hash.update("bc");
+  EXPECT_EQ(hash.hex_digest(), sha256_hex("abc"));
+}
+
+TEST(Seed, StreamsAreFixedForEverAndDiffer) {
+  // python3 -c "import hashlib; print(int(hashlib.sha256(b'basin/1/init/0').hexdigest()[:16], 16))"
+  EXPECT_EQ(derive_seed(1, "init"), 18409140730426467672ull);
+  std::set<uint64_t> seeds;
+  for (const char* stream : {"init", "data-order", "augmentation", "dropout", "probe"})
+    for (uint64_t index = 0; index < 10; ++index) seeds.insert(derive_seed(1, stream, index));
+  EXPECT_EQ(seeds.size(), 50u);
+  EXPECT_NE(derive_seed(1, "init"), derive_seed(2, "init"));
+}
+
+TEST(Seed, GeneratorsWithOneSeedDrawTheSame) {
+  at::Generator a = make_generator(7), b = make_generator(7), c = make_generator(8);
+  const auto draw = [](at::Generator& g) { return at::randn({16}, g); };
+  const at::Tensor first = draw(a);
+  EXPECT_TRUE(first.equal(draw(b)));
+  EXPECT_FALSE(first.equal(draw(c)));
+}
+
+TEST_F(Folder, AtomicWriteReplacesTheWholeFileAndLeavesNoTemporary) {
+  write_file_atomically(file("a"), "old");
+  write_file_atomically(file("a"), "new");
+  EXPECT_EQ(read_file(file("a")), "new");
+  EXPECT_EQ(std::distance(fs::directory_iterator(path_), fs::directory_iterator()), 1);
+}
+
+TEST_F(Folder, AWriterThatFailsLeavesTheOldFileUntouched) {
+  write_file_atomically(file("a"), "old");
+  EXPECT_THROW(replace_file_atomically(file("a"),
+                                       [](const std::string& temporary) {
+                                         std::ofstream(temporary) << "half";
+                                         throw IoError("disk full");
+                                       }),
+               IoError);
+  EXPECT_EQ(read_file(file("a")), "old");
+  EXPECT_FALSE(fs::exists(file("a.tmp")));
+}
+
+TEST_F(Folder, ReadingSaysWhichFileAndWhy) {
+  try {
+    read_file(file("missing"));
+    FAIL();
+  } catch (const IoError& error) {
+    EXPECT_EQ(std::string(error.what()), "cannot read " + file("missing") + ": No such file or directory");
+    EXPECT_EQ(error.exit_code(), 4);
+  }
+  EXPECT_THROW(read_file(path_.string()), IoError);
+}
+
+TEST_F(Folder, ALockIsHeldOnceAndFreedWithItsOwner) {
+  {
+    FileLock lock(file("lock"), "run x");
+    // flock belongs to the open file: a second open in this process meets the same conflict as another process.
+    EXPECT_THROW(FileLock(file("lock"), "run x"), IoError);
+  }
+  EXPECT_NO_THROW(FileLock(file("lock"), "run x"));
+}
+
+TEST(Interrupt, ASignalIsRememberedAndThrownWhereTheLoopLooks) {
+  install_interrupt_handlers();
+  EXPECT_NO_THROW(throw_if_interrupted());
+  ::raise(SIGINT);
+  EXPECT_EQ(interrupt_signal(), SIGINT);
+  try {
+    throw_if_interrupted();
+    FAIL();
+  } catch (const Interrupted& error) {
+    EXPECT_EQ(error.exit_code(), 130);
+  }
+  reset_interrupt();
+}
+
+TEST(Progress, DurationsReadAsAPersonWouldSayThem) {
+  EXPECT_EQ(format_duration(45.4), "45 s");
+  EXPECT_EQ(format_duration(190), "3 min 10 s");
+  EXPECT_EQ(format_duration(7500), "2 h 5 min");
+  EXPECT_EQ(format_duration(NAN), "unknown");
+}
+
+TEST(Progress, PipedOutputIsPlainLines) {
+  ::testing::internal::CaptureStderr();
+  Progress progress("eating", 4, "cakes", true, 0.0);
+  progress.update(1, "sweet");
+  progress.finish();
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text, ::testing::HasSubstr("eating 1/4 cakes"));
+  EXPECT_THAT(text, ::testing::HasSubstr("sweet\n"));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\r")));
+}
+
+}  // namespace
+}  // namespace basin
