@@ -1,0 +1,70 @@
+# The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup build study test test-slow oracles bench-training coverage tidy format clean
+
+ifndef PRESET
+PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
+endif
+BUILD := build/$(PRESET)
+BASIN := $(BUILD)/bin/basin
+PYTHON := .venv/bin/python
+JOBS ?= 2
+CTEST := ctest --test-dir $(BUILD) --output-on-failure --no-label-summary
+
+# What notebooks and matplotlib would otherwise leave in $HOME.
+export PYTHONPATH := $(CURDIR)/notebooks
+export PYTHONDONTWRITEBYTECODE := 1
+export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+export IPYTHONDIR := $(CURDIR)/.cache/ipython
+export JUPYTER_CONFIG_DIR := $(CURDIR)/.cache/jupyter/config
+export JUPYTER_DATA_DIR := $(CURDIR)/.cache/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(CURDIR)/.cache/jupyter/runtime
+
+help:            ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1 	/' | expand -t 26
+
+setup:           ## install missing system packages and the Python environment
+	@scripts/setup
+
+build: setup     ## configure and build everything (PRESET=release, or cuda where there is a GPU)
+	@cmake --preset $(PRESET) --log-level=NOTICE
+	@cmake --build $(BUILD) -j $(JOBS)
+
+study: build     ## the quick study on the embedded data: out/quick/{table.md,sweep.h5,report.html}
+	$(BASIN) sweep configs/quick.toml --out out/quick --jobs $(JOBS)
+	$(BASIN) collect out/quick
+	$(PYTHON) -m basin.report out/quick
+
+test: build      ## every test but the slow ones
+	@$(CTEST) -LE 'slow|oracle' -j $(JOBS)
+
+test-slow: build ## the campaigns: many kills, whole studies
+	@$(CTEST) -L slow -j $(JOBS)
+
+oracles: build   ## compare with PyTorch (its own environment, .venv-oracles)
+	@scripts/setup oracles
+	@$(CTEST) -L oracle
+
+bench-training: build ## training speed beside PyTorch eager: out/bench/training.json
+	@scripts/setup oracles
+	$(PYTHON) bench/training.py --basin $(BUILD)/bin/bench_training --python .venv-oracles/bin/python --out out/bench/training.json
+
+coverage: setup  ## line coverage of the rooms by the tests; fails below 85 %
+	@cmake --preset coverage --log-level=NOTICE
+	@cmake --build build/coverage -j $(JOBS)
+	@find build/coverage -name '*.gcda' -delete
+	@ctest --test-dir build/coverage --output-on-failure --no-label-summary -LE 'slow|oracle' -j $(JOBS)
+	@$(PYTHON) scripts/coverage.py build/coverage --at-least 85
+
+tidy:            ## clang-tidy over every source
+	@scripts/setup dev
+	@cmake --preset tidy --log-level=NOTICE
+	@cmake --build build/tidy -j $(JOBS)
+
+format:          ## clang-format every C++ source in place
+	@scripts/setup dev
+	@git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format-14 -i
+
+clean:           ## remove build trees (keeps environments and results)
+	rm -rf build
