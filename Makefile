@@ -28,7 +28,7 @@ setup:           ## install missing system packages and the Python environment
 	@scripts/setup
 
 build: setup     ## configure and build everything (PRESET=release, or cuda where there is a GPU)
-	@cmake --preset $(PRESET) --log-level=NOTICE
+	@test $(BUILD)/build.ninja -nt CMakePresets.json || cmake --preset $(PRESET)
 	@cmake --build $(BUILD) -j $(JOBS)
 
 study: build     ## the quick study on the embedded data: out/quick/{table.md,sweep.h5,report.html}
@@ -51,7 +51,7 @@ bench-training: build ## training speed beside PyTorch eager: out/bench/training
 	$(PYTHON) bench/training.py --basin $(BUILD)/bin/bench_training --python .venv-oracles/bin/python --out out/bench/training.json
 
 coverage: setup  ## line coverage of the rooms by the tests; fails below 85 %
-	@cmake --preset coverage --log-level=NOTICE
+	@cmake --preset coverage
 	@cmake --build build/coverage -j $(JOBS)
 	@find build/coverage -name '*.gcda' -delete
 	@ctest --test-dir build/coverage --output-on-failure --no-label-summary -LE 'slow|oracle' -j $(JOBS)
@@ -59,7 +59,7 @@ coverage: setup  ## line coverage of the rooms by the tests; fails below 85 %
 
 tidy:            ## clang-tidy over every source
 	@scripts/setup dev
-	@cmake --preset tidy --log-level=NOTICE
+	@cmake --preset tidy
 	@cmake --build build/tidy -j $(JOBS)
 
 format:          ## clang-format every C++ source in place

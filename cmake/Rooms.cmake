@@ -1,4 +1,4 @@
-# basin_room(NAME LINK target...): one static library from all .cpp (and, with CUDA, .cu) of this folder.
+# basin_room(NAME LINK target...): the room's static library from all .cpp (and, with CUDA, .cu) of this folder.
 # What a room links is the direction of dependency: core <- io data models optim <- hessian <- landscape <- probes.
 function(basin_room name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
@@ -14,32 +14,21 @@ function(basin_room name)
     file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
     if(kernels)
       target_sources(basin_${name} PRIVATE ${kernels})
-      set_target_properties(basin_${name} PROPERTIES CUDA_STANDARD 17 CUDA_ARCHITECTURES "${BASIN_CUDA_ARCHITECTURES}")
+      set_target_properties(basin_${name} PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON
+        CUDA_ARCHITECTURES "${BASIN_CUDA_ARCHITECTURES}")
     endif()
   endif()
-  set_property(GLOBAL APPEND PROPERTY BASIN_ROOMS basin_${name})
+  set_property(GLOBAL APPEND PROPERTY BASIN_ROOMS ${name})
 endfunction()
 
 # One precompiled header for all: built in core, reused by every other target (flags must match).
 function(basin_precompile target)
-  if(target STREQUAL "basin_core")
+  if(CMAKE_DISABLE_PRECOMPILE_HEADERS)  # clang-tidy can't read gcc's
+    target_compile_options(${target} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${CMAKE_SOURCE_DIR}/core/precompiled.h>")
+  elseif(target STREQUAL "basin_core")
     target_precompile_headers(basin_core PRIVATE ${CMAKE_SOURCE_DIR}/core/precompiled.h)
   else()
     target_precompile_headers(${target} REUSE_FROM basin_core)
   endif()
-endfunction()
-
-# basin_test(ROOM LINK target...): test program of tests/ROOM/*.cpp, every case a ctest test with label unit.
-function(basin_test room)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
-  if(NOT sources)
-    return()
-  endif()
-  add_executable(test_${room} ${sources})
-  target_link_libraries(test_${room} PRIVATE basin_flags basin_testing ${ARG_LINK} GTest::gmock_main)
-  basin_precompile(test_${room})
-  # Float sums differ with the thread count, so every test runs with one thread.
-  gtest_discover_tests(test_${room} TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS unit ENVIRONMENT "OMP_NUM_THREADS=1;BASIN_BINARY=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/basin;BASIN_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
 endfunction()

@@ -2,6 +2,7 @@
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # torch stays where it is: the installed binary looks for it there
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
@@ -25,7 +26,9 @@ if(BASIN_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
                                   CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_DIR=${BASIN_CCACHE_DIR}
                                   CCACHE_MAXSIZE=3G ${BASIN_CCACHE})
-  target_compile_options(basin_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+  if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    target_compile_options(basin_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+  endif()
 endif()
 
 find_program(BASIN_MOLD mold)

@@ -1,0 +1,69 @@
+# How tests are registered with ctest, and their labels: unit, regression, slow (`make test-slow` alone), gpu, oracle (`make
+# oracles` alone). A GoogleTest case gets its label from its name: Slow, Regression or Gpu anywhere in suite or case name.
+
+# What every test may ask for. Float sums differ with the thread count, so every test runs with one thread.
+set(BASIN_TEST_ENVIRONMENT
+  OMP_NUM_THREADS=1
+  BASIN_BINARY=$<TARGET_FILE:basin>
+  BASIN_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+  PYTHONPATH=${CMAKE_SOURCE_DIR}/notebooks
+  PYTHONDONTWRITEBYTECODE=1
+  MPLCONFIGDIR=${CMAKE_SOURCE_DIR}/.cache/matplotlib
+  IPYTHONDIR=${CMAKE_SOURCE_DIR}/.cache/ipython)
+
+# basin_test(ROOM LINK target...): the test program of tests/ROOM/*.cpp, every case a ctest test. No files, no program.
+function(basin_test room)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(test_${room} ${sources})
+  target_link_libraries(test_${room} PRIVATE basin_flags basin_testing ${ARG_LINK} GTest::gmock_main)
+  basin_precompile(test_${room})
+  gtest_discover_tests(test_${room} TEST_PREFIX ${room}. TEST_LIST test_${room}_cases DISCOVERY_TIMEOUT 120)
+
+  # gtest_discover_tests() can't pass a list (the environment) through PROPERTIES, nor label by name; ctest reads this file
+  # after the discovered cases.
+  set(properties ${CMAKE_CURRENT_BINARY_DIR}/test_${room}_properties.cmake)
+  file(GENERATE OUTPUT ${properties} CONTENT "
+foreach(case IN LISTS test_${room}_cases)
+  if(case MATCHES \"Slow\")
+    set(label slow)
+  elseif(case MATCHES \"Gpu\")
+    set(label gpu)
+  elseif(case MATCHES \"Regression\")
+    set(label regression)
+  else()
+    set(label unit)
+  endif()
+  set_tests_properties(\"\${case}\" PROPERTIES LABELS \${label} TIMEOUT 1800 ENVIRONMENT \"${BASIN_TEST_ENVIRONMENT}\")
+endforeach()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
+endfunction()
+
+# basin_python_test(FILE): pytest over FILE as test python.NAME; what is marked pytest.mark.slow is python.NAME.slow.
+function(basin_python_test file)
+  get_filename_component(name ${file} NAME_WE)
+  string(REGEX REPLACE "^test_" "" name ${name})
+  set(pytest ${CMAKE_SOURCE_DIR}/.venv/bin/python -m pytest -q -p no:cacheprovider
+    -W ignore::pytest.PytestUnknownMarkWarning ${file})
+  set(common TIMEOUT 1800 ENVIRONMENT "${BASIN_TEST_ENVIRONMENT}" WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME python.${name} COMMAND ${pytest} -m "not slow")
+  set_tests_properties(python.${name} PROPERTIES LABELS unit ${common})
+  file(STRINGS ${file} slow REGEX "mark\\.slow" LIMIT_COUNT 1)
+  if(slow)
+    add_test(NAME python.${name}.slow COMMAND ${pytest} -m slow)
+    set_tests_properties(python.${name}.slow PROPERTIES LABELS slow ${common})
+  endif()
+endfunction()
+
+# basin_oracle(FILE): FILE run by the Python with a full PyTorch (scripts/setup oracles; another by BASIN_ORACLE_PYTHON).
+set(BASIN_ORACLE_PYTHON ${CMAKE_SOURCE_DIR}/.venv-oracles/bin/python CACHE FILEPATH "Python that can import torch")
+function(basin_oracle file)
+  get_filename_component(name ${file} NAME_WE)
+  add_test(NAME oracle.${name} COMMAND ${BASIN_ORACLE_PYTHON} ${file})
+  set_tests_properties(oracle.${name} PROPERTIES LABELS oracle TIMEOUT 1800 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    ENVIRONMENT "${BASIN_TEST_ENVIRONMENT}")
+endfunction()
