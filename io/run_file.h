@@ -4,11 +4,9 @@
 #include <string>
 
 #include "io/record.h"
+#include "io/schema.h"
 
 namespace basin {
-
-inline constexpr const char* kRunSchema = "basin/run";
-inline constexpr const char* kSchemaVersion = "1.0.0";
 
 /// docs/file-format.md. temp + fsync + rename.
 void write_run_file(const std::string& path, const RunRecord& record);
