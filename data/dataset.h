@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/options.h"
@@ -19,12 +20,12 @@ struct Split {
 
 struct Dataset {
   std::string name;    // "cifar10-5k"
-  std::string pixels;  // "official", "jpeg copy", "synthetic", "unknown": always said beside a result
+  std::string pixels;  // "official", "jpeg copy", "synthetic", "unverified": always said beside a result
   std::vector<std::string> class_names;
   Split train, validation, test;
   std::vector<double> mean, std;  // per channel of the training split, of pixel/255; what inputs are normalised by
-  std::string sha256;             // of all files read, in manifest order
-  std::string split_hash;         // SHA-256 over the training split's source_index
+  std::string sha256;             // of the contents of all files read, end to end in manifest order
+  std::string split_hash;         // SHA-256 over the training split's source_index (int64, little-endian)
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
 };
 
@@ -39,17 +40,27 @@ struct DataOptions {
 };
 void bind_options(OptionTable& table, DataOptions& options);
 
-/// Throws DataError (missing, truncated, foreign, wrong checksum) in one line naming the file.
+/// Reads the set, takes the validation share, then the limits. An image belongs to validation where the first 8 bytes of the
+/// SHA-256 of its pixel bytes, as a big-endian fraction of 2^64, are below `validation`: whatever the order of the file, and
+/// the same for identical images. Mean and (population) standard deviation are summed exactly over what remains in `train`.
+/// Throws DataError (missing, truncated, foreign, wrong checksum) in one line naming the file; ConfigError for options that
+/// do not fit the set.
 Dataset load_dataset(const DataOptions& options);
 
-/// Examples `index` (int64 CPU) of a split as network inputs: (pixel/255 - mean)/std, channels-last, of the given type.
+/// Examples `index` (int64 CPU) of a split as network inputs: (pixel/255 - mean)/std computed in double, channels-last, of
+/// the given type.
 at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index, at::ScalarType dtype,
                           at::Device device);
 
-/// The `count` examples of a split with the smallest SHA-256 of their image bytes and label, ascending index: a subset
-/// that depends on the data alone. count = 0 or >= size: all.
+/// The `count` examples of a split with the smallest SHA-256 of their image bytes and label (one byte after them), ascending
+/// index: a subset that depends on the data alone. count = 0 or >= size: all. Cost: one hash an example.
 at::Tensor hashed_subset(const Split& split, int64_t count);
-/// SHA-256 over the chosen examples' bytes; recorded as `subset_hash`.
+/// SHA-256 over the chosen examples' bytes (image, then label byte) in the order of `index`; recorded as `subset_hash`.
 std::string subset_hash(const Split& split, const at::Tensor& index);
+
+/// Those examples as a split of their own.
+Split take(const Split& split, const at::Tensor& index);
+/// int64 index of the examples inside and outside of the validation share.
+std::pair<at::Tensor, at::Tensor> validation_share(const Split& split, double share);
 
 }  // namespace basin

@@ -1,0 +1,44 @@
+// defines: Manifest, what is known of a published data set: files, layout, counts and SHA-256; the list of manifests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace basin {
+
+enum class FileRole { records, images, labels };  // CIFAR's records hold both; idx sets have a file for each
+
+struct ManifestFile {
+  std::string name;  // "data_batch_1.bin"; for idx the compressed name, which the hashes belong to
+  bool test = false;
+  int64_t examples = 0;
+  FileRole role = FileRole::records;
+};
+
+/// SHA-256 of every file, in the manifest's order, of one copy that is known to be in circulation.
+struct KnownCopy {
+  std::string pixels;  // what Dataset::pixels says of it
+  std::vector<std::string> sha256;
+};
+
+struct Manifest {
+  std::string set;     // registry name
+  std::string folder;  // the folder inside the official archive
+  std::vector<ManifestFile> files;
+  std::vector<KnownCopy> copies;
+  bool must_be_known = false;       // contents that are no known copy are rejected instead of called "unverified"
+  int64_t channels = 3, height = 32, width = 32;
+  std::vector<int64_t> label_bytes = {10};  // CIFAR: number of values of each leading byte; the last one is the class
+  std::string names_file;                   // class names, one a line; compared where it is there
+  std::vector<std::string> class_names;
+  std::string archive_url, archive_sha256;  // of the official archive; empty where there is none
+
+  int64_t pixels_per_image() const { return channels * height * width; }
+  int64_t record_bytes() const { return static_cast<int64_t>(label_bytes.size()) + pixels_per_image(); }
+};
+
+/// cifar10, cifar100, fashion_mnist, cifar10-5k; where each checksum comes from stands beside it in manifest.cpp.
+const Manifest& manifest_of(const std::string& set);
+
+}  // namespace basin

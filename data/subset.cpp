@@ -1,0 +1,58 @@
+// Choices by hash: they depend on the bytes of the examples and on nothing else.
+
+#include "core/hash.h"
+#include "data/dataset.h"
+
+namespace basin {
+namespace {
+
+size_t image_bytes(const Split& split) { return static_cast<size_t>(split.images[0].numel()); }
+
+const uint8_t* image_of(const Split& split, int64_t example) {
+  return split.images.const_data_ptr<uint8_t>() + example * static_cast<int64_t>(image_bytes(split));
+}
+
+void add_example(Sha256& hash, const Split& split, int64_t example) {
+  const auto label = static_cast<uint8_t>(split.labels.const_data_ptr<int64_t>()[example]);
+  hash.update(image_of(split, example), image_bytes(split));
+  hash.update(&label, 1);
+}
+
+}  // namespace
+
+at::Tensor hashed_subset(const Split& split, int64_t count) {
+  const int64_t n = split.size();
+  if (count <= 0 || count >= n) return at::arange(n, at::kLong);
+  std::vector<std::pair<std::string, int64_t>> order;  // equal examples: the first in the file first
+  order.reserve(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    Sha256 hash;
+    add_example(hash, split, i);
+    order.emplace_back(hash.hex_digest(), i);
+  }
+  std::nth_element(order.begin(), order.begin() + count, order.end());
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < count; ++i) chosen.push_back(order[static_cast<size_t>(i)].second);
+  std::sort(chosen.begin(), chosen.end());
+  return at::tensor(chosen, at::kLong);
+}
+
+std::string subset_hash(const Split& split, const at::Tensor& index) {
+  const at::Tensor rows = index.to(at::kLong).contiguous();
+  const auto* example = rows.const_data_ptr<int64_t>();
+  Sha256 hash;
+  for (int64_t i = 0; i < rows.numel(); ++i) add_example(hash, split, example[i]);
+  return hash.hex_digest();
+}
+
+std::pair<at::Tensor, at::Tensor> validation_share(const Split& split, double share) {
+  std::vector<int64_t> inside, outside;
+  for (int64_t i = 0; i < split.size(); ++i) {
+    const std::string digest = sha256_hex(image_of(split, i), image_bytes(split));
+    const uint64_t leading = std::stoull(digest.substr(0, 16), nullptr, 16);
+    (std::ldexp(static_cast<double>(leading), -64) < share ? inside : outside).push_back(i);
+  }
+  return {at::tensor(inside, at::kLong), at::tensor(outside, at::kLong)};
+}
+
+}  // namespace basin
