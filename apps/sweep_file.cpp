@@ -1,0 +1,296 @@
+#include "apps/sweep_file.h"
+
+#include "io/schema.h"
+
+namespace basin {
+namespace {
+
+constexpr uint8_t kNotThere = 255;  // in /outcomes: this run has no such outcome
+
+struct Meaning {
+  std::string units, long_name, definition;
+};
+
+void describe(h5::Object& object, const Meaning& meaning) {
+  object.set_attribute("units", meaning.units);
+  object.set_attribute("long_name", meaning.long_name);
+  object.set_attribute("definition", meaning.definition);
+}
+
+const std::map<std::string, Meaning>& known_meanings() {
+  static const std::map<std::string, Meaning> meanings = {
+      {"run_id", {"", "name of the run: 12 hex digits of its configuration's hash", "run-id"}},
+      {"config_id", {"", "name of the setting without its seed", "config-id"}},
+      {"status", {"", "where the run stands", "run-status"}},
+      {"status_message", {"", "why, where the status is not finished", "run-status"}},
+      {"updates", {"updates", "updates done", "updates"}},
+      {"epochs", {"epochs", "nominal examples over training examples", "epochs"}},
+      {"examples", {"examples", "nominal examples seen, duplicates counted", "examples"}},
+      {"gradients", {"examples", "image gradients computed", "gradients"}},
+      {"train_loss", {"nat", "training loss, whole set, eval mode", "eval-loss"}},
+      {"train_acc", {"1", "training accuracy, eval mode", "eval-accuracy"}},
+      {"validation_loss", {"nat", "validation loss", "eval-loss"}},
+      {"validation_acc", {"1", "validation accuracy", "eval-accuracy"}},
+      {"test_loss", {"nat", "test loss", "eval-loss"}},
+      {"test_acc", {"1", "test accuracy", "eval-accuracy"}},
+      {"weight_norm", {"weight", "Euclidean norm of all parameters", "weight-norm"}},
+      {"distance_from_start", {"weight", "distance from the initial parameters", "distance-from-start"}},
+      {"steps_to_target", {"updates", "updates at the first check at or below the target", "steps-to-target"}},
+      {"overshot", {"", "final training loss below 0.8 x target", "overshot"}},
+      {"seconds", {"s", "wall time of training", "seconds"}},
+      {"images_per_second", {"1/s", "image gradients a second", "images-per-second"}},
+  };
+  return meanings;
+}
+
+Meaning meaning_of(const std::string& column, const std::map<std::string, Meaning>& probe_meanings) {
+  if (auto it = known_meanings().find(column); it != known_meanings().end()) return it->second;
+  if (auto it = probe_meanings.find(column); it != probe_meanings.end()) return it->second;
+  if (column.rfind("dataset.", 0) == 0) return {"", column.substr(8) + " of the data set", "dataset"};
+  return {"", "option " + column, "option"};
+}
+
+bool is_sibling(const std::string& column) {
+  if (column.rfind("probe.", 0) != 0) return false;
+  for (const std::string suffix : {".uncertainty", ".ci_low", ".ci_high", ".status"}) {
+    if (column.size() > suffix.size() && column.compare(column.size() - suffix.size(), suffix.size(), suffix) == 0) return true;
+  }
+  return false;
+}
+
+std::map<std::string, Meaning> probe_meanings(const std::vector<SweepRow>& rows) {
+  std::map<std::string, Meaning> meanings;
+  for (const SweepRow& row : rows) {
+    for (const ProbeRecord& probe : row.probes) {
+      for (const ProbeQuantity& quantity : probe.quantities) {
+        for (size_t i = 0; i < quantity.value.size(); ++i) {
+          const std::string name = probe_column(probe, quantity, i);
+          meanings[name] = {quantity.units, quantity.long_name, quantity.definition};
+          meanings[name + ".uncertainty"] = {quantity.units, "uncertainty: " + quantity.uncertainty_kind, quantity.definition};
+          meanings[name + ".ci_low"] = {quantity.units, "95 % interval, low end", quantity.definition};
+          meanings[name + ".ci_high"] = {quantity.units, "95 % interval, high end", quantity.definition};
+          meanings[name + ".status"] = {"", "status of the value", quantity.definition};
+        }
+      }
+    }
+  }
+  return meanings;
+}
+
+/// One column over all rows; `present` may hold nullptr (that run has no such entry).
+h5::DataSet write_column(h5::Group& group, const std::string& name, const std::vector<const OptionValue*>& present) {
+  bool whole = true, all_int = true, all_bool = true, numeric = true;
+  for (const OptionValue* value : present) {
+    whole &= value != nullptr;
+    if (!value) continue;
+    const bool is_bool = std::holds_alternative<bool>(*value), is_int = std::holds_alternative<int64_t>(*value);
+    all_bool &= is_bool;
+    all_int &= is_int;
+    numeric &= is_bool || is_int || std::holds_alternative<double>(*value);
+  }
+  if (!numeric) {  // a list is its TOML text, so that a column holds one kind of thing
+    std::vector<std::string> texts;
+    for (const OptionValue* value : present) {
+      const std::string* text = value ? std::get_if<std::string>(value) : nullptr;
+      texts.push_back(text ? *text : value ? to_toml(*value) : std::string());
+    }
+    return group.write_texts(name, texts);
+  }
+  if (whole && all_bool) {
+    std::vector<uint8_t> flags;
+    for (const OptionValue* value : present) flags.push_back(std::get<bool>(*value));
+    h5::DataSet data = group.write(name, flags);
+    data.set_attribute("type", std::string("bool"));
+    return data;
+  }
+  if (whole && all_int) {
+    std::vector<int64_t> numbers;
+    for (const OptionValue* value : present) numbers.push_back(std::get<int64_t>(*value));
+    return group.write(name, numbers);
+  }
+  std::vector<double> numbers;
+  for (const OptionValue* value : present) {
+    double number = NAN;
+    if (value) {
+      number = std::visit([](const auto& v) -> double {
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(v)>>) return static_cast<double>(v);
+        return NAN;
+      }, *value);
+    }
+    numbers.push_back(number);
+  }
+  return group.write(name, numbers);
+}
+
+std::vector<std::string> column_names(const std::vector<SweepRow>& rows) {
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (const SweepRow& row : rows) {
+    for (const auto& [name, value] : row.columns) {
+      if (seen.insert(name).second) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+h5::DataSet write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
+  h5::Group group = file.create_group("runs");
+  group.set_attribute("long_name", std::string("one row a run"));
+  std::vector<std::string> run_ids;
+  for (const SweepRow& row : rows) run_ids.push_back(row.run_id);
+  h5::DataSet scale = group.write_texts("run_id", run_ids);
+  describe(scale, meaning_of("run_id", {}));
+  scale.make_scale("run_id");
+
+  std::vector<std::map<std::string, const OptionValue*>> cells(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (const auto& [name, value] : rows[i].columns) cells[i][name] = &value;
+  }
+  const std::map<std::string, Meaning> of_probes = probe_meanings(rows);
+  for (const std::string& name : column_names(rows)) {
+    if (name == "run_id") continue;
+    std::vector<const OptionValue*> present;
+    for (const auto& row : cells) {
+      const auto it = row.find(name);
+      present.push_back(it == row.end() ? nullptr : it->second);
+    }
+    h5::DataSet data = write_column(group, name, present);
+    describe(data, meaning_of(name, of_probes));
+    // A scale's list of users is one attribute of at most 64 KB: the siblings of probe values stay out of it.
+    if (!is_sibling(name)) data.attach_scale(0, scale);
+  }
+  return scale;
+}
+
+void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
+  std::map<std::string, std::vector<std::string>> texts;
+  std::map<std::string, std::vector<double>> numbers;
+  std::vector<int64_t> indices;
+  for (const SweepRow& row : rows) {
+    for (const ProbeRecord& probe : row.probes) {
+      for (const ProbeQuantity& q : probe.quantities) {
+        for (size_t i = 0; i < q.value.size(); ++i) {
+          const auto entry = [i](const std::vector<double>& values) { return i < values.size() ? values[i] : NAN; };
+          texts["run_id"].push_back(row.run_id);
+          texts["checkpoint"].push_back(probe.checkpoint);
+          texts["probe"].push_back(probe.probe);
+          texts["quantity"].push_back(q.name);
+          texts["uncertainty_kind"].push_back(q.uncertainty_kind);
+          texts["status"].push_back(q.status);
+          texts["definition"].push_back(q.definition);
+          texts["units"].push_back(q.units);
+          for (const std::string key : {"update", "train_loss", "n_examples"}) {
+            numbers[key].push_back(probe_attribute(probe, key));
+          }
+          numbers["value"].push_back(q.value[i]);
+          numbers["uncertainty"].push_back(entry(q.uncertainty));
+          numbers["ci_low"].push_back(entry(q.ci_low));
+          numbers["ci_high"].push_back(entry(q.ci_high));
+          indices.push_back(static_cast<int64_t>(i));
+        }
+      }
+    }
+  }
+  if (indices.empty()) return;
+  h5::Group group = file.create_group("probes");
+  group.set_attribute("long_name", std::string("one row a number that a probe gave, at any checkpoint"));
+  const auto finish = [](h5::DataSet data, const std::string& name) {
+    describe(data, {name == "train_loss" ? "nat" : name == "update" ? "updates" : "", name, "probe-table"});
+  };
+  finish(group.write("index", indices), "index");
+  for (const auto& [name, column] : texts) finish(group.write_texts(name, column), name);
+  for (const auto& [name, column] : numbers) finish(group.write(name, column), name);
+}
+
+void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows, const h5::DataSet& runs) {
+  size_t images = 0;
+  for (const SweepRow& row : rows) images = std::max(images, row.test_correct.size());
+  if (images == 0) return;
+  std::vector<uint8_t> correct(rows.size() * images, kNotThere);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::copy(rows[i].test_correct.begin(), rows[i].test_correct.end(), correct.begin() + static_cast<int64_t>(i * images));
+  }
+  h5::Group group = file.create_group("outcomes").create_group("test");
+  std::vector<int64_t> numbers(images);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  h5::DataSet example = group.write("example", numbers);
+  describe(example, {"", "position in the test split", "example"});
+  example.make_scale("example");
+  h5::DataSet data = group.write("correct", at::kByte, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(images)}, correct.data());
+  describe(data, {"", "1: right, 0: wrong, 255: the run has no such outcome", "correct"});
+  data.attach_scale(0, runs);
+  data.attach_scale(1, example);
+}
+
+void write_curves(h5::Group& curves, const std::string& name, const std::vector<SweepRow>& rows, const Table SweepRow::*table,
+                  const h5::DataSet& runs) {
+  int64_t length = 0;
+  std::vector<Column> columns;
+  std::set<std::string> seen;
+  for (const SweepRow& row : rows) {
+    length = std::max(length, (row.*table).columns.empty() ? 0 : (row.*table).row_count());
+    for (const Column& column : (row.*table).columns) {
+      if (seen.insert(column.name).second) columns.push_back(column);
+    }
+  }
+  if (length == 0) return;
+  h5::Group group = curves.create_group(name);
+  const int64_t count = static_cast<int64_t>(rows.size());
+  for (const Column& column : columns) {
+    std::vector<double> values(static_cast<size_t>(count * length), NAN);
+    for (int64_t i = 0; i < count; ++i) {
+      const Table& source = rows[static_cast<size_t>(i)].*table;
+      const auto has = [&](const Column& c) { return c.name == column.name; };
+      if (std::none_of(source.columns.begin(), source.columns.end(), has)) continue;
+      const std::vector<double> entries = source.column(column.name);
+      std::copy(entries.begin(), entries.end(), values.begin() + i * length);
+    }
+    h5::DataSet data = group.write(column.name, at::kDouble, {count, length}, values.data());
+    describe(data, {column.units, column.long_name, column.definition});
+    data.attach_scale(0, runs);
+  }
+}
+
+void write_trust_ratios(h5::File& file, const std::vector<SweepRow>& rows) {
+  const auto has_ratio = [](const SweepRow& row) { return row.trust_ratio.columns.size() == 2; };
+  if (std::none_of(rows.begin(), rows.end(), has_ratio)) return;
+  h5::Group group = file.create_group("trust_ratio");
+  group.set_attribute("long_name", std::string("trust ratio by update and parameter, one dataset a run"));
+  for (const SweepRow& row : rows) {
+    if (!has_ratio(row)) continue;
+    const Column& column = row.trust_ratio.columns[1];
+    const int64_t count = row.trust_ratio.row_count();
+    std::vector<double> updates, ratios;
+    for (int64_t r = 0; r < count; ++r) {
+      const double* entries = row.trust_ratio.rows.data() + r * (column.width + 1);
+      updates.push_back(entries[0]);
+      ratios.insert(ratios.end(), entries + 1, entries + 1 + column.width);
+    }
+    h5::DataSet data = group.write(row.run_id, at::kDouble, {count, column.width}, ratios.data());
+    describe(data, {column.units, column.long_name, column.definition});
+    data.set_attribute("parameters", column.labels);
+    h5::DataSet update = group.write(row.run_id + ".update", updates);
+    describe(update, {"updates", "updates done", "updates"});
+    update.make_scale("update");
+    data.attach_scale(0, update);
+  }
+}
+
+}  // namespace
+
+void write_sweep_file(const std::string& path, const std::string& study, const std::vector<SweepRow>& rows) {
+  h5::File file = create_schema_file(path, kSweepSchema);
+  file.set_attribute("default", std::string("runs"));
+  file.set_attribute("study", study);
+  const h5::DataSet runs = write_runs(file, rows);
+  write_probes(file, rows);
+  write_outcomes(file, rows, runs);
+  h5::Group curves = file.create_group("curves");
+  curves.set_attribute("long_name", fmt::format("curves by run and row, NaN-padded, at most {} rows a run", kCurveRows));
+  write_curves(curves, "train", rows, &SweepRow::train, runs);
+  write_curves(curves, "eval", rows, &SweepRow::eval, runs);
+  write_trust_ratios(file, rows);
+  file.save();
+}
+
+}  // namespace basin

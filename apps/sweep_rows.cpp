@@ -1,0 +1,190 @@
+#include "apps/sweep_rows.h"
+
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/toml_file.h"
+#include "io/run_file.h"
+#include "io/status_file.h"
+
+namespace basin {
+namespace fs = std::filesystem;
+namespace {
+
+double as_number(const OptionValue& value) {
+  if (const double* d = std::get_if<double>(&value)) return *d;
+  if (const int64_t* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
+  if (const bool* b = std::get_if<bool>(&value)) return *b ? 1.0 : 0.0;
+  return NAN;
+}
+
+void put(SweepRow& row, const std::string& column, OptionValue value) {
+  for (auto& [name, old] : row.columns) {
+    if (name == column) {
+      old = std::move(value);
+      return;
+    }
+  }
+  row.columns.emplace_back(column, std::move(value));
+}
+
+std::vector<int64_t> kept_rows(int64_t count) {
+  std::vector<int64_t> kept;
+  const int64_t wanted = std::min(count, kCurveRows);
+  for (int64_t i = 0; i < wanted; ++i) kept.push_back(wanted == 1 ? 0 : i * (count - 1) / (wanted - 1));
+  return kept;
+}
+
+/// The columns of `table` that `wanted` takes, at the rows that are kept.
+Table thinned(const Table& table, const std::function<bool(const Column&)>& wanted) {
+  Table result;
+  result.name = table.name;
+  result.long_name = table.long_name;
+  std::vector<std::pair<int64_t, int64_t>> spans;  // first entry and width within a row
+  int64_t start = 0;
+  for (const Column& column : table.columns) {
+    if (wanted(column)) {
+      result.columns.push_back(column);
+      spans.emplace_back(start, column.width);
+    }
+    start += column.width;
+  }
+  for (int64_t row : kept_rows(table.row_count())) {
+    const double* entries = table.rows.data() + row * start;
+    for (const auto& [first, width] : spans) {
+      result.rows.insert(result.rows.end(), entries + first, entries + first + width);
+    }
+  }
+  return result;
+}
+
+void take_record(SweepRow& row, const RunRecord& record) {
+  put(row, "config_id", record.header.config_id);
+  put(row, "status", record.status);
+  put(row, "status_message", record.status_message);
+  for (const auto& [key, value] : record.header.options) put(row, key, value);
+  for (const auto& [key, value] : record.header.data) put(row, "dataset." + key, value);
+  for (const auto& [key, value] : record.summary) put(row, key, value);
+  const auto narrow = [](const Column& column) { return column.width == 1; };
+  if (auto it = record.tables.find("eval"); it != record.tables.end()) row.eval = thinned(it->second, narrow);
+  if (auto it = record.tables.find("train"); it != record.tables.end()) {
+    row.train = thinned(it->second, narrow);
+    const auto& columns = it->second.columns;
+    const auto is_ratio = [](const Column& column) { return column.name == "trust_ratio"; };
+    if (std::any_of(columns.begin(), columns.end(), is_ratio)) {
+      row.trust_ratio = thinned(it->second, [&](const Column& column) { return column.name == "update" || is_ratio(column); });
+    }
+  }
+  if (auto it = record.outcomes.find("test"); it != record.outcomes.end()) row.test_correct = it->second.correct;
+}
+
+void take_probe(SweepRow& row, ProbeRecord probe) {
+  for (const ProbeQuantity& quantity : probe.quantities) {
+    const auto entry = [](const std::vector<double>& values, size_t i) { return i < values.size() ? values[i] : NAN; };
+    for (size_t i = 0; i < quantity.value.size(); ++i) {
+      const std::string name = probe_column(probe, quantity, i);
+      if (row.find(name)) throw IoError(fmt::format("run {}: two quantities for the column {}", row.run_id, name));
+      row.columns.emplace_back(name, quantity.value[i]);
+      row.columns.emplace_back(name + ".uncertainty", entry(quantity.uncertainty, i));
+      row.columns.emplace_back(name + ".ci_low", entry(quantity.ci_low, i));
+      row.columns.emplace_back(name + ".ci_high", entry(quantity.ci_high, i));
+      row.columns.emplace_back(name + ".status", quantity.status);
+    }
+  }
+  row.probes.push_back(std::move(probe));
+}
+
+std::vector<fs::path> sorted_entries(const fs::path& folder, const std::string& extension) {
+  std::vector<fs::path> found;
+  if (!fs::is_directory(folder)) return found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (extension.empty() ? entry.is_directory() : entry.path().extension() == extension) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void fill(SweepRow& row, const fs::path& folder) {
+  if (fs::exists(folder / "run.h5")) {
+    take_record(row, read_run_file((folder / "run.h5").string()));
+  } else if (fs::exists(folder / "config.toml")) {
+    for (const TomlEntry& entry : read_toml((folder / "config.toml").string()).entries) put(row, entry.key, entry.value);
+  }
+  if (fs::exists(folder / "status.json")) {
+    const RunStatus status = read_status((folder / "status.json").string());
+    put(row, "status", status.status);
+    put(row, "status_message", status.message);
+  }
+  for (const fs::path& file : sorted_entries(folder / "probes", ".h5")) take_probe(row, read_probe_file(file.string()));
+}
+
+SweepRow read_row(const fs::path& folder) {
+  SweepRow row;
+  row.run_id = folder.filename().string();
+  row.columns = {{"run_id", row.run_id},
+                 {"config_id", std::string()},
+                 {"status", std::string("queued")},
+                 {"status_message", std::string()}};
+  try {
+    fill(row, folder);
+  } catch (const Error& error) {
+    // One damaged run must not hide the others: it is a row that says what is wrong.
+    spdlog::warn("{}", error.what());
+    put(row, "status", std::string("failed"));
+    put(row, "status_message", std::string(error.what()));
+  }
+  return row;
+}
+
+}  // namespace
+
+const OptionValue* SweepRow::find(const std::string& column) const {
+  for (const auto& [name, value] : columns) {
+    if (name == column) return &value;
+  }
+  return nullptr;
+}
+
+double SweepRow::number(const std::string& column) const {
+  const OptionValue* value = find(column);
+  return value ? as_number(*value) : NAN;
+}
+
+std::string SweepRow::text(const std::string& column) const {
+  const OptionValue* value = find(column);
+  const std::string* string = value ? std::get_if<std::string>(value) : nullptr;
+  return string ? *string : std::string();
+}
+
+std::string probe_column(const ProbeRecord& probe, const ProbeQuantity& quantity, size_t index) {
+  const std::string name = fmt::format("probe.{}.{}.{}", probe.checkpoint, probe.probe, quantity.name);
+  return quantity.value.size() > 1 ? fmt::format("{}_{}", name, index + 1) : name;
+}
+
+double probe_attribute(const ProbeRecord& probe, const std::string& name) {
+  for (const auto& [key, value] : probe.attributes) {
+    if (key == name) return as_number(value);
+  }
+  return NAN;
+}
+
+std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder) {
+  std::vector<SweepRow> rows;
+  for (const fs::path& folder : sorted_entries(fs::path(sweep_folder) / "runs", "")) rows.push_back(read_row(folder));
+  if (rows.empty()) throw IoError(sweep_folder + ": no folder runs/ with a run in it");
+  const auto key = [](const SweepRow& row) {
+    return std::make_tuple(row.text("protocol"), row.text("optimizer"), row.number("batch_size"), row.number("learning_rate"),
+                           row.number("seed"), row.run_id);
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const SweepRow& a, const SweepRow& b) {
+    // NaN (a run without options) has no place in an order: such rows come first, by run_id.
+    const bool nan_a = std::isnan(a.number("batch_size")), nan_b = std::isnan(b.number("batch_size"));
+    if (nan_a || nan_b) return nan_a != nan_b ? nan_a : a.run_id < b.run_id;
+    return key(a) < key(b);
+  });
+  return rows;
+}
+
+}  // namespace basin
