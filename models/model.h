@@ -27,8 +27,13 @@ enum class NormMode {
 ///
 /// Derived constructors build the layers (models/layers.h), which register parameters, buffers and themselves here.
 /// Initial weights come from the generator handed to the constructor, so from the seed stream "init" alone.
+/// Layers refer to their model, so a model is not copied; move the tensors, not the object.
 class Model : public torch::nn::Module {
  public:
+  Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
   /// images [n, C, H, W] normalised floats -> logits [n, classes].
   virtual at::Tensor forward(const at::Tensor& images) = 0;
 
@@ -38,13 +43,16 @@ class Model : public torch::nn::Module {
   const NamedTensors& buffer_table() const { return buffer_table_; }
   int64_t parameter_count() const;
 
+  /// ghost_batch 0: all examples of a forward call are one ghost batch.
   void set_norm_mode(NormMode mode, int64_t ghost_batch = 0);
   NormMode norm_mode() const { return norm_mode_; }
   int64_t ghost_batch() const { return ghost_batch_; }
-  /// Zeroes the running statistics, so that the next forward passes in NormMode::accumulate average from scratch.
+  /// Forgets the running statistics (mean 0, variance 1), so that the next forward passes in NormMode::accumulate average
+  /// from scratch: each ghost batch by its number of examples, variances unbiased.
   void reset_running_statistics();
   bool has_batch_statistics() const { return !buffer_table_.empty(); }
 
+  /// A CPU generator, whatever the model's device: masks are the same on every device.
   void set_dropout_generator(at::Generator generator) { dropout_generator_ = std::move(generator); }
   at::Generator& dropout_generator() { return dropout_generator_; }
   bool has_dropout() const { return has_dropout_; }
@@ -53,14 +61,17 @@ class Model : public torch::nn::Module {
   at::Tensor add_parameter(const std::string& layer, const std::string& name, ParameterKind kind, at::Tensor initial);
   at::Tensor add_buffer(const std::string& layer, const std::string& name, at::Tensor initial);
   void note_dropout() { has_dropout_ = true; }
-  int64_t& accumulated_batches() { return accumulated_batches_; }
+  /// A slot for accumulated_examples().
+  size_t add_batch_norm();
+  /// Examples averaged so far into the running statistics of one batch normalisation layer.
+  int64_t& accumulated_examples(size_t batch_norm) { return accumulated_examples_.at(batch_norm); }
 
  private:
   std::vector<ParameterInfo> parameter_table_;
   NamedTensors buffer_table_;
   NormMode norm_mode_ = NormMode::running;
   int64_t ghost_batch_ = 0;
-  int64_t accumulated_batches_ = 0;
+  std::vector<int64_t> accumulated_examples_;
   bool has_dropout_ = false;
   at::Generator dropout_generator_;
 };

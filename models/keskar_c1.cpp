@@ -1,0 +1,54 @@
+#include "models/keskar_c1.h"
+
+namespace basin {
+
+void bind_options(OptionTable& table, KeskarC1Options& options) {
+  table.add("width", options.width, at_least(1), "channels of both convolutions; 64 in the paper");
+  table.add("hidden", options.hidden, at_least(1), "sizes of the hidden linear layers; [384, 192] in the paper");
+  table.add("dropout", options.dropout, half_open(0, 1), "probability of a zero after each hidden linear layer");
+  table.add("activation", options.activation, one_of(activation_names()), "after each norm");
+  table.add("norm", options.norm, one_of(norm_names()), "batch in the paper");
+  table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of channels");
+}
+
+KeskarC1::KeskarC1(const KeskarC1Options& options, const InputShape& shape, at::Generator& init)
+    : activation_(activation_named(options.activation)) {
+  const Builder builder{*this, init};
+  const NormKind norm = norm_named(options.norm);
+  int64_t channels = shape.channels, height = shape.height, width = shape.width;
+  const auto add_norm = [&](int64_t size) {
+    norms_.emplace_back(builder, fmt::format("norm{}", norms_.size() + 1), size, norm, options.groups);
+  };
+  for (int i = 1; i <= 2; ++i) {
+    convolutions_.emplace_back(builder, fmt::format("conv{}", i),
+                               Conv2d::Shape{channels, options.width, /*kernel=*/5, /*stride=*/1, /*padding=*/2});
+    add_norm(options.width);
+    channels = options.width;
+    height = (height + 1) / 2;
+    width = (width + 1) / 2;
+  }
+  int64_t size = channels * height * width;
+  for (int64_t hidden : options.hidden) {
+    linears_.emplace_back(builder, fmt::format("fc{}", linears_.size() + 1), size, hidden);
+    add_norm(hidden);
+    size = hidden;
+  }
+  linears_.emplace_back(builder, fmt::format("fc{}", linears_.size() + 1), size, shape.classes);
+  dropout_.emplace(builder, options.dropout);
+}
+
+at::Tensor KeskarC1::forward(const at::Tensor& images) {
+  at::Tensor x = channels_last(images);
+  for (size_t i = 0; i < convolutions_.size(); ++i) {
+    // Activation after pooling: the same values, since it is increasing, at a quarter of the work.
+    x = max_pool(norms_[i](convolutions_[i](x)), 3, 2, /*padding=*/1);
+    x = activate(activation_, x);
+  }
+  x = x.flatten(1);
+  for (size_t i = 0; i + 1 < linears_.size(); ++i) {
+    x = (*dropout_)(activate(activation_, norms_[convolutions_.size() + i](linears_[i](x))));
+  }
+  return linears_.back()(x);
+}
+
+}  // namespace basin

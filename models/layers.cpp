@@ -1,0 +1,158 @@
+#include "models/layers.h"
+
+#include "core/error.h"
+
+namespace basin {
+
+namespace {
+
+at::Tensor initial_weight(const Builder& builder, at::IntArrayRef sizes, int64_t fan_in, double scale = 1) {
+  at::Tensor weight = at::empty(sizes, at::kFloat);
+  if (builder.initializer == Initializer::he_normal) {
+    return weight.normal_(0, scale * std::sqrt(2.0 / static_cast<double>(fan_in)), builder.generator);
+  }
+  const double bound = scale / std::sqrt(static_cast<double>(fan_in));
+  return weight.uniform_(-bound, bound, builder.generator);
+}
+
+at::Tensor initial_bias(const Builder& builder, int64_t size, int64_t fan_in) {
+  if (builder.initializer == Initializer::he_normal) return at::zeros({size}, at::kFloat);
+  return initial_weight(builder, {size}, fan_in);
+}
+
+size_t index_in(const std::vector<std::string>& names, const std::string& name, const std::string& what) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    throw ConfigError(fmt::format("unknown {} \"{}\"; known: {}", what, name, fmt::join(names, ", ")));
+  }
+  return static_cast<size_t>(found - names.begin());
+}
+
+}  // namespace
+
+const std::vector<std::string>& activation_names() {
+  static const std::vector<std::string> names{"relu", "tanh", "softplus"};
+  return names;
+}
+
+Activation activation_named(const std::string& name) {
+  return static_cast<Activation>(index_in(activation_names(), name, "activation"));
+}
+
+at::Tensor activate(Activation activation, at::Tensor x) {
+  switch (activation) {
+    case Activation::relu: return at::relu_(x);
+    case Activation::tanh: return at::tanh_(x);
+    case Activation::softplus: return at::softplus(x);  // its backward pass needs x
+  }
+  return x;
+}
+
+Conv2d::Conv2d(const Builder& builder, const std::string& name, const Shape& shape)
+    : stride_(shape.stride), padding_(shape.padding) {
+  const int64_t fan_in = shape.in * shape.kernel * shape.kernel;
+  weight_ = builder.model.add_parameter(
+      name, "weight", ParameterKind::weight,
+      initial_weight(builder, {shape.out, shape.in, shape.kernel, shape.kernel}, fan_in, shape.weight_scale));
+  if (shape.bias) {
+    bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias, initial_bias(builder, shape.out, fan_in));
+  }
+}
+
+at::Tensor Conv2d::operator()(const at::Tensor& x) const {
+  return at::conv2d(x, weight_, bias_, stride_, padding_);
+}
+
+Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out) {
+  weight_ = builder.model.add_parameter(name, "weight", ParameterKind::weight, initial_weight(builder, {out, in}, in));
+  bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias, initial_bias(builder, out, in));
+}
+
+at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+
+const std::vector<std::string>& norm_names() {
+  static const std::vector<std::string> names{"none", "batch", "group"};
+  return names;
+}
+
+NormKind norm_named(const std::string& name) { return static_cast<NormKind>(index_in(norm_names(), name, "norm")); }
+
+Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups)
+    : model_(&builder.model), kind_(kind), groups_(groups) {
+  if (kind == NormKind::none) return;
+  if (kind == NormKind::group && channels % groups != 0) {
+    throw ConfigError(fmt::format("groups = {} violates: it must divide the {} channels of {}", groups, channels, name));
+  }
+  weight_ = builder.model.add_parameter(name, "weight", ParameterKind::norm_weight, at::ones({channels}, at::kFloat));
+  bias_ = builder.model.add_parameter(name, "bias", ParameterKind::norm_bias, at::zeros({channels}, at::kFloat));
+  if (kind == NormKind::batch) {
+    running_mean_ = builder.model.add_buffer(name, "running_mean", at::zeros({channels}, at::kFloat));
+    running_var_ = builder.model.add_buffer(name, "running_var", at::ones({channels}, at::kFloat));
+    slot_ = builder.model.add_batch_norm();
+  }
+}
+
+at::Tensor Norm::operator()(const at::Tensor& x) const {
+  if (kind_ == NormKind::none) return x;
+  if (kind_ == NormKind::group) return at::group_norm(x, groups_, weight_, bias_, eps);
+  if (model_->norm_mode() == NormMode::running) {
+    return std::get<0>(
+        at::native_batch_norm(x, weight_, bias_, running_mean_, running_var_, /*training=*/false, /*momentum=*/0, eps));
+  }
+  return by_ghost_batches(x);
+}
+
+at::Tensor Norm::by_ghost_batches(const at::Tensor& x) const {
+  const int64_t ghost_batch = model_->ghost_batch();
+  if (ghost_batch == 0 || ghost_batch >= x.size(0)) return by_own_statistics(x);
+  std::vector<at::Tensor> normalised;
+  for (const at::Tensor& chunk : at::split(x, ghost_batch)) normalised.push_back(by_own_statistics(chunk));
+  return at::cat(normalised);
+}
+
+at::Tensor Norm::by_own_statistics(const at::Tensor& chunk) const {
+  at::Tensor mean, unbiased_variance;
+  if (model_->norm_mode() == NormMode::accumulate) {
+    mean = at::zeros_like(running_mean_);
+    unbiased_variance = at::ones_like(running_var_);
+  }
+  // With momentum 1 the "running" statistics handed in come back as this chunk's own.
+  at::Tensor y = std::get<0>(
+      at::native_batch_norm(chunk, weight_, bias_, mean, unbiased_variance, /*training=*/true, /*momentum=*/1, eps));
+  if (mean.defined()) {
+    const bool one_value = chunk.numel() == chunk.size(1);
+    if (one_value) unbiased_variance.zero_();  // not 0/0
+    accumulate(mean, unbiased_variance, chunk.size(0));
+  }
+  return y;
+}
+
+void Norm::accumulate(const at::Tensor& mean, const at::Tensor& unbiased_variance, int64_t examples) const {
+  at::NoGradGuard no_grad;
+  int64_t& total = model_->accumulated_examples(slot_);
+  total += examples;
+  const double share = static_cast<double>(examples) / static_cast<double>(total);
+  running_mean_.mul_(1 - share).add_(mean, share);
+  running_var_.mul_(1 - share).add_(unbiased_variance, share);
+}
+
+Dropout::Dropout(const Builder& builder, double p) : model_(&builder.model), p_(p) {
+  if (p > 0) builder.model.note_dropout();
+}
+
+at::Tensor Dropout::operator()(const at::Tensor& x) const {
+  if (p_ == 0 || !model_->is_training()) return x;
+  TORCH_CHECK(model_->dropout_generator().defined(), "a model with dropout needs set_dropout_generator() to train");
+  const at::Tensor mask = at::empty(x.sizes(), at::kFloat).bernoulli_(1 - p_, model_->dropout_generator());
+  return x * mask.to(x.options()).div_(1 - p_);
+}
+
+at::Tensor max_pool(const at::Tensor& x, int64_t kernel, int64_t stride, int64_t padding) {
+  return at::max_pool2d(x, kernel, stride, padding);
+}
+
+at::Tensor global_average_pool(const at::Tensor& x) { return x.mean({2, 3}); }
+
+at::Tensor channels_last(const at::Tensor& images) { return images.contiguous(at::MemoryFormat::ChannelsLast); }
+
+}  // namespace basin

@@ -1,0 +1,108 @@
+// defines: the layers that models are built from: Conv2d, Linear, Norm, Dropout, activations and pooling.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace basin {
+
+enum class Initializer {
+  uniform,    // weight and bias U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default for convolutions and linear layers
+  he_normal,  // weight N(0, 2/fan_in) (He et al. 2015), bias 0
+};
+
+/// What a layer needs while its model is being built. Weights are drawn in float32 whatever the model's type will be, so a
+/// float64 model starts at the same point as its float32 twin.
+struct Builder {
+  Model& model;
+  at::Generator& generator;
+  Initializer initializer = Initializer::uniform;
+};
+
+/// The name of an activation; ConfigError for an unknown one.
+enum class Activation { relu, tanh, softplus };
+const std::vector<std::string>& activation_names();
+Activation activation_named(const std::string& name);
+
+/// Applies the activation, in place where its backward pass allows (relu, tanh): `x` must be the fresh output of an
+/// operation whose own backward pass doesn't need it (convolution, linear, normalisation, pooling, addition).
+at::Tensor activate(Activation activation, at::Tensor x);
+
+class Conv2d {
+ public:
+  struct Shape {
+    int64_t in, out, kernel, stride = 1, padding = 0;
+    bool bias = true;
+    double weight_scale = 1;  // factor on the initial weights
+  };
+  Conv2d(const Builder& builder, const std::string& name, const Shape& shape);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_;
+  int64_t stride_, padding_;
+};
+
+class Linear {
+ public:
+  Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+enum class NormKind { none, batch, group };
+const std::vector<std::string>& norm_names();
+NormKind norm_named(const std::string& name);
+
+/// y = weight (x - mean) / sqrt(var + 1e-5) + bias over [n, C, ...], or the identity for NormKind::none.
+///
+/// batch (Ioffe & Szegedy 2015; ghost batches: Hoffer et al. 2017, section 4): statistics by channel, as Model::norm_mode()
+/// says. Ghost batches are runs of Model::ghost_batch() consecutive examples of one forward call, the last one shorter where
+/// they don't divide it; so results don't depend on how many ghost batches a call holds, and a caller that splits a batch
+/// must cut at their borders. A ghost batch of one example on a [n, C] layer has variance 0 and gives y = bias.
+/// group (Wu & He 2018): statistics by example and group of channels; no modes.
+class Norm {
+ public:
+  Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups);
+  at::Tensor operator()(const at::Tensor& x) const;
+  static constexpr double eps = 1e-5;
+
+ private:
+  at::Tensor by_ghost_batches(const at::Tensor& x) const;
+  at::Tensor by_own_statistics(const at::Tensor& chunk) const;
+  void accumulate(const at::Tensor& mean, const at::Tensor& unbiased_variance, int64_t examples) const;
+
+  Model* model_;
+  NormKind kind_;
+  int64_t groups_;
+  size_t slot_ = 0;
+  at::Tensor weight_, bias_, running_mean_, running_var_;
+};
+
+/// Inverted dropout: in training mode each element is zeroed with probability p, the others scaled by 1/(1-p), by a mask
+/// from Model::dropout_generator(); the identity otherwise.
+class Dropout {
+ public:
+  Dropout(const Builder& builder, double p);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  Model* model_;
+  double p_;
+};
+
+at::Tensor max_pool(const at::Tensor& x, int64_t kernel, int64_t stride, int64_t padding = 0);
+/// [n, C, H, W] -> [n, C]
+at::Tensor global_average_pool(const at::Tensor& x);
+/// Images in the memory format that convolutions are fastest in.
+at::Tensor channels_last(const at::Tensor& images);
+
+}  // namespace basin

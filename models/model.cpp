@@ -1,0 +1,59 @@
+#include "models/model.h"
+
+#include "core/error.h"
+
+namespace basin {
+
+namespace {
+
+// torch::nn::Module refuses dots in names.
+std::string module_name(std::string name) {
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+}  // namespace
+
+int64_t Model::parameter_count() const {
+  int64_t count = 0;
+  for (const ParameterInfo& parameter : parameter_table_) count += parameter.tensor.numel();
+  return count;
+}
+
+void Model::set_norm_mode(NormMode mode, int64_t ghost_batch) {
+  if (ghost_batch < 0) throw ConfigError(fmt::format("ghost_batch = {} violates ghost_batch >= 0", ghost_batch));
+  norm_mode_ = mode;
+  ghost_batch_ = ghost_batch;
+}
+
+void Model::reset_running_statistics() {
+  at::NoGradGuard no_grad;
+  for (auto& [name, tensor] : buffer_table_) tensor.fill_(ends_with(name, "running_var") ? 1.0 : 0.0);
+  std::fill(accumulated_examples_.begin(), accumulated_examples_.end(), 0);
+}
+
+at::Tensor Model::add_parameter(const std::string& layer, const std::string& name, ParameterKind kind,
+                                at::Tensor initial) {
+  const std::string full_name = layer + "." + name;
+  at::Tensor leaf = register_parameter(module_name(full_name), initial.detach());
+  parameter_table_.push_back({full_name, layer, kind, leaf});
+  return leaf;
+}
+
+at::Tensor Model::add_buffer(const std::string& layer, const std::string& name, at::Tensor initial) {
+  const std::string full_name = layer + "." + name;
+  at::Tensor buffer = register_buffer(module_name(full_name), initial.detach());
+  buffer_table_.emplace_back(full_name, buffer);
+  return buffer;
+}
+
+size_t Model::add_batch_norm() {
+  accumulated_examples_.push_back(0);
+  return accumulated_examples_.size() - 1;
+}
+
+}  // namespace basin

@@ -1,0 +1,47 @@
+#include "tests/support/tiny_models.h"
+
+#include "core/seed.h"
+#include "models/registry.h"
+
+namespace basin::testing {
+
+std::shared_ptr<Model> make_test_model(const std::string& name, const std::vector<std::string>& settings,
+                                       const InputShape& shape, uint64_t seed, at::ScalarType dtype) {
+  const std::unique_ptr<AnyOptions> options = find_entry(model_registry(), name, "model").make_options();
+  OptionTable table;
+  options->bind(table);
+  for (const std::string& setting : settings) table.set_from_text(setting, "test");
+  return make_model(name, *options, shape, seed, dtype);
+}
+
+InputShape tiny_shape() { return {.channels = 1, .height = 3, .width = 3, .classes = 3}; }
+
+std::shared_ptr<Model> tiny_mlp(uint64_t seed, at::ScalarType dtype, const std::string& activation) {
+  return make_test_model("mlp", {"hidden=[8, 5]", "activation=" + activation}, tiny_shape(), seed, dtype);
+}
+
+InputShape tiny_image_shape() { return {.channels = 2, .height = 8, .width = 8, .classes = 3}; }
+
+std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std::string>& extra, uint64_t seed,
+                                  at::ScalarType dtype) {
+  static const std::map<std::string, std::vector<std::string>> smallest{
+      {"mlp", {"hidden=[6]"}},
+      {"small_cnn", {"widths=[3, 4]"}},
+      {"keskar_c1", {"width=4", "hidden=[6, 4]", "groups=2"}},
+      {"resnet20", {"width=2", "blocks=1", "groups=2"}},
+  };
+  std::vector<std::string> settings = smallest.count(name) ? smallest.at(name) : std::vector<std::string>{};
+  settings.emplace_back("activation=softplus");
+  settings.insert(settings.end(), extra.begin(), extra.end());
+  return make_test_model(name, settings, tiny_image_shape(), seed, dtype);
+}
+
+TinyBatch tiny_batch(const InputShape& shape, int64_t examples, uint64_t seed, at::ScalarType dtype) {
+  at::Generator generator = make_generator(derive_seed(seed, "synthetic"));
+  const std::vector<int64_t> sizes{examples, shape.channels, shape.height, shape.width};
+  at::Tensor images = at::empty(sizes, at::kFloat).normal_(0, 1, generator).to(dtype);
+  at::Tensor labels = at::empty({examples}, at::kLong).random_(0, shape.classes, generator);
+  return {images, labels};
+}
+
+}  // namespace basin::testing

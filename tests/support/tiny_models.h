@@ -1,0 +1,36 @@
+// defines: tiny networks and batches for tests, small enough for dense Hessians and finite differences.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace basin::testing {
+
+/// A model of the registry with options in TOML syntax without the group: {"hidden=[5]", "activation=tanh"}.
+std::shared_ptr<Model> make_test_model(const std::string& name, const std::vector<std::string>& settings,
+                                       const InputShape& shape, uint64_t seed = 1,
+                                       at::ScalarType dtype = at::kDouble);
+
+/// 1 x 3 x 3 images of 3 classes.
+InputShape tiny_shape();
+/// mlp 9 -> 8 -> 5 -> 3, 143 parameters, for tiny_shape(). Smooth with tanh and softplus.
+std::shared_ptr<Model> tiny_mlp(uint64_t seed = 1, at::ScalarType dtype = at::kDouble,
+                                const std::string& activation = "tanh");
+/// 2 x 8 x 8 images of 3 classes.
+InputShape tiny_image_shape();
+/// Every model of the registry at its smallest for tiny_image_shape(), smooth activation; `extra` settings come last.
+std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std::string>& extra = {},
+                                  uint64_t seed = 1, at::ScalarType dtype = at::kDouble);
+
+struct TinyBatch {
+  at::Tensor images, labels;  // [n, C, H, W] standard normal, [n] int64
+};
+/// The same values for every dtype.
+TinyBatch tiny_batch(const InputShape& shape, int64_t examples, uint64_t seed = 1, at::ScalarType dtype = at::kDouble);
+
+}  // namespace basin::testing
