@@ -5,28 +5,31 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/parameter.h"
 
 namespace basin {
 
-/// What one update did to one parameter tensor. Norms are Euclidean, summed in float64. trust_ratio is NaN where the method
-/// has none or the parameter is excluded.
+/// What one update did to one parameter tensor: norms of the weights before the update, of the gradient as it came, and of
+/// the change. Euclidean, summed in float64 in an order that doesn't depend on the number of threads. trust_ratio is NaN
+/// where the method has none or the parameter is excluded.
 struct ParameterStep {
   double weight_norm = NAN, gradient_norm = NAN, update_norm = NAN, trust_ratio = NAN;
 };
 
 /// Base of every optimiser. Gradients stand in .grad() and are never changed. Derives from torch::optim::Optimizer so that
-/// C++ users can put it wherever torch's are taken; the learning rate lives here, set per update by the schedule.
+/// C++ users can put it wherever torch's are taken; one learning rate for all parameters, set per update by the schedule
+/// (or by torch's schedulers: it is the lr of the one parameter group).
 class Optimizer : public torch::optim::Optimizer {
  public:
   explicit Optimizer(std::vector<ParameterInfo> parameters);
 
   /// One update with the current learning rate. An undefined gradient counts as zero.
   torch::Tensor step(LossClosure closure = nullptr) final;
-  void set_learning_rate(double value) { learning_rate_ = value; }
-  double learning_rate() const { return learning_rate_; }
+  void set_learning_rate(double value) { param_groups_.front().options().set_lr(value); }
+  double learning_rate() const { return param_groups_.front().options().get_lr(); }
 
   const std::vector<ParameterInfo>& parameter_table() const { return parameters_; }
   /// One entry a parameter, of the last step.
@@ -35,22 +38,24 @@ class Optimizer : public torch::optim::Optimizer {
   virtual bool has_trust_ratios() const { return false; }
 
   /// Everything that the next step depends on but parameters and learning rate: "momentum/conv1.weight", ..., and
-  /// "updates" as an int64 scalar. load_state checks names and shapes (IoError).
+  /// "updates" as an int64 scalar. Copies. load_state checks names, shapes and types (IoError).
   NamedTensors state() const;
   void load_state(const NamedTensors& state);
 
  protected:
-  /// Applies the method to parameter i: fills last_step_[i].trust_ratio and changes the tensor in place.
+  /// Applies the method to parameter i, in place, with last_step_[i].weight_norm and gradient_norm already there; fills
+  /// update_norm and trust_ratio. Runs without gradient recording.
   virtual void update_parameter(size_t i, const at::Tensor& gradient) = 0;
-  /// A zero-initialised state tensor like parameter i, registered under `name` for state().
-  at::Tensor& slot(const std::string& name, size_t i);
+  /// Declares a zero-initialised state tensor for each parameter; for derived constructors.
+  void add_slot(const std::string& name);
+  at::Tensor& slot(size_t which, size_t i) { return slots_[which].second[i]; }
+  /// Updates completed, so this one is number updates_done() + 1.
   int64_t updates_done() const { return updates_; }
 
   std::vector<ParameterInfo> parameters_;
   std::vector<ParameterStep> last_step_;
 
  private:
-  double learning_rate_ = 0;
   int64_t updates_ = 0;
   std::vector<std::pair<std::string, std::vector<at::Tensor>>> slots_;
 };

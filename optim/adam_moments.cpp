@@ -1,0 +1,18 @@
+#include "optim/adam_moments.h"
+
+namespace basin {
+
+at::Tensor AdamMoments::direction(at::Tensor& m, at::Tensor& v, const at::Tensor& gradient, int64_t t) const {
+  m.mul_(beta1).add_(gradient, 1 - beta1);
+  v.mul_(beta2).addcmul_(gradient, gradient, 1 - beta2);
+  // The corrections moved into the denominator, as two numbers instead of two passes.
+  const double correction1 = 1 - std::pow(beta1, static_cast<double>(t));
+  const double correction2 = 1 - std::pow(beta2, static_cast<double>(t));
+  at::Tensor denominator = v.sqrt().mul_(correction1 / std::sqrt(correction2));
+  if (eps > 0) denominator.add_(eps * correction1);
+  at::Tensor r = at::div_out(denominator, m, denominator);
+  if (eps == 0) r.masked_fill_(m.eq(0), 0);
+  return r;
+}
+
+}  // namespace basin

@@ -1,0 +1,34 @@
+// defines: AdamW, Adam with decoupled weight decay.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "optim/adam_moments.h"
+#include "optim/exclusion.h"
+#include "optim/optimizer.h"
+
+namespace basin {
+
+struct AdamWOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+  std::vector<std::string> exclude_from_decay = default_exclusions();
+};
+void bind_options(OptionTable& table, AdamWOptions& options);
+
+/// w -= lr (r + wd w), with r Adam's bias-corrected direction (optim/adam_moments.h). Loshchilov & Hutter 2019
+/// (arXiv 1711.05101), algorithm 2, with the schedule's factor inside lr, as in torch.
+class AdamW : public Optimizer {
+ public:
+  AdamW(std::vector<ParameterInfo> parameters, const AdamWOptions& options);
+
+ private:
+  void update_parameter(size_t i, const at::Tensor& gradient) override;
+  AdamMoments moments_;
+  std::vector<double> decay_;
+};
+
+}  // namespace basin

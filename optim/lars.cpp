@@ -1,0 +1,42 @@
+#include "optim/lars.h"
+
+#include "optim/norm.h"
+
+namespace basin {
+
+void bind_options(OptionTable& table, LarsOptions& options) {
+  table.add("trust_coefficient", options.trust_coefficient, greater_than(0), "eta of the paper");
+  table.add("momentum", options.momentum, half_open(0, 1), "share of the last step kept");
+  table.add("weight_decay", options.weight_decay, at_least(0), "beta of the paper, in gradient and denominator");
+  table.add("eps", options.eps, at_least(0), "added to the trust ratio's denominator; 0 in the paper");
+  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(), "parameter kinds without weight decay");
+  table.add("exclude_from_trust", options.exclude_from_trust, parameter_kinds(),
+            "parameter kinds whose local rate is trust_coefficient");
+}
+
+Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& options)
+    : Optimizer(std::move(parameters)),
+      options_(options),
+      decay_(decay_by_parameter(parameters_, options.weight_decay, options.exclude_from_decay)),
+      no_trust_(excluded_parameters(parameters_, options.exclude_from_trust)) {
+  add_slot("momentum");
+}
+
+void Lars::update_parameter(size_t i, const at::Tensor& gradient) {
+  const at::Tensor& w = parameters_[i].tensor;
+  ParameterStep& step = last_step_[i];
+  const double denominator = step.gradient_norm + decay_[i] * step.weight_norm + options_.eps;
+  double fraction = 1;
+  if (!no_trust_[i]) {
+    if (step.weight_norm != 0 && denominator != 0) fraction = step.weight_norm / denominator;
+    step.trust_ratio = options_.trust_coefficient * fraction;
+  }
+  const double local_rate = learning_rate() * options_.trust_coefficient * fraction;
+  at::Tensor& v = slot(0, i);
+  v.mul_(options_.momentum).add_(gradient, local_rate);
+  if (decay_[i] > 0) v.add_(w, local_rate * decay_[i]);
+  step.update_norm = norm_of(v);
+  w.sub_(v);
+}
+
+}  // namespace basin
