@@ -1,0 +1,228 @@
+"""Golden traces of the optimisers, in numpy from the printed formulas alone.
+
+    optim_golden.py            writes tests/optim/golden_traces.h to standard output
+    optim_golden.py --check    compares that file with what this program computes; exit code 1 where they differ
+    optim_golden.py --torch    compares sgd and adamw with torch.optim, where torch can be imported
+
+Four tensors: an ordinary weight whose gradient is zero in the second step, a weight that starts at zero, a bias and a norm
+weight. Three steps, a different learning rate in each, so that a rate on the wrong side of the momentum buffer shows.
+"""
+import argparse
+import pathlib
+import sys
+
+import numpy as np
+
+HEADER = pathlib.Path(__file__).resolve().parents[1] / "optim" / "golden_traces.h"
+
+NAMES = ["fc.weight", "zero.weight", "fc.bias", "norm.weight"]
+KINDS = ["weight", "weight", "bias", "norm_weight"]
+START = [[0.5, -1.25, 2.0], [0.0, 0.0], [0.25, -0.75], [1.0, 1.5]]
+GRADIENTS = [
+    [[0.3, 0.2, -0.6], [0.05, -0.4], [-1.0, 0.5], [0.125, -0.25]],
+    [[0.0, 0.0, 0.0], [0.3, 0.1], [0.2, 0.0], [-0.5, 0.75]],
+    [[-1.5, 0.7, 0.1], [-0.2, 0.2], [0.0, -0.3], [0.0, 0.0]],
+]
+RATES = [0.02, 0.1, 0.05]
+USUAL = ["bias", "norm_weight", "norm_bias"]
+
+CASES = [
+    ("sgd", {"momentum": 0.9, "weight_decay": 0.01}),
+    ("sgd", {"momentum": 0.0, "weight_decay": 0.01, "exclude_from_decay": []}),
+    ("sgd", {"momentum": 0.8, "nesterov": True}),
+    ("sgd", {"momentum": 0.8, "dampening": 0.3, "weight_decay": 0.1}),
+    ("adamw", {}),
+    ("adamw", {"weight_decay": 0.0, "beta1": 0.5, "beta2": 0.75, "eps": 0.01}),
+    ("adamw", {"eps": 0.0, "exclude_from_decay": []}),
+    ("lars", {"trust_coefficient": 0.1, "weight_decay": 0.05}),
+    ("lars", {"trust_coefficient": 0.1, "weight_decay": 0.0}),
+    ("lars", {"trust_coefficient": 0.1, "weight_decay": 0.05, "exclude_from_trust": [], "exclude_from_decay": []}),
+    ("lars", {"trust_coefficient": 0.1, "weight_decay": 0.05, "eps": 0.2, "momentum": 0.5}),
+    ("lamb", {}),
+    ("lamb", {"weight_decay": 0.0}),
+    ("lamb", {"exclude_from_trust": [], "exclude_from_decay": [], "weight_decay": 0.1}),
+    ("lamb", {"beta1": 0.5, "beta2": 0.75, "eps": 0.01, "exclude_from_trust": ["weight"]}),
+]
+
+
+def norm(x):
+    return float(np.sqrt(np.sum(x * x)))
+
+
+def adam_r(state, g, t, beta1, beta2, eps):
+    """Kingma & Ba, algorithm 1: corrected first moment over the root of the corrected second."""
+    state["m"] = beta1 * state.get("m", np.zeros_like(g)) + (1 - beta1) * g
+    state["v"] = beta2 * state.get("v", np.zeros_like(g)) + (1 - beta2) * g**2
+    m_hat = state["m"] / (1 - beta1**t)
+    v_hat = state["v"] / (1 - beta2**t)
+    r = np.zeros_like(g)
+    moved = m_hat != 0
+    r[moved] = m_hat[moved] / (np.sqrt(v_hat[moved]) + eps)
+    return r
+
+
+def sgd(w, g, state, lr, t, kind, momentum=0.9, nesterov=False, dampening=0.0, weight_decay=0.0, exclude_from_decay=USUAL):
+    d = g + (0.0 if kind in exclude_from_decay else weight_decay) * w
+    v = state["v"] = momentum * state.get("v", np.zeros_like(w)) + (1 - dampening) * d
+    return w - lr * (d + momentum * v if nesterov else v), None
+
+
+def adamw(w, g, state, lr, t, kind, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01, exclude_from_decay=USUAL):
+    wd = 0.0 if kind in exclude_from_decay else weight_decay
+    return w - lr * wd * w - lr * adam_r(state, g, t, beta1, beta2, eps), None
+
+
+def lars(w, g, state, lr, t, kind, trust_coefficient=0.001, momentum=0.9, weight_decay=5e-4, eps=0.0,
+         exclude_from_decay=USUAL, exclude_from_trust=USUAL):
+    beta = 0.0 if kind in exclude_from_decay else weight_decay
+    below = norm(g) + beta * norm(w) + eps
+    trusted = kind not in exclude_from_trust
+    lam = trust_coefficient
+    if trusted and norm(w) > 0 and below > 0:
+        lam = trust_coefficient * norm(w) / below
+    v = state["v"] = momentum * state.get("v", np.zeros_like(w)) + lr * lam * (g + beta * w)
+    return w - v, lam if trusted else None
+
+
+def lamb(w, g, state, lr, t, kind, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.01, exclude_from_decay=USUAL,
+         exclude_from_trust=USUAL):
+    wd = 0.0 if kind in exclude_from_decay else weight_decay
+    u = adam_r(state, g, t, beta1, beta2, eps) + wd * w
+    trusted = kind not in exclude_from_trust
+    ratio = 1.0
+    if trusted and norm(w) > 0 and norm(u) > 0:
+        ratio = norm(w) / norm(u)
+    return w - lr * ratio * u, ratio if trusted else None
+
+
+METHODS = {"sgd": sgd, "adamw": adamw, "lars": lars, "lamb": lamb}
+
+
+def trace(method, options):
+    """After each step: the flat weights of all tensors, and one trust ratio a tensor (None: has none)."""
+    weights = [np.array(w, dtype=np.float64) for w in START]
+    states = [{} for _ in weights]
+    steps = []
+    for t, (gradients, lr) in enumerate(zip(GRADIENTS, RATES), start=1):
+        ratios = []
+        for i, kind in enumerate(KINDS):
+            weights[i], ratio = METHODS[method](weights[i], np.array(gradients[i]), states[i], lr, t, kind, **options)
+            ratios.append(ratio)
+        steps.append((np.concatenate(weights).tolist(), ratios))
+    return steps
+
+
+def toml(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "[" + ", ".join(f'\\"{v}\\"' for v in value) + "]"
+    return repr(value)
+
+
+def braces(values):
+    return "{" + ", ".join("NAN" if v is None else repr(v) for v in values) + "}"
+
+
+def nested(values):
+    return "{" + ", ".join(braces(v) for v in values) + "}"
+
+
+def header():
+    lines = [
+        "// defines: golden traces of the optimisers. Written by tests/oracles/optim_golden.py; don't edit.",
+        "#pragma once",
+        "",
+        "#include <cmath>",
+        "#include <string>",
+        "#include <vector>",
+        "",
+        "namespace basin::golden {",
+        "",
+        "struct Step {",
+        "  std::vector<double> weights, trust_ratios;",
+        "};",
+        "struct Trace {",
+        "  std::string optimizer;",
+        "  std::vector<std::string> settings;",
+        "  std::vector<Step> steps;",
+        "};",
+        "",
+        "inline const std::vector<std::string> names{" + ", ".join(f'"{n}"' for n in NAMES) + "};",
+        "inline const std::vector<std::string> kinds{" + ", ".join(f'"{k}"' for k in KINDS) + "};",
+        f"inline const std::vector<std::vector<double>> start{nested(START)};",
+        "inline const std::vector<std::vector<std::vector<double>>> gradients{",
+        *(f"    {nested(g)}," for g in GRADIENTS),
+        "};",
+        f"inline const std::vector<double> rates{braces(RATES)};",
+        "",
+        "inline const std::vector<Trace> traces{",
+    ]
+    for method, options in CASES:
+        settings = ", ".join(f'"{key}={toml(value)}"' for key, value in options.items())
+        lines.append(f'    {{"{method}",')
+        lines.append(f"     {{{settings}}},")
+        lines.append("     {")
+        for weights, ratios in trace(method, options):
+            lines.append(f"         {{{braces(weights)},")
+            lines.append(f"          {braces(ratios)}}},")
+        lines.append("     }},")
+    lines += ["};", "", "}  // namespace basin::golden", ""]
+    return "\n".join(lines)
+
+
+def torch_optimizer(torch, method, options, parameters):
+    """The torch.optim twin of a case, or None where torch means something else by the same options."""
+    options = {"weight_decay": 0.01 if method == "adamw" else 0.0, "exclude_from_decay": USUAL, **options}
+    decay, excluded = options.pop("weight_decay"), options.pop("exclude_from_decay")
+    groups = [{"params": [p], "weight_decay": 0.0 if k in excluded else decay} for p, k in zip(parameters, KINDS)]
+    if method == "sgd" and not options.get("dampening"):  # torch leaves dampening out of its first update
+        return torch.optim.SGD(groups, lr=0.0, **{"momentum": 0.9, **options})
+    if method == "adamw" and options.get("eps") != 0.0:  # torch has 0/0 where there was no gradient yet
+        betas = (options.pop("beta1", 0.9), options.pop("beta2", 0.999))
+        return torch.optim.AdamW(groups, lr=0.0, betas=betas, **options)
+    return None
+
+
+def compare_with_torch():
+    """The largest difference of a weight, and the number of cases compared."""
+    import torch
+
+    worst, compared = 0.0, 0
+    for method, options in CASES:
+        parameters = [torch.tensor(w, dtype=torch.float64, requires_grad=True) for w in START]
+        optimizer = torch_optimizer(torch, method, options, parameters)
+        if optimizer is None:
+            continue
+        compared += 1
+        for gradients, lr, (weights, _) in zip(GRADIENTS, RATES, trace(method, options)):
+            for group in optimizer.param_groups:
+                group["lr"] = lr
+            for parameter, gradient in zip(parameters, gradients):
+                parameter.grad = torch.tensor(gradient, dtype=torch.float64)
+            optimizer.step()
+            got = torch.cat([p.detach() for p in parameters]).numpy()
+            worst = max(worst, float(np.max(np.abs(got - np.array(weights)))))
+    return worst, compared
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--torch", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.check or arguments.torch:
+        if arguments.check and HEADER.read_text() != header():
+            sys.exit(f"{HEADER.name} differs from what {pathlib.Path(__file__).name} computes")
+        if arguments.torch:
+            worst, compared = compare_with_torch()
+            print(f"largest difference from torch.optim in {compared} cases: {worst:.1e}")
+            if compared == 0 or not worst < 1e-12:  # float64, three steps of a few operations each
+                sys.exit("differs from torch.optim")
+        print("golden traces agree")
+    else:
+        sys.stdout.write(header())
+
+
+if __name__ == "__main__":
+    main()
