@@ -1,1 +1,45 @@
-int main() { return 0; }
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+#include "apps/arguments.h"
+#include "apps/subcommands.h"
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "core/provenance.h"
+#include "core/runtime.h"
+
+namespace {
+
+constexpr int kUsage = 2;
+
+int run(int argc, char** argv) {
+  CLI::App app("Basin: how batch size, optimiser and sharpness go together. docs/ has a page on each subcommand.", "basin");
+  app.require_subcommand(1);
+  basin::Action action;
+  basin::add_train(app, action);
+  basin::add_probe(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  return action();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  basin::tune_allocator();
+  basin::install_interrupt_handlers();
+  basin::remember_command_line(argc, argv);
+  try {
+    return run(argc, argv);
+  } catch (const basin::Error& error) {
+    std::fprintf(stderr, "basin: %s\n", error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "basin: %s\n", basin::one_line(error).c_str());
+    return 1;
+  }
+}

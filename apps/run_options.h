@@ -23,6 +23,7 @@ struct ProbePlan {
   int64_t subset = 1000;                          // hashed subset of the training split; 0: all of it
   int64_t micro_batch = 250;                      // memory alone
   std::string dtype = "float32";                  // float32 | float64
+  bool retain_graph = false;                      // 1.4 x faster products for the memory of all micro-batches' graphs
   std::vector<std::string> at = {"end", "loss"};  // "end", "loss" (every level), "start", "all", or a checkpoint's label
 };
 void bind_options(OptionTable& table, ProbePlan& plan);

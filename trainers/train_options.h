@@ -14,7 +14,7 @@ struct TrainOptions {
   int64_t seed = 1;
   std::string protocol = "A-epochs";    // A-epochs | A-updates | B
   int64_t batch_size = 256;
-  int64_t micro_batch = 250;            // memory, never mathematics; with batch norm a multiple of ghost_batch
+  int64_t micro_batch = 256;            // memory, never mathematics; with batch norm a multiple of ghost_batch
   int64_t ghost_batch = 0;              // 0: min(256, batch_size)
   std::string duplicates = "weighted";  // weighted | repeated
   double learning_rate = 0.1;           // before the scaling rule
@@ -22,7 +22,7 @@ struct TrainOptions {
   int64_t updates = 100;                // A-updates
   double target_loss = 1.0;             // B: full training loss in eval mode
   int64_t max_gradients = 500000;       // B: the schedule's length and the cap, in image gradients computed
-  int64_t check_every = 10000;          // B: examples between checks of the full training loss; denser near the target
+  int64_t check_every = 10000;          // image gradients between checks of the full training loss (B, or loss_levels); denser near the target
   std::vector<double> loss_levels;      // milestones: a checkpoint at the first check at or below each
   int64_t evaluate_every = 0;           // examples between evaluations on test; 0: at the end alone
   int64_t checkpoint_every = 0;         // updates between milestones "u000100"; 0: none

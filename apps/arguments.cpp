@@ -1,0 +1,19 @@
+#include "apps/arguments.h"
+
+#include <CLI/CLI.hpp>
+
+namespace basin {
+
+void add_set_option(CLI::App& command, std::vector<std::string>& sets) {
+  command.add_option("--set", sets, "key=value in TOML syntax, e.g. --set lamb.beta1=0.9; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+std::string one_line(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace basin

@@ -1,0 +1,20 @@
+// defines: what the subcommands' argument lists share; one_line(), an exception's text for messages and status files.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace basin {
+
+/// `--set key=value`, one value an occurrence.
+void add_set_option(CLI::App& command, std::vector<std::string>& sets);
+
+/// First line of what(), without torch's backtrace.
+std::string one_line(const std::exception& error);
+
+}  // namespace basin

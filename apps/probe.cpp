@@ -1,0 +1,90 @@
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include "apps/arguments.h"
+#include "apps/probing.h"
+#include "apps/subcommands.h"
+#include "core/error.h"
+#include "io/probe_file.h"
+#include "probes/registry.h"
+
+namespace basin {
+namespace {
+
+struct ProbeArguments {
+  std::string folder;
+  std::vector<std::string> only, checkpoints, sets;
+  std::optional<int64_t> subset, micro_batch;
+  std::optional<std::string> dtype;
+  bool force = false;
+};
+
+// A probe measures a run as it is: only tables of probes, [probes] and [runtime] may be set.
+void refuse_run_keys(const std::vector<std::string>& sets) {
+  RunOptions options;
+  OptionTable allowed;
+  options.probe_options.bind(allowed);
+  allowed.group("probes", [&](OptionTable& t) { bind_options(t, options.probes); });
+  allowed.group("runtime", [&](OptionTable& t) { bind_options(t, options.runtime); });
+  for (const std::string& set : sets) allowed.set_from_text(set, "--set");
+}
+
+ProbeRequest request_of(const ProbeArguments& arguments) {
+  refuse_run_keys(arguments.sets);
+  RunOptions options;
+  options.probes.run = names_of(probe_registry());
+  options.probes.at = {"end"};
+  OptionTable table = options.table();
+  for (const std::string& set : arguments.sets) table.set_from_text(set, "--set");
+  if (!arguments.only.empty()) table.set("probes.run", arguments.only, "--only");
+  if (!arguments.checkpoints.empty()) table.set("probes.at", arguments.checkpoints, "--checkpoint");
+  if (arguments.subset) table.set("probes.subset", *arguments.subset, "--subset");
+  if (arguments.micro_batch) table.set("probes.micro_batch", *arguments.micro_batch, "--micro-batch");
+  if (arguments.dtype) table.set("probes.dtype", *arguments.dtype, "--dtype");
+  return {options.probes, options.probe_options, options.runtime, arguments.force};
+}
+
+void print_outcome(const ProbeOutcome& outcome) {
+  fmt::print("{}  {}  {}{}{}\n", outcome.checkpoint, outcome.probe, outcome.status,
+             outcome.message.empty() ? "" : ": " + outcome.message, outcome.skipped ? "  (measured before)" : "");
+  for (const ProbeQuantity& quantity : read_probe_file(outcome.path).quantities) {
+    for (size_t i = 0; i < quantity.value.size(); ++i) {
+      const std::string index = quantity.value.size() > 1 ? fmt::format("[{}]", i) : "";
+      const double uncertainty = i < quantity.uncertainty.size() ? quantity.uncertainty[i] : NAN;
+      fmt::print("  {:<34} {:>14.6g}  +- {:<12.3g} {} ({}{})\n", quantity.name + index, quantity.value[i], uncertainty,
+                 quantity.units, quantity.uncertainty_kind, quantity.status == "ok" ? "" : ", " + quantity.status);
+    }
+  }
+}
+
+int run_probe(const ProbeArguments& arguments) {
+  const std::vector<ProbeOutcome> outcomes = probe_run(arguments.folder, request_of(arguments));
+  if (outcomes.empty()) throw ConfigError(arguments.folder + ": no checkpoint of that name; see its folder ckpt/");
+  bool failed = false;
+  for (const ProbeOutcome& outcome : outcomes) {
+    print_outcome(outcome);
+    failed = failed || outcome.status == "failed";
+  }
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+void add_probe(CLI::App& app, Action& action) {
+  const auto arguments = std::make_shared<ProbeArguments>();
+  CLI::App* command = app.add_subcommand("probe", "Measure checkpoints of a run, old ones too");
+  command->add_option("run", arguments->folder, "folder of the run, OUT/runs/<run_id>")->required();
+  command->add_option("--only", arguments->only, "probes, by name; default all")->delimiter(',')->allow_extra_args(false);
+  command->add_option("--checkpoint", arguments->checkpoints, "end, start, loss, all, or a label; default end")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--subset", arguments->subset, "training examples, chosen by image hash; 0: all; default 1000");
+  command->add_option("--micro-batch", arguments->micro_batch, "examples a pass; memory alone");
+  command->add_option("--dtype", arguments->dtype, "float32 or float64");
+  command->add_flag("--force", arguments->force, "measure again what was measured with the same settings");
+  add_set_option(*command, arguments->sets);
+  command->callback([arguments, &action] { action = [arguments] { return run_probe(*arguments); }; });
+}
+
+}  // namespace basin

@@ -1,0 +1,154 @@
+#include "apps/train.h"
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include "apps/arguments.h"
+#include "apps/probing.h"
+#include "apps/run_parts.h"
+#include "apps/subcommands.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/interrupt.h"
+#include "core/provenance.h"
+#include "core/seed.h"
+#include "io/status_file.h"
+#include "optim/registry.h"
+#include "trainers/recorder.h"
+#include "trainers/tables.h"
+#include "trainers/trainer.h"
+
+namespace basin {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TrainArguments {
+  std::string study, out;
+  std::vector<std::string> sets;
+  bool print_config = false, probe = false;
+};
+
+RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model) {
+  RunHeader header;
+  header.run_id = options.run_id();
+  header.config_id = options.config_id();
+  header.config = options.resolved();
+  header.created_utc = utc_now();
+  RunOptions copy = options;
+  for (const Option& option : copy.defining_table().options()) header.options.emplace_back(option.key, option.get());
+  header.provenance = collect_provenance();
+  const auto master = static_cast<uint64_t>(options.train.seed);
+  header.rng.emplace_back("master_seed", options.train.seed);
+  for (const char* stream : {"init", "data-order", "augmentation", "dropout", "probe"}) {
+    header.rng.emplace_back(std::string("seed_") + stream, std::to_string(derive_seed(master, stream)));
+  }
+  header.data = {{"name", data.name},
+                 {"pixels", data.pixels},
+                 {"sha256", data.sha256},
+                 {"split_hash", data.split_hash},
+                 {"n_train", data.train.size()},
+                 {"n_validation", data.validation.size()},
+                 {"n_test", data.test.size()},
+                 {"classes", data.classes()},
+                 {"class_names", data.class_names},
+                 {"mean", data.mean},
+                 {"std", data.std}};
+  header.parameters = parameter_rows(model.parameter_table());
+  return header;
+}
+
+// The status of a run that is done, or nothing.
+std::optional<std::string> final_status(const std::string& folder) {
+  const std::string path = folder + "/status.json";
+  if (!fs::exists(path) || !fs::exists(folder + "/run.h5")) return std::nullopt;
+  const RunStatus status = read_status(path);
+  if (!is_final(status.status)) return std::nullopt;
+  return status.status;
+}
+
+void leave_failed(const std::string& folder, const std::string& run_id, const std::string& message) {
+  RunStatus status;
+  status.run_id = run_id;
+  status.status = "failed";
+  status.message = message;
+  status.updated_utc = utc_now();
+  try {
+    write_status(folder + "/status.json", status);
+  } catch (const std::exception&) {  // the first fault is the one to tell
+  }
+}
+
+TrainResult train(const RunOptions& options, const std::string& folder) {
+  const c10::Device device = apply_runtime(options.runtime);
+  const Dataset data = load_dataset(options.data);
+  const std::shared_ptr<Model> model = build_model(options, data, scalar_type(options.train.dtype), device);
+  const OptimizerEntry& entry = find_entry(optimizer_registry(), options.optimizer, "optimizer");
+  const std::unique_ptr<Optimizer> optimizer =
+      entry.make(model->parameter_table(), options.optimizers.at(options.optimizer));
+
+  Trainer trainer({options.train, options.schedule, options.data, data, model, *optimizer, device});
+  Recorder recorder(folder, header_of(options, data, *model), trainer, optimizer->has_trust_ratios(),
+                    options.runtime.progress);
+  trainer.observe(recorder);
+  try {
+    recorder.resume_or_start();
+    TrainResult result = trainer.run();
+    recorder.conclude(result);
+    return result;
+  } catch (const std::exception& error) {
+    recorder.fail(one_line(error));
+    throw;
+  }
+}
+
+int run_train(const TrainArguments& arguments) {
+  RunOptions options = load_run_options(arguments.study, arguments.sets);
+  if (arguments.print_config) {
+    std::cout << options.table().to_toml_with_help();
+    return 0;
+  }
+  check(options);
+  const std::string out = arguments.out.empty() ? "out/" + fs::path(arguments.study).stem().string() : arguments.out;
+  const std::string folder = run_folder(out, options);
+  const std::string status = train_run(options, folder);
+  fmt::print("{} {}\n", folder, status);
+  if (arguments.probe) probe_run(folder, {options.probes, options.probe_options, options.runtime, false});
+  return 0;
+}
+
+}  // namespace
+
+std::string run_folder(const std::string& out, const RunOptions& options) { return out + "/runs/" + options.run_id(); }
+
+std::string train_run(const RunOptions& options, const std::string& folder) {
+  check(options);
+  make_folders(folder);
+  const FileLock lock(folder + "/lock", folder);
+  if (const std::optional<std::string> status = final_status(folder)) return *status;
+  try {
+    write_file_atomically(folder + "/config.toml", options.resolved());
+    const TrainResult result = train(options, folder);
+    if (result.status == "interrupted") throw_if_interrupted();
+    return result.status;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    leave_failed(folder, options.run_id(), one_line(error));
+    throw;
+  }
+}
+
+void add_train(CLI::App& app, Action& action) {
+  const auto arguments = std::make_shared<TrainArguments>();
+  CLI::App* command = app.add_subcommand("train", "Train one run of a study file, or go on with it");
+  command->add_option("study", arguments->study, "study file (TOML); [sweep] is ignored")->required();
+  command->add_option("--out", arguments->out, "folder for runs/<run_id>; default out/<name of the study>");
+  add_set_option(*command, arguments->sets);
+  command->add_flag("--print-config", arguments->print_config, "print all options with their meaning and stop");
+  command->add_flag("--probe", arguments->probe, "run the study's [probes] on the checkpoints afterwards");
+  command->callback([arguments, &action] { action = [arguments] { return run_train(*arguments); }; });
+}
+
+}  // namespace basin

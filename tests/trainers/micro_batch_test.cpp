@@ -1,0 +1,131 @@
+// The update of a logical batch does not depend on how it is computed: acceptance 4 of the first issue.
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "models/loss.h"
+#include "tests/trainers/test_run.h"
+
+namespace basin::testing {
+namespace {
+
+// Rounding of float64 sums in another order: five updates amplify 1e-16 by far less than 1e4.
+constexpr double kRounding = 1e-12;
+
+RunSettings accumulation_settings(const std::string& optimizer, int64_t micro_batch, const std::string& duplicates) {
+  RunSettings s = small_settings();
+  s.model = "small_cnn";
+  s.model_settings = {"widths=[3, 4, 5]"};
+  s.optimizer = optimizer;
+  s.train.batch_size = 512;
+  s.train.micro_batch = micro_batch;
+  s.train.duplicates = duplicates;
+  s.train.learning_rate = optimizer == "lamb" ? 0.01 : 0.1;
+  return s;
+}
+
+class MicroBatch : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(MicroBatch, FiveUpdatesAgreeForEverySizeAndBothKindsOfDuplicates) {
+  TestRun reference(accumulation_settings(GetParam(), 512, "repeated"));
+  const at::Tensor start = reference.weights();
+  ASSERT_EQ(reference.run().status, "finished");
+  ASSERT_GT(relative_difference(reference.weights(), start), 1e-3) << "nothing was trained";
+  for (const char* duplicates : {"weighted", "repeated"}) {
+    for (const int64_t micro_batch : {32, 100, 512}) {
+      TestRun run(accumulation_settings(GetParam(), micro_batch, duplicates));
+      run.run();
+      EXPECT_LE(relative_difference(run.weights(), reference.weights()), kRounding) << duplicates << ' ' << micro_batch;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, MicroBatch, ::testing::Values("sgd", "lamb"));
+
+TEST(BatchGradientTest, IsTheMeanOverTheBatchWithDuplicates) {
+  RunSettings s = accumulation_settings("sgd", 64, "weighted");
+  s.train.batch_size = 300;
+  s.train.updates = 1;
+  s.train.learning_rate = 1;
+  s.optimizer_settings = {"momentum=0"};
+  TestRun run(s), plain(s);
+  const at::Tensor before = run.weights();
+  run.run();
+  // With rate 1 and no momentum the change is minus the gradient. By hand: one pass over all 300 examples as they come.
+  const Batch batch = ExampleStream(1, 200).slice(0, 300, false);
+  const at::Tensor index = at::tensor(batch.examples, at::kLong);
+  const at::Tensor inputs = network_inputs(plain.data, plain.data.train, index, at::kDouble, at::kCPU);
+  plain.model->eval();
+  const at::Tensor probabilities = at::log_softmax(plain.model->forward(inputs), 1);
+  const at::Tensor loss = -probabilities.gather(1, plain.data.train.labels.index_select(0, index).unsqueeze(1)).mean();
+  loss.backward();
+  std::vector<at::Tensor> gradient;
+  for (const auto& p : plain.model->parameter_table()) gradient.push_back(p.tensor.grad().reshape({-1}));
+  EXPECT_LE(relative_difference(before - run.weights(), at::cat(gradient)), kRounding);
+  EXPECT_NEAR(run.listener.updates.at(0).loss, loss.item<double>(), 1e-12);
+  EXPECT_NEAR(run.listener.updates.at(0).gradient_norm, at::cat(gradient).norm().item<double>(), 1e-12);
+}
+
+TEST(BatchGradientTest, CountsDistinctExamplesWhenDuplicatesAreMerged) {
+  RunSettings s = small_settings();
+  s.train.batch_size = 300;
+  s.train.updates = 4;
+  TestRun run(s);
+  run.run();
+  ExampleStream stream(1, 200);
+  int64_t gradients = 0;
+  for (size_t t = 0; t < 4; ++t) {
+    const Batch batch = stream.slice(static_cast<int64_t>(t) * 300, 300, false);
+    gradients += static_cast<int64_t>(std::set<int64_t>(batch.examples.begin(), batch.examples.end()).size());
+    EXPECT_EQ(run.listener.updates.at(t).gradients, gradients);
+    EXPECT_EQ(run.listener.updates.at(t).examples, static_cast<int64_t>(t + 1) * 300);
+  }
+}
+
+RunSettings ghost_settings(int64_t micro_batch) {
+  RunSettings s = small_settings();
+  s.model_settings = {"hidden=[8]", "norm=batch"};
+  s.train.batch_size = 96;
+  s.train.ghost_batch = 16;
+  s.train.micro_batch = micro_batch;
+  return s;
+}
+
+TEST(GhostBatchTest, MicroBatchDoesNotChangeWhatNormalisationSees) {
+  TestRun whole(ghost_settings(96));
+  const TrainResult expected = whole.run();
+  for (const int64_t micro_batch : {16, 48}) {
+    TestRun run(ghost_settings(micro_batch));
+    const TrainResult result = run.run();
+    EXPECT_LE(relative_difference(run.weights(), whole.weights()), kRounding) << micro_batch;
+    EXPECT_NEAR(number(result, "test_loss"), number(expected, "test_loss"), 1e-12);
+  }
+  RunSettings other = ghost_settings(96);
+  other.train.ghost_batch = 32;
+  TestRun larger(other);
+  larger.run();
+  EXPECT_GT(relative_difference(larger.weights(), whole.weights()), 1e-6) << "ghost_batch has no effect";
+}
+
+TEST(GhostBatchTest, RefusesMicroBatchesThatCutGhostBatches) {
+  try {
+    TestRun run(ghost_settings(24));
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "micro_batch = 24 must be a multiple of ghost_batch (16) with batch statistics");
+  }
+}
+
+TEST(AugmentationTest, MicroBatchDoesNotChangeTheDraws) {
+  RunSettings s = accumulation_settings("sgd", 512, "weighted");
+  s.data.augmentation = "crop_flip";
+  TestRun whole(s);
+  whole.run();
+  s.train.micro_batch = 32;
+  TestRun small(s);
+  small.run();
+  EXPECT_LE(relative_difference(small.weights(), whole.weights()), kRounding);
+  EXPECT_EQ(small.listener.updates.back().gradients, 5 * 512) << "augmented duplicates are different images";
+}
+
+}  // namespace
+}  // namespace basin::testing

@@ -1,0 +1,101 @@
+// Interrupt, save, restore, go on: the same bits as an undisturbed run.
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "tests/trainers/test_run.h"
+
+namespace basin::testing {
+namespace {
+
+struct ResumeCase {
+  std::string name;
+  RunSettings settings;
+};
+
+std::ostream& operator<<(std::ostream& out, const ResumeCase& c) { return out << c.name; }
+
+std::vector<ResumeCase> cases() {
+  RunSettings plain = small_settings();
+  plain.train.updates = 9;
+  plain.train.dtype = "float32";
+  RunSettings lamb = plain;
+  lamb.optimizer = "lamb";
+  lamb.schedule.schedule = "cosine";
+  lamb.train.checkpoint_every = 3;
+  lamb.train.evaluate_every = 100;
+  RunSettings noisy = plain;  // dropout masks and batch statistics are state too
+  noisy.model = "keskar_c1";
+  noisy.model_settings = {};
+  noisy.train.updates = 3;
+  noisy.train.batch_size = 24;
+  noisy.train.micro_batch = 12;
+  noisy.train.ghost_batch = 12;
+  noisy.data.train_examples = 60;
+  noisy.data.augmentation = "crop_flip";
+  RunSettings matched = plain;
+  matched.train.protocol = "B";
+  matched.train.target_loss = 1.2;
+  matched.train.loss_levels = {2.0, 1.6};
+  matched.train.check_every = 100;
+  matched.train.max_gradients = 4000;
+  return {{"sgd", plain}, {"lamb", lamb}, {"dropout_batchnorm_augmentation", noisy}, {"protocol_b", matched}};
+}
+
+class Resume : public ::testing::TestWithParam<ResumeCase> {};
+
+void expect_same_records(const Listener& undisturbed, const Listener& first, const Listener& second) {
+  std::vector<UpdateRecord> updates = first.updates;
+  updates.insert(updates.end(), second.updates.begin(), second.updates.end());
+  ASSERT_EQ(updates.size(), undisturbed.updates.size());
+  for (size_t i = 0; i < updates.size(); ++i) {
+    const UpdateRecord &a = updates[i], &b = undisturbed.updates[i];
+    EXPECT_EQ(a.update, b.update);
+    EXPECT_EQ(a.loss, b.loss);
+    EXPECT_EQ(a.learning_rate, b.learning_rate);
+    EXPECT_EQ(a.gradient_norm, b.gradient_norm);
+    EXPECT_EQ(a.distance_from_start, b.distance_from_start);
+    EXPECT_EQ(a.gradients, b.gradients);
+  }
+  std::vector<EvaluationRecord> evaluations = first.evaluations;
+  evaluations.insert(evaluations.end(), second.evaluations.begin(), second.evaluations.end());
+  ASSERT_EQ(evaluations.size(), undisturbed.evaluations.size());
+  for (size_t i = 0; i < evaluations.size(); ++i) {
+    EXPECT_EQ(evaluations[i].update, undisturbed.evaluations[i].update);
+    EXPECT_EQ(evaluations[i].train_loss, undisturbed.evaluations[i].train_loss);
+  }
+}
+
+TEST_P(Resume, GivesTheSameBits) {
+  TestRun undisturbed(GetParam().settings);
+  const TrainResult expected = undisturbed.run();
+  const int64_t total = static_cast<int64_t>(number(expected, "updates"));
+  ASSERT_GE(total, 3);
+  for (const int64_t stop : {int64_t{0}, int64_t{1}, total / 2, total - 1}) {
+    SCOPED_TRACE(stop);
+    TestRun first(GetParam().settings), second(GetParam().settings);
+    ASSERT_EQ(first.run_until(stop).status, "interrupted");
+    second.trainer->restore(first.listener.checkpoints.at("latest"));
+    const TrainResult result = second.run();
+    EXPECT_EQ(result.status, expected.status);
+    EXPECT_TRUE(second.weights().equal(undisturbed.weights()));
+    for (const char* key : {"updates", "gradients", "train_loss", "test_loss", "test_acc", "overshot"}) {
+      EXPECT_EQ(number(result, key), number(expected, key)) << key;
+    }
+    expect_same_records(undisturbed.listener, first.listener, second.listener);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Resume, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(RestoreTest, RefusesAnotherModelsCheckpoint) {
+  RunSettings s = small_settings();
+  TestRun run(s);
+  run.run();
+  s.model_settings = {"hidden=[7]"};
+  TestRun other(s);
+  EXPECT_THROW(other.trainer->restore(run.listener.checkpoints.at("end")), IoError);
+}
+
+}  // namespace
+}  // namespace basin::testing

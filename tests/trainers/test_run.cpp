@@ -1,0 +1,94 @@
+#include "tests/trainers/test_run.h"
+
+#include <gtest/gtest.h>
+
+#include "models/registry.h"
+#include "optim/registry.h"
+
+namespace basin::testing {
+namespace {
+
+template <class Entry>
+std::unique_ptr<AnyOptions> options_of(const Entry& entry, const std::vector<std::string>& settings) {
+  std::unique_ptr<AnyOptions> options = entry.make_options();
+  OptionTable table;
+  options->bind(table);
+  for (const std::string& setting : settings) table.set_from_text(setting, "test");
+  return options;
+}
+
+}  // namespace
+
+RunSettings small_settings() {
+  RunSettings s;
+  s.data.set = "synthetic";
+  s.data.train_examples = 200;
+  s.data.test_examples = 60;
+  s.train.protocol = "A-updates";
+  s.train.updates = 5;
+  s.train.batch_size = 50;
+  s.train.learning_rate = 0.05;
+  s.train.dtype = "float64";
+  s.train.checkpoint_seconds = 1e6;
+  s.schedule.schedule = "constant";
+  s.schedule.warmup = 0;
+  return s;
+}
+
+void Listener::on_update(const UpdateRecord& record) {
+  updates.push_back(record);
+  updates.back().parameters = nullptr;
+}
+
+void Listener::on_checkpoint(const std::string& label) {
+  Checkpoint checkpoint;
+  trainer->save(checkpoint);
+  for (auto& parameter : checkpoint.parameters) parameter.tensor = parameter.tensor.clone();
+  for (auto& [name, tensor] : checkpoint.buffers) tensor = tensor.clone();
+  for (auto& [name, tensor] : checkpoint.optimizer) tensor = tensor.clone();
+  for (auto& [name, tensor] : checkpoint.generators) tensor = tensor.clone();
+  checkpoints[label] = checkpoint;
+}
+
+TestRun::TestRun(const RunSettings& s) : settings(s), data(load_dataset(s.data)) {
+  const auto& images = data.train.images;
+  const auto dtype = s.train.dtype == "float64" ? at::kDouble : at::kFloat;
+  const auto& model_entry = find_entry(model_registry(), s.model, "model");
+  model = make_model(s.model, *options_of(model_entry, s.model_settings),
+                     {images.size(1), images.size(2), images.size(3), data.classes()},
+                     static_cast<uint64_t>(s.train.seed), dtype);
+  const auto& entry = find_entry(optimizer_registry(), s.optimizer, "optimizer");
+  optimizer = entry.make(model->parameter_table(), *options_of(entry, s.optimizer_settings));
+  trainer = std::make_unique<Trainer>(
+      TrainSetup{settings.train, settings.schedule, settings.data, data, model, *optimizer, at::kCPU});
+  listener.trainer = trainer.get();
+  trainer->observe(listener);
+}
+
+TrainResult TestRun::run_until(int64_t updates) {
+  trainer->set_stop_request([this, updates] { return trainer->updates_done() >= updates; });
+  return trainer->run();
+}
+
+at::Tensor TestRun::weights() const {
+  std::vector<at::Tensor> flat;
+  for (const auto& p : model->parameter_table()) flat.push_back(p.tensor.detach().to(at::kDouble).reshape({-1}));
+  return at::cat(flat);
+}
+
+double relative_difference(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).norm() / b.norm()).item<double>();
+}
+
+double number(const TrainResult& result, const std::string& key) {
+  for (const auto& [name, value] : result.summary) {
+    if (name != key) continue;
+    if (const auto* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
+    if (const auto* b = std::get_if<bool>(&value)) return *b ? 1 : 0;
+    return std::get<double>(value);
+  }
+  ADD_FAILURE() << "no summary entry " << key;
+  return NAN;
+}
+
+}  // namespace basin::testing

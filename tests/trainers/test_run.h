@@ -1,0 +1,61 @@
+// defines: TestRun, a Trainer on the synthetic set with all that it refers to; Listener, an observer that keeps everything.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "optim/optimizer.h"
+#include "trainers/trainer.h"
+
+namespace basin::testing {
+
+struct RunSettings {
+  TrainOptions train;
+  ScheduleOptions schedule;
+  DataOptions data;
+  std::string model = "mlp", optimizer = "sgd";
+  std::vector<std::string> model_settings = {"hidden=[6]"};
+  std::vector<std::string> optimizer_settings;
+};
+
+/// 200 training and 60 test examples, constant rate, float64, no warm-up: small enough for hundreds of updates a second.
+RunSettings small_settings();
+
+struct Listener : TrainObserver {
+  void on_update(const UpdateRecord& record) override;
+  void on_evaluation(const EvaluationRecord& record) override { evaluations.push_back(record); }
+  void on_checkpoint(const std::string& label) override;
+  void on_event(const std::string&, const std::string& text) override { events.push_back(text); }
+
+  Trainer* trainer = nullptr;
+  std::vector<UpdateRecord> updates;  // their `parameters` point nowhere
+  std::vector<EvaluationRecord> evaluations;
+  std::vector<std::string> events;
+  std::map<std::string, Checkpoint> checkpoints;  // deep copies
+};
+
+class TestRun {
+ public:
+  explicit TestRun(const RunSettings& settings);
+
+  TrainResult run() { return trainer->run(); }
+  /// Runs until `updates` are done, then asks to stop.
+  TrainResult run_until(int64_t updates);
+  at::Tensor weights() const;  // all parameters, flat float64
+
+  RunSettings settings;
+  Dataset data;
+  std::shared_ptr<Model> model;
+  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<Trainer> trainer;
+  Listener listener;
+};
+
+/// |a - b| / |b|.
+double relative_difference(const at::Tensor& a, const at::Tensor& b);
+double number(const TrainResult& result, const std::string& key);
+
+}  // namespace basin::testing

@@ -1,0 +1,185 @@
+#include "trainers/recorder.h"
+
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/provenance.h"
+#include "io/run_file.h"
+#include "trainers/tables.h"
+
+namespace basin {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr double kStatusSeconds = 1.0;
+constexpr double kRunFileSeconds = 30.0;  // replaying the journal costs time in proportion to its length
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+}  // namespace
+
+Recorder::Recorder(std::string folder, RunHeader header, Trainer& trainer, bool with_trust_ratios, bool progress)
+    : folder_(std::move(folder)),
+      header_(std::move(header)),
+      trainer_(trainer),
+      with_trust_ratios_(with_trust_ratios),
+      progress_("train " + header_.run_id, static_cast<double>(trainer.total_updates()), "updates", progress) {}
+
+bool Recorder::resume_or_start() {
+  make_folders(folder_ + "/ckpt");
+  last_status_ = last_run_file_ = Clock::now();
+  const std::optional<Checkpoint> checkpoint = newest_checkpoint();
+  if (checkpoint) {
+    resume(*checkpoint);
+  } else {
+    start();
+  }
+  write_status("running", "");
+  return checkpoint.has_value();
+}
+
+std::optional<Checkpoint> Recorder::newest_checkpoint() {
+  std::string damage;
+  for (const char* label : {"latest", "previous"}) {
+    const std::string path = checkpoint_path(label);
+    if (!fs::exists(path)) continue;
+    try {
+      return read_checkpoint(path);
+    } catch (const IoError& error) {
+      if (damage.empty()) damage = error.what();
+      log("warning", std::string(error.what()) + "; trying an older checkpoint");
+      // Renamed out of the way, so that it doesn't replace a good one at the next checkpoint.
+      if (fs::exists(checkpoint_path("previous")) && std::string(label) == "latest") fs::rename(path, path + ".damaged");
+    }
+  }
+  if (!damage.empty()) throw IoError(damage + "; no older checkpoint to go on from: remove " + folder_ + " to start afresh");
+  return std::nullopt;
+}
+
+void Recorder::resume(const Checkpoint& checkpoint) {
+  if (checkpoint.run_id != header_.run_id) {
+    throw IoError(folder_ + ": its checkpoint belongs to run " + checkpoint.run_id + ", not " + header_.run_id);
+  }
+  std::error_code missing;
+  const uint64_t size = fs::file_size(journal_path(), missing);
+  if (missing || size < checkpoint.journal_offset) {
+    throw IoError(fmt::format("{}: truncated: {} bytes, the checkpoint at update {} needs {}", journal_path(),
+                              missing ? 0 : size, checkpoint.update, checkpoint.journal_offset));
+  }
+  trainer_.restore(checkpoint);
+  journal_ = JournalWriter::resume(journal_path(), checkpoint.journal_offset);
+  replay_journal(journal_path());  // a damaged frame is told now, not after hours
+  log("info", fmt::format("resumed from update {}", checkpoint.update));
+}
+
+void Recorder::start() {
+  for (const char* leftover : {"journal", "run.h5", "ckpt"}) fs::remove_all(folder_ + "/" + leftover);
+  make_folders(folder_ + "/ckpt");
+  journal_ = JournalWriter::create(journal_path(), header_);
+  std::vector<ParameterInfo> parameters;
+  for (const ParameterRow& row : header_.parameters) parameters.push_back({row.name, row.layer, parameter_kind(row.kind), {}});
+  journal_->define_table(train_table(parameters, with_trust_ratios_));
+  journal_->define_table(eval_table());
+  journal_->set_status("running", "");
+  log("info", "started");
+}
+
+void Recorder::on_update(const UpdateRecord& record) {
+  fill_train_row(record, with_trust_ratios_, row_);
+  journal_->append_row("train", row_);
+  last_loss_ = record.loss;
+  const Clock::time_point now = Clock::now();
+  const double elapsed = std::chrono::duration<double>(now - last_status_).count();
+  if (elapsed < kStatusSeconds && gradients_then_ >= 0) return;
+  if (gradients_then_ >= 0) images_per_second_ = static_cast<double>(record.gradients - gradients_then_) / elapsed;
+  gradients_then_ = record.gradients;
+  last_status_ = now;
+  progress_.update(static_cast<double>(record.update),
+                   fmt::format("loss {:.4g}  {:.0f} img/s", record.loss, images_per_second_));
+  write_status("running", "");
+  journal_->sync_if_due();
+}
+
+void Recorder::on_evaluation(const EvaluationRecord& record) {
+  fill_eval_row(record, row_);
+  journal_->append_row("eval", row_);
+  if (std::chrono::duration<double>(Clock::now() - last_run_file_).count() < kRunFileSeconds) return;
+  write_run_record();
+}
+
+void Recorder::on_checkpoint(const std::string& label) {
+  Checkpoint checkpoint;
+  trainer_.save(checkpoint);
+  checkpoint.run_id = header_.run_id;
+  checkpoint.config_id = header_.config_id;
+  checkpoint.config = header_.config;
+  checkpoint.data = header_.data;
+  checkpoint.label = label;
+  journal_->sync();  // what the checkpoint counts on must survive a crash of the machine
+  checkpoint.journal_offset = journal_->offset();
+  const std::string path = checkpoint_path(label);
+  if (label == "latest" && fs::exists(path)) fs::rename(path, checkpoint_path("previous"));
+  write_checkpoint(path, checkpoint);
+}
+
+void Recorder::on_event(const std::string& level, const std::string& text) {
+  journal_->append_event(level, text);
+  log(level, text);
+}
+
+void Recorder::conclude(const TrainResult& result) {
+  if (!result.test.loss.empty()) journal_->append_outcomes("test", result.test);
+  if (!result.summary.empty()) journal_->set_summary(result.summary);
+  journal_->set_status(result.status, result.message);
+  write_run_record();
+  log("info", result.status + (result.message.empty() ? "" : ": " + result.message));
+  progress_.finish(result.status);
+  write_status(result.status, result.message);
+}
+
+void Recorder::fail(const std::string& message) noexcept {
+  const auto attempt = [](const std::function<void()>& step) {
+    try {
+      step();
+    } catch (const std::exception&) {  // the first fault is the one to tell
+    }
+  };
+  attempt([&] { log("error", message); });
+  attempt([&] { write_status("failed", message); });
+  if (!journal_) return;
+  attempt([&] { journal_->set_status("failed", message); });
+  attempt([&] { write_run_record(); });
+}
+
+void Recorder::write_run_record() {
+  journal_->sync();
+  write_run_file(folder_ + "/run.h5", replay_journal(journal_path()));
+  last_run_file_ = Clock::now();
+}
+
+void Recorder::write_status(const std::string& status, const std::string& message) {
+  const double total = static_cast<double>(std::max<int64_t>(1, trainer_.total_updates()));
+  RunStatus s;
+  s.run_id = header_.run_id;
+  s.status = status;
+  s.message = message;
+  s.update = trainer_.updates_done();
+  s.done = is_final(status) ? 1.0 : static_cast<double>(s.update) / total;
+  s.images_per_second = images_per_second_;
+  s.loss = last_loss_;
+  s.pid = getpid();
+  s.host = host_name();
+  s.updated_utc = utc_now();
+  basin::write_status(folder_ + "/status.json", s);
+}
+
+void Recorder::log(const std::string& level, const std::string& text) {
+  std::ofstream(folder_ + "/run.log", std::ios::app) << utc_now() << ' ' << level << ' ' << text << '\n';
+}
+
+}  // namespace basin

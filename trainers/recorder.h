@@ -1,0 +1,62 @@
+// defines: Recorder, which puts a run on disk: journal, run.h5, status.json, checkpoints, progress.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/progress.h"
+#include "io/journal.h"
+#include "io/status_file.h"
+#include "trainers/observer.h"
+#include "trainers/trainer.h"
+
+namespace basin {
+
+/// The journal is the truth; run.h5 is replayed from it. A checkpoint remembers how long the journal was, and resuming cuts
+/// the journal back to that: what a killed process wrote later is written again, bit for bit but for times.
+/// "latest" is kept twice (latest.h5, previous.h5); milestones stay. What concerns one process alone (that it resumed) goes
+/// to run.log, never into the record.
+class Recorder : public TrainObserver {
+ public:
+  Recorder(std::string folder, RunHeader header, Trainer& trainer, bool with_trust_ratios, bool progress);
+
+  /// Restores the trainer from the newest readable checkpoint, or clears the folder's leftovers and starts a journal.
+  /// IoError where a checkpoint or the journal is damaged beyond that. True: resumed.
+  bool resume_or_start();
+
+  void on_update(const UpdateRecord& record) override;
+  void on_evaluation(const EvaluationRecord& record) override;
+  void on_checkpoint(const std::string& label) override;
+  void on_event(const std::string& level, const std::string& text) override;
+
+  /// Outcomes, summary, status and run.h5; status.json says so last.
+  void conclude(const TrainResult& result);
+  /// After an exception: as much of conclude() as the disk still takes.
+  void fail(const std::string& message) noexcept;
+
+ private:
+  std::optional<Checkpoint> newest_checkpoint();
+  void resume(const Checkpoint& checkpoint);
+  void start();
+  void write_run_record();
+  void write_status(const std::string& status, const std::string& message);
+  void log(const std::string& level, const std::string& text);
+  std::string checkpoint_path(const std::string& label) const { return folder_ + "/ckpt/" + label + ".h5"; }
+  std::string journal_path() const { return folder_ + "/journal"; }
+
+  using Clock = std::chrono::steady_clock;
+  std::string folder_;
+  RunHeader header_;
+  Trainer& trainer_;
+  bool with_trust_ratios_;
+  std::optional<JournalWriter> journal_;
+  std::vector<double> row_;
+  Progress progress_;
+  Clock::time_point last_status_, last_run_file_;
+  double last_loss_ = NAN, images_per_second_ = 0;
+  int64_t gradients_then_ = -1;  // at the last status: for the rate
+};
+
+}  // namespace basin

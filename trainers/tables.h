@@ -1,0 +1,24 @@
+// defines: the tables "train" and "eval" of a run, their columns and rows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/parameter.h"
+#include "io/record.h"
+#include "trainers/observer.h"
+
+namespace basin {
+
+/// One row an update. Methods with trust ratios add four columns of one entry a parameter.
+Table train_table(const std::vector<ParameterInfo>& parameters, bool with_trust_ratios);
+Table eval_table();
+
+/// Rows in the tables' column order; `row` is reused between calls.
+void fill_train_row(const UpdateRecord& record, bool with_trust_ratios, std::vector<double>& row);
+void fill_eval_row(const EvaluationRecord& record, std::vector<double>& row);
+
+/// /params of run.h5, in parameter_table() order.
+std::vector<ParameterRow> parameter_rows(const std::vector<ParameterInfo>& parameters);
+
+}  // namespace basin

@@ -1,0 +1,267 @@
+#include "trainers/trainer.h"
+
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "trainers/tensor_norms.h"
+
+namespace basin {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+at::ScalarType dtype_of(const TrainOptions& options) { return options.dtype == "float64" ? at::kDouble : at::kFloat; }
+
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+std::vector<at::Tensor> copies(const std::vector<ParameterInfo>& parameters) {
+  std::vector<at::Tensor> result;
+  for (const ParameterInfo& parameter : parameters) result.push_back(parameter.tensor.detach().clone());
+  return result;
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainSetup setup)
+    : setup_(std::move(setup)),
+      plan_(plan_batches(setup_.train, setup_.data_options, *setup_.model)),
+      checks_(setup_.train),
+      evaluation_{setup_.data, loss_kind(setup_.train.loss), setup_.train.micro_batch, dtype_of(setup_.train),
+                  setup_.device},
+      gradient_(setup_.model, setup_.data, setup_.data_options, evaluation_.loss, plan_,
+                static_cast<uint64_t>(setup_.train.seed), evaluation_.dtype, setup_.device),
+      stream_(static_cast<uint64_t>(setup_.train.seed), setup_.data.train.size()),
+      peak_rate_(scaled_learning_rate(setup_.schedule, setup_.train.learning_rate, setup_.train.batch_size)),
+      total_updates_(planned_updates(setup_.train, plan_, setup_.data.train.size())),
+      start_(copies(setup_.model->parameter_table())),
+      stop_requested_([] { return interrupt_signal() != 0; }) {
+  state_.next_check = checks_.next_check(0, NAN);
+  state_.next_evaluation = setup_.train.evaluate_every;
+}
+
+TrainResult Trainer::run() {
+  clock_ = last_checkpoint_ = Clock::now();
+  if (state_.update == 0) {
+    refresh_running_statistics(*setup_.model, evaluation_, plan_.ghost_batch);
+    checkpoint("start");
+  }
+  while (!ended()) {
+    if (stop_requested_()) return interrupt();
+    take_update();
+    evaluate_if_due();
+    keep_milestone_if_due();
+    checkpoint_if_due();
+  }
+  return finish();
+}
+
+void Trainer::take_update() {
+  const Clock::time_point start = Clock::now();
+  const Batch batch = stream_.slice(state_.examples, plan_.batch_size, plan_.merge_duplicates);
+  const double loss = gradient_.compute(batch);
+  if (!std::isfinite(loss) || loss > setup_.train.divergence_loss) {
+    diverge(fmt::format("batch loss {:.6g} at update {}", loss, state_.update + 1));
+    return;
+  }
+  setup_.optimizer.set_learning_rate(peak_rate_ * schedule_factor(setup_.schedule, state_.update, total_updates_));
+  setup_.optimizer.step();
+  state_.update += 1;
+  state_.examples += plan_.batch_size;
+  state_.gradients += static_cast<int64_t>(batch.examples.size());
+  state_.update_seconds += seconds_between(start, Clock::now());
+  report_update(loss);
+}
+
+void Trainer::report_update(double loss) {
+  if (observers_.empty()) return;
+  advance_clock();
+  UpdateRecord record;
+  record.update = state_.update;
+  record.examples = state_.examples;
+  record.gradients = state_.gradients;
+  record.loss = loss;
+  record.learning_rate = setup_.optimizer.learning_rate();
+  double weight = 0, gradient = 0, update = 0;
+  for (const ParameterStep& step : setup_.optimizer.last_step()) {
+    weight += step.weight_norm * step.weight_norm;
+    gradient += step.gradient_norm * step.gradient_norm;
+    update += step.update_norm * step.update_norm;
+  }
+  record.weight_norm = std::sqrt(weight);
+  record.gradient_norm = std::sqrt(gradient);
+  record.update_norm = std::sqrt(update);
+  record.distance_from_start = distance_from_start();
+  record.parameters = &setup_.optimizer.last_step();
+  record.seconds = state_.seconds;
+  for (TrainObserver* observer : observers_) observer->on_update(record);
+}
+
+void Trainer::evaluate_if_due() {
+  if (state_.ending == "diverged") return;
+  const bool at_end = state_.update >= total_updates_;
+  const bool check = checks_.active() && (state_.gradients >= state_.next_check || at_end);
+  const bool evaluation = setup_.train.evaluate_every > 0 && state_.examples >= state_.next_evaluation;
+  if (check) apply_check(train_score().loss);
+  if (evaluation) state_.next_evaluation = state_.examples + setup_.train.evaluate_every;
+  if (ended() || !(check || evaluation)) return;  // finish() evaluates everything at the last update
+
+  EvaluationRecord record;
+  if (evaluation) {
+    record = evaluate_all(nullptr);
+  } else {
+    const SplitScore train = train_score();
+    advance_clock();
+    record = {state_.update, state_.examples, state_.gradients, train.loss, train.accuracy, NAN, NAN, NAN, NAN,
+              state_.seconds};
+  }
+  for (TrainObserver* observer : observers_) observer->on_evaluation(record);
+}
+
+void Trainer::apply_check(double train_loss) {
+  if (!std::isfinite(train_loss)) {
+    diverge(fmt::format("training loss {} at update {}", train_loss, state_.update));
+    return;
+  }
+  state_.next_check = checks_.next_check(state_.gradients, train_loss);
+  pass_levels(train_loss);
+  if (!checks_.reached(train_loss)) return;
+  state_.ending = "target";
+  state_.steps_to_target = static_cast<double>(state_.update);
+  state_.overshot = checks_.overshot(train_loss);
+  event("info", fmt::format("training loss {:.6g} reached the target at update {}", train_loss, state_.update));
+}
+
+void Trainer::pass_levels(double train_loss) {
+  const std::vector<double>& levels = checks_.levels();
+  while (state_.levels_passed < static_cast<int64_t>(levels.size())) {
+    const double level = levels[static_cast<size_t>(state_.levels_passed)];
+    if (train_loss > level) return;
+    state_.levels_passed += 1;
+    level_ = level;
+    checkpoint(fmt::format("loss-{:g}", level));
+    level_.reset();
+    event("info", fmt::format("loss level {:g} passed with {:.6g} at update {}", level, train_loss, state_.update));
+  }
+}
+
+void Trainer::keep_milestone_if_due() {
+  const int64_t every = setup_.train.checkpoint_every;
+  if (every == 0 || state_.update % every != 0 || state_.ending == "diverged") return;
+  refresh_running_statistics(*setup_.model, evaluation_, plan_.ghost_batch);
+  checkpoint(fmt::format("u{:06d}", state_.update));
+}
+
+void Trainer::checkpoint_if_due() {
+  if (ended()) return;
+  const Clock::time_point now = Clock::now();
+  if (seconds_between(last_checkpoint_, now) < setup_.train.checkpoint_seconds) return;
+  last_checkpoint_ = now;
+  checkpoint("latest");
+}
+
+TrainResult Trainer::interrupt() {
+  checkpoint("latest");
+  return {"interrupted", fmt::format("stopped after update {} of {}", state_.update, total_updates_), {}, {}};
+}
+
+TrainResult Trainer::finish() {
+  TrainResult result;
+  EvaluationRecord scores{state_.update, state_.examples, state_.gradients, NAN, NAN, NAN, NAN, NAN, NAN, 0};
+  if (state_.ending != "diverged") {
+    scores = evaluate_all(&result.test);
+    if (!std::isfinite(scores.train_loss)) {
+      diverge(fmt::format("training loss is not finite after update {}", state_.update));
+    }
+  }
+  advance_clock();
+  scores.seconds = state_.seconds;
+  for (TrainObserver* observer : observers_) observer->on_evaluation(scores);
+  checkpoint("end");
+  result.summary = summarise(scores);
+  result.status = "finished";
+  if (state_.ending == "diverged") {
+    result.status = "diverged";
+    result.message = state_.message;
+    result.test = {};
+  } else if (checks_.matched_loss() && state_.ending != "target") {
+    result.status = "target_not_reached";
+    result.message = fmt::format("training loss {:.6g} at the cap of {} gradients, target {:g}", scores.train_loss,
+                                 setup_.train.max_gradients, setup_.train.target_loss);
+  }
+  return result;
+}
+
+EvaluationRecord Trainer::evaluate_all(ExampleOutcomes* test) {
+  const SplitScore train = train_score();
+  const SplitScore validation = evaluate(*setup_.model, evaluation_, setup_.data.validation);
+  const SplitScore held_out = evaluate(*setup_.model, evaluation_, setup_.data.test, test);
+  advance_clock();
+  return {state_.update,       state_.examples,     state_.gradients, train.loss,        train.accuracy, validation.loss,
+          validation.accuracy, held_out.loss, held_out.accuracy, state_.seconds};
+}
+
+SplitScore Trainer::train_score() {
+  if (!known_score_ || known_score_->first != state_.update) {
+    refresh_running_statistics(*setup_.model, evaluation_, plan_.ghost_batch);
+    known_score_ = {state_.update, evaluate(*setup_.model, evaluation_, setup_.data.train)};
+  }
+  return known_score_->second;
+}
+
+void Trainer::diverge(const std::string& message) {
+  state_.ending = "diverged";
+  state_.message = message;
+  event("warning", "diverged: " + message);
+}
+
+std::vector<std::pair<std::string, OptionValue>> Trainer::summarise(const EvaluationRecord& scores) const {
+  const double n = static_cast<double>(setup_.data.train.size());
+  const double epochs = static_cast<double>(state_.examples) / n;
+  const bool by_epochs = setup_.train.protocol == "A-epochs";
+  double weight = 0;
+  for (const ParameterInfo& parameter : setup_.model->parameter_table()) weight += squared_norm(parameter.tensor);
+  return {{"updates", state_.update},
+          {"planned_updates", total_updates_},
+          {"epochs", epochs},
+          {"epochs_over_budget", by_epochs ? epochs - setup_.train.epochs : NAN},
+          {"examples", state_.examples},
+          {"gradients", state_.gradients},
+          {"train_loss", scores.train_loss},
+          {"train_acc", scores.train_accuracy},
+          {"validation_loss", scores.validation_loss},
+          {"validation_acc", scores.validation_accuracy},
+          {"test_loss", scores.test_loss},
+          {"test_acc", scores.test_accuracy},
+          {"weight_norm", std::sqrt(weight)},
+          {"distance_from_start", distance_from_start()},
+          {"steps_to_target", state_.steps_to_target},
+          {"overshot", state_.overshot},
+          {"seconds", state_.seconds},
+          {"update_seconds", state_.update_seconds},
+          {"images_per_second", static_cast<double>(state_.gradients) / state_.update_seconds}};
+}
+
+double Trainer::distance_from_start() const {
+  double sum = 0;
+  const std::vector<ParameterInfo>& parameters = setup_.model->parameter_table();
+  for (size_t i = 0; i < parameters.size(); ++i) sum += squared_distance(parameters[i].tensor, start_[i]);
+  return std::sqrt(sum);
+}
+
+void Trainer::checkpoint(const std::string& label) {
+  advance_clock();
+  for (TrainObserver* observer : observers_) observer->on_checkpoint(label);
+}
+
+void Trainer::event(const std::string& level, const std::string& text) {
+  for (TrainObserver* observer : observers_) observer->on_event(level, text);
+}
+
+void Trainer::advance_clock() {
+  const Clock::time_point now = Clock::now();
+  state_.seconds += seconds_between(clock_, now);
+  clock_ = now;
+}
+
+}  // namespace basin

@@ -1,0 +1,124 @@
+// defines: Trainer, one training run as a list of named steps; TrainSetup and TrainResult.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/example_stream.h"
+#include "io/checkpoint.h"
+#include "io/record.h"
+#include "models/model.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "trainers/batch_gradient.h"
+#include "trainers/batch_plan.h"
+#include "trainers/check_rule.h"
+#include "trainers/evaluation.h"
+#include "trainers/observer.h"
+#include "trainers/train_options.h"
+
+namespace basin {
+
+/// `data` and `optimizer` outlive the trainer. The model has the type that `train.dtype` names and stands on `device`.
+struct TrainSetup {
+  TrainOptions train;
+  ScheduleOptions schedule;
+  DataOptions data_options;  // augmentation
+  const Dataset& data;
+  std::shared_ptr<Model> model;
+  Optimizer& optimizer;
+  at::Device device = at::kCPU;
+};
+
+struct TrainResult {
+  std::string status;   // finished | target_not_reached | diverged | interrupted
+  std::string message;  // one line where it isn't "finished"
+  std::vector<std::pair<std::string, OptionValue>> summary;  // empty when interrupted
+  ExampleOutcomes test;
+};
+
+/// Trains under one of three protocols: a fixed budget in epochs (A-epochs) or updates (A-updates), or until the full
+/// training loss reaches a target (B). Batch t is positions [tB, (t+1)B) of the example stream; its mean gradient is
+/// accumulated over micro-batches; the optimiser steps with rate = learning_rate x scaling rule x schedule.
+///
+/// Divergence (a batch loss that is not finite or above divergence_loss) is a result, not an exception. Observers see every
+/// update, evaluation and checkpoint. restore() then run() gives the same bits as an undisturbed run: what a run does
+/// never depends on when checkpoints fell, and only times differ.
+class Trainer {
+ public:
+  explicit Trainer(TrainSetup setup);
+
+  void observe(TrainObserver& observer) { observers_.push_back(&observer); }
+  /// Looked at between updates; the default asks for SIGINT and SIGTERM. True ends run() with status interrupted, after
+  /// a checkpoint "latest".
+  void set_stop_request(std::function<bool()> requested) { stop_requested_ = std::move(requested); }
+
+  TrainResult run();
+
+  /// Model, buffers, optimiser, generators and counters.
+  void save(Checkpoint& checkpoint) const;
+  /// IoError where names or shapes differ from this run's.
+  void restore(const Checkpoint& checkpoint);
+
+  int64_t updates_done() const { return state_.update; }
+  int64_t total_updates() const { return total_updates_; }
+  const BatchPlan& batch_plan() const { return plan_; }
+
+ private:
+  /// All that changes while a run goes on, besides tensors.
+  struct State {
+    int64_t update = 0, examples = 0, gradients = 0;
+    int64_t next_check = 0, next_evaluation = 0, levels_passed = 0;
+    double steps_to_target = NAN;
+    bool overshot = false;
+    std::string ending;   // "", "target" or "diverged"
+    std::string message;
+    double seconds = 0, update_seconds = 0;  // wall time: all, and that of updates alone
+  };
+
+  bool ended() const { return !state_.ending.empty() || state_.update >= total_updates_; }
+  void take_update();
+  void report_update(double loss);
+  void evaluate_if_due();
+  void apply_check(double train_loss);
+  void pass_levels(double train_loss);
+  void keep_milestone_if_due();
+  void checkpoint_if_due();
+  TrainResult interrupt();
+  TrainResult finish();
+  EvaluationRecord evaluate_all(ExampleOutcomes* test);
+  SplitScore train_score();
+  void diverge(const std::string& message);
+  std::vector<std::pair<std::string, OptionValue>> summarise(const EvaluationRecord& scores) const;
+  double distance_from_start() const;
+  void checkpoint(const std::string& label);
+  void event(const std::string& level, const std::string& text);
+  void advance_clock();
+
+  TrainSetup setup_;
+  BatchPlan plan_;
+  CheckRule checks_;
+  EvaluationSetup evaluation_;
+  BatchGradient gradient_;
+  ExampleStream stream_;
+  double peak_rate_;
+  int64_t total_updates_;
+  std::vector<at::Tensor> start_;
+  State state_;
+  std::optional<std::pair<int64_t, SplitScore>> known_score_;  // update and score, not to evaluate the same weights twice
+  std::optional<double> level_;                                // of the checkpoint being kept
+  std::vector<TrainObserver*> observers_;
+  std::function<bool()> stop_requested_;
+  std::chrono::steady_clock::time_point clock_, last_checkpoint_;
+};
+
+/// Parameters and buffers by name; IoError where one is missing or shaped differently. For probes too.
+void restore_model(Model& model, const Checkpoint& checkpoint);
+
+}  // namespace basin
