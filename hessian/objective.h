@@ -39,21 +39,32 @@ class Objective {
   at::Tensor hvp(const at::Tensor& v);
   /// Flat mean gradient over the examples `index` (int64).
   at::Tensor gradient_over(const at::Tensor& index);
+  int64_t micro_batch() const { return micro_batch_; }
   /// Passes over the whole set so far, in gradients and in HVPs.
   int64_t gradients_done() const { return gradients_done_; }
   int64_t hvps_done() const { return hvps_done_; }
 
  private:
-  struct Graph;
-  at::Tensor micro_batch_loss(int64_t first, int64_t last);
+  /// First-derivative graph of one micro-batch: the gradient of its share of L, differentiable once more.
+  struct Graph {
+    std::vector<at::Tensor> parameters, gradients;  // undefined where a parameter is unused
+  };
+  int64_t micro_batches() const;
+  at::Tensor losses_of(const at::Tensor& inputs, const at::Tensor& labels);
+  at::Tensor add_gradient(const at::Tensor& inputs, const at::Tensor& labels, double weight, at::Tensor sum,
+                          double* loss);
+  Graph build_graph(int64_t index);
+  at::Tensor add_product(const Graph& graph, const std::vector<at::Tensor>& v, at::Tensor sum, bool retain) const;
+  bool graphs_are_current() const;
   std::shared_ptr<Model> model_;
   LossKind loss_;
   at::Tensor inputs_, labels_;
   int64_t micro_batch_;
   bool retain_graph_;
   ParameterVector vector_;
-  std::vector<std::shared_ptr<Graph>> graphs_;
-  at::Tensor graphs_at_;
+  std::vector<Graph> graphs_;
+  at::Tensor graphs_at_;                 // parameters for which graphs_ were built,
+  std::vector<int64_t> graph_versions_;  // and their version counters then
   int64_t gradients_done_ = 0, hvps_done_ = 0;
 };
 

@@ -1,0 +1,271 @@
+#include "hessian/top_eigenpairs.h"
+
+#include <ATen/ATen.h>
+
+#include <Eigen/Eigenvalues>
+#include <Spectra/SymEigsSolver.h>
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/seed.h"
+#include "hessian/spectra_operator.h"
+
+namespace basin {
+namespace {
+
+constexpr int64_t kDenseSize = 32;
+constexpr double kSmallEndFloor = 0.1;  // of the spectral radius; stated in the header
+constexpr double kSafety = 0.9;         // an estimate this far below the tolerance keeps the true residual below it
+
+struct Ritz {
+  Eigen::VectorXd values;     // ascending
+  Eigen::VectorXd residuals;  // estimates beta |s_m|
+  Eigen::MatrixXd vectors;    // in the Krylov basis
+  double radius() const { return values.cwiseAbs().maxCoeff(); }
+};
+
+/// Spectra's solver with its Lanczos factorisation laid open, to grow it by single steps and to read all Ritz pairs.
+class SteppedSolver : public Spectra::SymEigsSolver<SpectraOperator> {
+ public:
+  SteppedSolver(SpectraOperator& op, int64_t wanted, int64_t krylov)
+      : Spectra::SymEigsSolver<SpectraOperator>(op, wanted, krylov), krylov_(krylov) {}
+
+  int64_t krylov() const { return krylov_; }
+  void grow_to(int64_t size) { m_fac.factorize_from(size - 1, size, m_nmatop); }
+  double beta() const { return m_fac.f_norm(); }
+
+  Ritz ritz(int64_t size) const {
+    const Eigen::MatrixXd h = m_fac.matrix_H().topLeftCorner(size, size);
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(h);
+    Ritz ritz{eigen.eigenvalues(), {}, eigen.eigenvectors()};
+    ritz.residuals = beta() * ritz.vectors.row(size - 1).transpose().cwiseAbs();
+    return ritz;
+  }
+
+  Eigen::VectorXd lift(const Eigen::VectorXd& in_basis) const {
+    return m_fac.matrix_V().leftCols(in_basis.size()) * in_basis;
+  }
+
+ private:
+  int64_t krylov_;
+};
+
+struct Thresholds {
+  double tolerance, noise;  // noise: what rounding in the operator's type leaves of a residual, relative to the radius
+  double large(double value, double radius) const { return std::max(tolerance * std::abs(value), noise * radius); }
+  double small(double value, double radius) const {
+    return std::max(tolerance * std::max(std::abs(value), kSmallEndFloor * radius), noise * radius);
+  }
+};
+
+struct Ends {
+  int64_t large, small;
+};
+
+bool large_end_is_there(const Ritz& ritz, int64_t wanted, const Thresholds& limits) {
+  const int64_t m = ritz.values.size();
+  for (int64_t i = m - wanted; i < m; ++i) {
+    if (ritz.residuals[i] > kSafety * limits.large(ritz.values[i], ritz.radius())) return false;
+  }
+  return true;
+}
+
+bool small_end_is_there(const Ritz& ritz, int64_t wanted, const Thresholds& limits) {
+  for (int64_t i = 0; i < wanted; ++i) {
+    if (ritz.residuals[i] > kSafety * limits.small(ritz.values[i], ritz.radius())) return false;
+  }
+  return true;
+}
+
+Eigen::VectorXd random_start(int64_t n, uint64_t seed) {
+  at::Generator generator = make_generator(seed);
+  const at::Tensor start = at::randn({n}, generator, at::kDouble);
+  return Eigen::Map<const Eigen::VectorXd>(start.data_ptr<double>(), n);
+}
+
+double machine_epsilon(at::ScalarType type) {
+  return type == at::kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+}
+
+int64_t krylov_limit(int64_t n, const TopEigenOptions& options, const Ends& ends) {
+  const int64_t least = 2 * (ends.large + ends.small) + 4;
+  const int64_t fitting = (int64_t{512} << 20) / (8 * n);
+  const int64_t asked = options.max_krylov > 0 ? options.max_krylov : std::min<int64_t>(120, fitting);
+  return std::min(n, std::max(least, asked));
+}
+
+/// Unit vectors in the operator's type -> values, true residuals, convergence.
+class Verifier {
+ public:
+  explicit Verifier(LinearOperator& op) : op_(op) {}
+
+  Eigenpair verify(const Eigen::VectorXd& guess) {
+    const at::Tensor host = at::from_blob(const_cast<double*>(guess.data()), {guess.size()}, at::kDouble);
+    Eigenpair pair;
+    pair.vector = (host / host.norm()).to(op_.device(), op_.dtype(), false, /*copy=*/true);
+    const at::Tensor product = op_.apply(pair.vector).detach().to(at::kDouble);
+    ++products;
+    const at::Tensor v = pair.vector.to(at::kDouble);
+    pair.value = v.dot(product).item<double>() / v.dot(v).item<double>();
+    pair.residual = (product - pair.value * v).norm().item<double>();
+    pair.relative_residual = pair.residual == 0 ? 0 : pair.residual / std::abs(pair.value);
+    return pair;
+  }
+  int64_t products = 0;
+
+ private:
+  LinearOperator& op_;
+};
+
+struct Guesses {
+  std::vector<Eigen::VectorXd> large, small;  // from the outer end inwards
+};
+
+void take_guesses(const SteppedSolver& solver, const Ritz& ritz, const Ends& ends, Guesses& guesses) {
+  const int64_t m = ritz.values.size();
+  for (int64_t i = 0; i < ends.large; ++i) guesses.large.push_back(solver.lift(ritz.vectors.col(m - 1 - i)));
+  for (int64_t i = 0; i < ends.small; ++i) guesses.small.push_back(solver.lift(ritz.vectors.col(i)));
+}
+
+/// Grows one factorisation until both ends are there or the basis is full; says which ends are missing.
+struct Grown {
+  Guesses guesses;
+  bool large_there = false, small_there = false;
+};
+
+Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const Thresholds& limits, uint64_t seed,
+           TopEigenResult& result) {
+  const Eigen::VectorXd start = random_start(op.rows(), seed);
+  op.expect_start();
+  solver.init(start.data());
+  const int64_t most_blocks = std::max(ends.large, ends.small);
+  const int64_t enough = std::min(solver.krylov(), ends.large + ends.small + 2);
+  int64_t breakdowns = 0;
+  Grown grown;
+  for (int64_t m = 1;; ++m) {
+    if (m > 1) solver.grow_to(m);
+    result.krylov = m;
+    if (op.failed()) return grown;
+    const bool full = m == solver.krylov();
+    if (m < enough && !full) continue;
+    const Ritz ritz = solver.ritz(m);
+    if (solver.beta() <= limits.noise * ritz.radius() || ritz.radius() == 0) ++breakdowns;
+    // An invariant subspace shows one vector of every eigenspace; multiplicities and what the start missed come with
+    // the new starts that Spectra makes next.
+    if (breakdowns > 0 && breakdowns <= most_blocks && !full) continue;
+    grown.large_there = large_end_is_there(ritz, ends.large, limits);
+    grown.small_there = small_end_is_there(ritz, ends.small, limits);
+    if (full || (grown.large_there && grown.small_there)) {
+      take_guesses(solver, ritz, ends, grown.guesses);
+      return grown;
+    }
+  }
+}
+
+/// One end by Spectra's restarted solver, started from the sum of its best vectors so far.
+std::vector<Eigen::VectorXd> restart_end(SpectraOperator& op, const std::vector<Eigen::VectorXd>& best, bool large,
+                                         int64_t krylov, const TopEigenOptions& options, TopEigenResult& result) {
+  const auto wanted = static_cast<int64_t>(best.size());
+  SteppedSolver solver(op, wanted, krylov);
+  Eigen::VectorXd start = 1e-3 * random_start(op.rows(), options.seed + 1).normalized();
+  for (const Eigen::VectorXd& vector : best) start += vector;
+  op.expect_start();
+  solver.init(start.data());
+  const auto rule = large ? Spectra::SortRule::LargestAlge : Spectra::SortRule::SmallestAlge;
+  solver.compute(rule, options.max_restarts, kSafety * options.tolerance, rule);
+  result.restarts += solver.num_iterations();
+  result.method = "spectra-restarted";
+  Guesses guesses;
+  const Ends ends = large ? Ends{wanted, 0} : Ends{0, wanted};
+  take_guesses(solver, solver.ritz(krylov), ends, guesses);
+  return large ? guesses.large : guesses.small;
+}
+
+Guesses krylov_guesses(LinearOperator& op, const TopEigenOptions& options, const Ends& ends, const Thresholds& limits,
+                       TopEigenResult& result) {
+  SpectraOperator wrapped(op);
+  result.method = "spectra-lanczos";
+  const int64_t krylov = krylov_limit(op.size(), options, ends);
+  SteppedSolver solver(wrapped, std::max<int64_t>(1, std::min(krylov - 1, ends.large + ends.small)), krylov);
+  Grown grown = grow(wrapped, solver, ends, limits, options.seed, result);
+  const bool restart = !wrapped.failed() && krylov < op.size() && options.max_restarts > 0;
+  if (restart && !grown.large_there) {
+    grown.guesses.large = restart_end(wrapped, grown.guesses.large, true, krylov, options, result);
+  }
+  if (restart && !grown.small_there) {
+    grown.guesses.small = restart_end(wrapped, grown.guesses.small, false, krylov, options, result);
+  }
+  result.products += wrapped.products();
+  wrapped.rethrow_if_failed();
+  if (wrapped.nonfinite()) result.status = "nonfinite";
+  return grown.guesses;
+}
+
+Guesses dense_guesses(LinearOperator& op, const Ends& ends, TopEigenResult& result) {
+  result.method = "dense";
+  const int64_t n = op.size();
+  Eigen::MatrixXd matrix(n, n);
+  for (int64_t i = 0; i < n; ++i) {
+    at::Tensor unit = at::zeros({n}, at::TensorOptions(op.dtype()).device(op.device()));
+    unit[i] = 1;
+    const at::Tensor column = op.apply(unit).detach().to(at::kCPU, at::kDouble).contiguous();
+    matrix.col(i) = Eigen::Map<const Eigen::VectorXd>(column.data_ptr<double>(), n);
+  }
+  result.products += n;
+  result.krylov = n;
+  if (!matrix.allFinite()) {
+    result.status = "nonfinite";
+    return {};
+  }
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(0.5 * (matrix + matrix.transpose()));
+  Guesses guesses;
+  for (int64_t i = 0; i < ends.large; ++i) guesses.large.push_back(eigen.eigenvectors().col(n - 1 - i));
+  for (int64_t i = 0; i < ends.small; ++i) guesses.small.push_back(eigen.eigenvectors().col(i));
+  return guesses;
+}
+
+void verify_pairs(LinearOperator& op, const Guesses& guesses, const Thresholds& limits, TopEigenResult& result) {
+  Verifier verifier(op);
+  for (const auto& guess : guesses.large) result.largest.push_back(verifier.verify(guess));
+  for (const auto& guess : guesses.small) result.smallest.push_back(verifier.verify(guess));
+  result.products += verifier.products;
+
+  double radius = 0;
+  for (const auto* end : {&result.largest, &result.smallest}) {
+    for (const Eigenpair& pair : *end) radius = std::max(radius, std::abs(pair.value));
+  }
+  for (Eigenpair& pair : result.largest) pair.converged = pair.residual <= limits.large(pair.value, radius);
+  for (Eigenpair& pair : result.smallest) pair.converged = pair.residual <= limits.small(pair.value, radius);
+  for (const auto* end : {&result.largest, &result.smallest}) {
+    for (const Eigenpair& pair : *end) {
+      if (!pair.converged) result.status = "not_converged";
+      if (!std::isfinite(pair.residual)) result.status = "nonfinite";
+    }
+  }
+  const auto by_value = [](const Eigenpair& a, const Eigenpair& b) { return a.value < b.value; };
+  std::stable_sort(result.largest.rbegin(), result.largest.rend(), by_value);
+  std::stable_sort(result.smallest.begin(), result.smallest.end(), by_value);
+}
+
+}  // namespace
+
+TopEigenResult top_eigenpairs(LinearOperator& op, const TopEigenOptions& options) {
+  if (options.count < 0 || options.smallest < 0 || options.count + options.smallest < 1 || options.tolerance <= 0) {
+    throw ConfigError("top_eigenpairs needs count >= 0, smallest >= 0, one of them positive, and tolerance > 0");
+  }
+  const Ends ends{std::min(options.count, op.size()), std::min(options.smallest, op.size())};
+  const Thresholds limits{options.tolerance, 32 * machine_epsilon(op.dtype())};
+  const bool dense = op.size() <= std::max(kDenseSize, 2 * (ends.large + ends.small) + 4);
+  TopEigenResult result;
+  const Guesses guesses = dense ? dense_guesses(op, ends, result) : krylov_guesses(op, options, ends, limits, result);
+  if (result.status == "nonfinite") return result;
+  verify_pairs(op, guesses, limits, result);
+  if (result.status == "nonfinite") {
+    result.largest.clear();
+    result.smallest.clear();
+  }
+  return result;
+}
+
+}  // namespace basin
