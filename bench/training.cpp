@@ -1,0 +1,92 @@
+// Training speed of small_cnn 16-32-64 by the Trainer, for bench/training.py to set beside PyTorch's.
+//
+//   bench_training BATCH THREADS SECONDS [MICRO_BATCH]
+//
+// prints one line of JSON: batch, updates timed, images per second, parameters, loss of the last update.
+#include <chrono>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/runtime.h"
+#include "data/dataset.h"
+#include "models/registry.h"
+#include "optim/registry.h"
+#include "trainers/trainer.h"
+
+namespace {
+
+using namespace basin;
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kWarmUp = 3;  // updates that pay for memory and lazy initialisation
+
+// What an observer of a training run costs is part of it.
+struct LastLoss : TrainObserver {
+  double value = 0;
+  void on_update(const UpdateRecord& record) override { value = record.loss; }
+};
+
+// Endless updates at a constant rate; no evaluation, no checkpoint.
+TrainOptions updates_only(int64_t batch, int64_t micro_batch) {
+  TrainOptions train;
+  train.protocol = "A-updates";
+  train.updates = 1'000'000'000;
+  train.batch_size = batch;
+  train.micro_batch = micro_batch;
+  train.learning_rate = 0.01;
+  train.checkpoint_seconds = 1e9;
+  return train;
+}
+
+int64_t parameter_count(const Model& model) {
+  int64_t count = 0;
+  for (const at::Tensor& parameter : model.parameters()) count += parameter.numel();
+  return count;
+}
+
+int run(int64_t batch, int64_t threads, double seconds, int64_t micro_batch) {
+  RuntimeOptions runtime;
+  runtime.device = "cpu";
+  runtime.threads = threads;
+  const at::Device device = apply_runtime(runtime);
+  const Dataset data = load_dataset({});
+  const auto model = make_model("small_cnn", *find_entry(model_registry(), "small_cnn", "model").make_options(), {}, 1,
+                                at::kFloat, device);
+  const OptimizerEntry& sgd = find_entry(optimizer_registry(), "sgd", "optimizer");
+  const auto optimizer = sgd.make(model->parameter_table(), *sgd.make_options());
+  ScheduleOptions schedule;
+  schedule.schedule = "constant";
+  Trainer trainer({updates_only(batch, micro_batch), schedule, {}, data, model, *optimizer, device});
+  LastLoss loss;
+  trainer.observe(loss);
+
+  Clock::time_point start;
+  double elapsed = 0;
+  trainer.set_stop_request([&] {
+    if (trainer.updates_done() < kWarmUp) return false;
+    if (trainer.updates_done() == kWarmUp) start = Clock::now();
+    elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    return elapsed > seconds;
+  });
+  trainer.run();
+  const int64_t updates = trainer.updates_done() - kWarmUp;
+  fmt::print("{{\"batch\": {}, \"updates\": {}, \"images_per_second\": {:.1f}, \"parameters\": {}, \"loss\": {:.4f}}}\n", batch,
+             updates, static_cast<double>(updates * batch) / elapsed, parameter_count(*model), loss.value);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  basin::tune_allocator();
+  if (argc < 4) {
+    fmt::print(stderr, "usage: bench_training BATCH THREADS SECONDS [MICRO_BATCH]\n");
+    return 2;
+  }
+  try {
+    return run(std::atoll(argv[1]), std::atoll(argv[2]), std::atof(argv[3]), argc > 4 ? std::atoll(argv[4]) : 256);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_training: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,71 @@
+"""Training speed of the same network in PyTorch eager as it comes: default memory format, default allocator, the loop that most
+people write. Prints one line of JSON like bench_training.
+
+    training_pytorch.py BATCH THREADS SECONDS DATA_FOLDER
+"""
+import json
+import pathlib
+import sys
+import time
+
+import numpy as np
+import torch
+from torch import nn
+
+WARM_UP = 3
+
+
+def load(folder):
+    records = np.fromfile(pathlib.Path(folder) / "data_batch_1.bin", np.uint8).reshape(-1, 3073)
+    images = torch.from_numpy(records[:, 1:].reshape(-1, 3, 32, 32).astype(np.float32) / 255)
+    mean, std = images.mean((0, 2, 3), keepdim=True), images.std((0, 2, 3), keepdim=True)
+    return (images - mean) / std, torch.from_numpy(records[:, 0].astype(np.int64))
+
+
+def small_cnn():
+    layers, channels = [], 3
+    for width in (16, 32, 64):
+        layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+        channels = width
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(64 * 4 * 4, 10))
+
+
+def batches(count, size):
+    """Reshuffled epochs laid end to end, in slices of `size`, as Basin's example stream."""
+    rest = torch.empty(0, dtype=torch.int64)
+    while True:
+        while len(rest) < size:
+            rest = torch.cat([rest, torch.randperm(count)])
+        yield rest[:size]
+        rest = rest[size:]
+
+
+def main():
+    batch, threads, seconds, folder = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    images, labels = load(folder)
+    model = small_cnn()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    loss_of = nn.CrossEntropyLoss()
+    updates, start = 0, 0.0
+    for index in batches(len(images), batch):
+        optimizer.zero_grad()
+        loss = loss_of(model(images[index]), labels[index])
+        loss.backward()
+        optimizer.step()
+        value = loss.item()
+        updates += 1
+        if updates == WARM_UP:
+            start = time.perf_counter()
+        elapsed = time.perf_counter() - start
+        if updates > WARM_UP and elapsed > seconds:
+            break
+    timed = updates - WARM_UP
+    print(json.dumps({"batch": batch, "updates": timed, "images_per_second": round(timed * batch / elapsed, 1),
+                      "parameters": sum(p.numel() for p in model.parameters()), "loss": round(value, 4),
+                      "torch": torch.__version__}))
+
+
+if __name__ == "__main__":
+    main()
