@@ -43,19 +43,24 @@ endforeach()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
 endfunction()
 
+# What a test outside the test programs needs beside its label.
+function(basin_test_properties name label)
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1800 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    ENVIRONMENT "${BASIN_TEST_ENVIRONMENT}")
+endfunction()
+
 # basin_python_test(FILE): pytest over FILE as test python.NAME; what is marked pytest.mark.slow is python.NAME.slow.
 function(basin_python_test file)
   get_filename_component(name ${file} NAME_WE)
   string(REGEX REPLACE "^test_" "" name ${name})
   set(pytest ${CMAKE_SOURCE_DIR}/.venv/bin/python -m pytest -q -p no:cacheprovider
     -W ignore::pytest.PytestUnknownMarkWarning ${file})
-  set(common TIMEOUT 1800 ENVIRONMENT "${BASIN_TEST_ENVIRONMENT}" WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   add_test(NAME python.${name} COMMAND ${pytest} -m "not slow")
-  set_tests_properties(python.${name} PROPERTIES LABELS unit ${common})
+  basin_test_properties(python.${name} unit)
   file(STRINGS ${file} slow REGEX "mark\\.slow" LIMIT_COUNT 1)
   if(slow)
     add_test(NAME python.${name}.slow COMMAND ${pytest} -m slow)
-    set_tests_properties(python.${name}.slow PROPERTIES LABELS slow ${common})
+    basin_test_properties(python.${name}.slow slow)
   endif()
 endfunction()
 
@@ -64,6 +69,5 @@ set(BASIN_ORACLE_PYTHON ${CMAKE_SOURCE_DIR}/.venv-oracles/bin/python CACHE FILEP
 function(basin_oracle file)
   get_filename_component(name ${file} NAME_WE)
   add_test(NAME oracle.${name} COMMAND ${BASIN_ORACLE_PYTHON} ${file})
-  set_tests_properties(oracle.${name} PROPERTIES LABELS oracle TIMEOUT 1800 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-    ENVIRONMENT "${BASIN_TEST_ENVIRONMENT}")
+  basin_test_properties(oracle.${name} oracle)
 endfunction()

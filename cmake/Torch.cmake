@@ -8,7 +8,10 @@ if(NOT EXISTS "${Torch_DIR}" AND NOT CMAKE_PREFIX_PATH)
 endif()
 
 if(BASIN_CUDA)
-  # Without it torch guesses from a missing GPU and names architectures that nvcc 13 refuses.
+  set(BASIN_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures of our kernels, as CMAKE_CUDA_ARCHITECTURES")
+  set(CMAKE_CUDA_ARCHITECTURES ${BASIN_CUDA_ARCHITECTURES})
+  find_program(CMAKE_CUDA_COMPILER nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin REQUIRED)
+  # Without it torch guesses from a missing GPU and names architectures that nvcc 13 refuses. Our kernels have their own list.
   if(NOT TORCH_CUDA_ARCH_LIST)
     set(TORCH_CUDA_ARCH_LIST "9.0")
   endif()
@@ -23,6 +26,8 @@ set(BASIN_LOG_LEVEL ${CMAKE_MESSAGE_LOG_LEVEL})
 set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
 find_package(Torch REQUIRED)
 set(CMAKE_MESSAGE_LOG_LEVEL ${BASIN_LOG_LEVEL})
+# It also adds its architectures to the flags of everybody's kernels; ours are BASIN_CUDA_ARCHITECTURES alone.
+string(REGEX REPLACE "-gencode[= ][^ ]+" "" CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS}")
 if(NOT Torch_VERSION VERSION_EQUAL BASIN_TORCH_VERSION)
   message(WARNING "Basin is tested with torch ${BASIN_TORCH_VERSION}; found ${Torch_VERSION}")
 endif()
