@@ -1,0 +1,114 @@
+#include "landscape/box_maximum.h"
+
+#include <ATen/ATen.h>
+#include <LBFGSB.h>
+
+#include <cmath>
+#include <exception>
+#include <limits>
+
+namespace basin {
+namespace {
+
+using Vector = Eigen::VectorXd;
+
+struct StopSearch : std::exception {};
+
+/// -f / scale over t = h u in LBFGS++'s calling convention; keeps the best point and whatever went wrong. The line search
+/// tries length 1 first and the first direction is the plain gradient, so h = 1/sqrt(p) (half a diagonal has length 1)
+/// and scale = mean |df/du| / h^2 (the mean derivative in t is h) let a first step cross the cube.
+class Descent {
+ public:
+  Descent(const CubeFunction& f, const at::Tensor& start) : f_(f) {
+    at::Tensor gradient;
+    maximum_.start_value = evaluate(start, gradient);
+    h_ = 1 / std::sqrt(static_cast<double>(start.numel()));
+    scale_ = gradient.abs().mean().item<double>() / (h_ * h_);
+    first_gradient_ = gradient;
+  }
+
+  double operator()(const Vector& x, Vector& descent) {
+    // Clamped: rounding may carry a point of the bound a last digit outside.
+    const at::Tensor u = at::from_blob(const_cast<double*>(x.data()), {x.size()}, at::kDouble).div(h_).clamp(-1, 1);
+    at::Tensor gradient;
+    double value = 0;
+    if (first_gradient_.defined()) {  // LBFGS++ begins with the point that gave the scale
+      value = maximum_.start_value;
+      gradient = first_gradient_;
+    } else {
+      try {
+        value = evaluate(u, gradient);
+      } catch (...) {
+        failure_ = std::current_exception();
+        throw;
+      }
+    }
+    if (maximum_.nonfinite) throw StopSearch();
+    first_gradient_.reset();
+    descent = Eigen::Map<const Vector>(gradient.data_ptr<double>(), x.size()) / (-scale_ * h_);
+    return (maximum_.start_value - value) / scale_;
+  }
+
+  bool can_move() const { return !maximum_.nonfinite && scale_ > 0; }
+  void rethrow_failure_of_function() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  CubeMaximum& maximum() { return maximum_; }
+  double half_width() const { return h_; }
+
+ private:
+  double evaluate(const at::Tensor& u, at::Tensor& gradient) {
+    const double value = f_(u, gradient);
+    gradient = gradient.contiguous();
+    ++maximum_.evaluations;
+    if (!std::isfinite(value) || !std::isfinite(gradient.abs().sum().item<double>())) {
+      maximum_.nonfinite = true;
+    } else if (!maximum_.point.defined() || value > maximum_.value) {
+      maximum_.value = value;
+      maximum_.point = u;
+    }
+    return value;
+  }
+
+  const CubeFunction& f_;
+  CubeMaximum maximum_;
+  double scale_ = 0, h_ = 1;
+  at::Tensor first_gradient_;
+  std::exception_ptr failure_;
+};
+
+LBFGSpp::LBFGSBParam<double> parameters(int64_t iterations, double half_width) {
+  LBFGSpp::LBFGSBParam<double> p;
+  // Relative to the derivative at the start. The default, an absolute 1e-5, would end the search in a flat basin at once.
+  p.epsilon = 1e-9 * half_width;
+  p.epsilon_rel = 0;
+  p.past = 0;
+  p.max_iterations = static_cast<int>(iterations);
+  return p;
+}
+
+}  // namespace
+
+CubeMaximum maximise_in_cube(const CubeFunction& f, const at::Tensor& start, int64_t iterations) {
+  const at::Tensor inside = start.to(at::kCPU, at::kDouble).clamp(-1, 1).contiguous();
+  Descent descent(f, inside);
+  CubeMaximum& maximum = descent.maximum();
+  if (!descent.can_move() || iterations < 1) return maximum;
+
+  const int64_t p = inside.numel();
+  const double h = descent.half_width();
+  const auto settings = parameters(iterations, h);
+  LBFGSpp::LBFGSBSolver<double> solver(settings);
+  Vector x = h * Eigen::Map<const Vector>(inside.data_ptr<double>(), p);
+  double value = 0;
+  try {
+    maximum.iterations = solver.minimize(descent, x, value, Vector::Constant(p, -h), Vector::Constant(p, h));
+  } catch (const std::exception&) {
+    descent.rethrow_failure_of_function();
+    maximum.line_search_failed = !maximum.nonfinite;
+    maximum.iterations = std::numeric_limits<double>::quiet_NaN();
+  }
+  return maximum;
+}
+
+}  // namespace basin

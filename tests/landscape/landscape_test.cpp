@@ -1,0 +1,140 @@
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "landscape/box.h"
+#include "landscape/box_maximum.h"
+#include "landscape/random_subspace.h"
+
+namespace basin {
+namespace {
+
+using D = SubspaceDistribution;
+
+at::Tensor numbers(int64_t n, double phase) { return at::sin(at::arange(n, at::kDouble) * 1.7 + phase); }
+
+TEST(RandomSubspace, GaussianEntriesHaveUnitVariance) {
+  const RandomSubspace a(4000, 20, D::gaussian, 3, at::kDouble, at::kCPU);
+  // 80,000 draws: mean and variance are within five standard errors, 1/sqrt(80000) and sqrt(2/80000).
+  EXPECT_NEAR(a.matrix().mean().item<double>(), 0, 0.018);
+  EXPECT_NEAR(a.matrix().square().mean().item<double>(), 1, 0.025);
+}
+
+TEST(RandomSubspace, OrthonormalColumns) {
+  const RandomSubspace a(300, 20, D::orthonormal, 3, at::kDouble, at::kCPU);
+  const at::Tensor gram = a.matrix().t().matmul(a.matrix());
+  EXPECT_LT((gram - at::eye(20, at::kDouble)).abs().max().item<double>(), 1e-13);
+}
+
+TEST(RandomSubspace, ProductsAndPseudoInverse) {
+  for (const D distribution : {D::gaussian, D::orthonormal}) {
+    const RandomSubspace a(200, 12, distribution, 1, at::kDouble, at::kCPU);
+    const at::Tensor x = numbers(200, 1), y = numbers(12, 2);
+    EXPECT_LT((a.expand(y) - a.matrix().matmul(y)).norm().item<double>(), 1e-12);
+    EXPECT_LT((a.project(x) - a.matrix().t().matmul(x)).norm().item<double>(), 1e-12);
+    const at::Tensor by_svd = at::linalg_pinv(a.matrix()).matmul(x);  // LAPACK's, by singular values
+    EXPECT_LT((a.coordinates(x) - by_svd).norm().item<double>(), 1e-12);
+    EXPECT_LT((a.coordinates(a.expand(y)) - y).norm().item<double>(), 1e-12);
+  }
+}
+
+TEST(RandomSubspace, CoordinatesOfManyRowsGoInPieces) {
+  const int64_t n = 70000;  // more than one piece of 65,536 rows
+  const RandomSubspace a(n, 3, D::gaussian, 5, at::kFloat, at::kCPU);
+  const at::Tensor y = at::tensor({0.5, -2.0, 1.0}, at::kDouble);
+  EXPECT_LT((a.coordinates(a.expand(y)) - y).norm().item<double>(), 1e-6);  // float32 rounding of A y
+}
+
+TEST(RandomSubspace, SeedNamesTheMatrix) {
+  const auto draw = [](uint64_t seed) { return RandomSubspace(50, 4, D::gaussian, seed, at::kFloat, at::kCPU).matrix(); };
+  EXPECT_TRUE(at::equal(draw(1), draw(1)));
+  EXPECT_FALSE(at::equal(draw(1), draw(2)));
+}
+
+TEST(RandomSubspace, RefusesMoreColumnsThanRows) {
+  EXPECT_THROW(RandomSubspace(5, 6, D::gaussian, 1, at::kFloat, at::kCPU), ConfigError);
+  EXPECT_THROW(subspace_distribution("uniform"), ConfigError);
+  EXPECT_EQ(subspace_distribution(to_string(D::orthonormal)), D::orthonormal);
+}
+
+TEST(Box, HalfWidths) {
+  const at::Tensor x = at::tensor({-3.0, 0.0, 0.5}, at::kDouble);
+  EXPECT_TRUE(at::allclose(keskar_box(x, 1e-3), at::tensor({4e-3, 1e-3, 1.5e-3}, at::kDouble), 1e-15, 0));
+  EXPECT_TRUE(at::allclose(relative_box(x, 1e-3), at::tensor({3e-3, 0.0, 5e-4}, at::kDouble), 1e-15, 0));
+}
+
+TEST(BoxMaximum, ConvexQuadraticEndsInACorner) {
+  const at::Tensor h = at::linspace(0.1, 3, 40, at::kDouble);
+  const CubeFunction f = [&](const at::Tensor& u, at::Tensor& g) {
+    g = h * u;
+    return 0.5 * (h * u * u).sum().item<double>();
+  };
+  for (const double size : {1e-9, 1.0, 1e9}) {  // the flatness of f must not matter
+    const CubeFunction scaled = [&](const at::Tensor& u, at::Tensor& g) {
+      const double value = f(u, g);
+      g = g * size;
+      return value * size;
+    };
+    const CubeMaximum found = maximise_in_cube(scaled, numbers(40, 0.3), 10);
+    EXPECT_NEAR(found.value / size, 0.5 * h.sum().item<double>(), 1e-9);  // every |u_i| = 1
+    EXPECT_LE(found.point.abs().max().item<double>(), 1);
+    EXPECT_LE(found.evaluations, 25);
+  }
+}
+
+TEST(BoxMaximum, ConcaveQuadraticEndsInside) {
+  const at::Tensor top = numbers(10, 0.7) * 1.5;  // some coordinates of the summit lie outside the cube
+  const at::Tensor h = at::linspace(1, 4, 10, at::kDouble);
+  const CubeFunction f = [&](const at::Tensor& u, at::Tensor& g) {
+    g = -h * (u - top);
+    return -0.5 * (h * (u - top).square()).sum().item<double>();
+  };
+  const CubeMaximum found = maximise_in_cube(f, at::zeros({10}, at::kDouble), 50);
+  EXPECT_LT((found.point - top.clamp(-1, 1)).norm().item<double>(), 1e-5);
+}
+
+TEST(BoxMaximum, StartAtACriticalPointStaysThere) {
+  const CubeFunction f = [](const at::Tensor& u, at::Tensor& g) {
+    g = u.clone();
+    return 0.5 * u.square().sum().item<double>();
+  };
+  const CubeMaximum found = maximise_in_cube(f, at::zeros({5}, at::kDouble), 10);
+  EXPECT_EQ(found.value, 0);  // the trap that the probe's starts avoid
+  EXPECT_EQ(found.evaluations, 1);
+}
+
+TEST(BoxMaximum, NonfiniteValuesEndTheSearchWithAFlag) {
+  const CubeFunction f = [](const at::Tensor& u, at::Tensor& g) {
+    g = at::ones_like(u);
+    const double sum = u.sum().item<double>();
+    return sum > 1 ? std::numeric_limits<double>::infinity() : sum;
+  };
+  const CubeMaximum found = maximise_in_cube(f, at::zeros({5}, at::kDouble), 10);
+  EXPECT_TRUE(found.nonfinite);
+  EXPECT_LE(found.value, 1);
+}
+
+TEST(BoxMaximum, ExceptionsOfTheFunctionComeThrough) {
+  int calls = 0;
+  const CubeFunction f = [&](const at::Tensor& u, at::Tensor& g) {
+    if (++calls == 3) throw DataError("gone");
+    g = u.clone();
+    return 0.5 * u.square().sum().item<double>();
+  };
+  EXPECT_THROW(maximise_in_cube(f, numbers(50, 0.1) * 0.01, 10), DataError);
+}
+
+TEST(BoxMaximum, KeepsTheBestPointWhereTheLineSearchGivesUp) {
+  // A sawtooth with a gradient that lies about it: no step satisfies the Wolfe conditions.
+  const CubeFunction f = [](const at::Tensor& u, at::Tensor& g) {
+    g = at::ones_like(u);
+    return -u.square().sum().item<double>();
+  };
+  const CubeMaximum found = maximise_in_cube(f, at::zeros({4}, at::kDouble), 10);
+  EXPECT_TRUE(found.line_search_failed);
+  EXPECT_TRUE(std::isnan(found.iterations));
+  EXPECT_EQ(found.value, 0);
+}
+
+}  // namespace
+}  // namespace basin
