@@ -1,0 +1,24 @@
+// defines: what every probe records about the function it measured.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "probes/probe.h"
+
+namespace basin {
+
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// A result named `probe` with n_examples, train_examples, set, subset_hash, seed, dtype, device, bn_mode, micro_batch,
+/// parameters and weight_norm.
+ProbeResult start_result(const std::string& probe, const ProbeContext& context);
+
+/// 0.001 -> "1e-3", 0.0005 -> "5e-4", 0.25 -> "2.5e-1": a form that fits names.
+std::string short_scientific(double value);
+
+/// The gravest of the statuses of quantities: nonfinite, not_converged, not_resolved, ok.
+std::string gravest_status(const std::vector<Quantity>& quantities);
+
+}  // namespace basin

@@ -1,0 +1,40 @@
+// defines: estimate_noise(), tr Sigma and |G|^2 with jackknife covariances from group gradients.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+namespace basin {
+
+/// Mean gradients of m groups of b examples each, and of the r = n - m b examples that fill no group.
+struct GradientGroups {
+  int64_t examples = 0, group_size = 1;
+  std::function<at::Tensor(int64_t)> group;  // j in [0, m) -> flat mean gradient; called twice for each j
+  std::function<at::Tensor()> rest;          // of the r others; called when r > 0
+  int64_t groups() const { return examples / group_size; }
+  int64_t left_over() const { return examples % group_size; }
+};
+
+struct Estimate {
+  double value = 0, error = 0, low = 0, high = 0;  // standard error and 95 % interval; NaN where there is none
+};
+
+struct NoiseEstimate {
+  Estimate tr_sigma, g2, b_simple;                       // population
+  Estimate finite_tr_sigma, finite_g2, finite_b_simple;  // these examples
+  bool resolved = false;                                 // the interval of the population's |G|^2 leaves out 0
+  bool finite = true;                                    // all gradients were finite numbers
+};
+
+/// Needs at least 4 groups; formulas in probes/noise_scale.h.
+NoiseEstimate estimate_noise(const GradientGroups& gradients);
+
+/// Two-sided 95 % quantile of Student's t, by the Cornish-Fisher series; within 0.5 % from 3 degrees of freedom on.
+double student_quantile(double degrees_of_freedom);
+
+/// Fieller's 95 % set for a / b with variances vaa, vbb, covariance vab and quantile t, cut to [0, inf): both are
+/// averages of squares. An interval where b is resolved, else [root, inf) or [0, inf).
+Estimate fieller_ratio(double a, double b, double vaa, double vbb, double vab, double t);
+
+}  // namespace basin

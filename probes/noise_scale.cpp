@@ -1,0 +1,132 @@
+#include "probes/noise_scale.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/interrupt.h"
+#include "core/seed.h"
+#include "probes/common.h"
+#include "probes/noise_estimate.h"
+
+namespace basin {
+namespace {
+
+constexpr int64_t kLeastGroups = 8;
+constexpr int64_t kKeepBytes = int64_t{512} << 20;
+
+Quantity to_quantity(const std::string& name, const std::string& long_name, const std::string& units, bool population,
+                     const Estimate& estimate) {
+  Quantity q;
+  q.name = population ? name : name + "_finite";
+  q.definition = population ? "noise-scale-population" : "noise-scale-finite";
+  q.long_name = long_name + (population ? "" : ", of the finite set");
+  q.units = units;
+  q.value = {estimate.value};
+  q.uncertainty = {estimate.error};
+  q.uncertainty_kind = estimate.error == 0 ? "none" : "standard_error";
+  q.ci_low = {estimate.low};
+  q.ci_high = {estimate.high};
+  return q;
+}
+
+/// A number that does not exist: too few examples, or gradients that are not finite.
+Estimate nothing() { return {kNaN, kNaN, kNaN, kNaN}; }
+
+NoiseEstimate empty_estimate() {
+  NoiseEstimate e;
+  e.tr_sigma = e.g2 = e.b_simple = e.finite_tr_sigma = e.finite_g2 = e.finite_b_simple = nothing();
+  return e;
+}
+
+class NoiseScale final : public Probe {
+ public:
+  explicit NoiseScale(const NoiseScaleOptions& options) : options_(options) {}
+
+  ProbeResult run(const ProbeContext& context) override {
+    const auto begin = std::chrono::steady_clock::now();
+    ProbeResult result = start_result("noise_scale", context);
+    const int64_t n = context.objective.examples();
+    const int64_t asked = options_.estimator == "per_example" ? 1 : options_.group_size;
+    const int64_t group_size = std::max<int64_t>(1, std::min(asked, n / kLeastGroups));
+    NoiseEstimate estimate = empty_estimate();
+    if (n >= kLeastGroups) estimate = measure(context, group_size);
+    fill(estimate, result);
+    result.attributes.insert(result.attributes.end(), {{"estimator", options_.estimator},
+                                                       {"group_size", group_size},
+                                                       {"groups", n / group_size},
+                                                       {"gradients", passes_}});
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return result;
+  }
+
+ private:
+  NoiseEstimate measure(const ProbeContext& context, int64_t group_size) {
+    Objective& objective = context.objective;
+    const int64_t n = objective.examples(), groups = n / group_size;
+    at::Generator generator = make_generator(derive_seed(context.seed, "noise-groups"));
+    const at::Tensor order = at::randperm(n, generator, at::kLong);
+    const bool keep = groups * objective.parameters().size() * 8 <= kKeepBytes;
+    std::vector<at::Tensor> kept(groups);
+    passes_ = keep ? 1 : 2;
+
+    GradientGroups gradients;
+    gradients.examples = n;
+    gradients.group_size = group_size;
+    gradients.group = [&](int64_t j) {
+      if (kept[j].defined()) return kept[j];
+      throw_if_interrupted();
+      const at::Tensor gradient = objective.gradient_over(order.narrow(0, j * group_size, group_size));
+      if (keep) kept[j] = gradient;
+      return gradient;
+    };
+    gradients.rest = [&] { return objective.gradient_over(order.narrow(0, groups * group_size, n % group_size)); };
+    return estimate_noise(gradients);
+  }
+
+  static void fill(NoiseEstimate estimate, ProbeResult& result) {
+    const bool nonfinite = !estimate.finite;
+    if (nonfinite) estimate = empty_estimate();
+    const std::string gradient_units = "(loss/weight)^2";
+    for (const bool population : {true, false}) {
+      const NoiseEstimate& e = estimate;
+      result.quantities.push_back(to_quantity("b_simple", "gradient noise scale", "examples", population,
+                                              population ? e.b_simple : e.finite_b_simple));
+      result.quantities.push_back(to_quantity("g2", "squared norm of the mean gradient", gradient_units, population,
+                                              population ? e.g2 : e.finite_g2));
+      result.quantities.push_back(to_quantity("tr_sigma", "trace of the gradient covariance", gradient_units, population,
+                                              population ? e.tr_sigma : e.finite_tr_sigma));
+    }
+    for (Quantity& q : result.quantities) {
+      const bool needs_signal = q.name == "b_simple" || q.name == "g2";
+      if (nonfinite) {
+        q.status = "nonfinite";
+      } else if (std::isnan(q.value.front()) || (needs_signal && !estimate.resolved)) {
+        q.status = "not_resolved";
+      }
+    }
+    result.status = gravest_status(result.quantities);
+    if (nonfinite) result.message = "a gradient was not finite";
+    if (result.status == "not_resolved") {
+      result.message = fmt::format("|G|^2 = {:.3g}, 95 % interval {:.3g} to {:.3g}: the mean gradient is not resolved",
+                                   estimate.g2.value, estimate.g2.low, estimate.g2.high);
+    }
+  }
+
+  NoiseScaleOptions options_;
+  int64_t passes_ = 0;
+};
+
+}  // namespace
+
+void bind_options(OptionTable& table, NoiseScaleOptions& options) {
+  table.add("estimator", options.estimator, one_of({"paired", "per_example"}), "group gradients, or one an example");
+  table.add("group_size", options.group_size, at_least(1), "examples a group; shrunk until there are 8 groups");
+}
+
+std::unique_ptr<Probe> make_noise_scale(const NoiseScaleOptions& options) {
+  return std::make_unique<NoiseScale>(options);
+}
+
+}  // namespace basin

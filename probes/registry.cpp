@@ -1,0 +1,27 @@
+#include "probes/registry.h"
+
+#include "probes/noise_scale.h"
+#include "probes/sharpness_keskar.h"
+#include "probes/top_eigenvalues.h"
+
+namespace basin {
+namespace {
+
+template <class Options, std::unique_ptr<Probe> (*make)(const Options&)>
+ProbeEntry entry(const std::string& name, const std::string& help) {
+  return {name, help, &make_options<Options>,
+          [](const AnyOptions& options) { return make(options_as<Options>(options)); }};
+}
+
+}  // namespace
+
+const std::vector<ProbeEntry>& probe_registry() {
+  static const std::vector<ProbeEntry> table = {
+      entry<TopEigenvaluesOptions, make_top_eigenvalues>("top_eigenvalues", "largest and smallest Hessian eigenvalues"),
+      entry<SharpnessKeskarOptions, make_sharpness_keskar>("sharpness_keskar", "Keskar's phi in three kinds of box"),
+      entry<NoiseScaleOptions, make_noise_scale>("noise_scale", "gradient noise scale tr Sigma / |G|^2"),
+  };
+  return table;
+}
+
+}  // namespace basin

@@ -1,0 +1,257 @@
+#include "probes/sharpness_keskar.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "core/seed.h"
+#include "landscape/box.h"
+#include "landscape/box_maximum.h"
+#include "landscape/random_subspace.h"
+#include "probes/common.h"
+
+namespace basin {
+namespace {
+
+/// The checkpoint: x, L(x) and its gradient, on the host in float64.
+struct Base {
+  at::Tensor x, gradient;
+  double loss = 0;
+  double percent() const { return 100.0 / (1.0 + loss); }
+};
+
+/// phi over the unit cube of one space and eps: u -> 100 (L(x + A (box u)) - L(x)) / (1 + L(x)).
+class PhiFunction {
+ public:
+  /// `subspace` may be null: the full space.
+  PhiFunction(Objective& objective, const Base& base, at::Tensor box, const RandomSubspace* subspace)
+      : objective_(objective), base_(base), box_(std::move(box)), subspace_(subspace) {}
+
+  int64_t size() const { return box_.numel(); }
+
+  double operator()(const at::Tensor& u, at::Tensor& gradient) const {
+    throw_if_interrupted();
+    const at::Tensor z = box_ * u;
+    const at::Tensor step = subspace_ ? subspace_->expand(z).to(at::kCPU, at::kDouble) : z;
+    objective_.parameters().scatter((base_.x + step).to(objective_.device(), objective_.dtype()));
+    double loss = 0;
+    gradient = chain(objective_.gradient(&loss));
+    return base_.percent() * (loss - base_.loss);
+  }
+
+  /// d phi / du from dL/dw.
+  at::Tensor chain(const at::Tensor& flat) const {
+    const at::Tensor projected = subspace_ ? subspace_->project(flat) : flat;
+    return projected.to(at::kCPU, at::kDouble).mul(box_).mul_(base_.percent());
+  }
+
+ private:
+  Objective& objective_;
+  const Base& base_;
+  at::Tensor box_;
+  const RandomSubspace* subspace_;
+};
+
+/// One search a start; phi is the best of them, at least 0 because z = 0 is in the box.
+struct PhiSearch {
+  double phi = 0;
+  std::vector<double> starts, iterations;
+  std::vector<int64_t> evaluations;
+  int64_t failures = 0;
+  bool nonfinite = false;
+
+  double spread() const {
+    if (starts.size() < 2) return kNaN;
+    const auto [low, high] = std::minmax_element(starts.begin(), starts.end());
+    return *high - *low;
+  }
+};
+
+at::Tensor start_point(const std::string& kind, const PhiFunction& phi, const Base& base, uint64_t seed) {
+  if (kind == "signed_gradient") return phi.chain(base.gradient).sgn();
+  at::Generator generator = make_generator(seed);
+  return at::rand({phi.size()}, generator, at::kDouble).mul_(2).sub_(1);
+}
+
+PhiSearch search(const PhiFunction& phi, const Base& base, const SharpnessKeskarOptions& options, uint64_t seed) {
+  PhiSearch found;
+  for (const std::string& kind : options.starts) {
+    const CubeMaximum maximum = maximise_in_cube(phi, start_point(kind, phi, base, seed), options.iterations);
+    found.starts.push_back(maximum.nonfinite ? kNaN : maximum.value);
+    found.iterations.push_back(maximum.iterations);
+    found.evaluations.push_back(maximum.evaluations);
+    found.failures += maximum.line_search_failed;
+    found.nonfinite |= maximum.nonfinite;
+    if (!maximum.nonfinite) found.phi = std::max(found.phi, maximum.value);
+  }
+  return found;
+}
+
+/// Which quantity: the space with its definition, and eps.
+struct Target {
+  std::string space, definition, long_name;
+  double eps;
+  std::string name() const { return fmt::format("phi_{}_{}", space, short_scientific(eps)); }
+};
+
+Quantity to_quantity(const Target& target, const std::vector<PhiSearch>& draws) {
+  Quantity q;
+  q.name = target.name();
+  q.definition = target.definition;
+  q.long_name = fmt::format("{}, eps = {}", target.long_name, short_scientific(target.eps));
+  q.units = "percent";
+  double sum = 0, squares = 0;
+  for (const PhiSearch& draw : draws) {
+    sum += draw.phi;
+    if (draw.nonfinite) q.status = "nonfinite";
+  }
+  const auto count = static_cast<double>(draws.size());
+  const double mean = sum / count;
+  for (const PhiSearch& draw : draws) squares += (draw.phi - mean) * (draw.phi - mean);
+  if (q.status == "nonfinite") {
+    q.value = {kNaN};
+    q.uncertainty = {kNaN};
+    q.uncertainty_kind = "lower_bound";
+  } else if (draws.size() > 1) {
+    q.value = {mean};
+    q.uncertainty = {std::sqrt(squares / (count - 1) / count)};
+    q.uncertainty_kind = "standard_error";
+  } else {
+    q.value = {mean};
+    q.uncertainty = {draws.front().spread()};
+    q.uncertainty_kind = "lower_bound";
+  }
+  return q;
+}
+
+void record(const Target& target, const std::vector<PhiSearch>& draws, ProbeResult& result) {
+  std::vector<double> values, iterations;
+  std::vector<int64_t> evaluations;
+  for (const PhiSearch& draw : draws) {
+    values.insert(values.end(), draw.starts.begin(), draw.starts.end());
+    iterations.insert(iterations.end(), draw.iterations.begin(), draw.iterations.end());
+    evaluations.insert(evaluations.end(), draw.evaluations.begin(), draw.evaluations.end());
+  }
+  result.attributes.insert(result.attributes.end(), {{target.name() + "_start_values", values},
+                                                     {target.name() + "_start_iterations", iterations},
+                                                     {target.name() + "_start_evaluations", evaluations}});
+}
+
+class SharpnessKeskar final : public Probe {
+ public:
+  explicit SharpnessKeskar(const SharpnessKeskarOptions& options) : options_(options) {
+    if (options.epsilons.empty() || options.spaces.empty() || options.starts.empty()) {
+      throw ConfigError("sharpness_keskar needs at least one of each: epsilons, spaces, starts");
+    }
+  }
+
+  ProbeResult run(const ProbeContext& context) override {
+    const auto begin = std::chrono::steady_clock::now();
+    ProbeResult result = start_result("sharpness_keskar", context);
+    Objective& objective = context.objective;
+    const int64_t gradients_before = objective.gradients_done();
+    {
+      const ScopedParameters restore(objective.parameters());
+      Base base{restore.saved().to(at::kCPU, at::kDouble), {}, 0};
+      base.gradient = objective.gradient(&base.loss);
+      for (const std::string& space : options_.spaces) run_space(space, context, base, result);
+      result.attributes.emplace_back("loss", base.loss);
+    }
+    record_settings(result);
+    result.attributes.emplace_back("gradients", objective.gradients_done() - gradients_before);
+    result.status = gravest_status(result.quantities);
+    if (result.status == "nonfinite") result.message = "the loss is not finite at the checkpoint or inside a box";
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return result;
+  }
+
+ private:
+  void run_space(const std::string& space, const ProbeContext& context, const Base& base, ProbeResult& result) {
+    if (space != "subspace") {
+      const bool relative = space == "relative";
+      for (size_t i = 0; i < options_.epsilons.size(); ++i) {
+        const double eps = options_.epsilons[i];
+        const at::Tensor box = relative ? relative_box(base.x, eps) : keskar_box(base.x, eps);
+        finish({space, "keskar-phi-" + space,
+                relative ? "sharpness in a parameter-relative box" : "Keskar sharpness, full space", eps},
+               {search_box(context, base, box, nullptr, derive_seed(context.seed, "keskar-start-" + space, i))}, result);
+      }
+      return;
+    }
+    const std::string name = "subspace_" + options_.subspace_distribution;
+    std::vector<std::vector<PhiSearch>> draws(options_.epsilons.size());
+    const int64_t n = context.objective.parameters().size();
+    const int64_t p = std::min(options_.subspace_dim, n);
+    for (int64_t draw = 0; draw < options_.draws; ++draw) {
+      const RandomSubspace subspace(n, p, subspace_distribution(options_.subspace_distribution),
+                                    derive_seed(context.seed, "keskar-subspace", draw), context.objective.dtype(),
+                                    context.objective.device());
+      const at::Tensor coordinates = subspace.coordinates(base.x);
+      for (size_t i = 0; i < options_.epsilons.size(); ++i) {
+        const uint64_t seed = derive_seed(context.seed, "keskar-start-subspace", draw * options_.epsilons.size() + i);
+        draws[i].push_back(
+            search_box(context, base, keskar_box(coordinates, options_.epsilons[i]), &subspace, seed));
+      }
+    }
+    for (size_t i = 0; i < options_.epsilons.size(); ++i) {
+      finish({name, "keskar-phi-subspace-" + options_.subspace_distribution,
+              fmt::format("Keskar sharpness, random {}-dimensional subspace ({})", p, options_.subspace_distribution),
+              options_.epsilons[i]},
+             draws[i], result);
+    }
+    result.attributes.emplace_back("subspace_dim", p);
+  }
+
+  PhiSearch search_box(const ProbeContext& context, const Base& base, const at::Tensor& box,
+                       const RandomSubspace* subspace, uint64_t seed) const {
+    if (!std::isfinite(base.loss) || !base.gradient.isfinite().all().item<bool>()) {
+      PhiSearch nothing;
+      nothing.nonfinite = true;
+      return nothing;
+    }
+    return search(PhiFunction(context.objective, base, box, subspace), base, options_, seed);
+  }
+
+  void finish(const Target& target, const std::vector<PhiSearch>& draws, ProbeResult& result) {
+    result.quantities.push_back(to_quantity(target, draws));
+    record(target, draws, result);
+    for (const PhiSearch& draw : draws) line_search_failures_ += draw.failures;
+  }
+
+  void record_settings(ProbeResult& result) {
+    result.attributes.insert(result.attributes.end(),
+                             {{"solver", std::string("lbfgspp-lbfgsb")},
+                              {"epsilons", options_.epsilons},
+                              {"iterations", options_.iterations},
+                              {"starts", options_.starts},
+                              {"subspace_distribution", options_.subspace_distribution},
+                              {"draws", options_.draws},
+                              {"line_search_failures", line_search_failures_}});
+    line_search_failures_ = 0;
+  }
+
+  SharpnessKeskarOptions options_;
+  int64_t line_search_failures_ = 0;
+};
+
+}  // namespace
+
+void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
+  table.add("epsilons", options.epsilons, greater_than(0), "half widths of the box");
+  table.add("spaces", options.spaces, one_of({"full", "subspace", "relative"}), "full, subspace, relative");
+  table.add("starts", options.starts, one_of({"random", "signed_gradient"}), "where each search begins; the best counts");
+  table.add("iterations", options.iterations, between(1, 10000), "L-BFGS-B iterations a start");
+  table.add("subspace_dim", options.subspace_dim, at_least(1), "dimension of the random subspace");
+  table.add("subspace_distribution", options.subspace_distribution, one_of({"gaussian", "orthonormal"}),
+            "of A; the two differ by about sqrt(n) in step and are never pooled");
+  table.add("draws", options.draws, between(1, 1000), "draws of A; with more than one: mean and standard error");
+}
+
+std::unique_ptr<Probe> make_sharpness_keskar(const SharpnessKeskarOptions& options) {
+  return std::make_unique<SharpnessKeskar>(options);
+}
+
+}  // namespace basin
