@@ -1,0 +1,13 @@
+"""Reads what the program `basin` writes: sweeps, runs, checkpoints and probes, as pandas tables and numpy arrays.
+
+>>> import basin
+>>> runs = basin.load_sweep("out/quick")          # one row a run
+>>> run = basin.load_run("out/quick/runs/0123456789ab")
+>>> run.probe("top_eigenvalues").value("lambda_1")
+"""
+
+from .run import Outcomes, ProbeResult, Run, load_run, read_probe
+from .schema import ReadError, SchemaError
+from .sweep import Sweep, load_sweep, open_sweep
+
+__all__ = ["Outcomes", "ProbeResult", "ReadError", "Run", "SchemaError", "Sweep", "load_run", "load_sweep", "open_sweep", "read_probe"]

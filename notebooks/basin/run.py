@@ -1,0 +1,215 @@
+"""One run: its record (run.h5), checkpoints and probe files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from .schema import ReadError, attributes, reading, strings, text
+
+# What a probe row says, in the order of the long table's columns.
+PROBE_COLUMNS = [
+    "run_id", "checkpoint", "update", "train_loss", "probe", "quantity", "index", "value", "uncertainty",
+    "uncertainty_kind", "ci_low", "ci_high", "status", "definition", "units", "n_examples",
+]  # fmt: skip
+
+
+@dataclass
+class ProbeResult:
+    """One probe file. `table` has one row a number; `attributes` holds settings and costs."""
+
+    run_id: str
+    probe: str
+    checkpoint: str
+    status: str
+    message: str
+    attributes: dict
+    table: pd.DataFrame
+
+    def value(self, quantity: str, index: int = 0) -> float:
+        rows = self.table[(self.table.quantity == quantity) & (self.table["index"] == index)]
+        if rows.empty:
+            known = ", ".join(dict.fromkeys(self.table.quantity))
+            raise ReadError(f'{self.probe} at {self.checkpoint}: no quantity "{quantity}"; there are: {known}')
+        return float(rows.value.iloc[0])
+
+
+@dataclass
+class Outcomes:
+    """Per example of one split at the end of training: correct (bool), loss, margin."""
+
+    correct: np.ndarray
+    loss: np.ndarray
+    margin: np.ndarray
+
+
+@dataclass
+class Run:
+    folder: Path
+    run_id: str
+    config_id: str
+    status: str
+    message: str
+    config: dict
+    config_toml: str
+    data: dict
+    rng: dict
+    provenance: dict
+    summary: dict
+    tables: dict[str, pd.DataFrame]
+    trust_ratios: pd.DataFrame | None
+    outcomes: dict[str, Outcomes] = field(default_factory=dict)
+
+    @property
+    def train(self) -> pd.DataFrame:
+        """One row an update."""
+        return self.tables.get("train", pd.DataFrame())
+
+    @property
+    def eval(self) -> pd.DataFrame:
+        """One row an evaluation."""
+        return self.tables.get("eval", pd.DataFrame())
+
+    def checkpoints(self) -> list[str]:
+        return sorted(p.stem for p in (self.folder / "ckpt").glob("*.h5"))
+
+    def checkpoint(self, label: str = "end", group: str = "model") -> dict[str, np.ndarray]:
+        """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers") or "optimizer" state."""
+        with reading(self.folder / "ckpt" / f"{label}.h5", "checkpoint") as file:
+            found: dict[str, np.ndarray] = {}
+            if group in file:
+                file[group].visititems(lambda name, item: found.update({name: item[()]}) if hasattr(item, "shape") else None)
+            return found
+
+    def probes(self) -> list[tuple[str, str]]:
+        """(checkpoint, probe) of every probe file."""
+        return [split_probe_name(p) for p in sorted((self.folder / "probes").glob("*.h5"))]
+
+    def probe(self, name: str, checkpoint: str = "end") -> ProbeResult:
+        return read_probe(self.folder / "probes" / f"{checkpoint}.{name}.h5")
+
+
+def split_probe_name(path: Path) -> tuple[str, str]:
+    """runs/x/probes/loss-1.5.noise_scale.h5 -> ("loss-1.5", "noise_scale"); probe names have no dot."""
+    checkpoint, _, probe = path.stem.rpartition(".")
+    return checkpoint, probe
+
+
+def load_run(path) -> Run:
+    """Reads a run folder or its run.h5."""
+    path = Path(path)
+    folder, record = (path, path / "run.h5") if path.is_dir() else (path.parent, path)
+    with reading(record, "run") as file:
+        root = attributes(file)
+        config = attributes(file["config"]) if "config" in file else {}
+        toml = text(file["config/toml"][()]) if "config/toml" in file else ""
+        summary = attributes(file["summary"]) if "summary" in file else {}
+        run = Run(
+            folder, text(root.get("run_id", "")), text(root.get("config_id", "")), text(root.get("status", "")),
+            text(root.get("status_message", "")), config, toml, _group(file, "data"), _group(file, "rng"),
+            _group(file, "provenance"), summary, _tables(file), _trust_ratios(file),
+        )  # fmt: skip
+        if "outcomes" in file:
+            run.outcomes = {split: _outcomes(file["outcomes"][split]) for split in file["outcomes"]}
+        return run
+
+
+def read_probe(path) -> ProbeResult:
+    with reading(path, "probe") as file:
+        root = attributes(file)
+        rows = []
+        for name in file["quantities"]:
+            rows += _quantity_rows(root, name, file["quantities"][name])
+        return ProbeResult(
+            text(root.get("run_id", "")), text(root.get("probe", "")), text(root.get("checkpoint", "")),
+            text(root.get("status", "")), text(root.get("message", "")), root,
+            pd.DataFrame(rows, columns=PROBE_COLUMNS),
+        )  # fmt: skip
+
+
+def read_status(path) -> dict:
+    """status.json as a dict; ReadError where it is damaged."""
+    try:
+        return json.loads(Path(path).read_text())
+    except OSError:
+        raise ReadError(f"{path}: no such file") from None
+    except ValueError as error:
+        raise ReadError(f"{path}: damaged ({error})") from None
+
+
+def _group(file, name: str) -> dict:
+    return attributes(file[name]) if name in file else {}
+
+
+def _tables(file) -> dict[str, pd.DataFrame]:
+    """Groups of equally long 1-D datasets: /train and /eval."""
+    tables = {}
+    for name in ("train", "eval"):
+        if name not in file:
+            continue
+        columns = {c: file[name][c][()] for c in file[name] if file[name][c].ndim == 1 and _is_row_column(file[name], c)}
+        tables[name] = pd.DataFrame(columns)
+    return tables
+
+
+def _is_row_column(group, column: str) -> bool:
+    """The second dimension scale (parameter names) is 1-D too, but not one entry a row."""
+    if group[column].dtype.kind not in "fiu":
+        return False
+    rows = group["update"].shape[0] if "update" in group else group[column].shape[0]
+    return group[column].shape[0] == rows
+
+
+def _trust_ratios(file) -> pd.DataFrame | None:
+    """[update x parameter], columns named by parameter; None where the optimiser has no trust ratio."""
+    if "train" not in file or "trust_ratio" not in file["train"]:
+        return None
+    data = file["train/trust_ratio"]
+    return pd.DataFrame(data[()], index=file["train/update"][()].astype(int), columns=_labels(file, data))
+
+
+def _labels(file, data) -> list[str]:
+    for scale in data.dims[1].values() if len(data.dims) > 1 else ():
+        if scale.dtype.kind in "OS":
+            return list(strings(scale))
+    if "params/name" in file and file["params/name"].shape[0] == data.shape[1]:
+        return list(strings(file["params/name"]))
+    return [f"parameter {i}" for i in range(data.shape[1])]
+
+
+def _outcomes(group) -> Outcomes:
+    count = int(group.attrs["n"])
+    correct = np.unpackbits(group["correct"][()].astype(np.uint8))[:count].astype(bool)
+    if correct.size != count:
+        raise ReadError(f"{group.file.filename}: {group.name}/correct holds {correct.size} outcomes, not n = {count}")
+    empty = np.full(count, np.nan, np.float32)
+    return Outcomes(
+        correct, group["loss"][()] if "loss" in group else empty, group["margin"][()] if "margin" in group else empty
+    )
+
+
+def _quantity_rows(root: dict, name: str, group) -> list[dict]:
+    value = np.atleast_1d(group["value"][()])
+
+    def column(key):
+        data = np.atleast_1d(group[key][()]) if key in group else np.empty(0)
+        return data if data.size == value.size else np.full(value.size, np.nan)
+
+    uncertainty, low, high = column("uncertainty"), column("ci_low"), column("ci_high")
+    about = attributes(group)
+    common = {
+        "run_id": text(root.get("run_id", "")), "checkpoint": text(root.get("checkpoint", "")),
+        "update": float(root.get("update", np.nan)), "train_loss": float(root.get("train_loss", np.nan)),
+        "probe": text(root.get("probe", "")), "quantity": name, "uncertainty_kind": about.get("uncertainty_kind", "none"),
+        "status": about.get("status", "ok"), "definition": about.get("definition", ""),
+        "units": about.get("units", ""), "n_examples": float(root.get("n_examples", np.nan)),
+    }  # fmt: skip
+    return [
+        common | {"index": i, "value": float(value[i]), "uncertainty": float(uncertainty[i]),
+                  "ci_low": float(low[i]), "ci_high": float(high[i])}
+        for i in range(value.size)
+    ]  # fmt: skip

@@ -1,0 +1,104 @@
+"""Opening Basin's HDF5 files: every refusal is one clear line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+READER_MAJOR = 1
+
+
+class ReadError(Exception):
+    """A file that is missing, truncated or unreadable."""
+
+
+class SchemaError(ReadError):
+    """A file that is not Basin's, of another kind, or of a newer major version."""
+
+
+def text(value) -> str:
+    """HDF5 strings come as str, bytes or numpy scalars, depending on who wrote them."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, np.ndarray):
+        return text(value.item()) if value.size == 1 else str(value.tolist())
+    return str(value)
+
+
+def attribute(value):
+    """An attribute as plain Python: str, bool, int, float or a list of them."""
+    if isinstance(value, (bytes, np.bytes_)):
+        return text(value)
+    if isinstance(value, h5py.Empty):
+        return ""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return [attribute(v) for v in value]
+    return value
+
+
+def attributes(item) -> dict:
+    return {name: attribute(value) for name, value in item.attrs.items()}
+
+
+def strings(dataset) -> np.ndarray:
+    """A string dataset as an object array of str."""
+    return np.array([text(v) for v in dataset[()]], dtype=object)
+
+
+def open_file(path, kind: str) -> h5py.File:
+    """Opens `path` for reading and checks that it is a basin/<kind> file of a version that this reader knows."""
+    path = Path(path)
+    if not path.is_file():
+        raise ReadError(f"{path}: no such file")
+    try:
+        file = h5py.File(path, "r", locking=False)
+    except OSError as error:
+        raise ReadError(f"{path}: truncated, or not an HDF5 file ({_first_line(error)})") from None
+    try:
+        check_schema(path, file, kind)
+    except Exception:
+        file.close()
+        raise
+    return file
+
+
+def check_schema(path, file: h5py.File, kind: str) -> None:
+    name = text(file.attrs.get("schema_name", ""))
+    version = text(file.attrs.get("schema_version", ""))
+    if name != f"basin/{kind}":
+        found = f'a "{name}" file' if name else "an HDF5 file without schema_name"
+        raise SchemaError(f'{path}: {found}, expected "basin/{kind}"')
+    major = version.split(".")[0]
+    if not major.isdigit():
+        raise SchemaError(f'{path}: schema_version "{version}" is not a version')
+    if int(major) > READER_MAJOR:
+        raise SchemaError(
+            f"{path}: schema version {version} is newer than this reader knows ({READER_MAJOR}.x); update the basin package"
+        )
+    if int(major) < READER_MAJOR:
+        raise SchemaError(f"{path}: schema version {version} is older than this reader knows ({READER_MAJOR}.x)")
+
+
+class reading:
+    """Context: an HDF5 fault inside (a damaged chunk, a missing dataset) becomes a ReadError that names the file."""
+
+    def __init__(self, path, kind: str):
+        self.path, self.kind = path, kind
+
+    def __enter__(self) -> h5py.File:
+        self.file = open_file(self.path, self.kind)
+        return self.file
+
+    def __exit__(self, kind, error, trace):
+        self.file.close()
+        if isinstance(error, (OSError, KeyError, RuntimeError)) and not isinstance(error, ReadError):
+            raise ReadError(f"{self.path}: damaged or incomplete ({_first_line(error)})") from None
+        return False
+
+
+def _first_line(error) -> str:
+    return (str(error).strip("'\"").splitlines() or [type(error).__name__])[0]

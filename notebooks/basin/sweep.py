@@ -1,0 +1,212 @@
+"""A whole sweep as tables: from sweep.h5 where it is up to date, else from the run folders as they stand."""
+
+from __future__ import annotations
+
+import tomllib
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from .run import PROBE_COLUMNS, Run, load_run, read_probe, read_status
+from .schema import ReadError, SchemaError, attributes, reading, strings, text
+
+NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
+FINAL = ("finished", "target_not_reached", "diverged")
+STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
+
+
+def load_sweep(path, source: str = "auto") -> pd.DataFrame:
+    """One row a run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
+    return open_sweep(path, source).runs
+
+
+def open_sweep(path, source: str = "auto") -> "Sweep":
+    path = Path(path)
+    if path.is_file():
+        return FileSweep(path)
+    if not path.is_dir():
+        raise ReadError(f"{path}: no such file or folder")
+    if source not in ("auto", "file", "runs"):
+        raise ValueError(f'source = "{source}" is none of auto, file, runs')
+    if source == "file" or (source == "auto" and _file_is_newest(path)):
+        return FileSweep(path / "sweep.h5")
+    return FolderSweep(path)
+
+
+class Sweep:
+    """What both sources offer. `runs`: one row a run; `probes`: one row a number, at any checkpoint; `study`: TOML text."""
+
+    path: Path
+    study: str
+    runs: pd.DataFrame
+    probes: pd.DataFrame
+
+    def correct(self, run_ids) -> np.ndarray | None:
+        """Right or wrong on the test images, [run, example] float; None where a run has no outcomes."""
+        raise NotImplementedError
+
+    def curve(self, run_id: str, table: str = "train") -> pd.DataFrame:
+        raise NotImplementedError
+
+    def trust_ratios(self, run_id: str) -> pd.DataFrame | None:
+        """[update x parameter]; None where the optimiser has none."""
+        raise NotImplementedError
+
+
+class FileSweep(Sweep):
+    def __init__(self, path: Path):
+        self.path = path
+        with reading(path, "sweep") as file:
+            self.study = text(file.attrs.get("study", ""))
+            self.runs = _with_attrs(_columns(file["runs"]), path)
+            self.probes = _columns(file["probes"]) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
+            self._correct = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
+        self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
+
+    def correct(self, run_ids):
+        if self._correct is None:
+            return None
+        rows = self._correct[[self._row[r] for r in run_ids]]
+        return None if rows.size == 0 or (rows == NOT_THERE).any() else rows.astype(float)
+
+    def curve(self, run_id, table="train"):
+        with reading(self.path, "sweep") as file:
+            if f"curves/{table}" not in file:
+                return pd.DataFrame()
+            row, group = self._row[run_id], file[f"curves/{table}"]
+            frame = pd.DataFrame({name: group[name][row] for name in group if group[name].ndim == 2})
+        return frame[frame["update"].notna()] if "update" in frame else frame
+
+    def trust_ratios(self, run_id):
+        with reading(self.path, "sweep") as file:
+            if f"trust_ratio/{run_id}" not in file:
+                return None
+            data = file[f"trust_ratio/{run_id}"]
+            names = data.attrs["parameters"]
+            update = file[f"trust_ratio/{run_id}.update"][()].astype(int)
+            return pd.DataFrame(data[()], index=update, columns=[text(n) for n in np.atleast_1d(names)])
+
+
+class FolderSweep(Sweep):
+    """Reads every run folder; a run that cannot be read is a row with status "failed" and the reason, and a warning."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        folders = sorted(p for p in (path / "runs").glob("*") if p.is_dir())
+        if not folders:
+            raise ReadError(f"{path}: neither sweep.h5 nor runs/ with a run in it")
+        study = path / "study.toml"
+        self.study = study.read_text() if study.is_file() else ""
+        self._runs: dict[str, Run] = {}
+        rows, probes = [], []
+        for folder in folders:
+            row, found = self._read(folder)
+            rows.append(row)
+            probes += found
+        self.runs = _with_attrs(pd.DataFrame(rows), path)
+        self.probes = pd.concat(probes, ignore_index=True) if probes else pd.DataFrame(columns=PROBE_COLUMNS)
+
+    def _read(self, folder: Path) -> tuple[dict, list[pd.DataFrame]]:
+        row = {"run_id": folder.name, "config_id": "", "status": "queued", "status_message": ""}
+        probes: list[pd.DataFrame] = []
+        try:
+            if (folder / "run.h5").is_file():
+                run = self._runs[folder.name] = load_run(folder)
+                row |= run_row(run)
+            elif (folder / "config.toml").is_file():
+                row |= flat_options(tomllib.loads((folder / "config.toml").read_text()))
+            if (folder / "status.json").is_file():
+                status = read_status(folder / "status.json")
+                row |= {"status": status.get("status", ""), "status_message": status.get("message", "")}
+            for file in sorted((folder / "probes").glob("*.h5")):
+                probe = read_probe(file)
+                probes.append(probe.table)
+                row |= probe_columns(probe.table)
+        except SchemaError:
+            raise
+        except (ReadError, ValueError) as error:
+            warnings.warn(str(error), stacklevel=2)
+            row |= {"status": "failed", "status_message": str(error)}
+        return row, probes
+
+    def correct(self, run_ids):
+        if not len(run_ids) or any(r not in self._runs or "test" not in self._runs[r].outcomes for r in run_ids):
+            return None
+        rows = [self._runs[r].outcomes["test"].correct for r in run_ids]
+        return np.array(rows, float) if len({len(r) for r in rows}) == 1 else None
+
+    def curve(self, run_id, table="train"):
+        run = self._runs.get(run_id)
+        return run.tables.get(table, pd.DataFrame()) if run else pd.DataFrame()
+
+    def trust_ratios(self, run_id):
+        run = self._runs.get(run_id)
+        return run.trust_ratios if run else None
+
+
+def run_row(run: Run) -> dict:
+    """A run's row: identity, options, what the data is, and the final numbers."""
+    row = {"run_id": run.run_id, "config_id": run.config_id, "status": run.status, "status_message": run.message}
+    row |= {key: option_text(value) for key, value in run.config.items()}
+    row |= {f"dataset.{key}": option_text(value) for key, value in run.data.items()}
+    return row | run.summary
+
+
+def probe_columns(table: pd.DataFrame) -> dict:
+    """probe.<checkpoint>.<probe>.<quantity>, for a vector <quantity>_1 and so on, with siblings for what is known of it."""
+    columns = {}
+    length = table.groupby("quantity")["index"].transform("size")
+    for row, size in zip(table.itertuples(index=False), length):
+        name = f"probe.{row.checkpoint}.{row.probe}.{row.quantity}" + (f"_{getattr(row, 'index') + 1}" if size > 1 else "")
+        columns[name] = row.value
+        columns |= {f"{name}.{key}": getattr(row, key) for key in ("uncertainty", "ci_low", "ci_high", "status")}
+    return columns
+
+
+def flat_options(tree: dict, prefix: str = "") -> dict:
+    """Nested TOML tables as dotted keys."""
+    flat = {}
+    for key, value in tree.items():
+        flat |= flat_options(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: option_text(value)}
+    return flat
+
+
+def option_text(value):
+    """A list as TOML text, so that a column holds one kind of thing; everything else as it is."""
+    if not isinstance(value, list):
+        return value
+    return "[" + ", ".join(f'"{v}"' if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else repr(v) for v in value) + "]"
+
+
+def _columns(group) -> pd.DataFrame:
+    columns = {}
+    for name, data in group.items():
+        if data.ndim != 1:
+            continue
+        values = strings(data) if data.dtype.kind in "OS" else data[()]
+        columns[name] = values.astype(bool) if text(data.attrs.get("type", "")) == "bool" else values
+    order = attributes(group).get("columns")
+    frame = pd.DataFrame(columns)
+    return frame[[c for c in order if c in frame]] if isinstance(order, list) else frame
+
+
+def _with_attrs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
+    for column in runs:
+        if runs[column].dtype.kind not in "fiub":
+            runs[column] = runs[column].where(runs[column].notna(), "" if _is_text(runs[column]) else np.nan)
+    runs.attrs["path"] = str(path)
+    return runs
+
+
+def _is_text(column: pd.Series) -> bool:
+    return any(isinstance(v, str) for v in column)
+
+
+def _file_is_newest(folder: Path) -> bool:
+    file = folder / "sweep.h5"
+    if not file.is_file():
+        return False
+    stamp = file.stat().st_mtime_ns
+    return all(p.stat().st_mtime_ns <= stamp for p in folder.glob("runs/*/status.json"))

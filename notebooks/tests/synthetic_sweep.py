@@ -1,0 +1,246 @@
+"""Writes a sweep folder like the program's, with known numbers: what the reader and the report are tested on.
+
+Independent of the package under test: it writes HDF5 by the schema (docs/file-format.md) and keeps the truth in a list of rows.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+LAYERS = ["conv1.weight", "conv1.bias", "fc.weight", "fc.bias"]
+TEXT = h5py.string_dtype()
+
+
+@dataclass
+class Plan:
+    """What the made-up science says: accuracy at the reference, what a doubling of B costs under A and under B, in units of 1."""
+
+    batch_sizes: tuple = (32, 256, 2048, 65536)
+    optimizers: tuple = ("sgd", "lars", "lamb")
+    seeds: tuple = (1, 2, 3)
+    protocols: tuple = ("A-epochs", "B")
+    images: int = 1000
+    train_images: int = 5000
+    reference_accuracy: float = 0.50
+    drop_a: float = 0.02
+    drop_b: float = 0.0
+    seed_error: float = 0.006
+    updates: int = 40
+    # (protocol, optimizer, batch_size) -> status of all its seeds, or "overshot"
+    endings: dict = field(default_factory=dict)
+
+
+def make_sweep(folder, plan: Plan | None = None, write_file: bool = True) -> list[dict]:
+    """Returns the truth: one dict of columns a run, in the order of sweep.h5."""
+    plan, folder = plan or Plan(), Path(folder)
+    (folder / "runs").mkdir(parents=True)
+    (folder / "study.toml").write_text('model = "small_cnn"\n')
+    random = np.random.default_rng(7)
+    difficulty = random.permutation(np.linspace(0, 1, plan.images))
+    rows, curves = [], {}
+    for protocol in plan.protocols:
+        for optimizer in plan.optimizers:
+            for batch in plan.batch_sizes:
+                for seed in plan.seeds:
+                    row, curve = _simulate(plan, protocol, optimizer, batch, seed, difficulty)
+                    write_run(folder / "runs" / row["run_id"], row, curve)
+                    rows.append(row)
+                    curves[row["run_id"]] = curve
+    if write_file:
+        write_sweep(folder / "sweep.h5", rows, curves)
+    return rows
+
+
+def _simulate(plan, protocol, optimizer, batch, seed, difficulty):
+    random = np.random.default_rng([plan.batch_sizes.index(batch), plan.optimizers.index(optimizer), seed, len(protocol)])
+    doublings = np.log2(batch / plan.batch_sizes[0])
+    fall = (plan.drop_a if protocol != "B" else plan.drop_b) * doublings
+    accuracy = plan.reference_accuracy - fall + random.normal(0, plan.seed_error)
+    # Half of an image's chance is its own difficulty, half is the run's: paired differences vary less than accuracies do.
+    chance = np.clip(accuracy + 0.8 * (0.5 - difficulty), 0, 1)
+    correct = random.random(plan.images) < chance
+    ending = plan.endings.get((protocol, optimizer, batch), "finished")
+    loss = 0.98 if protocol == "B" else 0.7 + 0.12 * doublings
+    if ending == "target_not_reached":
+        loss = 1.7
+    update = np.arange(1, plan.updates + 1)
+    run_id = f"{abs(hash_of(protocol, optimizer, batch, seed)):012x}"[:12]
+    row = {
+        "run_id": run_id, "config_id": f"{abs(hash_of(protocol, optimizer, batch)):012x}"[:12],
+        "status": "finished" if ending == "overshot" else ending, "status_message": "", "model": "small_cnn",
+        "optimizer": optimizer, "protocol": protocol, "batch_size": batch, "seed": seed, "learning_rate": 0.1,
+        "target_loss": 1.0, "small_cnn.widths": "[8, 16]", "dataset.name": "cifar10-5k", "dataset.pixels": "official",
+        "dataset.n_train": plan.train_images, "dataset.n_validation": 0, "dataset.n_test": plan.images,
+    }  # fmt: skip
+    if ending not in ("queued", "running", "failed"):
+        row |= {
+            "updates": plan.updates, "epochs": 10.0, "gradients": 50000, "train_loss": loss if ending != "diverged" else np.nan,
+            "train_acc": 0.65, "test_loss": 1.4, "test_acc": float(correct.mean()), "weight_norm": 10.0 + doublings,
+            "steps_to_target": float(plan.updates) if ending in ("finished", "overshot") and protocol == "B" else np.nan,
+            "overshot": ending == "overshot", "seconds": 10.0,
+        }  # fmt: skip
+    probes = _probes(plan, row, doublings, random) if protocol == "B" and ending == "finished" else []
+    for p in probes:
+        for name, value, error in p["quantities"]:
+            for i, v in enumerate(value):
+                column = f"probe.{p['checkpoint']}.{p['probe']}.{name}" + (f"_{i + 1}" if len(value) > 1 else "")
+                ok = "ok" if np.isfinite(v) else "not_resolved"
+                row |= {column: v, f"{column}.uncertainty": error, f"{column}.ci_low": v - 2 * error,
+                        f"{column}.ci_high": v + 2 * error, f"{column}.status": ok}  # fmt: skip
+    curve = {
+        "update": update.astype(float), "loss": loss + 1.6 * np.exp(-4 * update / plan.updates), "gradients": 1250.0 * update,
+        "examples": float(batch) * update, "correct": correct, "probes": probes,
+        "trust_ratio": 0.01 + 0.02 * random.random((plan.updates, len(LAYERS))) if optimizer != "sgd" else None,
+    }  # fmt: skip
+    if curve["trust_ratio"] is not None:
+        curve["trust_ratio"][:, 1::2] = np.nan  # biases are excluded
+    return row, curve
+
+
+def _probes(plan, row, doublings, random):
+    found = []
+    for checkpoint, loss in (("loss-1.5", 1.49), ("end", row["train_loss"])):
+        sharpness = (20 + 8 * doublings) * (2.2 - loss) * np.exp(random.normal(0, 0.1))
+        resolved = not (row["optimizer"] == "lamb" and row["batch_size"] == plan.batch_sizes[-1])
+        common = {"checkpoint": checkpoint, "train_loss": loss, "update": plan.updates}
+        found += [
+            common | {"probe": "top_eigenvalues", "quantities": [
+                ("lambda", [sharpness, sharpness / 2], 0.01), ("lambda_1_w2", [sharpness * 100], 1.0)]},
+            common | {"probe": "sharpness_keskar", "quantities": [
+                ("phi_full_1e-3", [sharpness / 3], np.nan), ("phi_relative_1e-3", [sharpness / 30], np.nan)]},
+            common | {"probe": "noise_scale", "quantities": [("b_simple", [800.0 if resolved else np.nan], 60.0)]},
+        ]  # fmt: skip
+    return found
+
+
+def hash_of(*parts) -> int:
+    """Python's own hash of strings differs from process to process."""
+    value = 0
+    for c in repr(parts).encode():
+        value = (value * 1000003 + c) % (1 << 48)
+    return value
+
+
+def write_run(folder: Path, row: dict, curve: dict) -> None:
+    (folder / "probes").mkdir(parents=True)
+    status = {"run_id": row["run_id"], "status": row["status"], "message": row["status_message"]}
+    (folder / "status.json").write_text(json.dumps(status))
+    options = {k: v for k, v in row.items() if k in OPTIONS}
+    (folder / "config.toml").write_text(toml_of(options))
+    if row["status"] in ("queued",):
+        return
+    with h5py.File(folder / "run.h5", "w") as f:
+        f.attrs.update(schema_name="basin/run", schema_version="1.0.0", run_id=row["run_id"], config_id=row["config_id"],
+                       status=row["status"], status_message="")  # fmt: skip
+        config = f.create_group("config")
+        config["toml"] = toml_of(options)
+        config.attrs.update({k: np.array([8, 16]) if k == "small_cnn.widths" else v for k, v in options.items()})
+        f.create_group("data").attrs.update({k[8:]: v for k, v in row.items() if k.startswith("dataset.")})
+        f.create_group("rng").attrs["seed_init"] = "17"
+        f.create_group("provenance").attrs["git_commit"] = "0" * 40
+        summary = {k: v for k, v in row.items() if k in SUMMARY}
+        f.create_group("summary").attrs.update(summary)
+        params = f.create_group("params")
+        params.create_dataset("name", data=LAYERS, dtype=TEXT)
+        train = f.create_group("train")
+        for name in ("update", "loss", "gradients", "examples"):
+            train[name] = curve[name]
+        if curve["trust_ratio"] is not None:
+            train["trust_ratio"] = curve["trust_ratio"]
+        ev = f.create_group("eval")
+        for name in ("update", "train_loss", "test_acc"):
+            ev[name] = [float(curve["update"][-1]) if name == "update" else row.get(name, np.nan)]
+        if summary:
+            outcome = f.create_group("outcomes/test")
+            outcome.attrs["n"] = curve["correct"].size
+            outcome["correct"] = np.packbits(curve["correct"])
+    for p in curve["probes"]:
+        write_probe(folder / "probes" / f"{p['checkpoint']}.{p['probe']}.h5", row, p)
+
+
+def write_probe(path: Path, row: dict, probe: dict) -> None:
+    with h5py.File(path, "w") as f:
+        f.attrs.update(schema_name="basin/probe", schema_version="1.0.0", run_id=row["run_id"], config_id=row["config_id"],
+                       probe=probe["probe"], checkpoint=probe["checkpoint"], status="ok", message="",
+                       update=probe["update"], train_loss=probe["train_loss"], n_examples=1000)  # fmt: skip
+        for name, value, error in probe["quantities"]:
+            g = f.create_group(f"quantities/{name}")
+            g.attrs.update(definition=name, units="1", long_name=name, uncertainty_kind="standard_error",
+                           status="ok" if np.isfinite(value).all() else "not_resolved")  # fmt: skip
+            g["value"] = value
+            g["uncertainty"] = [error] * len(value)
+            g["ci_low"] = [v - 2 * error for v in value]
+            g["ci_high"] = [v + 2 * error for v in value]
+
+
+def write_checkpoint(path: Path, parameters: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with h5py.File(path, "w") as f:
+        f.attrs.update(schema_name="basin/checkpoint", schema_version="1.0.0", label=path.stem)
+        for name, value in parameters.items():
+            f[f"model/{name}"] = value
+
+
+def write_sweep(path: Path, rows: list[dict], curves: dict) -> None:
+    with h5py.File(path, "w") as f:
+        f.attrs.update(schema_name="basin/sweep", schema_version="1.0.0", study='model = "small_cnn"\n')
+        names = list(dict.fromkeys(k for row in rows for k in row))
+        for name in names:
+            values = [row.get(name) for row in rows]
+            if any(isinstance(v, str) for v in values):
+                f.create_dataset(f"runs/{name}", data=["" if v is None else v for v in values], dtype=TEXT)
+            elif all(isinstance(v, bool) for v in values):
+                f.create_dataset(f"runs/{name}", data=np.array(values, np.uint8)).attrs["type"] = "bool"
+            elif all(isinstance(v, int) for v in values):
+                f[f"runs/{name}"] = np.array(values, np.int64)
+            else:
+                f[f"runs/{name}"] = np.array([np.nan if v is None else float(v) for v in values])
+        images = max(curve["correct"].size for curve in curves.values())
+        correct = np.full((len(rows), images), 255, np.uint8)
+        for i, row in enumerate(rows):
+            if "test_acc" in row:
+                correct[i] = curves[row["run_id"]]["correct"]
+        f["outcomes/test/correct"] = correct
+        for name in ("update", "loss", "gradients", "examples"):
+            f[f"curves/train/{name}"] = np.array([curves[row["run_id"]][name] for row in rows])
+        for row in rows:
+            if curves[row["run_id"]]["trust_ratio"] is not None:
+                d = f.create_dataset(f"trust_ratio/{row['run_id']}", data=curves[row["run_id"]]["trust_ratio"])
+                d.attrs.create("parameters", LAYERS, dtype=TEXT)
+                f[f"trust_ratio/{row['run_id']}.update"] = curves[row["run_id"]]["update"]
+        _write_long_table(f, rows, curves)
+
+
+def _write_long_table(f, rows, curves):
+    table = {}
+    for row in rows:
+        for p in curves[row["run_id"]]["probes"]:
+            for name, value, error in p["quantities"]:
+                for i, v in enumerate(value):
+                    entry = {
+                        "run_id": row["run_id"], "checkpoint": p["checkpoint"], "update": float(p["update"]),
+                        "train_loss": p["train_loss"], "probe": p["probe"], "quantity": name, "index": i, "value": v,
+                        "uncertainty": error, "uncertainty_kind": "standard_error", "ci_low": v - 2 * error,
+                        "ci_high": v + 2 * error, "status": "ok" if np.isfinite(value).all() else "not_resolved",
+                        "definition": name, "units": "1", "n_examples": 1000.0,
+                    }  # fmt: skip
+                    for key, cell in entry.items():
+                        table.setdefault(key, []).append(cell)
+    for key, column in table.items():
+        f.create_dataset(f"probes/{key}", data=column, dtype=TEXT if isinstance(column[0], str) else None)
+
+
+OPTIONS = ("model", "optimizer", "protocol", "batch_size", "seed", "learning_rate", "target_loss", "small_cnn.widths")
+SUMMARY = ("updates", "epochs", "gradients", "train_loss", "train_acc", "test_loss", "test_acc", "weight_norm",
+           "steps_to_target", "overshot", "seconds")  # fmt: skip
+
+
+def toml_of(options: dict) -> str:
+    flat = "".join(f"{k} = {json.dumps(v)}\n" for k, v in options.items() if "." not in k)
+    tables = "".join(f"\n[{k.split('.')[0]}]\n{k.split('.')[1]} = {v}\n" for k, v in options.items() if "." in k)
+    return flat + tables

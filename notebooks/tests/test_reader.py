@@ -1,0 +1,147 @@
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_sweep import LAYERS, Plan, make_sweep, write_checkpoint
+
+import basin
+
+SMALL = Plan(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), seeds=(1, 2), images=64, updates=6)
+
+
+def one_run(folder, optimizer="lamb", protocol="B"):
+    runs = basin.load_sweep(folder)
+    return runs[(runs.optimizer == optimizer) & (runs.protocol == protocol)].iloc[0]
+
+
+@pytest.mark.parametrize("source", ["file", "runs"])
+def test_load_sweep_gives_the_numbers_that_were_written(tmp_path, source):
+    truth = make_sweep(tmp_path / "s", SMALL)
+    runs = basin.load_sweep(tmp_path / "s", source).set_index("run_id")
+    assert len(runs) == len(truth) == 16
+    for row in truth:
+        got = runs.loc[row["run_id"]]
+        for column, value in row.items():
+            if column != "run_id":
+                assert got[column] == value or (np.isnan(got[column]) and np.isnan(value)), column
+
+
+def test_both_sources_agree(sweep_folder):
+    one = basin.load_sweep(sweep_folder, "file").sort_values("run_id").reset_index(drop=True)
+    two = basin.load_sweep(sweep_folder, "runs").sort_values("run_id").reset_index(drop=True)
+    pd.testing.assert_frame_equal(one, two[one.columns], check_dtype=False)
+    a, b = basin.open_sweep(sweep_folder, "file"), basin.open_sweep(sweep_folder, "runs")
+    keys = ["run_id", "checkpoint", "probe", "quantity", "index"]
+    pd.testing.assert_frame_equal(
+        a.probes.sort_values(keys).reset_index(drop=True)[b.probes.columns],
+        b.probes.sort_values(keys).reset_index(drop=True), check_dtype=False)  # fmt: skip
+    run_id = one_run(sweep_folder).run_id
+    np.testing.assert_array_equal(a.correct([run_id]), b.correct([run_id]))
+    np.testing.assert_array_equal(a.curve(run_id).loss, b.curve(run_id).loss)
+    pd.testing.assert_frame_equal(a.trust_ratios(run_id), b.trust_ratios(run_id), check_index_type=False)
+
+
+def test_unfinished_sweep_is_read_from_the_runs(tmp_path):
+    endings = {("A-epochs", "sgd", 1024): "queued", ("B", "sgd", 1024): "running"}
+    make_sweep(tmp_path / "s", Plan(**(vars(SMALL) | {"endings": endings})), write_file=False)
+    runs = basin.load_sweep(tmp_path / "s")
+    assert runs.status.value_counts().to_dict() == {"finished": 12, "queued": 2, "running": 2}
+    queued = runs[runs.status == "queued"].iloc[0]
+    assert queued.batch_size == 1024 and np.isnan(queued.test_acc)
+    assert basin.open_sweep(tmp_path / "s").correct([queued.run_id]) is None
+
+
+def test_a_run_newer_than_the_file_wins(sweep_folder):
+    import json, os, time
+
+    status = sweep_folder / "runs" / one_run(sweep_folder).run_id / "status.json"
+    status.write_text(json.dumps({"status": "running", "message": ""}))
+    later = time.time() + 60
+    os.utime(status, (later, later))
+    assert (basin.load_sweep(sweep_folder).status == "running").sum() == 1
+    assert (basin.load_sweep(sweep_folder, "file").status == "running").sum() == 0
+
+
+def test_load_run(sweep_folder):
+    row = one_run(sweep_folder)
+    run = basin.load_run(sweep_folder / "runs" / row.run_id)
+    assert run.status == "finished" and run.config["optimizer"] == "lamb" and run.summary["test_acc"] == row.test_acc
+    assert list(run.train["update"]) == [1, 2, 3, 4, 5, 6] and len(run.eval) == 1
+    assert run.outcomes["test"].correct.mean() == row.test_acc
+    assert list(run.trust_ratios.columns) == LAYERS and run.trust_ratios.shape == (6, 4)
+    assert basin.load_run(sweep_folder / "runs" / row.run_id / "run.h5").run_id == row.run_id
+
+
+def test_probe(sweep_folder):
+    row = one_run(sweep_folder)
+    run = basin.load_run(sweep_folder / "runs" / row.run_id)
+    assert ("loss-1.5", "noise_scale") in run.probes()
+    probe = run.probe("top_eigenvalues")
+    assert probe.value("lambda", 1) == row["probe.end.top_eigenvalues.lambda_2"] == probe.value("lambda") / 2
+    assert run.probe("top_eigenvalues", "loss-1.5").table.train_loss.iloc[0] == 1.49
+    with pytest.raises(basin.ReadError, match='no quantity "mu"; there are: lambda'):
+        probe.value("mu")
+    with pytest.raises(basin.ReadError, match="no such file"):
+        run.probe("no_such_probe")
+
+
+def test_checkpoint_gives_named_arrays(sweep_folder):
+    folder = sweep_folder / "runs" / one_run(sweep_folder).run_id
+    weights = {"fc.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "fc.bias": np.ones(2, np.float32)}
+    write_checkpoint(folder / "ckpt" / "end.h5", weights)
+    found = basin.load_run(folder).checkpoint("end")
+    assert found.keys() == weights.keys()
+    np.testing.assert_array_equal(found["fc.weight"], weights["fc.weight"])
+    assert basin.load_run(folder).checkpoints() == ["end"]
+
+
+def rewrite(path, **attributes):
+    with h5py.File(path, "r+") as f:
+        f.attrs.update(attributes)
+
+
+def test_newer_major_version_is_refused_in_one_line(sweep_folder):
+    run_id = one_run(sweep_folder).run_id
+    rewrite(sweep_folder / "sweep.h5", schema_version="2.0.0")
+    rewrite(sweep_folder / "runs" / run_id / "run.h5", schema_version="2.1.0")
+    for read in (lambda: basin.load_sweep(sweep_folder, "file"), lambda: basin.load_sweep(sweep_folder, "runs"),
+                 lambda: basin.load_run(sweep_folder / "runs" / run_id)):  # fmt: skip
+        with pytest.raises(basin.SchemaError) as caught:
+            read()
+        assert "newer than this reader knows (1.x)" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_newer_minor_version_is_read(sweep_folder):
+    rewrite(sweep_folder / "sweep.h5", schema_version="1.7.0")
+    assert len(basin.load_sweep(sweep_folder, "file")) == 16
+
+
+def test_foreign_files_are_refused(tmp_path, sweep_folder):
+    with h5py.File(tmp_path / "run.h5", "w") as f:
+        f["x"] = 1
+    with pytest.raises(basin.SchemaError, match='an HDF5 file without schema_name, expected "basin/run"'):
+        basin.load_run(tmp_path / "run.h5")
+    with pytest.raises(basin.SchemaError, match='a "basin/sweep" file, expected "basin/run"'):
+        basin.load_run(sweep_folder / "sweep.h5")
+    (tmp_path / "text.h5").write_text("not HDF5")
+    with pytest.raises(basin.ReadError, match="text.h5: truncated, or not an HDF5 file"):
+        basin.load_run(tmp_path / "text.h5")
+
+
+def test_truncated_files_are_refused_and_one_does_not_hide_the_sweep(sweep_folder):
+    run_id = one_run(sweep_folder).run_id
+    path = sweep_folder / "runs" / run_id / "run.h5"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(basin.ReadError, match="run.h5: truncated"):
+        basin.load_run(path)
+    with pytest.warns(UserWarning, match="truncated"):
+        runs = basin.load_sweep(sweep_folder, "runs").set_index("run_id")
+    assert runs.loc[run_id].status == "failed" and "truncated" in runs.loc[run_id].status_message
+    assert (runs.status == "finished").sum() == 15
+
+
+def test_missing_and_empty_folders(tmp_path):
+    with pytest.raises(basin.ReadError, match="no such file or folder"):
+        basin.load_sweep(tmp_path / "nowhere")
+    with pytest.raises(basin.ReadError, match="neither sweep.h5 nor runs/"):
+        basin.load_sweep(tmp_path)
