@@ -3,6 +3,7 @@
 #include <hdf5.h>
 #include <hdf5_hl.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "core/error.h"
@@ -133,7 +134,8 @@ Handle dataset_properties(hid_t type, const std::vector<int64_t>& shape, Storage
     const double missing = std::numeric_limits<double>::quiet_NaN();
     require(H5Pset_fill_value(properties.get(), H5T_NATIVE_DOUBLE, &missing));
   }
-  if (shape.empty() || product(shape) == 0) return properties;
+  // Of a text the dataset holds a reference into HDF5's heap, which filters don't reach (fletcher32 refuses it).
+  if (shape.empty() || product(shape) == 0 || H5Tget_class(type) == H5T_STRING) return properties;
   const bool columns = storage == Storage::columns;
   const std::vector<hsize_t> chunk = chunk_of(shape, columns ? kColumnChunk : kParameterChunk);
   require(H5Pset_chunk(properties.get(), static_cast<int>(chunk.size()), chunk.data()));
@@ -521,8 +523,10 @@ File File::create(const std::string& path, int64_t expected_bytes) {
   const Handle creation = group_properties(H5P_FILE_CREATE), access = access_properties();
   const size_t growth = static_cast<size_t>(std::max(kSmallestGrowth, expected_bytes / 4));
   require(H5Pset_fapl_core(access.get(), growth, false));
-  // The name serves messages only: without a backing store the core driver touches no file.
-  Handle id(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
+  // Without a backing store the core driver touches no file; the name only has to differ from those of open ones.
+  static std::atomic<int64_t> serial{0};
+  const std::string name = fmt::format("{}#{}", path, serial++);
+  Handle id(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
   if (id.get() < 0) throw IoError(fmt::format("{}: cannot create an HDF5 file in memory: {}", path, hdf5_message()));
   return File(std::move(id), path, "/");
 }

@@ -43,7 +43,7 @@ class Handle {
   int64_t id_ = -1;
 };
 
-/// How a dataset of one or more dimensions lies in the file; scalars and empty ones are contiguous.
+/// How numbers of one or more dimensions lie in the file; scalars, empty datasets and texts are contiguous.
 enum class Storage {
   columns,     // chunks of at most 8,192 elements, shuffle + gzip 4 + fletcher32
   parameters,  // chunks of at most 262,144 elements, shuffle + gzip 1 + fletcher32

@@ -1,0 +1,79 @@
+"""Reads the files that files_test.cpp wrote from samples.cpp; shares no code with the writer."""
+
+import json
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+folder = Path(sys.argv[1])
+
+
+def check_run():
+    with h5py.File(folder / "run.h5") as f:
+        assert f.attrs["schema_name"] == "basin/run" and f.attrs["schema_version"].split(".")[0] == "1"
+        assert f.attrs["status"] == "finished" and f.attrs["default"] == "eval"
+        assert f["config/toml"][()].decode() == 'batch_size = 512\nmodel = "näive"\n'
+        config = f["config"].attrs
+        assert config["zeta"] == True and config["zeta"].dtype == bool  # noqa: E712
+        assert config["batch_size"] == 512 and config["batch_size"].dtype == np.int64
+        assert config["learning_rate"] == 0.1 and config["model"] == "small_cnn"
+        assert config["small_cnn.widths"].tolist() == [16, 32, 64]
+        assert config["sgd.exclude"].tolist() == ["bias", "norm_weight"]
+        assert config["milestones"].shape == (0,) and config["names"].shape == (0,)
+        train = f["train"]
+        assert train.attrs["NX_class"] == "NXdata" and train.attrs["signal"] == "loss"
+        assert train.attrs["axes"].tolist() == ["update"]
+        np.testing.assert_array_equal(train["trust_ratio"][()], [[0.1, np.nan, 0.3], [0.4, np.nan, 0.6]])
+        np.testing.assert_array_equal(train["layer_weight_norm"][()], [[1, 2, 3], [4, 5, 6]])
+        assert train["update"].is_scale and train["parameter"].is_scale
+        for column in ("trust_ratio", "layer_weight_norm"):
+            assert train[column].dims[0][0] == train["update"] and train[column].dims[1][0] == train["parameter"]
+        assert train["parameter"].asstr()[()].tolist() == ["a.weight", "a.bias", "b.weight"]
+        loss = train["loss"]
+        assert loss[()].tolist() == [2.5, 2.25] and loss.attrs["units"] == "nat"
+        assert loss.compression == "gzip" and loss.compression_opts == 4 and loss.shuffle and loss.fletcher32
+        assert np.isnan(loss.fillvalue)
+        outcomes = f["outcomes/test"]
+        correct = np.unpackbits(outcomes["correct"][()], count=int(outcomes.attrs["n"]))
+        assert correct.tolist() == [1, 0, 0, 1, 1, 1, 0, 1, 0, 1, 1]
+        assert outcomes["margin"][-1] == -0.125 and outcomes["margin"].dtype == np.float32
+        assert f["params/shape"].asstr()[()].tolist() == ["4,3", "4"] and f["params/numel"][()].tolist() == [12, 4]
+        assert f["summary"].attrs["test_acc"] == 0.625 and np.isnan(f["summary"].attrs["steps_to_target"])
+        assert f["log/text"].asstr()[1] == "line\nbreak"
+
+
+def check_checkpoint():
+    with h5py.File(folder / "end.h5") as f:
+        weight = f["model/conv1.weight"]
+        np.testing.assert_array_equal(weight[()], np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2))
+        assert weight.dtype == np.float32 and weight.attrs["layer"] == "conv1" and weight.attrs["kind"] == "weight"
+        assert weight.fletcher32
+        names = sorted(f["model"], key=lambda name: f["model"][name].attrs["index"])
+        assert names == ["conv1.weight", "conv1.bias", "alpha.first"]
+        assert f["model/alpha.first"][()].tolist() == [0.1, 0.2]
+        assert f["optimizer/updates"][()] == 7 and f["optimizer/momentum/conv1.weight"].shape == (2, 3, 2, 2)
+        assert f["generators/dropout"][()].tolist() == list(range(256))
+        assert f["progress"].attrs["examples"] == 2**60 and f.attrs["journal_offset"] == 12345
+
+
+def check_probe():
+    with h5py.File(folder / "probe.h5") as f:
+        assert f.attrs["probe"] == "top_eigenvalues" and f.attrs["train_loss"] == 1.25
+        q = f["quantities/lambda"]
+        np.testing.assert_array_equal(q["value"][()], [3, 2, np.nan])
+        assert q.attrs["uncertainty_kind"] == "residual" and q["value"].dims[0][0] == q["index"]
+        assert "ci_low" not in q and f["quantities/b_simple/ci_high"][0] == 130
+
+
+def check_status():
+    status = json.loads((folder / "status.json").read_text())
+    assert status["message"] == 'a "b" \\ \n\x01 größer' and status["images_per_second"] is None
+    assert status["loss"] == 2.5 and status["update"] == 7
+
+
+check_run()
+check_checkpoint()
+check_probe()
+check_status()
