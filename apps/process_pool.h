@@ -1,0 +1,66 @@
+// defines: ProcessPool, worker processes that die with their parent; ProcessJob, ProcessResult.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace basin {
+
+/// A program to run. stdin is /dev/null; stdout and stderr are appended to `log`.
+struct ProcessJob {
+  std::string id;
+  std::string program;                 // a path, not searched for
+  std::vector<std::string> arguments;  // without the program's own name
+  std::string log;
+  std::vector<std::pair<std::string, std::string>> environment;  // set on top of ours
+  double timeout_seconds = 0;                                    // 0: none; past it the process is killed
+};
+
+struct ProcessResult {
+  std::string id;
+  int exit_code = -1;  // -1 where a signal ended it
+  int signal = 0;
+  bool timed_out = false;
+  double seconds = 0;
+  double peak_megabytes = 0;
+  bool ok() const { return exit_code == 0 && signal == 0; }
+  /// "exit code 4", "killed by signal 9 (Killed; out of memory?)", "no end within 10 s".
+  std::string describe() const;
+};
+
+/// Worker processes in process groups of their own, so that Ctrl-C on the terminal reaches the parent alone and is passed
+/// on once. When the parent dies by whatever means, the kernel kills its workers (PR_SET_PDEATHSIG), so start() belongs on
+/// the main thread: the kernel watches the thread that forked.
+class ProcessPool {
+ public:
+  ProcessPool() = default;
+  ~ProcessPool();  // kills and reaps what still runs
+  ProcessPool(const ProcessPool&) = delete;
+  ProcessPool& operator=(const ProcessPool&) = delete;
+
+  /// Throws IoError where the log can't be opened or no process can be made. A program that can't be executed ends with
+  /// exit code 127.
+  void start(const ProcessJob& job);
+  /// Those that have ended; waits up to `wait_seconds` for the first.
+  std::vector<ProcessResult> collect(double wait_seconds);
+  void signal_all(int signal);
+  size_t running() const { return workers_.size(); }
+  /// Seconds since the worker of this id began; 0 where there is none.
+  double running_for(const std::string& id) const;
+
+ private:
+  struct Worker {
+    std::string id;
+    int pid;
+    std::chrono::steady_clock::time_point start;
+    double timeout_seconds;
+    bool timed_out;
+  };
+  std::vector<ProcessResult> collect_now();
+  std::vector<Worker> workers_;
+};
+
+}  // namespace basin
