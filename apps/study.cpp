@@ -1,0 +1,466 @@
+#include "apps/study.h"
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/hash.h"
+
+namespace basin {
+namespace {
+
+constexpr const char* kRate = "learning_rate";
+
+template <class T>
+bool contains(const std::vector<T>& values, const T& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+bool is_list(const OptionValue& value) { return value.index() >= OptionValue(std::vector<int64_t>{}).index(); }
+
+// The elements of a list, or the one value.
+std::vector<OptionValue> elements(const OptionValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::vector<OptionValue> {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::vector<int64_t>> || std::is_same_v<T, std::vector<double>> ||
+                      std::is_same_v<T, std::vector<std::string>>) {
+          return {v.begin(), v.end()};
+        } else {
+          return {v};
+        }
+      },
+      value);
+}
+
+// Each value as the option's own type, type and range checked.
+std::vector<OptionValue> checked_values(const std::string& key, const OptionValue& value, const std::string& where) {
+  RunOptions scratch;
+  OptionTable table = scratch.table();
+  std::vector<OptionValue> checked;
+  if (table.has(key) && is_list(table.at(key).get())) {
+    throw ConfigError(fmt::format("{}: {} is a list itself, which can be neither swept nor a condition", where, key));
+  }
+  for (const OptionValue& element : elements(value)) {
+    table.set(key, element, where);
+    checked.push_back(table.at(key).get());
+  }
+  if (checked.empty()) throw ConfigError(fmt::format("{}: {} = [] leaves nothing to run", where, key));
+  return checked;
+}
+
+std::vector<double> checked_rates(const OptionValue& value, const std::string& where) {
+  std::vector<double> rates;
+  for (const OptionValue& rate : checked_values(kRate, value, where)) rates.push_back(std::get<double>(rate));
+  return rates;
+}
+
+// Keys outside a run's identity can't be swept: the cells would be the same run.
+bool defines_a_run(const std::string& key) {
+  RunOptions scratch;
+  OptionTable table;
+  table.group("runtime", [&](OptionTable& t) { bind_options(t, scratch.runtime); });
+  table.group("probes", [&](OptionTable& t) { bind_options(t, scratch.probes); });
+  scratch.probe_options.bind(table);
+  return !table.has(key) && key != "checkpoint_seconds" && key != "data.path";
+}
+
+// "when.batch_size" with prefix "when" -> "batch_size"; empty for other keys.
+std::string key_below(const std::string& key, const std::string& prefix) {
+  return key.rfind(prefix + ".", 0) == 0 ? key.substr(prefix.size() + 1) : "";
+}
+
+// Reads a study document step by step into a Study.
+class StudyReader {
+ public:
+  StudyReader(const TomlDocument& document, const std::vector<std::string>& sets) {
+    study_.base = run_options_from(document, {});
+    for (const TomlEntry& entry : document.entries) read_sweep_entry(entry);
+    for (const TomlTableArray& array : document.table_arrays) read_rules(array);
+    for (const std::string& set : sets) read_command_line(set);
+    apply_overrides();
+    finish_selection(document);
+    for (const Rule& rule : study_.set_rules) check_rule(rule);
+    for (const Rule& rule : study_.skip_rules) check_rule(rule);
+    for (const Rule& rule : study_.expect_rules) check_rule(rule);
+  }
+  Study take() { return std::move(study_); }
+  const std::string& appendix() const { return appendix_; }
+
+ private:
+  void read_sweep_entry(const TomlEntry& entry) {
+    const std::string key = key_below(entry.key, "sweep");
+    if (key.empty()) return;
+    if (key == "select") {
+      if (entry.value != OptionValue(std::string("validation_loss"))) {
+        throw ConfigError(fmt::format("{}: sweep.select = {} violates sweep.select one of validation_loss", entry.where,
+                                      to_toml(entry.value)));
+      }
+      study_.selection.enabled = true;
+      study_.selection.where = entry.where;
+    } else if (key == "select_seeds") {
+      for (const OptionValue& seed : checked_values("seed", entry.value, entry.where)) {
+        study_.selection.seeds.push_back(std::get<int64_t>(seed));
+      }
+      select_seeds_where_ = entry.where;
+    } else if (key == kRate) {
+      study_.learning_rates = checked_rates(entry.value, entry.where);
+    } else {
+      if (!defines_a_run(key)) {
+        throw ConfigError(fmt::format("{}: {} does not tell runs apart, so it can't be swept", entry.where, key));
+      }
+      study_.axes.push_back({key, checked_values(key, entry.value, entry.where), entry.where});
+    }
+  }
+
+  void read_rules(const TomlTableArray& array) {
+    const std::string kind = key_below(array.key, "sweep");
+    for (size_t i = 0; i < array.tables.size(); ++i) {
+      if (kind == "set") study_.set_rules.push_back(read_rule(array.tables[i], array.where[i], "set"));
+      else if (kind == "skip") study_.skip_rules.push_back(read_rule(array.tables[i], array.where[i], ""));
+      else if (kind == "expect") study_.expect_rules.push_back(read_rule(array.tables[i], array.where[i], "gradients"));
+      else if (kind == "override") read_override(array.tables[i], array.where[i]);
+      else throw ConfigError(fmt::format("{}: unknown table [[{}]]; known: sweep.set, sweep.skip, sweep.expect",
+                                         array.where[i], array.key));
+    }
+  }
+
+  // `body` is what stands beside `when`: "set" (a table), "gradients" (a number) or nothing.
+  Rule read_rule(const std::vector<TomlEntry>& entries, const std::string& where, const std::string& body) {
+    Rule rule{{}, {}, where};
+    for (const TomlEntry& entry : entries) {
+      if (const std::string key = key_below(entry.key, "when"); !key.empty()) {
+        rule.when.push_back({key, checked_values(key, entry.value, entry.where), entry.where});
+      } else if (const std::string set = key_below(entry.key, "set"); body == "set" && !set.empty()) {
+        rule.set.push_back({set, entry.value, entry.where});
+      } else if (body == "gradients" && entry.key == "gradients") {
+        rule.set.push_back({"max_gradients", checked_values("max_gradients", entry.value, entry.where).at(0), entry.where});
+      } else {
+        throw ConfigError(fmt::format("{}: unknown key \"{}\" in a rule; known: when{}", entry.where, entry.key,
+                                      body.empty() ? "" : ", " + body));
+      }
+    }
+    if (!body.empty() && rule.set.empty()) throw ConfigError(fmt::format("{}: the rule has no `{}`", where, body));
+    if (body.empty() && rule.when.empty()) throw ConfigError(where + ": the rule has no `when` and would skip every run");
+    return rule;
+  }
+
+  void read_override(const std::vector<TomlEntry>& entries, const std::string& where) {
+    const Rule rule = read_rule(entries, where, "set");
+    if (!rule.when.empty()) throw ConfigError(where + ": an override has no `when`");
+    overrides_.insert(overrides_.end(), rule.set.begin(), rule.set.end());
+  }
+
+  // "--set key=value"; the value in TOML syntax or a bare string, a list where the key is swept.
+  void read_command_line(const std::string& text) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw ConfigError("--set: expected key=value, got \"" + text + "\"");
+    }
+    const std::string key = text.substr(0, equals), value = text.substr(equals + 1);
+    TomlEntry entry{key, value, "--set"};
+    try {
+      const TomlDocument parsed = parse_toml("v = " + value + "\n", "--set");
+      if (parsed.entries.size() == 1) entry.value = parsed.entries[0].value;
+    } catch (const ConfigError&) {
+      if (!value.empty() && (value[0] == '[' || value[0] == '"')) throw;
+    }
+    RunOptions scratch;
+    const OptionTable table = scratch.table();
+    if (table.has(key) && std::holds_alternative<std::string>(table.at(key).get()) && !is_list(entry.value) &&
+        !std::holds_alternative<std::string>(entry.value)) {
+      entry.value = value;  // a name that reads as a number
+    }
+    overrides_.push_back(entry);
+    if (key.rfind("runtime.", 0) != 0) {
+      appendix_ += fmt::format("\n[[sweep.override]]  # --set on the command line\nset = {{ {} = {} }}\n", key,
+                               to_toml(entry.value));
+    }
+  }
+
+  void apply_overrides() {
+    Rule last{{}, {}, ""};
+    for (const TomlEntry& entry : overrides_) {
+      Axis* const axis = find_axis(entry.key);
+      if (axis != nullptr) {
+        file_axes_.push_back(*axis);
+        axis->values = checked_values(entry.key, entry.value, entry.where);
+      } else {
+        last.set.push_back(entry);
+      }
+    }
+    if (!last.set.empty()) study_.set_rules.push_back(last);
+  }
+
+  void finish_selection(const TomlDocument& document) {
+    SelectionPlan& selection = study_.selection;
+    if (!selection.enabled) {
+      if (!selection.seeds.empty()) throw ConfigError(select_seeds_where_ + ": sweep.select_seeds needs sweep.select");
+      return;
+    }
+    if (selection.seeds.empty()) {
+      const Axis* const axis = find_axis("seed");
+      selection.seeds = {axis ? std::get<int64_t>(axis->values[0]) : study_.base.train.seed};
+    }
+    bool said = false;
+    for (const TomlEntry& entry : document.entries) said = said || entry.key == "data.validation";
+    if (!said) study_.base.data.validation = 0.1;
+  }
+
+  // Keys, types and ranges of what it sets, and whether it can hold at all.
+  void check_rule(const Rule& rule) {
+    for (const TomlEntry& entry : rule.set) check_assignment(rule, entry);
+    for (const Condition& condition : rule.when) check_condition(condition);
+  }
+
+  void check_assignment(const Rule& rule, const TomlEntry& entry) {
+    if (find_axis(entry.key) != nullptr) {
+      throw ConfigError(fmt::format("{}: {} is swept, so a rule can't set it", entry.where, entry.key));
+    }
+    if (entry.key == kRate) {
+      checked_rates(entry.value, entry.where);
+      for (const Condition& condition : rule.when) {
+        if (condition.key == kRate || condition.key == "seed") {
+          throw ConfigError(fmt::format("{}: a learning rate can't depend on {}", entry.where, condition.key));
+        }
+      }
+      return;
+    }
+    RunOptions scratch;
+    scratch.table().set(entry.key, entry.value, entry.where);
+  }
+
+  void check_condition(const Condition& condition) {
+    if (condition.key == kRate) return;
+    const std::vector<OptionValue> possible = values_taken(condition.key);
+    for (const OptionValue& value : condition.values) {
+      if (contains(possible, value)) continue;
+      std::string known;
+      for (const OptionValue& p : possible) known += (known.empty() ? "" : ", ") + to_toml(p);
+      throw ConfigError(fmt::format("{}: the rule can never hold: {} = {} is not among the study's values ({})",
+                                    condition.where, condition.key, to_toml(value), known));
+    }
+  }
+
+  // All values that the option can have in some cell: its axis in the file and after --set, or its base value and rules.
+  std::vector<OptionValue> values_taken(const std::string& key) {
+    std::vector<OptionValue> values;
+    if (const Axis* axis = find_axis(key)) {
+      values = axis->values;
+      for (const Axis& replaced : file_axes_) {
+        if (replaced.key == key) values.insert(values.end(), replaced.values.begin(), replaced.values.end());
+      }
+    } else {
+      values.push_back(study_.base.table().at(key).get());
+      for (const Rule& rule : study_.set_rules) {
+        for (const TomlEntry& entry : rule.set) {
+          if (entry.key == key) values.push_back(checked_values(key, entry.value, entry.where)[0]);
+        }
+      }
+    }
+    if (key == "seed") values.insert(values.end(), study_.selection.seeds.begin(), study_.selection.seeds.end());
+    return values;
+  }
+
+  Axis* find_axis(const std::string& key) {
+    for (Axis& axis : study_.axes) {
+      if (axis.key == key) return &axis;
+    }
+    return nullptr;
+  }
+
+  Study study_;
+  std::vector<TomlEntry> overrides_;
+  std::vector<Axis> file_axes_;  // as they were before --set
+  std::string appendix_, select_seeds_where_;
+};
+
+bool holds(const Rule& rule, const OptionTable& table) {
+  return std::all_of(rule.when.begin(), rule.when.end(), [&](const Condition& condition) {
+    return contains(condition.values, table.at(condition.key).get());
+  });
+}
+
+bool depends_on_rate(const Rule& rule) {
+  return std::any_of(rule.when.begin(), rule.when.end(), [](const Condition& c) { return c.key == kRate; });
+}
+
+// One combination of the axes' values.
+using Point = std::vector<std::pair<std::string, OptionValue>>;
+
+void apply_point(RunOptions& options, const Point& point) {
+  OptionTable table = options.table();
+  for (const auto& [key, value] : point) table.set(key, value, "sweep");
+}
+
+// The learning rates that the last matching rule, the sweep or the base gives.
+std::vector<double> rates_of(const Study& study, const Point& point) {
+  std::vector<double> rates = study.learning_rates;
+  if (rates.empty()) rates = {study.base.train.learning_rate};
+  RunOptions options = study.base;
+  apply_point(options, point);
+  OptionTable table = options.table();
+  for (const Rule& rule : study.set_rules) {
+    if (depends_on_rate(rule) || !holds(rule, table)) continue;
+    for (const TomlEntry& entry : rule.set) {
+      if (entry.key == kRate) rates = checked_rates(entry.value, entry.where);
+      else table.set(entry.key, entry.value, entry.where);
+    }
+  }
+  return rates;
+}
+
+RunOptions resolve(const Study& study, const Point& point, double rate) {
+  RunOptions options = study.base;
+  apply_point(options, point);
+  options.train.learning_rate = rate;
+  OptionTable table = options.table();
+  for (const Rule& rule : study.set_rules) {
+    if (!holds(rule, table)) continue;
+    for (const TomlEntry& entry : rule.set) {
+      if (entry.key != kRate) table.set(entry.key, entry.value, entry.where);
+    }
+  }
+  return options;
+}
+
+std::string plain(const OptionValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text ? *text : to_toml(value);
+}
+
+std::string group_of(const Point& point) {
+  std::string group;
+  for (const auto& [key, value] : point) {
+    if (key != "seed") group += (group.empty() ? "" : " ") + key + "=" + plain(value);
+  }
+  return group.empty() ? "all" : group;
+}
+
+std::string label_of(const RunOptions& options, const Point& point, bool tell_rate) {
+  std::string label =
+      fmt::format("{} B={} protocol {}", options.optimizer, options.train.batch_size, options.train.protocol);
+  const std::set<std::string> told = {"optimizer", "batch_size", "protocol", "seed"};
+  for (const auto& [key, value] : point) {
+    if (!told.count(key)) label += " " + key + "=" + plain(value);
+  }
+  if (tell_rate) label += fmt::format(" rate {:g}", options.train.learning_rate);
+  return label + fmt::format(" seed {}", options.train.seed);
+}
+
+Cell make_cell(const Study& study, const Point& point, double rate, bool tell_rate) {
+  Cell cell{resolve(study, point, rate), "", "", group_of(point), 0};
+  RunOptions& options = cell.options;
+  check(options);
+  if (study.selection.enabled && options.data.validation <= 0) {
+    throw ConfigError(study.selection.where + ": sweep.select needs data.validation > 0");
+  }
+  const OptionTable table = options.table();
+  for (const Rule& rule : study.expect_rules) {
+    if (holds(rule, table)) cell.expected_gradients = static_cast<double>(std::get<int64_t>(rule.set[0].value));
+  }
+  cell.run_id = options.run_id();
+  cell.label = label_of(options, point, tell_rate);
+  return cell;
+}
+
+bool skipped(const Study& study, Cell& cell) {
+  const OptionTable table = cell.options.table();
+  return std::any_of(study.skip_rules.begin(), study.skip_rules.end(),
+                     [&](const Rule& rule) { return holds(rule, table); });
+}
+
+// Every combination of the axes, the first slowest; the axis `seed` replaced where seeds are given.
+std::vector<Point> points_of(const Study& study, const std::vector<int64_t>* seeds = nullptr) {
+  std::vector<Axis> axes = study.axes;
+  if (seeds != nullptr) {
+    axes.erase(std::remove_if(axes.begin(), axes.end(), [](const Axis& a) { return a.key == "seed"; }), axes.end());
+    axes.push_back({"seed", {seeds->begin(), seeds->end()}, ""});
+  }
+  std::vector<Point> points = {{}};
+  for (const Axis& axis : axes) {
+    std::vector<Point> longer;
+    for (const Point& point : points) {
+      for (const OptionValue& value : axis.values) {
+        longer.push_back(point);
+        longer.back().emplace_back(axis.key, value);
+      }
+    }
+    points = std::move(longer);
+  }
+  return points;
+}
+
+void add_once(std::vector<Cell>& cells, std::set<std::string>& seen, Cell cell) {
+  if (seen.insert(cell.run_id).second) cells.push_back(std::move(cell));
+}
+
+}  // namespace
+
+Study parse_study(const std::string& text, const std::string& file_name, const std::vector<std::string>& sets) {
+  StudyReader reader(parse_toml(text, file_name), sets);
+  Study study = reader.take();
+  study.text = text + reader.appendix();
+  return study;
+}
+
+Study read_study(const std::string& path, const std::vector<std::string>& sets) {
+  return parse_study(read_file(path), path, sets);
+}
+
+std::vector<Cell> expand(const Study& study, const ChosenRates& chosen) {
+  std::vector<Cell> cells;
+  std::set<std::string> seen;
+  for (const Point& point : points_of(study)) {
+    std::vector<double> rates = rates_of(study, point);
+    const auto choice = chosen.find(group_of(point));
+    if (choice != chosen.end()) rates = {choice->second};
+    for (const double rate : rates) {
+      Cell cell = make_cell(study, point, rate, rates.size() > 1);
+      if (!skipped(study, cell)) add_once(cells, seen, std::move(cell));
+    }
+  }
+  if (cells.empty()) throw ConfigError("the study has no runs: [[sweep.skip]] leaves none");
+  return cells;
+}
+
+std::vector<Cell> expand_tuning(const Study& study) {
+  if (!study.selection.enabled) return {};
+  std::set<std::string> wanted;
+  for (const Cell& cell : expand(study)) wanted.insert(cell.group);
+  std::vector<Cell> cells;
+  std::set<std::string> seen, tuned, listed;
+  for (const Point& point : points_of(study, &study.selection.seeds)) {
+    const std::vector<double> rates = rates_of(study, point);
+    const std::string group = group_of(point);
+    if (rates.size() < 2 || !wanted.count(group)) continue;
+    listed.insert(group);
+    for (const double rate : rates) {
+      Cell cell = make_cell(study, point, rate, true);
+      if (skipped(study, cell)) continue;
+      tuned.insert(group);
+      add_once(cells, seen, std::move(cell));
+    }
+  }
+  const std::string& where = study.selection.where;
+  if (listed.empty()) throw ConfigError(where + ": sweep.select needs a list of learning rates to choose from");
+  for (const std::string& group : listed) {
+    if (!tuned.count(group)) throw ConfigError(where + ": every selection seed is skipped for " + group);
+  }
+  return cells;
+}
+
+std::vector<std::string> fingerprints(const Study& study) {
+  std::vector<std::string> prints;
+  for (const Cell& cell : expand(study)) {
+    RunOptions options = cell.options;
+    OptionTable measured;
+    measured.group("probes", [&](OptionTable& t) { bind_options(t, options.probes); });
+    for (const std::string& probe : options.probes.run) options.probe_options.bind_only(measured, probe);
+    std::string text = cell.run_id + "\n" + measured.to_toml();
+    if (study.selection.enabled) text += fmt::format("selection seeds {}", fmt::join(study.selection.seeds, " "));
+    prints.push_back(sha256_hex(text));
+  }
+  std::sort(prints.begin(), prints.end());
+  return prints;
+}
+
+}  // namespace basin
