@@ -1,0 +1,280 @@
+#include "apps/cost_model.h"
+
+#include <unistd.h>
+
+#include <queue>
+
+#include "apps/process_pool.h"
+#include "apps/run_cell.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "data/manifest.h"
+
+namespace basin {
+namespace {
+
+
+
+int64_t whole(const RunOptions& options, const std::string& key) {
+  RunOptions copy = options;
+  return std::get<int64_t>(copy.table().at(key).get());
+}
+
+template <class T>
+double length(const RunOptions& options, const std::string& key) {
+  RunOptions copy = options;
+  return static_cast<double>(std::get<std::vector<T>>(copy.table().at(key).get()).size());
+}
+
+bool has_batch_norm(const RunOptions& options) {
+  RunOptions copy = options;
+  const OptionTable table = copy.table();
+  const std::string key = options.model + ".norm";
+  return table.has(key) && table.at(key).get() == OptionValue(std::string("batch"));
+}
+
+bool has_dropout(const RunOptions& options) {
+  RunOptions copy = options;
+  const OptionTable table = copy.table();
+  const std::string key = options.model + ".dropout";
+  return table.has(key) && table.at(key).get() != OptionValue(false) && table.at(key).get() != OptionValue(0.0);
+}
+
+// As plan_batches() decides it, but without building the network.
+bool merges_duplicates(const RunOptions& options) {
+  return options.train.duplicates == "weighted" && options.data.augmentation == "none" && !has_batch_norm(options) &&
+         !has_dropout(options);
+}
+
+int64_t planned_updates_of(const TrainOptions& train, double images, int64_t n) {
+  const double batch = static_cast<double>(train.batch_size);
+  if (train.protocol == "A-updates") return train.updates;
+  const double planned = train.protocol == "B" ? static_cast<double>(train.max_gradients) / images
+                                               : train.epochs * static_cast<double>(n) / batch;
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(planned - 1e-9)));
+}
+
+// Images looked at outside of updates: checks of the training loss (four times as dense near the target, where a run
+// spends a check or two's worth of time), evaluations on the way, and all splits at the end.
+double forwards_of(const RunOptions& options, const CellWork& work, const SplitSizes& sizes) {
+  const TrainOptions& train = options.train;
+  const double passes = has_batch_norm(options) ? 2 : 1;  // statistics are re-estimated first
+  const double n = static_cast<double>(sizes.train);
+  const double all = passes * n + static_cast<double>(sizes.validation + sizes.test);
+  double forwards = all;
+  if (train.protocol == "B" || !train.loss_levels.empty()) {
+    const double near_target = train.protocol == "B" ? 4 : 0;
+    const double checks = work.gradients / static_cast<double>(train.check_every) + near_target;
+    forwards += passes * n * std::min(checks, static_cast<double>(work.updates));
+  }
+  if (train.evaluate_every > 0) {
+    const double examples = static_cast<double>(work.updates) * static_cast<double>(train.batch_size);
+    const double evaluations = examples / static_cast<double>(train.evaluate_every);
+    forwards += all * std::min(evaluations, static_cast<double>(work.updates));
+  }
+  return forwards;
+}
+
+double probed_checkpoints(const RunOptions& options, int64_t updates) {
+  const double levels = static_cast<double>(options.train.loss_levels.size());
+  const int64_t every = options.train.checkpoint_every;
+  double checkpoints = 0;
+  for (const std::string& at : options.probes.at) {
+    if (at == "loss") checkpoints += levels;
+    else if (at == "all") return 2 + levels + (every > 0 ? static_cast<double>(updates / every) : 0);
+    else checkpoints += 1;
+  }
+  return checkpoints;
+}
+
+// What a cell's speed depends on; the rest (batch size, rate, seed, protocol) does not change the cost of an image.
+std::string kind_of(const RunOptions& options) {
+  RunOptions copy = options;
+  OptionTable model;
+  copy.models.bind_only(model, options.model);
+  const TrainOptions& train = options.train;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", options.model, options.optimizer, train.micro_batch,
+                     train.ghost_batch, train.duplicates, train.dtype, train.loss, options.data.set,
+                     options.data.augmentation, options.probes.dtype, options.probes.micro_batch,
+                     options.probes.run.empty(), options.runtime.device, model.to_toml());
+}
+
+// At most four of the batch sizes, the smallest and largest among them; what lies beyond 1,024 images is linear.
+std::vector<int64_t> benchmark_batches(const std::set<int64_t>& images) {
+  std::set<int64_t> capped;
+  for (const int64_t count : images) capped.insert(std::min<int64_t>(count, 1024));
+  const std::vector<int64_t> all(capped.begin(), capped.end());
+  if (all.size() <= 4) return all;
+  return {all.front(), all[all.size() / 3], all[2 * all.size() / 3], all.back()};
+}
+
+}  // namespace
+
+ProbePasses probe_passes(const std::string& probe, const RunOptions& options) {
+  if (probe == "top_eigenvalues") {
+    // 10 to 25 products for one or two values and the smallest; a further value costs some five more, plus the residuals.
+    return {0, 22 + 6.0 * static_cast<double>(std::max<int64_t>(0, whole(options, "top_eigenvalues.count") - 2))};
+  }
+  if (probe == "sharpness_keskar") {
+    // L-BFGS-B evaluates 1.2 times an iteration and once at the start; a search in a small box ends early.
+    const double searches = length<double>(options, "sharpness_keskar.epsilons") *
+                            length<std::string>(options, "sharpness_keskar.spaces") *
+                            length<std::string>(options, "sharpness_keskar.starts");
+    return {1 + searches * (1 + 1.2 * static_cast<double>(whole(options, "sharpness_keskar.iterations"))), 0};
+  }
+  return {3, 0};
+}
+
+CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) {
+  const RunOptions& options = cell.options;
+  CellWork work;
+  const int64_t batch = options.train.batch_size;
+  work.images_per_update = static_cast<double>(merges_duplicates(options) ? std::min(batch, sizes.train) : batch);
+  work.updates = planned_updates_of(options.train, work.images_per_update, sizes.train);
+  if (cell.expected_gradients > 0 && options.train.protocol == "B") {
+    work.gradients_expected = true;
+    const double updates = std::ceil(cell.expected_gradients / work.images_per_update);
+    work.updates = std::clamp<int64_t>(static_cast<int64_t>(updates), 1, work.updates);
+  }
+  work.gradients = static_cast<double>(work.updates) * work.images_per_update;
+  work.forwards = forwards_of(options, work, sizes);
+  if (!with_probes) return work;
+  const int64_t subset = options.probes.subset;
+  const double examples = static_cast<double>(subset == 0 ? sizes.train : std::min(subset, sizes.train));
+  const double images = probed_checkpoints(options, work.updates) * examples;
+  for (const std::string& probe : options.probes.run) {
+    const ProbePasses passes = probe_passes(probe, options);
+    work.probe_gradients += images * passes.gradients;
+    work.probe_hvps += images * passes.hvps;
+  }
+  return work;
+}
+
+double update_seconds(const CellSpeed& speed, double images) {
+  const std::vector<double>& x = speed.batch;
+  const std::vector<double>& y = speed.update_seconds;
+  if (x.size() == 1) return y[0] * images / x[0];
+  size_t right = 1;
+  while (right + 1 < x.size() && x[right] < images) ++right;
+  const double slope = (y[right] - y[right - 1]) / (x[right] - x[right - 1]);
+  const double inside = y[right - 1] + slope * (images - x[right - 1]);
+  // Noise can turn a slope over: an image is never cheaper than a fifth of the mean cost at the largest batch.
+  return std::max(inside, 0.2 * images * y.back() / x.back());
+}
+
+double expected_seconds(const CellWork& work, const CellSpeed& speed) {
+  return speed.start_up + static_cast<double>(work.updates) * update_seconds(speed, work.images_per_update) +
+         work.forwards * speed.forward + work.probe_gradients * speed.probe_gradient +
+         work.probe_hvps * speed.probe_hvp;
+}
+
+CostModel::CostModel(const std::vector<Cell>& cells, bool with_probes) {
+  CellSpeed round;
+  round.batch = {32, 1024};
+  round.update_seconds = {6e-3, 0.15};
+  for (const Cell& cell : cells) {
+    const CellWork work = plan_work(cell, sizes_of(cell.options), with_probes);
+    const std::string kind = kind_of(cell.options);
+    costs_[cell.run_id] = {work, expected_seconds(work, round), kind};
+    const auto inserted = kinds_.emplace(kind, Kind{cell.options, {}});
+    inserted.first->second.images.insert(static_cast<int64_t>(work.images_per_update));
+  }
+}
+
+SplitSizes CostModel::sizes_of(const RunOptions& options) {
+  RunOptions copy = options;
+  OptionTable table;
+  bind_options(table, copy.data);
+  const std::string key = table.to_toml();
+  const auto known = sizes_.find(key);
+  if (known != sizes_.end()) return known->second;
+  std::string message;
+  const SplitSizes sizes = split_sizes(options.data, message);
+  if (!message.empty()) notes_.push_back(message);
+  sizes_[key] = sizes;
+  return sizes;
+}
+
+void CostModel::calibrate(const std::string& program, int64_t jobs, int64_t threads) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::temp_directory_path() / fmt::format("basin-timing-{}", getpid());
+  std::vector<std::pair<std::string, std::string>> pending;  // kind, folder
+  // As many at once as in the sweep, for they share caches and memory: the last round is filled with repetitions.
+  const int64_t rounds = static_cast<int64_t>((kinds_.size() + static_cast<size_t>(jobs) - 1) / static_cast<size_t>(jobs));
+  for (int64_t i = 0; i < rounds * jobs; ++i) {
+    const auto& [kind, example] = *std::next(kinds_.begin(), i % static_cast<int64_t>(kinds_.size()));
+    const std::string folder = root / std::to_string(i);
+    make_folders(folder);
+    RunOptions options = example.example;
+    options.runtime.threads = threads;
+    options.runtime.progress = false;
+    write_cell_file(folder, options);
+    pending.emplace_back(kind, folder);
+  }
+  std::map<std::string, std::vector<CellSpeed>> measured;
+  std::string failure;
+  for (int64_t round = 0; round < rounds && failure.empty(); ++round) {
+    ProcessPool pool;
+    for (int64_t i = round * jobs; i < (round + 1) * jobs; ++i) {
+      const auto& [kind, folder] = pending[static_cast<size_t>(i)];
+      ProcessJob job{std::to_string(i), program, {"time-cell", folder}, folder + "/log",
+                     {{"OMP_NUM_THREADS", std::to_string(threads)}}, 600};
+      for (const int64_t batch : benchmark_batches(kinds_.at(kind).images)) job.arguments.push_back(std::to_string(batch));
+      pool.start(job);
+    }
+    while (pool.running() > 0) {
+      for (const ProcessResult& result : pool.collect(1)) {
+        const auto& [kind, folder] = pending[static_cast<size_t>(std::stoll(result.id))];
+        if (!result.ok()) {
+          failure = fmt::format("the cost model's micro-benchmark failed ({}): {}", result.describe(),
+                                read_file(folder + "/log"));
+          continue;
+        }
+        CellSpeed speed = parse_speed(read_file(folder + "/speed.toml"), folder + "/speed.toml");
+        speed.start_up = std::max(0.0, result.seconds - speed.measured_seconds);
+        measured[kind].push_back(speed);
+      }
+    }
+  }
+  fs::remove_all(root);
+  if (!failure.empty()) throw NumericError(failure);
+  for (auto& [run_id, cost] : costs_) {
+    double sum = 0;
+    for (const CellSpeed& speed : measured.at(cost.kind)) sum += expected_seconds(cost.work, speed);
+    cost.seconds = sum / static_cast<double>(measured.at(cost.kind).size());
+  }
+}
+
+double makespan(std::vector<double> seconds, int64_t workers) {
+  std::sort(seconds.begin(), seconds.end(), std::greater<>());
+  std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
+  for (int64_t i = 0; i < workers; ++i) free_at.push(0);
+  double end = 0;
+  for (const double length : seconds) {
+    const double finish = free_at.top() + length;
+    free_at.pop();
+    free_at.push(finish);
+    end = std::max(end, finish);
+  }
+  return end;
+}
+
+SplitSizes split_sizes(const DataOptions& options, std::string& message) {
+  try {
+    const Dataset data = load_dataset(options);
+    return {data.train.size(), data.validation.size(), data.test.size()};
+  } catch (const DataError& error) {
+    message = fmt::format("{}; the cost assumes the published size of {}", error.what(), options.set);
+  }
+  SplitSizes sizes;
+  for (const ManifestFile& file : manifest_of(options.set).files) {
+    if (file.role != FileRole::labels) (file.test ? sizes.test : sizes.train) += file.examples;
+  }
+  sizes.validation = static_cast<int64_t>(std::llround(options.validation * static_cast<double>(sizes.train)));
+  sizes.train -= sizes.validation;
+  if (options.train_examples > 0) sizes.train = std::min(sizes.train, options.train_examples);
+  if (options.test_examples > 0) sizes.test = std::min(sizes.test, options.test_examples);
+  return sizes;
+}
+
+}  // namespace basin

@@ -1,0 +1,98 @@
+// defines: CellWork, CellSpeed and CostModel: what a cell computes, what that costs here, how long a study takes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apps/study.h"
+
+namespace basin {
+
+struct SplitSizes {
+  int64_t train = 0, validation = 0, test = 0;
+};
+
+/// What one cell computes, in counts.
+struct CellWork {
+  int64_t updates = 0;
+  double images_per_update = 0;  // distinct ones, where duplicates are merged
+  double gradients = 0;          // updates x images_per_update
+  double forwards = 0;           // images evaluated for checks and evaluations
+  double probe_gradients = 0, probe_hvps = 0;  // image gradients and image Hessian-vector products
+  bool gradients_expected = false;             // from [[sweep.expect]] and not from the protocol's cap
+};
+
+/// Counts from the options alone. A protocol-B cell is taken to run to its cap unless [[sweep.expect]] says less; every
+/// loss level is taken to be reached. With `with_probes` false nothing is measured.
+CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes);
+
+/// Passes over the probes' subset for one checkpoint.
+struct ProbePasses {
+  double gradients = 0, hvps = 0;
+};
+/// A direct count where the options fix it (noise_scale), else a typical one: iterations to convergence depend on the
+/// network.
+ProbePasses probe_passes(const std::string& probe, const RunOptions& options);
+
+/// Seconds of one worker's steps on this machine while as many workers run as the sweep will use.
+struct CellSpeed {
+  std::vector<double> batch;           // images an update, rising
+  std::vector<double> update_seconds;  // of one update at these
+  double forward = 1e-4, probe_gradient = 3e-4, probe_hvp = 9e-4;  // per image
+  double start_up = 1;                 // process, data, files
+  double measured_seconds = 0;         // that the measuring itself took, start-up apart
+};
+
+/// Linear between the measured points and beyond the last.
+double update_seconds(const CellSpeed& speed, double images);
+double expected_seconds(const CellWork& work, const CellSpeed& speed);
+
+/// The micro-benchmark, a second or two: real updates of the cell's model and optimiser at the given batch sizes (the
+/// larger ones are left out where one update would take seconds), a forward pass, a gradient, a Hessian-vector product and
+/// a whole run of one update. Where the data can't be read, synthetic images stand in.
+CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches);
+std::string to_toml(const CellSpeed& speed);
+CellSpeed parse_speed(const std::string& toml, const std::string& file_name);
+
+/// Expected seconds of every cell, by run_id.
+class CostModel {
+ public:
+  /// Uses round figures for an average CPU: good for the order of cells, not for promises. Reads the data for its sizes.
+  CostModel(const std::vector<Cell>& cells, bool with_probes);
+  /// Replaces the round figures: one benchmark for each kind of cell (model, optimiser, micro-batch, ...), in `jobs`
+  /// processes of `program` (this one: "/proc/self/exe") at once, as in the sweep. Throws Error where one fails.
+  void calibrate(const std::string& program, int64_t jobs, int64_t threads);
+
+  const CellWork& work(const std::string& run_id) const { return costs_.at(run_id).work; }
+  double seconds(const std::string& run_id) const { return costs_.at(run_id).seconds; }
+  /// What couldn't be known, one line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  struct Cost {
+    CellWork work;
+    double seconds = 0;
+    std::string kind;
+  };
+  /// Cells that share a speed.
+  struct Kind {
+    RunOptions example;
+    std::set<int64_t> images;  // distinct images an update, of all its cells
+  };
+  SplitSizes sizes_of(const RunOptions& options);
+  std::map<std::string, Cost> costs_;
+  std::map<std::string, Kind> kinds_;
+  std::map<std::string, SplitSizes> sizes_;
+  std::vector<std::string> notes_;
+};
+
+/// Wall time of jobs of these lengths, each begun when a worker is free, longest first.
+double makespan(std::vector<double> seconds, int64_t workers);
+
+/// Sizes of the splits; where the data can't be read, those that the set is known to have, and `message` says so.
+SplitSizes split_sizes(const DataOptions& options, std::string& message);
+
+}  // namespace basin

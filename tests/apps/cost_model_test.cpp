@@ -1,0 +1,113 @@
+// Counts and forecasts against sums done by hand.
+#include <gtest/gtest.h>
+
+#include "apps/cost_model.h"
+
+namespace basin {
+namespace {
+
+Cell cell_of(const std::string& text) { return expand(parse_study(text, "s.toml", {})).at(0); }
+
+constexpr SplitSizes kSizes{5000, 0, 1000};
+
+TEST(PlanWork, CountsAFixedBudget) {
+  // 8 epochs of 5,000 at B = 256: 40,000 / 256 = 156.25 updates, and one evaluation of 5,000 + 1,000 images.
+  const CellWork work = plan_work(cell_of("epochs = 8\nbatch_size = 256\n"), kSizes, true);
+  EXPECT_EQ(work.updates, 157);
+  EXPECT_EQ(work.gradients, 157 * 256);
+  EXPECT_EQ(work.forwards, 6000);
+  EXPECT_EQ(work.probe_gradients, 0);
+}
+
+TEST(PlanWork, ABatchBeyondTheDataCostsTheDataOnce) {
+  const std::string text = "protocol = 'B'\nmax_gradients = 300000\ncheck_every = 10000\nbatch_size = 65536\n";
+  const CellWork work = plan_work(cell_of(text), kSizes, true);
+  EXPECT_EQ(work.updates, 60);
+  EXPECT_EQ(work.gradients, 300000);
+  EXPECT_EQ(work.forwards, 6000 + 5000 * 34);  // 30 checks, 4 more near the target
+  EXPECT_EQ(plan_work(cell_of("duplicates = 'repeated'\n" + text), kSizes, true).updates, 5);
+}
+
+TEST(PlanWork, BelievesTheStudysExpectation) {
+  const CellWork work = plan_work(cell_of("protocol = 'B'\nmax_gradients = 300000\nbatch_size = 1000\n"
+                                          "[[sweep.expect]]\ngradients = 20000\n"),
+                                  kSizes, true);
+  EXPECT_EQ(work.updates, 20);
+  EXPECT_TRUE(work.gradients_expected);
+}
+
+TEST(PlanWork, CountsProbesByCheckpoint) {
+  // At the end and two levels, 100 images each.
+  const std::string text =
+      "loss_levels = [2.0, 1.5]\n[probes]\nsubset = 100\nrun = ['top_eigenvalues', 'sharpness_keskar']\n"
+      "[sharpness_keskar]\nepsilons = [1e-3]\nspaces = ['full']\nstarts = ['random']\niterations = 10\n";
+  const Cell cell = cell_of(text);
+  const CellWork work = plan_work(cell, kSizes, true);
+  EXPECT_DOUBLE_EQ(work.probe_gradients, 300 * probe_passes("sharpness_keskar", cell.options).gradients);
+  EXPECT_DOUBLE_EQ(work.probe_hvps, 300 * probe_passes("top_eigenvalues", cell.options).hvps);
+  EXPECT_EQ(plan_work(cell, kSizes, false).probe_hvps, 0);
+}
+
+TEST(UpdateSeconds, IsLinearBetweenAndBeyondTheMeasuredPoints) {
+  CellSpeed speed;
+  speed.batch = {10, 20, 40};
+  speed.update_seconds = {2, 3, 7};
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 10), 2);
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 15), 2.5);
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 30), 5);
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 100), 19);
+  speed.batch = {10};
+  speed.update_seconds = {2};
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 40), 8);
+}
+
+TEST(ExpectedSeconds, AddsUpAllParts) {
+  CellSpeed speed;
+  speed.batch = {1};
+  speed.update_seconds = {0.5};
+  speed.start_up = 1;
+  speed.forward = 0.25;
+  speed.probe_gradient = 2;
+  speed.probe_hvp = 3;
+  CellWork work;
+  work.updates = 10;
+  work.images_per_update = 4;
+  work.forwards = 8;
+  work.probe_gradients = 5;
+  work.probe_hvps = 6;
+  EXPECT_DOUBLE_EQ(expected_seconds(work, speed), 1 + 10 * 2.0 + 2 + 10 + 18);
+}
+
+TEST(Makespan, FillsTheFirstFreeWorkerLongestFirst) {
+  EXPECT_DOUBLE_EQ(makespan({3, 3, 2, 2, 2}, 2), 7);  // 3+2+2 and 3+2
+  EXPECT_DOUBLE_EQ(makespan({1, 2, 3}, 1), 6);
+  EXPECT_DOUBLE_EQ(makespan({1, 2, 3}, 9), 3);
+  EXPECT_DOUBLE_EQ(makespan({}, 2), 0);
+}
+
+TEST(CellSpeed, ReadsBackWhatItPrints) {
+  CellSpeed speed;
+  speed.batch = {32, 256};
+  speed.update_seconds = {0.1, 1.0 / 3};
+  speed.forward = 1e-5;
+  const CellSpeed read = parse_speed(to_toml(speed), "speed.toml");
+  EXPECT_EQ(read.batch, speed.batch);
+  EXPECT_EQ(read.update_seconds, speed.update_seconds);
+  EXPECT_EQ(read.forward, speed.forward);
+}
+
+TEST(SplitSizes, FallBackOnWhatIsPublished) {
+  DataOptions options;
+  options.set = "cifar10";
+  options.path = "/nonexistent";
+  options.validation = 0.1;
+  std::string message;
+  const SplitSizes sizes = split_sizes(options, message);
+  EXPECT_EQ(sizes.train, 45000);
+  EXPECT_EQ(sizes.validation, 5000);
+  EXPECT_EQ(sizes.test, 10000);
+  EXPECT_NE(message.find("/nonexistent"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace basin
