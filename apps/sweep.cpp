@@ -1,0 +1,213 @@
+#include <CLI/CLI.hpp>
+
+#include <thread>
+
+#include "apps/arguments.h"
+#include "apps/collect.h"
+#include "apps/cost_model.h"
+#include "apps/run_cell.h"
+#include "apps/selection.h"
+#include "apps/subcommands.h"
+#include "apps/sweep_folder.h"
+#include "apps/sweep_phase.h"
+#include "core/error.h"
+#include "core/progress.h"
+
+namespace basin {
+namespace {
+
+constexpr const char* kThisProgram = "/proc/self/exe";
+constexpr double kWorthCalibrating = 60;  // seconds of a sweep that make two for a better forecast worth while
+
+struct SweepArguments {
+  std::string study, out, retry;
+  std::vector<std::string> sets;
+  int64_t jobs = 0;
+  bool dry_run = false, keep_going = false, fail_fast = false, no_probes = false, extend = false;
+};
+
+struct Workers {
+  int64_t jobs = 1, threads = 1;
+};
+
+// On CPU one thread a worker and as many workers as cores: two one-thread workers beat one two-thread run on small nets.
+Workers plan_workers(const SweepArguments& arguments, const RuntimeOptions& runtime) {
+  const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  const bool on_gpu = runtime.device.rfind("cuda", 0) == 0 || (runtime.device == "auto" && at::hasCUDA());
+  Workers workers;
+  workers.jobs = arguments.jobs > 0 ? arguments.jobs : on_gpu ? 1 : cores;
+  workers.threads = runtime.threads > 0 ? runtime.threads : std::max<int64_t>(1, cores / workers.jobs);
+  return workers;
+}
+
+// The tuning runs, and the runs after them with the middle rate of each list in place of the one to be chosen.
+std::vector<Cell> all_cells(const Study& study, std::vector<Cell> tuning) {
+  std::map<std::string, std::set<double>> rates;
+  for (const Cell& cell : tuning) rates[cell.group].insert(cell.options.train.learning_rate);
+  ChosenRates middle;
+  for (const auto& [group, values] : rates) {
+    middle[group] = *std::next(values.begin(), static_cast<std::ptrdiff_t>(values.size() / 2));
+  }
+  std::set<std::string> known;
+  for (const Cell& cell : tuning) known.insert(cell.run_id);
+  for (Cell& cell : expand(study, middle)) {
+    if (known.insert(cell.run_id).second) tuning.push_back(std::move(cell));
+  }
+  return tuning;
+}
+
+void print_cells(const std::vector<Cell>& cells, const CostModel& costs) {
+  fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9} {:>8} {:>12} {:>10} {:>9}\n", "run_id", "batch", "optimizer", "protocol",
+             "seed", "rate", "updates", "gradients", "probe", "seconds");
+  for (const Cell& cell : cells) {
+    const TrainOptions& train = cell.options.train;
+    const CellWork& work = costs.work(cell.run_id);
+    fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9.1f}\n", cell.run_id, train.batch_size,
+               cell.options.optimizer, train.protocol, train.seed, train.learning_rate, work.updates, work.gradients,
+               work.gradients_expected ? '~' : train.protocol == "B" ? '<' : ' ',
+               work.probe_gradients + 2.5 * work.probe_hvps, costs.seconds(cell.run_id));
+  }
+  fmt::print("gradients: image gradients; < at most (cap of protocol B), ~ as [[sweep.expect]] says\n"
+             "probe: what the probes cost in image gradients, a Hessian-vector product counted as 2.5\n");
+}
+
+int dry_run(const Study& study, const SweepArguments& arguments, const Workers& workers) {
+  const std::vector<Cell> tuning = expand_tuning(study);
+  const std::vector<Cell> cells = all_cells(study, tuning);
+  CostModel costs(cells, !arguments.no_probes);
+  for (const std::string& note : costs.notes()) fmt::print(stderr, "note: {}\n", note);
+  costs.calibrate(kThisProgram, workers.jobs, workers.threads);
+  print_cells(cells, costs);
+  std::vector<double> seconds;
+  double gradients = 0;
+  for (const Cell& cell : cells) {
+    seconds.push_back(costs.seconds(cell.run_id));
+    gradients += costs.work(cell.run_id).gradients;
+  }
+  if (!tuning.empty()) {
+    fmt::print("{} of these runs choose learning rates; the others are listed with the middle rate of their list\n",
+               tuning.size());
+  }
+  fmt::print("{} runs, {:.0f} image gradients\nexpected wall time with {} worker(s) of {} thread(s): {} ({:.0f} s)\n",
+             cells.size(), gradients, workers.jobs, workers.threads, format_duration(makespan(seconds, workers.jobs)),
+             makespan(seconds, workers.jobs));
+  return 0;
+}
+
+// One sweep from its folder to its table.
+class SweepRun {
+ public:
+  SweepRun(const Study& study, const SweepArguments& arguments, const Workers& workers)
+      : study_(study), arguments_(arguments), workers_(workers), folder_(arguments.out) {}
+
+  int run() {
+    folder_.admit(study_, arguments_.extend);
+    const std::vector<Cell> tuning = expand_tuning(study_);
+    CostModel costs = forecast(all_cells(study_, tuning));
+    const ChosenRates chosen = tuning.empty() ? ChosenRates{} : choose(tuning, costs);
+    const std::vector<Cell> cells = expand(study_, chosen);
+    if (!tuning.empty()) costs = CostModel(cells, !arguments_.no_probes);
+    if (study_.selection.enabled) keep(cells);
+    if (stopped_) return 1;
+    run_phase("sweep", cells, costs, !arguments_.no_probes, false);
+    collect(folder_.path());
+    return conclude();
+  }
+
+ private:
+  CostModel forecast(const std::vector<Cell>& cells) {
+    CostModel costs(cells, !arguments_.no_probes);
+    fmt::print(stderr, "{} runs, {} worker(s) of {} thread(s), results in {}\n", cells.size(), workers_.jobs,
+               workers_.threads, folder_.path());
+    std::vector<double> seconds;
+    for (const Cell& cell : cells) seconds.push_back(costs.seconds(cell.run_id));
+    if (makespan(seconds, workers_.jobs) > kWorthCalibrating) {
+      costs.calibrate(kThisProgram, workers_.jobs, workers_.threads);
+    }
+    return costs;
+  }
+
+  ChosenRates choose(const std::vector<Cell>& tuning, const CostModel& costs) {
+    run_phase("tuning", tuning, costs, false, true);
+    if (stopped_) return {};
+    std::vector<RateTrial> trials;
+    for (const Cell& cell : tuning) trials.push_back(read_trial(cell, folder_.tuning_folder(cell.run_id)));
+    const std::vector<RateChoice> choices = choose_rates(trials);
+    write_file_atomically(folder_.path() + "/selection.toml", selection_toml(choices, study_));
+    for (const RateChoice& choice : choices) {
+      fmt::print(stderr, "chosen for {}: learning rate {:g}{}{}\n", choice.group, choice.rate,
+                 choice.at_edge ? " (the edge of its list)" : "", choice.any_ended ? "" : " (every rate diverged or failed)");
+    }
+    return chosen_rates(choices);
+  }
+
+  void keep(const std::vector<Cell>& cells) {
+    std::set<std::string> ids;
+    for (const Cell& cell : cells) ids.insert(cell.run_id);
+    if (!stopped_) folder_.keep_chosen(ids);
+  }
+
+  void run_phase(const std::string& what, const std::vector<Cell>& cells, const CostModel& costs, bool probes,
+                 bool tuning) {
+    std::vector<PlacedCell> placed;
+    for (const Cell& cell : cells) {
+      placed.push_back({cell, tuning ? folder_.tuning_folder(cell.run_id) : folder_.run_folder(cell.run_id)});
+    }
+    PhaseOptions options{what, kThisProgram, workers_.jobs, workers_.threads, probes, arguments_.fail_fast,
+                         !arguments_.retry.empty()};
+    const PhaseResult result = run_cells(std::move(placed), costs, options);
+    if (result.final_before > 0) fmt::print(stderr, "{}: {} runs were done before\n", what, result.final_before);
+    problems_.insert(problems_.end(), result.problems.begin(), result.problems.end());
+    stopped_ = arguments_.fail_fast && !result.problems.empty();
+  }
+
+  int conclude() const {
+    if (problems_.empty()) {
+      fmt::print("{}/sweep.h5 and table.md are complete\n", folder_.path());
+      return 0;
+    }
+    fmt::print(stderr, "{} run(s) without a result:\n", problems_.size());
+    for (const std::string& problem : problems_) fmt::print(stderr, "  {}\n", problem);
+    fmt::print(stderr, "--retry failed runs them again\n");
+    return 1;
+  }
+
+  const Study& study_;
+  const SweepArguments& arguments_;
+  Workers workers_;
+  SweepFolder folder_;
+  std::vector<std::string> problems_;
+  bool stopped_ = false;
+};
+
+int run_sweep(SweepArguments arguments) {
+  const Study study = read_study(arguments.study, arguments.sets);
+  expand(study);  // every cell's options are checked before anything is made
+  const Workers workers = plan_workers(arguments, study.base.runtime);
+  if (arguments.dry_run) return dry_run(study, arguments, workers);
+  if (arguments.out.empty()) arguments.out = "out/" + std::filesystem::path(arguments.study).stem().string();
+  return SweepRun(study, arguments, workers).run();
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, Action& action) {
+  const auto arguments = std::make_shared<SweepArguments>();
+  CLI::App* command = app.add_subcommand("sweep", "Train and probe every run of a study; again: go on with it");
+  command->add_option("study", arguments->study, "study file (docs/study.md)")->required();
+  command->add_option("--out", arguments->out, "folder of the sweep; default out/<name of the study>");
+  command->add_option("--jobs", arguments->jobs, "worker processes; default: as many as cores, on a GPU one")
+      ->check(CLI::Range(1, 4096));
+  command->add_flag("--dry-run", arguments->dry_run, "list the runs with their expected cost and stop");
+  command->add_option("--retry", arguments->retry, "run failed runs again")->check(CLI::IsMember({"failed"}));
+  CLI::Option* keep_going = command->add_flag("--keep-going", arguments->keep_going,
+                                              "a failed run doesn't stop the others (the default)");
+  command->add_flag("--fail-fast", arguments->fail_fast, "stop at the first failed run")->excludes(keep_going);
+  command->add_flag("--no-probes", arguments->no_probes, "train only; a later sweep without it probes");
+  command->add_flag("--extend", arguments->extend, "the study may have more runs than the folder's");
+  add_set_option(*command, arguments->sets);
+  command->callback([arguments, &action] { action = [arguments] { return run_sweep(*arguments); }; });
+  add_worker_subcommands(app, action);
+}
+
+}  // namespace basin
