@@ -1,0 +1,227 @@
+// Every entry of the model registry must pass these; a new model is tested before its author writes a test.
+#include <gtest/gtest.h>
+
+#include "core/seed.h"
+#include "models/loss.h"
+#include "models/registry.h"
+#include "tests/support/tiny_models.h"
+
+namespace basin {
+namespace {
+
+using testing::tiny_batch;
+using testing::tiny_image_shape;
+using testing::tiny_model;
+
+std::vector<at::Tensor> leaves(const Model& model) {
+  std::vector<at::Tensor> tensors;
+  for (const ParameterInfo& parameter : model.parameter_table()) tensors.push_back(parameter.tensor);
+  return tensors;
+}
+
+at::Tensor mean_loss(Model& model, const testing::TinyBatch& batch, LossKind kind = LossKind::cross_entropy) {
+  return example_losses(kind, model.forward(batch.images), batch.labels).mean();
+}
+
+// One direction in the space of all parameters, of norm 1.
+std::vector<at::Tensor> random_direction(const std::vector<at::Tensor>& parameters, uint64_t seed) {
+  at::Generator generator = make_generator(seed);
+  std::vector<at::Tensor> direction;
+  double squares = 0;
+  for (const at::Tensor& p : parameters) {
+    direction.push_back(at::empty(p.sizes(), p.options().requires_grad(false)).normal_(0, 1, generator));
+    squares += direction.back().square().sum().item<double>();
+  }
+  for (at::Tensor& d : direction) d.div_(std::sqrt(squares));
+  return direction;
+}
+
+void move_along(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& direction, double distance) {
+  at::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters.size(); ++i) at::Tensor(parameters[i]).add_(direction[i], distance);
+}
+
+at::Tensor dot(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  at::Tensor sum = (a[0] * b[0]).sum();
+  for (size_t i = 1; i < a.size(); ++i) sum = sum + (a[i] * b[i]).sum();
+  return sum;
+}
+
+// A norm layer's start (weight 1, bias 0) is special; a random point isn't.
+std::shared_ptr<Model> at_random_point(const std::string& name, const std::vector<std::string>& extra = {}) {
+  auto model = tiny_model(name, extra);
+  model->eval();
+  move_along(leaves(*model), random_direction(leaves(*model), 9), 0.7);
+  return model;
+}
+
+std::string entry_name(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
+
+class ModelContract : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Registry, ModelContract, ::testing::ValuesIn(names_of(model_registry())), entry_name);
+
+TEST_P(ModelContract, NamesAreUniqueAndBelongToTheirLayers) {
+  const auto model = tiny_model(GetParam());
+  std::set<std::string> names;
+  for (const ParameterInfo& p : model->parameter_table()) {
+    EXPECT_TRUE(names.insert(p.name).second) << p.name;
+    EXPECT_EQ(p.name.rfind(p.layer + ".", 0), 0U) << p.name;
+    EXPECT_TRUE(p.tensor.is_leaf() && p.tensor.requires_grad()) << p.name;
+  }
+  for (const auto& [name, buffer] : model->buffer_table()) {
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_FALSE(buffer.requires_grad()) << name;
+  }
+  // torch sees the same tensors.
+  EXPECT_EQ(model->parameters().size(), model->parameter_table().size());
+  EXPECT_EQ(model->buffers().size(), model->buffer_table().size());
+}
+
+TEST_P(ModelContract, KindsFollowFromNameAndLayer) {
+  for (const std::string norm : {"none", "batch", "group"}) {
+    const auto model = tiny_model(GetParam(), {"norm=" + norm, "groups=1"});
+    int64_t norms = 0;
+    for (const ParameterInfo& p : model->parameter_table()) {
+      const bool is_norm = p.layer.find("norm") != std::string::npos;
+      const bool is_weight = p.name == p.layer + ".weight";
+      const auto expected = is_norm ? (is_weight ? ParameterKind::norm_weight : ParameterKind::norm_bias)
+                                    : (is_weight ? ParameterKind::weight : ParameterKind::bias);
+      EXPECT_EQ(p.kind, expected) << p.name;
+      EXPECT_EQ(p.tensor.dim() == 1, p.kind != ParameterKind::weight) << p.name;
+      norms += is_norm;
+    }
+    EXPECT_EQ(norms > 0, norm != "none");
+    EXPECT_EQ(model->has_batch_statistics(), norm == "batch");
+  }
+}
+
+TEST_P(ModelContract, SeedDecidesTheStartAloneAndDtypeDoesNot) {
+  const auto first = tiny_model(GetParam(), {}, 1), again = tiny_model(GetParam(), {}, 1), other = tiny_model(GetParam(), {}, 2);
+  const auto single = tiny_model(GetParam(), {}, 1, at::kFloat);
+  bool differs = false;
+  for (size_t i = 0; i < first->parameter_table().size(); ++i) {
+    EXPECT_TRUE(at::equal(leaves(*first)[i], leaves(*again)[i]));
+    EXPECT_TRUE(at::equal(leaves(*first)[i], leaves(*single)[i].to(at::kDouble)));
+    differs = differs || !at::equal(leaves(*first)[i], leaves(*other)[i]);
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST_P(ModelContract, ForwardGivesLogitsWhateverTheMemoryFormat) {
+  const auto model = at_random_point(GetParam());
+  for (int64_t n : {1, 5}) {
+    const auto batch = tiny_batch(tiny_image_shape(), n);
+    const at::Tensor logits = model->forward(batch.images);
+    EXPECT_EQ(logits.sizes(), (std::vector<int64_t>{n, tiny_image_shape().classes}));
+    const at::Tensor same = model->forward(batch.images.contiguous(at::MemoryFormat::ChannelsLast));
+    EXPECT_TRUE(at::allclose(logits, same, 1e-12, 1e-12));
+    // Fashion-MNIST's shape.
+    const InputShape grey{.channels = 1, .height = 28, .width = 28, .classes = 10};
+    const auto full = testing::make_test_model(GetParam(), {}, grey, 1, at::kFloat);
+    full->eval();
+    EXPECT_EQ(full->forward(tiny_batch(grey, n, 1, at::kFloat).images).sizes(), (std::vector<int64_t>{n, 10}));
+  }
+}
+
+TEST_P(ModelContract, InputIsUnchanged) {
+  const auto model = at_random_point(GetParam(), {"activation=relu"});
+  auto batch = tiny_batch(tiny_image_shape(), 3);
+  batch.images = batch.images.contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor before = batch.images.clone();
+  mean_loss(*model, batch).backward();
+  EXPECT_TRUE(at::equal(batch.images, before));
+}
+
+// Norm, norm mode and loss, all against central differences of the loss itself.
+TEST_P(ModelContract, GradientEqualsFiniteDifferences) {
+  const auto batch = tiny_batch(tiny_image_shape(), 6);
+  for (const std::string norm : {"none", "batch", "group"}) {
+    for (NormMode mode : {NormMode::running, NormMode::ghost_batch}) {
+      for (LossKind loss : {LossKind::cross_entropy, LossKind::mse}) {
+        const auto model = at_random_point(GetParam(), {"norm=" + norm, "groups=1"});
+        model->set_norm_mode(mode, 3);
+        const auto parameters = leaves(*model);
+        const auto gradient = torch::autograd::grad({mean_loss(*model, batch, loss)}, parameters);
+        const auto direction = random_direction(parameters, 4);
+        const double expected = dot(gradient, direction).item<double>();
+        const double h = 1e-5;
+        move_along(parameters, direction, h);
+        const double above = mean_loss(*model, batch, loss).item<double>();
+        move_along(parameters, direction, -2 * h);
+        const double below = mean_loss(*model, batch, loss).item<double>();
+        // Truncation h^2/6 f''' = 1.7e-11 f''' with f''' up to some thousands behind a norm; rounding 1e-16/h = 1e-11.
+        EXPECT_NEAR((above - below) / (2 * h), expected, 1e-7 * (1 + std::abs(expected))) << norm;
+        EXPECT_GT(std::abs(expected), 1e-4) << norm;  // a gradient of zero would test nothing
+      }
+    }
+  }
+}
+
+TEST_P(ModelContract, HessianVectorProductEqualsDifferencesOfTheGradient) {
+  const auto batch = tiny_batch(tiny_image_shape(), 6);
+  for (const std::string norm : {"none", "batch", "group"}) {
+    for (NormMode mode : {NormMode::running, NormMode::ghost_batch}) {
+      const auto model = at_random_point(GetParam(), {"norm=" + norm, "groups=1"});
+      model->set_norm_mode(mode, 3);
+      const auto parameters = leaves(*model);
+      const auto v = random_direction(parameters, 4), u = random_direction(parameters, 5);
+      const auto gradient = torch::autograd::grad({mean_loss(*model, batch)}, parameters, {}, true, true);
+      const auto hv = torch::autograd::grad({dot(gradient, v)}, parameters, {}, std::nullopt, false, /*allow_unused=*/true);
+      double expected = 0;
+      for (size_t i = 0; i < hv.size(); ++i) {
+        if (hv[i].defined()) expected += (hv[i] * u[i]).sum().item<double>();
+      }
+      const double h = 1e-5;
+      move_along(parameters, v, h);
+      const double above = dot(torch::autograd::grad({mean_loss(*model, batch)}, parameters), u).item<double>();
+      move_along(parameters, v, -2 * h);
+      const double below = dot(torch::autograd::grad({mean_loss(*model, batch)}, parameters), u).item<double>();
+      // As for the gradient, one derivative higher.
+      EXPECT_NEAR((above - below) / (2 * h), expected, 1e-6 * (1 + std::abs(expected))) << norm;
+      EXPECT_GT(std::abs(expected), 1e-6) << norm;
+    }
+  }
+}
+
+TEST_P(ModelContract, EvalPredictionDoesNotDependOnTheRestOfTheBatch) {
+  const auto batch = tiny_batch(tiny_image_shape(), 6);
+  for (const std::string norm : {"none", "batch", "group"}) {
+    const auto model = at_random_point(GetParam(), {"norm=" + norm, "groups=1"});
+    at::NoGradGuard no_grad;
+    model->set_norm_mode(NormMode::accumulate, 3);
+    model->forward(batch.images);
+    model->set_norm_mode(NormMode::running);
+    const at::Tensor together = model->forward(batch.images);
+    const at::Tensor alone = model->forward(batch.images.narrow(0, 2, 1));
+    EXPECT_TRUE(at::allclose(together.narrow(0, 2, 1), alone, 1e-12, 1e-12)) << norm;
+  }
+}
+
+TEST_P(ModelContract, GhostBatchesDoNotDependOnHowManyACallHolds) {
+  const auto batch = tiny_batch(tiny_image_shape(), 8);
+  const auto model = at_random_point(GetParam(), {"norm=batch"});
+  model->set_norm_mode(NormMode::ghost_batch, 3);
+  const at::Tensor one_call = model->forward(batch.images);  // 3 + 3 + 2
+  const at::Tensor two_calls =
+      at::cat({model->forward(batch.images.narrow(0, 0, 6)), model->forward(batch.images.narrow(0, 6, 2))});
+  EXPECT_TRUE(at::allclose(one_call, two_calls, 1e-12, 1e-12));
+  model->set_norm_mode(NormMode::ghost_batch);
+  EXPECT_FALSE(at::allclose(one_call, model->forward(batch.images), 1e-3, 1e-3));
+}
+
+TEST_P(ModelContract, DropoutActsInTrainingAloneAndRepeatsFromItsGenerator) {
+  const auto batch = tiny_batch(tiny_image_shape(), 4);
+  const auto model = tiny_model(GetParam());
+  model->set_dropout_generator(make_generator(3));
+  model->train();
+  const at::Tensor first = model->forward(batch.images), second = model->forward(batch.images);
+  model->set_dropout_generator(make_generator(3));
+  EXPECT_TRUE(at::equal(first, model->forward(batch.images)));
+  EXPECT_EQ(at::equal(first, second), !model->has_dropout());
+  model->eval();
+  EXPECT_TRUE(at::equal(model->forward(batch.images), model->forward(batch.images)));
+  EXPECT_EQ(model->has_dropout(), GetParam() == "keskar_c1");
+}
+
+}  // namespace
+}  // namespace basin

@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "tests/support/tiny_models.h"
+
+namespace basin {
+namespace {
+
+int64_t count(const std::string& name, const std::vector<std::string>& settings = {}, const InputShape& shape = {}) {
+  return testing::make_test_model(name, settings, shape, 1, at::kFloat)->parameter_count();
+}
+
+// Counts by hand: weights + biases of each layer.
+TEST(ParameterCount, Mlp) {
+  EXPECT_EQ(count("mlp"), 3072 * 128 + 128 + 128 * 64 + 64 + 64 * 10 + 10);
+  EXPECT_EQ(count("mlp", {"hidden=[]"}), 3072 * 10 + 10);
+  EXPECT_EQ(testing::tiny_mlp()->parameter_count(), 9 * 8 + 8 + 8 * 5 + 5 + 5 * 3 + 3);
+}
+
+TEST(ParameterCount, SmallCnn) {
+  const int64_t convolutions = 3 * 16 * 9 + 16 + 16 * 32 * 9 + 32 + 32 * 64 * 9 + 64;
+  EXPECT_EQ(count("small_cnn"), convolutions + 64 * 4 * 4 * 10 + 10);
+  EXPECT_EQ(count("small_cnn", {"downsample=stride"}), convolutions + 64 * 4 * 4 * 10 + 10);
+  // 28 -> 14 -> 7 -> 3 by pooling, 4 by strides.
+  const InputShape grey{.channels = 1, .height = 28, .width = 28, .classes = 10};
+  EXPECT_EQ(count("small_cnn", {}, grey), convolutions - 2 * 16 * 9 + 64 * 3 * 3 * 10 + 10);
+  EXPECT_EQ(count("small_cnn", {"downsample=stride"}, grey), convolutions - 2 * 16 * 9 + 64 * 4 * 4 * 10 + 10);
+  EXPECT_EQ(count("small_cnn", {"norm=batch"}) - count("small_cnn"), 2 * (16 + 32 + 64));
+}
+
+// 1.76 million in the literature; the exact figure from the authors' code (biases everywhere, `same` pooling 32 -> 16 -> 8).
+TEST(ParameterCount, KeskarC1) {
+  const int64_t convolutions = 3 * 64 * 25 + 64 + 64 * 64 * 25 + 64;
+  const int64_t linears = 4096 * 384 + 384 + 384 * 192 + 192 + 192 * 10 + 10;
+  const int64_t norms = 2 * (64 + 64 + 384 + 192);
+  EXPECT_EQ(convolutions + linears + norms, 1757834);
+  EXPECT_EQ(count("keskar_c1"), 1757834);
+  EXPECT_EQ(count("keskar_c1", {"norm=none"}), 1757834 - norms);
+}
+
+// 269,722 with batch norm: He et al.'s 0.27 million.
+TEST(ParameterCount, ResNet20) {
+  EXPECT_EQ(count("resnet20"), 269722);
+  EXPECT_EQ(count("resnet20", {"norm=group"}), 269722);
+  const int64_t channels = 7 * 16 + 6 * 32 + 6 * 64;  // of the 19 convolutions: a weight and a bias each, or a bias alone
+  EXPECT_EQ(count("resnet20", {"norm=none"}), 269722 - channels);
+}
+
+void expect_config_error(const std::string& name, const std::vector<std::string>& settings, const std::string& part) {
+  try {
+    count(name, settings);
+    ADD_FAILURE() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(BadModelOptions, AreNamed) {
+  expect_config_error("nonsense", {}, "unknown model \"nonsense\"; known: mlp, small_cnn, keskar_c1, resnet20");
+  expect_config_error("small_cnn", {"widths=[4, 4, 4, 4, 4, 4]"}, "widths has 6 entries, too many");
+  expect_config_error("small_cnn", {"kernel=4"}, "kernel = 4");
+  expect_config_error("small_cnn", {"norm=group", "groups=5"}, "groups = 5");
+  expect_config_error("mlp", {"activation=sine"}, "activation");
+  expect_config_error("keskar_c1", {"dropout=1.0"}, "dropout");
+  expect_config_error("mlp", {"hidden=[8, 0]"}, "hidden");
+}
+
+}  // namespace
+}  // namespace basin
