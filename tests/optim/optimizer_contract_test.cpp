@@ -1,0 +1,213 @@
+// Every entry of the optimiser registry must pass these.
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/seed.h"
+#include "optim/norm.h"
+#include "tests/optim/optim_support.h"
+
+namespace basin {
+namespace {
+
+using namespace testing;
+
+std::vector<ParameterInfo> two_layers(at::ScalarType dtype = at::kFloat) {
+  at::Generator generator = make_generator(7);
+  const auto leaf = [&](std::vector<int64_t> sizes) {
+    return at::empty(sizes, at::kFloat).normal_(0, 1, generator).to(dtype).requires_grad_(true);
+  };
+  return {{"conv1.weight", "conv1", ParameterKind::weight,
+           leaf({4, 3, 3, 3}).detach().contiguous(at::MemoryFormat::ChannelsLast).requires_grad_(true)},
+          {"conv1.bias", "conv1", ParameterKind::bias, leaf({4})},
+          {"fc.weight", "fc", ParameterKind::weight, leaf({5, 6})}};
+}
+
+// Different at every step, in memory formats of their own.
+void set_gradients(const std::vector<ParameterInfo>& parameters, uint64_t step) {
+  at::Generator generator = make_generator(100 + step);
+  for (const ParameterInfo& p : parameters) {
+    const at::Tensor gradient = at::empty(p.tensor.sizes(), at::kFloat).normal_(0, 0.3, generator);
+    at::Tensor(p.tensor).mutable_grad() = gradient.to(p.tensor.scalar_type());
+  }
+}
+
+void run(Optimizer& optimizer, const std::vector<ParameterInfo>& parameters, uint64_t first, uint64_t last) {
+  for (uint64_t step = first; step < last; ++step) {
+    set_gradients(parameters, step);
+    optimizer.set_learning_rate(0.01 * static_cast<double>(step + 1));
+    optimizer.step();
+  }
+}
+
+std::vector<ParameterInfo> copy_of(const std::vector<ParameterInfo>& parameters) {
+  std::vector<ParameterInfo> copies = parameters;
+  for (ParameterInfo& p : copies) p.tensor = p.tensor.detach().clone().requires_grad_(true);
+  return copies;
+}
+
+class OptimizerContract : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Registry, OptimizerContract, ::testing::ValuesIn(names_of(optimizer_registry())),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(OptimizerContract, StateRoundTripContinuesBitEqual) {
+  for (at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const auto parameters = two_layers(dtype);
+    const auto optimizer = make_test_optimizer(GetParam(), {}, parameters);
+    run(*optimizer, parameters, 0, 3);
+    const NamedTensors state = optimizer->state();
+    const auto resumed_parameters = copy_of(parameters);
+    run(*optimizer, parameters, 3, 6);
+
+    const auto resumed = make_test_optimizer(GetParam(), {}, resumed_parameters);
+    resumed->load_state(state);  // a copy: the steps since haven't changed it
+    run(*resumed, resumed_parameters, 3, 6);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      EXPECT_TRUE(at::equal(parameters[i].tensor, resumed_parameters[i].tensor)) << parameters[i].name;
+    }
+    // Without the state it would have gone elsewhere.
+    const auto fresh_parameters = two_layers(dtype);
+    const auto fresh = make_test_optimizer(GetParam(), {}, fresh_parameters);
+    run(*fresh, fresh_parameters, 3, 6);
+    EXPECT_FALSE(at::equal(parameters[0].tensor, fresh_parameters[0].tensor));
+  }
+}
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const IoError& error) {
+    return error.what();
+  }
+  return "no IoError";
+}
+
+TEST_P(OptimizerContract, ForeignStateIsRefused) {
+  const auto parameters = two_layers();
+  const auto optimizer = make_test_optimizer(GetParam(), {}, parameters);
+  run(*optimizer, parameters, 0, 1);
+  const NamedTensors good = optimizer->state();
+  NamedTensors state = good;
+  state.pop_back();
+  EXPECT_NE(error_of([&] { optimizer->load_state(state); }).find("lacks \"" + good.back().first), std::string::npos);
+  state = good;
+  state.emplace_back("momentum/unknown", at::zeros({1}));
+  EXPECT_NE(error_of([&] { optimizer->load_state(state); }).find("momentum/unknown"), std::string::npos);
+  state = good;
+  state.back().second = at::zeros({3, 2});
+  EXPECT_NE(error_of([&] { optimizer->load_state(state); }).find(good.back().first), std::string::npos);
+  state = good;
+  state.back().second = state.back().second.to(at::kDouble);
+  EXPECT_NE(error_of([&] { optimizer->load_state(state); }).find("Double"), std::string::npos);
+}
+
+TEST_P(OptimizerContract, GradientIsUnchangedAndMissingOnesCountAsZero) {
+  const auto parameters = two_layers();
+  const auto optimizer = make_test_optimizer(GetParam(), {}, parameters);
+  optimizer->set_learning_rate(0.1);
+  for (uint64_t step = 0; step < 3; ++step) {
+    set_gradients(parameters, step);
+    at::Tensor(parameters[1].tensor).mutable_grad() = at::Tensor();
+    const at::Tensor before = parameters[0].tensor.grad().clone();
+    const at::Tensor unmoved = parameters[1].tensor.detach().clone();
+    optimizer->step();
+    EXPECT_TRUE(at::equal(parameters[0].tensor.grad(), before));
+    EXPECT_FALSE(parameters[1].tensor.grad().defined());
+    EXPECT_TRUE(at::equal(parameters[1].tensor, unmoved));  // a bias: no weight decay either
+    EXPECT_EQ(optimizer->last_step()[1].gradient_norm, 0);
+    EXPECT_EQ(optimizer->last_step()[1].update_norm, 0);
+  }
+}
+
+TEST_P(OptimizerContract, ReportsTrustRatiosWhereItHasThem) {
+  const auto parameters = two_layers();
+  const auto optimizer = make_test_optimizer(GetParam(), {}, parameters);
+  run(*optimizer, parameters, 0, 1);
+  EXPECT_EQ(optimizer->has_trust_ratios(), GetParam() == "lars" || GetParam() == "lamb");
+  EXPECT_EQ(std::isfinite(optimizer->last_step()[0].trust_ratio), optimizer->has_trust_ratios());
+  EXPECT_TRUE(std::isnan(optimizer->last_step()[1].trust_ratio));  // a bias is excluded by default
+}
+
+// L = 1/2 sum_j a_j (w_j - c_j)^2: whoever follows -g with a falling rate ends near c.
+TEST_P(OptimizerContract, FindsTheMinimumOfAQuadratic) {
+  const std::vector<double> curvature{1, 3, 0.5}, minimum{1, -2, 0.5};
+  const std::vector<ParameterInfo> parameters{make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1})};
+  std::vector<std::string> settings{"weight_decay=0.0"};
+  if (GetParam() == "lars") settings.emplace_back("trust_coefficient=1.0");
+  const auto optimizer = make_test_optimizer(GetParam(), settings, parameters);
+  const int steps = 2000;
+  for (int step = 0; step < steps; ++step) {
+    auto gradient = values_of(parameters[0].tensor);
+    for (size_t j = 0; j < 3; ++j) gradient[j] = curvature[j] * (gradient[j] - minimum[j]);
+    set_gradient(parameters[0], gradient);
+    optimizer->set_learning_rate(0.05 * (1 - static_cast<double>(step) / steps));
+    optimizer->step();
+  }
+  // The rate of the last update is 2.5e-5: with normalised updates of norm up to 3 it rings at about 1e-3.
+  const auto end = values_of(parameters[0].tensor);
+  for (size_t j = 0; j < 3; ++j) EXPECT_NEAR(end[j], minimum[j], 2e-3);
+}
+
+// The loss of a closure comes back, and torch's own parameter list is ours.
+TEST_P(OptimizerContract, IsATorchOptimizer) {
+  const auto parameters = two_layers();
+  const std::unique_ptr<torch::optim::Optimizer> optimizer = make_test_optimizer(GetParam(), {}, parameters);
+  optimizer->param_groups()[0].options().set_lr(0.1);
+  EXPECT_EQ(static_cast<Optimizer&>(*optimizer).learning_rate(), 0.1);
+  const at::Tensor before = parameters[0].tensor.detach().clone();
+  const at::Tensor loss = optimizer->step([&] {
+    optimizer->zero_grad();
+    at::Tensor value = parameters[0].tensor.square().sum();
+    value.backward();
+    return value;
+  });
+  EXPECT_NEAR(loss.item<double>(), before.square().sum().item<double>(), 1e-4);
+  EXPECT_FALSE(at::equal(parameters[0].tensor, before));
+}
+
+TEST(Norm, SumsInFloat64WhateverTypeAndFormat) {
+  at::Generator generator = make_generator(3);
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{}, {0}, {5}, {7, 3, 3, 3}, {300, 700}}) {
+    const at::Tensor x = at::empty(sizes, at::kFloat).normal_(0, 1, generator);
+    // Reference: 80-bit sum over the values.
+    long double squares = 0;
+    for (double value : values_of(x)) squares += static_cast<long double>(value) * value;
+    const double expected = static_cast<double>(std::sqrt(squares));
+    EXPECT_NEAR(norm_of(x), expected, 1e-13 * expected);
+    EXPECT_NEAR(norm_of(x.to(at::kDouble)), expected, 1e-13 * expected);
+    if (x.dim() == 4) {
+      EXPECT_NEAR(norm_of(x.contiguous(at::MemoryFormat::ChannelsLast)), expected, 1e-13 * expected);
+    }
+    if (x.dim() == 2) {
+      EXPECT_NEAR(norm_of(x.t()), expected, 1e-13 * expected);
+      const at::Tensor gaps = x.slice(1, 0, 700, 2);
+      EXPECT_NEAR(norm_of(gaps), norm_by_hand(values_of(gaps)), 1e-12 * expected);
+    }
+  }
+  // Squares that float32 cannot hold.
+  EXPECT_NEAR(norm_of(at::full({4}, 1e30, at::kFloat)) / 2e30, 1, 1e-6);
+  EXPECT_TRUE(std::isnan(norm_of(at::full({4}, NAN, at::kFloat))));
+}
+
+std::string config_error_of(const std::string& name, const std::vector<std::string>& settings) {
+  try {
+    make_test_optimizer(name, settings, two_layers());
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no ConfigError";
+}
+
+TEST(BadOptimizerOptions, AreNamed) {
+  for (const std::string name : {"adamw", "lamb"}) {
+    EXPECT_NE(config_error_of(name, {"beta2=1.0"}).find("beta2 = 1"), std::string::npos);
+    EXPECT_NE(config_error_of(name, {"eps=-1e-8"}).find("eps"), std::string::npos);
+  }
+  EXPECT_NE(config_error_of("sgd", {"momentum=1.0"}).find("momentum"), std::string::npos);
+  EXPECT_NE(config_error_of("sgd", {"nesterov=true", "momentum=0.0"}).find("nesterov"), std::string::npos);
+  EXPECT_NE(config_error_of("lars", {"trust_coefficient=0.0"}).find("trust_coefficient"), std::string::npos);
+  EXPECT_NE(config_error_of("lamb", {"exclude_from_trust=[\"biases\"]"}).find("biases"), std::string::npos);
+  EXPECT_NE(config_error_of("adagrad", {}).find("known: sgd, adamw, lars, lamb"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace basin
