@@ -1,0 +1,130 @@
+"""python -m basin.report OUT_DIR: runs notebooks/study.py on a sweep's folder and writes OUT_DIR/report.html.
+
+One file: figures embedded as PNG, inputs hidden. Every way in which the notebook can fail ends in one line and exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+from .schema import ReadError
+from .sweep import open_sweep
+
+NOTEBOOK = Path(__file__).parents[1] / "study.py"
+
+
+class ReportError(Exception):
+    """Told in one line."""
+
+
+def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=print) -> Path:
+    """Returns the path of the report. `timeout` is seconds a cell."""
+    folder = Path(folder)
+    open_sweep(folder)  # a clear error before a kernel is started
+    # Imported here: half a second that an error above need not wait for.
+    import jupytext
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    book = jupytext.read(notebook)
+    nbformat.validate(book)
+    cells = [c for c in book.cells if c.cell_type == "code"]
+    os.environ["BASIN_SWEEP"] = str(folder.resolve())
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(NOTEBOOK.parent), os.environ.get("PYTHONPATH", "")]))
+    bar = _Progress(len(cells), progress)
+    client = NotebookClient(
+        book, timeout=timeout, kernel_name="python3", resources={"metadata": {"path": str(folder)}},
+        on_cell_executed=lambda cell, cell_index, execute_reply: bar.step(cell), startup_timeout=120,
+    )  # fmt: skip
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        raise ReportError(f"{notebook.name}: {error.ename}: {_one_line(error.evalue)}") from None
+    except CellTimeoutError:
+        raise ReportError(f"{notebook.name}: a cell took longer than {timeout} s") from None
+    except DeadKernelError:
+        raise ReportError(f"{notebook.name}: the kernel died (out of memory?)") from None
+    target = folder / "report.html"
+    _write_atomically(target, _html(book))
+    return target
+
+
+def _html(book) -> str:
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(exclude_input=True, exclude_input_prompt=True, exclude_output_prompt=True, template_name="classic")
+    exporter.embed_images = True
+    exporter.mathjax_url = exporter.require_js_url = ""  # a single file: nothing is fetched when it is opened
+    html, _ = exporter.from_notebook_node(book, {"metadata": {"name": "Basin: report"}})
+    html = re.sub(r'<script src="[^"]*"[^>]*>\s*</script>', "", html)
+    return html.replace("</head>", STYLE + "</head>")
+
+
+STYLE = """<style>
+body { max-width: 62rem; margin: 0 auto; padding: 1.5rem; font: 16px/1.5 system-ui, sans-serif; background: white; }
+#notebook-container, div#notebook { box-shadow: none; border: 0; padding: 0; width: 100%; }
+img { max-width: 100%; height: auto; }
+table { border-collapse: collapse; font-size: 0.86rem; margin: 0.5rem 0; }
+th, td { padding: 0.25rem 0.7rem; text-align: left !important; border-bottom: 1px solid #ddd; vertical-align: top; }
+</style>
+"""
+
+
+class _Progress:
+    """On a terminal one line redrawn, else one line at the end of each third."""
+
+    def __init__(self, total: int, write):
+        self.total, self.done, self.write, self.start = total, 0, write, time.monotonic()
+        self.terminal = sys.stderr.isatty()
+
+    def step(self, cell) -> None:
+        self.done += 1
+        line = f"report: cell {self.done}/{self.total}, {time.monotonic() - self.start:.0f} s"
+        if self.terminal:
+            sys.stderr.write("\r" + line + ("\n" if self.done == self.total else ""))
+        elif self.done == self.total or self.done % max(1, self.total // 3) == 0:
+            self.write(line)
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError as error:
+        Path(file.name).unlink(missing_ok=True)
+        raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _one_line(message: str) -> str:
+    return re.sub(r"\s+", " ", message)[:300]
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m basin.report", description="Execute the study notebook on a sweep's folder.")
+    parser.add_argument("folder", help="a sweep's folder, finished or not")
+    parser.add_argument("--timeout", type=int, default=300, help="seconds a cell may take")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    try:
+        path = make_report(options.folder, timeout=options.timeout, progress=lambda line: print(line, file=sys.stderr))
+    except (ReportError, ReadError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""The report's sentences, each made from the numbers. Markdown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from . import stats
+from .matched import CellAnswer, Contrast, comparable, fixed_budget, optimizer_order, reference_of
+from .sweep import STATUS_WORDS, Sweep
+
+OPTIMIZER_NAMES = {"sgd": "SGD", "lars": "LARS", "lamb": "LAMB", "adamw": "AdamW"}
+
+
+def optimizer_name(name: str) -> str:
+    return OPTIMIZER_NAMES.get(name, name)
+
+
+def points(value: float) -> str:
+    """0.0213 -> "+2.1"; a minus sign that typesets."""
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def interval(low: float, high: float) -> str:
+    return f"[{points(low)}, {points(high)}]"
+
+
+def _one(runs: pd.DataFrame, column: str, default: str = "unknown") -> str:
+    if column not in runs:
+        return default
+    values = [v for v in runs[column].unique() if not (isinstance(v, float) and np.isnan(v)) and v != ""]
+    return ", ".join(f"{v:g}" if isinstance(v, (float, np.floating)) else str(v) for v in values) or default
+
+
+def about_data(sweep: Sweep) -> str:
+    """What was trained on what, and what the test set alone can tell."""
+    runs = sweep.runs
+    text = (
+        f"**Data.** {_one(runs, 'dataset.name')}, {_one(runs, 'dataset.pixels')} pixels: {_one(runs, 'dataset.n_train')} "
+        f"training and {_one(runs, 'dataset.n_test')} test images. Model {_one(runs, 'model')}; seeds "
+        f"{_seed_counts(runs)}."
+    )
+    images = _number(runs, "dataset.n_test")
+    best = runs[comparable(runs)].test_acc.max() if "test_acc" in runs else np.nan
+    if images and np.isfinite(best):
+        error = 100 * stats.image_error(best, int(images))
+        text += (
+            f" {int(images):,} test images alone give one accuracy near {100 * best:.0f} % a standard error of ±{error:.1f} points; "
+            "differences are taken image by image and seed by seed, which narrows them."
+        )
+    return text
+
+
+def _seed_counts(runs: pd.DataFrame) -> str:
+    counts = runs.groupby(["protocol", "optimizer", "batch_size"]).seed.nunique() if "seed" in runs else pd.Series(dtype=int)
+    if counts.empty:
+        return "unknown"
+    low, high = int(counts.min()), int(counts.max())
+    return f"{high} a cell" if low == high else f"{low} to {high} a cell"
+
+
+def _number(runs: pd.DataFrame, column: str) -> float | None:
+    values = pd.to_numeric(runs[column], errors="coerce").dropna().unique() if column in runs else []
+    return float(values[0]) if len(values) == 1 else None
+
+
+def about_large_batches(sweep: Sweep) -> str:
+    """What the batch axis means from the size of the training set on (design, section 3)."""
+    n = _number(sweep.runs, "dataset.n_train")
+    sizes = sorted(int(b) for b in sweep.runs.batch_size.dropna().unique())
+    beyond = [b for b in sizes if n and b >= n]
+    if not beyond:
+        return ""
+    return (
+        f"**Batches of {int(n):,} and more.** The training set has {int(n):,} images, so from there on "
+        f"({', '.join(f'{b:,}' for b in beyond)}) the gradient is almost that of the whole set: the batch axis counts updates, "
+        "not noise. Below it, batches are drawn from reshuffled epochs laid end to end, whose noise is "
+        "Σ/B · (N − B)/(N − 1)."
+    )
+
+
+def about_status(sweep: Sweep) -> str:
+    """How the runs ended; nothing is left out."""
+    runs = sweep.runs
+    counts = runs.status.value_counts()
+    known = [f"{counts[w]} {w.replace('_', ' ')}" for w in STATUS_WORDS if w in counts]
+    text = f"**Runs.** {len(runs)} in all: {', '.join(known)}."
+    overshot = int(((runs.status == "finished") & ~comparable(runs)).sum())
+    if overshot:
+        text += f" {overshot} of the finished overshot the target loss."
+    return text + " Runs that diverged, missed the target or overshot it are drawn hollow and enter no comparison."
+
+
+def protocol_name(protocol: str) -> str:
+    return {"A-epochs": "a fixed number of epochs", "A-updates": "a fixed number of updates", "B": "matched training loss"}.get(
+        protocol, protocol
+    )
+
+
+def answer_table(found: list[CellAnswer]) -> pd.DataFrame:
+    """Differences in points of test accuracy, reference less cell, with 95 % intervals."""
+    rows = []
+    for a in found:
+        rows.append({
+            "optimiser": optimizer_name(a.optimizer), "batch size": f"{a.batch_size:,}",
+            "drop at fixed budget": contrast_text(a.drop), "left at matched loss": contrast_text(a.gap),
+            "share that is left": share_text(a.share), "seeds": len(a.gap.seeds) if a.gap and a.gap.estimate else 0,
+            "verdict at matched loss": a.gap.verdict.text if a.gap and a.gap.verdict else "not compared",
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def contrast_text(c: Contrast | None) -> str:
+    if c is None:
+        return "not run"
+    if c.estimate is None:
+        return c.reason
+    return f"{points(c.estimate.value)} {interval(*c.estimate.interval())}"
+
+
+def share_text(s: stats.Share | None) -> str:
+    if s is None:
+        return "–"
+    if not s.resolved:
+        return "no drop resolved"
+    return f"{100 * s.value:.0f} % [{100 * s.low:.0f}, {100 * s.high:.0f}]".replace("-", "−")
+
+
+def cell_sentence(a: CellAnswer) -> str:
+    """One batch size and optimiser in words."""
+    who = f"**{optimizer_name(a.optimizer)}, batch {a.batch_size:,}**"
+    drop, gap = a.drop, a.gap
+    parts = []
+    if drop is None or drop.estimate is None:
+        parts.append("the drop at a fixed budget is not known" + (f" ({drop.reason})" if drop else ""))
+    else:
+        parts.append(
+            f"at {protocol_name(drop.protocol)} it stands {contrast_text(drop)} points below the reference "
+            f"({_words(drop)})"
+        )
+    if gap is None or gap.estimate is None:
+        parts.append("at matched training loss there is nothing to compare" + (f" ({gap.reason})" if gap else ""))
+    else:
+        left = f"at matched training loss {contrast_text(gap)} points are left"
+        if a.share and a.share.resolved:
+            left += f", {share_text(a.share)} of the drop"
+        parts.append(f"{left}: **{gap.verdict.text}**")
+    return f"{who}: {'; '.join(parts)}."
+
+
+def _words(c: Contrast) -> str:
+    if c.verdict.word == "gap":
+        return "resolved" if c.verdict.direction > 0 else "resolved, the other way"
+    return c.verdict.text
+
+
+def overall(found: list[CellAnswer], margin: float = stats.MARGIN) -> str:
+    """The answer in one paragraph. Says "missing optimisation" only where a drop is resolved at the fixed budget and, at
+    matched loss, either equivalence or the reverse is; what is undecided is called undecided."""
+    drops = [a for a in found if a.drop and a.drop.verdict and a.drop.verdict.word == "gap" and a.drop.verdict.direction > 0]
+    if not found:
+        return "No cell beyond the reference: there is nothing to compare."
+    if not drops:
+        return "**No drop is resolved at the fixed budget**, so there is none to explain; that is not to say that there is none."
+    groups = {"explained": [], "gap": [], "undecided": [], "uncompared": []}
+    for a in drops:
+        groups[_kind(a)].append(a)
+    sentences = [f"At the fixed budget {_count(len(drops))} of {len(found)} cells {_fall(drops)} resolved drop from the small-batch reference."]
+    if groups["explained"]:
+        sentences.append(
+            f"**Here the drop is missing optimisation** for {_names(groups['explained'])}: at the same training loss "
+            + _explained_how(groups["explained"], margin)
+        )
+    if groups["gap"]:
+        sentences.append(
+            f"**A gap at matched training loss is resolved** for {_names(groups['gap'])}: part of the drop there is not missing "
+            "optimisation as training loss measures it."
+        )
+    if groups["undecided"]:
+        sentences.append(f"**Undecided** for {_names(groups['undecided'])}: neither a gap nor its absence within the margin is shown.")
+    if groups["uncompared"]:
+        sentences.append(
+            f"For {_names(groups['uncompared'])} no comparison at matched loss is possible: their runs did not stop at the target."
+        )
+    compared = sum(1 for a in found if a.gap and a.gap.verdict)
+    sentences.append(
+        f"{compared} comparisons at matched loss were made, each interval at 95 % on its own: about one in twenty would exclude "
+        "zero by chance."
+    )
+    return " ".join(sentences)
+
+
+def _kind(a: CellAnswer) -> str:
+    verdict = a.gap.verdict if a.gap else None
+    if verdict is None:
+        return "uncompared"
+    if verdict.word == "gap":
+        return "gap" if verdict.direction > 0 else "explained"
+    return "explained" if verdict.word == "no gap" else "undecided"
+
+
+def _explained_how(found: list[CellAnswer], margin: float) -> str:
+    reverse = [a for a in found if a.gap.verdict.word == "gap"]
+    equal = [a for a in found if a.gap.verdict.word == "no gap"]
+    parts = []
+    if equal:
+        parts.append(f"there is no gap within ±{100 * margin:g} points" + (f" ({_names(equal)})" if reverse else ""))
+    if reverse:
+        parts.append("the large batch is the better one" + (f" ({_names(reverse)})" if equal else ""))
+    return " and ".join(parts) + "."
+
+
+def _names(found: list[CellAnswer]) -> str:
+    by_optimizer: dict[str, list[str]] = {}
+    for a in found:
+        by_optimizer.setdefault(optimizer_name(a.optimizer), []).append(f"{a.batch_size:,}")
+    return "; ".join(f"{name} at {', '.join(sizes)}" for name, sizes in by_optimizer.items())
+
+
+def _count(n: int) -> str:
+    return str(n)
+
+
+def _fall(drops: list) -> str:
+    return "shows a" if len(drops) == 1 else "show a"
+
+
+def limits(sweep: Sweep) -> str:
+    """What the report does not show."""
+    runs = sweep.runs
+    budget = fixed_budget(runs)
+    target = _one(runs[runs.protocol == "B"], "target_loss") if (runs.protocol == "B").any() else None
+    text = "**What this does not show.** One data set, one network, one way of setting the learning rate"
+    text += "; intervals hold for new seeds and new test images of the same kind, not for another training set."
+    if target:
+        text += f" Protocol B stops at a training loss of {target}; another target may answer otherwise."
+    if not budget:
+        text += " No protocol with a fixed budget was run, so the size of the drop is not known."
+    return text + " An undecided cell is no evidence for the absence of a gap."
+
+
+def reference_sentence(sweep: Sweep) -> str:
+    """Which cell everything is compared with."""
+    by_reference: dict[str, list[str]] = {}
+    for optimizer in sorted(sweep.runs.optimizer.dropna().unique(), key=optimizer_order):
+        r = reference_of(sweep.runs, optimizer)
+        by_reference.setdefault(f"{optimizer_name(r.optimizer)} at batch {r.batch_size:,}", []).append(optimizer_name(optimizer))
+    parts = [f"{reference} for {', '.join(names)}" for reference, names in by_reference.items()]
+    return (
+        f"Reference: {'; '.join(parts)}. Numbers are points of test accuracy, reference less cell, with 95 % intervals "
+        "from a bootstrap over seeds and test images together (t quantiles for few seeds); a plus means that the reference is better. "
+        "Verdicts: a gap (the 95 % interval excludes 0), no gap within the margin (equivalence test at 5 %), or undecided."
+    )
