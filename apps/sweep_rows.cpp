@@ -1,7 +1,5 @@
 #include "apps/sweep_rows.h"
 
-#include <spdlog/spdlog.h>
-
 #include <filesystem>
 
 #include "core/error.h"
@@ -131,7 +129,7 @@ SweepRow read_row(const fs::path& folder) {
     fill(row, folder);
   } catch (const Error& error) {
     // One damaged run must not hide the others: it is a row that says what is wrong.
-    spdlog::warn("{}", error.what());
+    fmt::print(stderr, "warning: {}\n", error.what());
     put(row, "status", std::string("failed"));
     put(row, "status_message", std::string(error.what()));
   }
