@@ -19,6 +19,8 @@ int run(int argc, char** argv) {
   basin::Action action;
   basin::add_train(app, action);
   basin::add_probe(app, action);
+  basin::add_sweep(app, action);
+  basin::add_data(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -37,7 +37,8 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   header.config = options.resolved();
   header.created_utc = utc_now();
   RunOptions copy = options;
-  for (const Option& option : copy.defining_table().options()) header.options.emplace_back(option.key, option.get());
+  const OptionTable table = copy.defining_table();
+  for (const Option& option : table.options()) header.options.emplace_back(option.key, option.get());
   header.provenance = collect_provenance();
   const auto master = static_cast<uint64_t>(options.train.seed);
   header.rng.emplace_back("master_seed", options.train.seed);

@@ -1,0 +1,74 @@
+#include "tests/apps/tiny_study.h"
+
+#include <map>
+
+namespace basin::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_time(const std::string& name) {
+  return name.find("seconds") != std::string::npos || name == "images_per_second";
+}
+
+std::string without_times(const Table& table) {
+  std::string text;
+  for (const Column& column : table.columns) {
+    if (column.width == 1 && !is_time(column.name)) {
+      text += fmt::format("{}.{}: {}\n", table.name, column.name, fmt::join(table.column(column.name), " "));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TinyStudy::TinyStudy(const std::vector<std::string>& lines, const std::vector<std::string>& tables) {
+  std::map<std::string, std::string> settings = {
+      {"model", "\"mlp\""},      {"optimizer", "\"sgd\""}, {"protocol", "\"A-updates\""}, {"updates", "6"},
+      {"batch_size", "64"},      {"micro_batch", "32"},    {"learning_rate", "0.05"},     {"schedule", "\"constant\""},
+      {"checkpoint_seconds", "0"}};
+  for (const std::string& line : lines) settings[line.substr(0, line.find(' '))] = line.substr(line.find('=') + 2);
+  std::string text;
+  for (const auto& [key, value] : settings) text += key + " = " + value + "\n";
+  text += "[data]\nset = \"synthetic\"\ntrain_examples = 200\ntest_examples = 60\n";
+  text += "[mlp]\nhidden = [8]\n[runtime]\nthreads = 1\nprogress = false\n";
+  for (const std::string& table : tables) text += table + "\n";
+  write_text(study(), text);
+}
+
+std::vector<std::string> TinyStudy::train_arguments(const std::vector<std::string>& more) const {
+  std::vector<std::string> arguments = {"train", study(), "--out", path("out")};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::string TinyStudy::run_folder() const {
+  for (const auto& entry : fs::directory_iterator(path("out/runs"))) return entry.path().string();
+  throw std::runtime_error("no run");
+}
+
+void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+void truncate_file(const std::string& path, double share) {
+  fs::resize_file(path, static_cast<uintmax_t>(static_cast<double>(fs::file_size(path)) * share));
+}
+
+std::string comparable(const RunRecord& record) {
+  std::string text = record.header.run_id + " " + record.status + " " + record.status_message + "\n";
+  for (const auto& [name, table] : record.tables) text += without_times(table);
+  for (const auto& [split, outcomes] : record.outcomes) {
+    text += fmt::format("{}: {} {} {}\n", split, fmt::join(outcomes.correct, " "), fmt::join(outcomes.loss, " "),
+                        fmt::join(outcomes.margin, " "));
+  }
+  for (const auto& [key, value] : record.summary) {
+    if (is_time(key)) continue;
+    // to_toml() is for options, which are never NaN.
+    const auto* number = std::get_if<double>(&value);
+    text += key + " = " + (number ? fmt::format("{}", *number) : to_toml(value)) + "\n";
+  }
+  for (const auto& event : record.events) text += event.level + " " + event.text + "\n";
+  return text;
+}
+
+}  // namespace basin::testing

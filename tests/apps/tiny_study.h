@@ -1,0 +1,38 @@
+// defines: TinyStudy, a folder with a study file of a run that takes a second, and what tests ask of its files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/record.h"
+#include "tests/support/run_binary.h"
+#include "tests/support/temporary_folder.h"
+
+namespace basin::testing {
+
+/// Study on the synthetic set, 200 training examples, an mlp; `lines` are top-level TOML, later ones win.
+class TinyStudy {
+ public:
+  explicit TinyStudy(const std::vector<std::string>& lines = {}, const std::vector<std::string>& tables = {});
+
+  /// `basin train study.toml --out FOLDER/out ...`.
+  std::vector<std::string> train_arguments(const std::vector<std::string>& more = {}) const;
+  BinaryResult train(const std::vector<std::string>& more = {}) const { return run_binary(train_arguments(more)); }
+  /// The only folder under out/runs.
+  std::string run_folder() const;
+  std::string path(const std::string& name) const { return folder_ / name; }
+  std::string study() const { return folder_ / "study.toml"; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+void write_text(const std::string& path, const std::string& text);
+/// Cuts a file to a share of its length.
+void truncate_file(const std::string& path, double share);
+
+/// Every number that two runs of one config must have in common, as text: tables without times, outcomes, summary without
+/// times, events without times.
+std::string comparable(const RunRecord& record);
+
+}  // namespace basin::testing

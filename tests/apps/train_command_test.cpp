@@ -1,0 +1,262 @@
+// `basin train` seen from outside: files, bad input, interruption.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "core/files.h"
+#include "io/checkpoint.h"
+#include "io/run_file.h"
+#include "io/status_file.h"
+#include "tests/apps/tiny_study.h"
+
+namespace basin::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// One line, from main, with this exit code.
+void expect_error(const BinaryResult& result, int exit_code, const std::vector<std::string>& parts) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  EXPECT_EQ(result.err.rfind("basin: ", 0), 0u) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  for (const std::string& part : parts) EXPECT_THAT(result.err, HasSubstr(part));
+}
+
+TEST(TrainCommand, LeavesARunWithItsFiles) {
+  const TinyStudy study({"loss_levels = [2.0, 1.0]", "updates = 30", "check_every = 200"});
+  const BinaryResult result = study.train();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string folder = study.run_folder();
+  EXPECT_THAT(result.out, HasSubstr("finished"));
+  for (const char* file : {"config.toml", "journal", "run.log", "ckpt/start.h5", "ckpt/end.h5", "ckpt/loss-2.h5"}) {
+    EXPECT_TRUE(fs::exists(folder + "/" + file)) << file;
+  }
+  const RunRecord record = read_run_file(folder + "/run.h5");
+  EXPECT_EQ(record.status, "finished");
+  EXPECT_EQ(record.header.run_id, fs::path(folder).filename().string());
+  EXPECT_EQ(record.tables.at("train").row_count(), 30);
+  EXPECT_EQ(record.outcomes.at("test").loss.size(), 60u);
+  EXPECT_EQ(record.header.config, read_file(folder + "/config.toml"));
+  EXPECT_EQ(read_status(folder + "/status.json").status, "finished");
+  EXPECT_EQ(read_checkpoint(folder + "/ckpt/end.h5").update, 30);
+}
+
+TEST(TrainCommand, ReturnsAtOnceWhereTheRunIsDone) {
+  const TinyStudy study;
+  ASSERT_EQ(study.train().exit_code, 0);
+  const auto written = fs::last_write_time(study.run_folder() + "/run.h5");
+  EXPECT_EQ(study.train().exit_code, 0);
+  EXPECT_EQ(fs::last_write_time(study.run_folder() + "/run.h5"), written);
+}
+
+TEST(TrainCommand, ConfigOfARunIsAStudyOfTheSameRun) {
+  const TinyStudy study;
+  ASSERT_EQ(study.train().exit_code, 0);
+  const std::string folder = study.run_folder();
+  const BinaryResult again = run_binary({"train", folder + "/config.toml", "--out", study.path("out")});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr(fs::path(folder).filename().string()));
+}
+
+TEST(TrainCommand, RecordsTrustRatiosByParameter) {
+  const TinyStudy study({"optimizer = \"lamb\""});
+  ASSERT_EQ(study.train().exit_code, 0);
+  const RunRecord record = read_run_file(study.run_folder() + "/run.h5");
+  const auto& columns = record.tables.at("train").columns;
+  const auto found = std::find_if(columns.begin(), columns.end(), [](const auto& c) { return c.name == "trust_ratio"; });
+  ASSERT_NE(found, columns.end());
+  EXPECT_EQ(found->width, 4) << "two layers, weight and bias";
+}
+
+TEST(TrainCommand, DivergenceIsAResult) {
+  const TinyStudy study({"learning_rate = 1e8", "updates = 50"});
+  const BinaryResult result = study.train();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const RunRecord record = read_run_file(study.run_folder() + "/run.h5");
+  EXPECT_EQ(record.status, "diverged");
+  EXPECT_THAT(record.status_message, HasSubstr("batch loss"));
+}
+
+TEST(TrainCommand, PrintsTheConfiguration) {
+  const TinyStudy study;
+  const BinaryResult result = study.train({"--print-config", "--set", "lamb.beta1=0.8"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("beta1 = 0.8"));
+  EXPECT_THAT(result.out, HasSubstr("batch_size = 64"));
+  EXPECT_FALSE(fs::exists(study.path("out")));
+}
+
+TEST(TrainCommand, SetsWinOverTheFile) {
+  const TinyStudy study;
+  ASSERT_EQ(study.train({"--set", "updates=3", "--set", "mlp.hidden=[4, 3]"}).exit_code, 0);
+  const RunRecord record = read_run_file(study.run_folder() + "/run.h5");
+  EXPECT_EQ(record.tables.at("train").row_count(), 3);
+  EXPECT_EQ(record.header.parameters.size(), 6u);
+}
+
+// --- bad input: one line that names file, line, key and constraint ---
+
+TEST(TrainCommandBadInput, NamesUnknownKeyWithItsLine) {
+  const TinyStudy study({}, {"[sgd]", "momentun = 0.9"});
+  expect_error(study.train(), 2, {"study.toml:", "sgd.momentun", "sgd.momentum"});
+  const std::string text = read_file(study.study());
+  const auto line = std::count(text.begin(), text.begin() + static_cast<int64_t>(text.find("momentun")), '\n') + 1;
+  expect_error(study.train(), 2, {"study.toml:" + std::to_string(line)});
+}
+
+TEST(TrainCommandBadInput, NamesWrongTypes) {
+  expect_error(TinyStudy({"updates = \"many\""}).train(), 2, {"study.toml:", "updates"});
+  expect_error(TinyStudy({"updates = 1.5"}).train(), 2, {"study.toml:", "updates"});
+}
+
+TEST(TrainCommandBadInput, NamesValuesOutOfRange) {
+  for (const char* batch : {"0", "-5"}) {
+    expect_error(TinyStudy({std::string("batch_size = ") + batch}).train(), 2, {"study.toml:", "batch_size", "1"});
+  }
+  expect_error(TinyStudy().train({"--set", "batch_size=0"}), 2, {"--set", "batch_size"});
+  expect_error(TinyStudy({"learning_rate = -0.1"}).train(), 2, {"learning_rate"});
+  expect_error(TinyStudy({"protocol = \"C\""}).train(), 2, {"protocol", "A-epochs"});
+}
+
+TEST(TrainCommandBadInput, NamesRelationsBetweenOptions) {
+  const TinyStudy study({"ghost_batch = 24"}, {"[mlp]", "norm = \"batch\""});
+  // A table may stand once in TOML, so the norm comes from the command line.
+  const TinyStudy other({"ghost_batch = 24"});
+  expect_error(other.train({"--set", "mlp.norm=batch"}), 2, {"micro_batch = 32", "ghost_batch (24)"});
+  expect_error(study.train(), 2, {"study.toml:"});
+}
+
+TEST(TrainCommandBadInput, NamesMissingStudyAndSyntaxErrors) {
+  expect_error(run_binary({"train", "nowhere/study.toml"}), 4, {"nowhere/study.toml"});
+  const TinyStudy study({}, {"[sgd", "momentum = "});
+  expect_error(study.train(), 2, {"study.toml:"});
+}
+
+TEST(TrainCommandBadInput, MissingDataIsTheRunsFailure) {
+  const TinyStudy study;
+  expect_error(study.train({"--set", "data.set=cifar10", "--set", "data.path=/nowhere/cifar"}), 3, {"/nowhere/cifar"});
+  const RunStatus status = read_status(study.run_folder() + "/status.json");
+  EXPECT_EQ(status.status, "failed");
+  EXPECT_THAT(status.message, HasSubstr("/nowhere/cifar"));
+}
+
+TEST(TrainCommandBadInput, UsageErrorsExitWithTwo) {
+  EXPECT_EQ(run_binary({}).exit_code, 2);
+  EXPECT_EQ(run_binary({"train"}).exit_code, 2);
+  EXPECT_EQ(run_binary({"no-such-command"}).exit_code, 2);
+  EXPECT_EQ(run_binary({"train", "--help"}).exit_code, 0);
+}
+
+// --- interruption ---
+
+std::vector<std::string> long_run() {
+  return {"updates = 800", "checkpoint_seconds = 0.05", "evaluate_every = 9600"};
+}
+
+// Waits until the journal has grown by `bytes` since now.
+void wait_for_progress(RunningBinary& process, const TinyStudy& study, uintmax_t bytes) {
+  const auto size = [&]() -> uintmax_t {
+    std::error_code missing;
+    if (!fs::exists(study.path("out/runs"), missing)) return 0;
+    const uintmax_t found = fs::file_size(study.run_folder() + "/journal", missing);
+    return missing ? 0 : found;
+  };
+  const uintmax_t before = size();
+  while (process.alive() && size() < before + bytes) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+TEST(TrainCommandInterrupted, ThreeKillsChangeNothingButTimes) {
+  const TinyStudy undisturbed(long_run()), killed(long_run());
+  ASSERT_EQ(undisturbed.train().exit_code, 0);
+  int kills = 0;
+  for (int i = 0; i < 3; ++i) {
+    RunningBinary process(killed.train_arguments());
+    wait_for_progress(process, killed, 12000);
+    process.send(SIGKILL);
+    if (process.wait().exit_code == 128 + SIGKILL) ++kills;
+  }
+  EXPECT_EQ(kills, 3) << "the run ended before it could be killed";
+  const BinaryResult last = killed.train();
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_THAT(read_file(killed.run_folder() + "/run.log"), HasSubstr("resumed from update"));
+  EXPECT_EQ(comparable(read_run_file(killed.run_folder() + "/run.h5")),
+            comparable(read_run_file(undisturbed.run_folder() + "/run.h5")));
+  const Checkpoint a = read_checkpoint(killed.run_folder() + "/ckpt/end.h5");
+  const Checkpoint b = read_checkpoint(undisturbed.run_folder() + "/ckpt/end.h5");
+  for (size_t i = 0; i < a.parameters.size(); ++i) {
+    EXPECT_TRUE(a.parameters[i].tensor.equal(b.parameters[i].tensor)) << a.parameters[i].name;
+  }
+}
+
+TEST(TrainCommandInterrupted, CtrlCLeavesAResumableState) {
+  const TinyStudy study(long_run());
+  for (const int signal : {SIGINT, SIGTERM}) {
+    RunningBinary process(study.train_arguments());
+    wait_for_progress(process, study, 10000);
+    process.send(signal);
+    const BinaryResult result = process.wait();
+    EXPECT_EQ(result.exit_code, 128 + signal) << result.err;
+    EXPECT_EQ(read_run_file(study.run_folder() + "/run.h5").status, "interrupted");
+    EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, "interrupted");
+  }
+  EXPECT_EQ(study.train().exit_code, 0);
+  EXPECT_EQ(read_run_file(study.run_folder() + "/run.h5").tables.at("train").row_count(), 800);
+}
+
+// A run that stopped half-way, with two checkpoints to go on from.
+struct InterruptedStudy : TinyStudy {
+  InterruptedStudy() : TinyStudy(long_run()) {
+    RunningBinary process(train_arguments());
+    wait_for_progress(process, *this, 20000);
+    process.send(SIGINT);
+    EXPECT_EQ(process.wait().exit_code, 130);
+    EXPECT_TRUE(fs::exists(run_folder() + "/ckpt/previous.h5"));
+  }
+};
+
+TEST(TrainCommandInterrupted, FallsBackToTheOlderCheckpoint) {
+  const InterruptedStudy study;
+  truncate_file(study.run_folder() + "/ckpt/latest.h5", 0.5);
+  const BinaryResult result = study.train();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_file(study.run_folder() + "/run.log"), HasSubstr("trying an older checkpoint"));
+  EXPECT_EQ(read_run_file(study.run_folder() + "/run.h5").tables.at("train").row_count(), 800);
+}
+
+TEST(TrainCommandInterrupted, TellsWhereNoCheckpointIsLeft) {
+  const InterruptedStudy study;
+  truncate_file(study.run_folder() + "/ckpt/latest.h5", 0.5);
+  truncate_file(study.run_folder() + "/ckpt/previous.h5", 0.5);
+  expect_error(study.train(), 4, {"latest.h5", "remove", study.run_folder()});
+}
+
+TEST(TrainCommandInterrupted, TellsOfATruncatedJournal) {
+  const InterruptedStudy study;
+  truncate_file(study.run_folder() + "/journal", 0.4);
+  expect_error(study.train(), 4, {"journal", "truncated"});
+}
+
+TEST(TrainCommandInterrupted, TellsOfADamagedJournal) {
+  const InterruptedStudy study;
+  const std::string path = study.run_folder() + "/journal";
+  std::string bytes = read_file(path);
+  bytes[bytes.size() / 3] = static_cast<char>(bytes[bytes.size() / 3] ^ 0x55);
+  write_text(path, bytes);
+  expect_error(study.train(), 4, {"journal"});
+}
+
+TEST(TrainCommandInterrupted, RefusesARunInUse) {
+  const TinyStudy study(long_run());
+  RunningBinary first(study.train_arguments());
+  wait_for_progress(first, study, 5000);
+  expect_error(study.train(), 4, {"in use"});
+  first.send(SIGINT);
+  first.wait();
+}
+
+}  // namespace
+}  // namespace basin::testing
