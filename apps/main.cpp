@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
   basin::add_train(app, action);
   basin::add_probe(app, action);
   basin::add_sweep(app, action);
+  basin::add_collect(app, action);
   basin::add_data(app, action);
   try {
     app.parse(argc, argv);

@@ -13,13 +13,15 @@
 
 # %%
 import os
+import warnings
 
 import basin
 from basin import figures, style, text
-from basin.matched import answers
+from basin.matched import answers, pooled
 from IPython.display import HTML, Markdown, display
 
 # %matplotlib inline
+warnings.filterwarnings("ignore", module="matplotlib|IPython")
 style.use()
 folder = os.environ.get("BASIN_SWEEP", "out/quick")
 sweep = basin.open_sweep(folder)
@@ -30,7 +32,7 @@ display(Markdown("\n\n".join(filter(None, [text.about_data(sweep), text.about_st
 # ## The answer
 
 # %%
-display(Markdown(text.overall(found)))
+display(Markdown(text.overall(found, pooled(sweep, found))))
 display(Markdown(text.reference_sentence(sweep)))
 
 # %%

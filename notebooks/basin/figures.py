@@ -84,6 +84,8 @@ def _hollow(ax, x, y, optimizer: str) -> None:
     ax.plot(x[there], y[there], linestyle="", marker=style.marker(optimizer), markersize=5.5, markerfacecolor="none",
             color=style.colour(optimizer))  # fmt: skip
     missing = x[~there & np.isfinite(x)]
+    if not missing.size:
+        return  # an empty artist outside the axes' clip has no place, and the layout fails over it
     ax.plot(missing, np.full(missing.size, 0.02), linestyle="", marker="x", markersize=5, color=style.colour(optimizer),
             transform=ax.get_xaxis_transform(), clip_on=False)  # fmt: skip
 
@@ -236,8 +238,8 @@ def learning_curves(sweep: Sweep):
             for size, cell in part.groupby("batch_size"):
                 _curve(ax, sweep, cell.sort_values("seed").iloc[0], colours[float(size)])
             ax.set_title(f"{optimizer_name(optimizer)}, {protocol}")
-            ax.set_xscale("log")
             ax.set_xlabel("image gradients computed")
+        style.count_axis(row[0])
         row[0].set_ylabel("training loss (nat)")
         _loss_limits(row[0], sweep, runs[runs.protocol == protocol])
     _legend(figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="batch size")

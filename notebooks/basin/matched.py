@@ -119,7 +119,9 @@ def answers(sweep: Sweep, margin: float = stats.MARGIN) -> list[CellAnswer]:
             continue
         by = {p: contrast(sweep, p, optimizer, int(batch_size), margin) for p in protocols}
         drop, gap = by.get(budget), by.get("B")
-        found.append(CellAnswer(optimizer, int(batch_size), drop, gap, _share(sweep, drop, gap)))
+        answer = CellAnswer(optimizer, int(batch_size), drop, gap, None)
+        answer.share = _share(sweep, answer)
+        found.append(answer)
     return found
 
 
@@ -128,17 +130,49 @@ def optimizer_order(name: str) -> tuple[int, str]:
     return (known.index(name) if name in known else len(known), name)
 
 
-def _share(sweep: Sweep, drop: Contrast | None, gap: Contrast | None) -> stats.Share | None:
-    """Over the seeds that all four cells have."""
-    if not drop or not gap or drop.estimate is None or gap.estimate is None:
-        return None
-    common = sorted(set(drop.seeds) & set(gap.seeds))
-    if len(common) < stats.VERDICT_SEEDS:
-        return None
+@dataclass
+class Pooled:
+    """The mean over all cells that have both contrasts on enough seeds: one question put once."""
 
-    def tables(c: Contrast):
-        at = [c.seeds.index(s) for s in common]
-        return sweep.correct([c.reference_runs[i] for i in at]), sweep.correct([c.runs[i] for i in at])
+    cells: list[CellAnswer]
+    seeds: list[int]
+    drop: stats.Difference
+    gap: stats.Difference
+    drop_verdict: stats.Verdict
+    gap_verdict: stats.Verdict
+    share: stats.Share
 
-    one, two = tables(drop), tables(gap)
-    return stats.share(one, two) if one[0].shape == two[0].shape else None
+
+def pooled(sweep: Sweep, found: list[CellAnswer], margin: float = stats.MARGIN) -> Pooled | None:
+    """Each cell weighs the same; seeds are those that all of them share. None for fewer than two cells or three seeds."""
+    cells = [a for a in found if len(_common_seeds(a)) >= stats.VERDICT_SEEDS]
+    seeds = sorted(set.intersection(*(set(_common_seeds(a)) for a in cells))) if cells else []
+    if len(cells) < 2 or len(seeds) < stats.VERDICT_SEEDS:
+        return None
+    drop = _mean_arms([_arms(sweep, a.drop, seeds) for a in cells])
+    gap = _mean_arms([_arms(sweep, a.gap, seeds) for a in cells])
+    one, two = stats.difference(*drop), stats.difference(*gap)
+    return Pooled(cells, seeds, one, two, stats.verdict(one, margin), stats.verdict(two, margin), stats.share(drop, gap))
+
+
+def _mean_arms(pairs) -> tuple[np.ndarray, np.ndarray]:
+    return np.mean([p[0] for p in pairs], axis=0), np.mean([p[1] for p in pairs], axis=0)
+
+
+def _common_seeds(a: CellAnswer) -> list[int]:
+    """Seeds that the cell and its reference have under both protocols."""
+    if not a.drop or not a.gap or a.drop.estimate is None or a.gap.estimate is None:
+        return []
+    return sorted(set(a.drop.seeds) & set(a.gap.seeds))
+
+
+def _arms(sweep: Sweep, c: Contrast, seeds: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    at = [c.seeds.index(s) for s in seeds]
+    return sweep.correct([c.reference_runs[i] for i in at]), sweep.correct([c.runs[i] for i in at])
+
+
+def _share(sweep: Sweep, a: CellAnswer) -> stats.Share | None:
+    seeds = _common_seeds(a)
+    if len(seeds) < stats.VERDICT_SEEDS:
+        return None
+    return stats.share(_arms(sweep, a.drop, seeds), _arms(sweep, a.gap, seeds))

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from .matched import optimizer_order
 from .text import optimizer_name
@@ -84,9 +84,18 @@ def _minor_label(axis):
         if low <= 0 or high / low > 30:
             return ""
         lead = round(v / 10 ** np.floor(np.log10(v)))
-        return f"{v:g}" if lead in (2, 5) or (high / low < 4 and lead in (3, 4, 7)) else ""
+        return f"{v:g}" if lead in (2, 5) or (high / low < 12 and lead == 3) or (high / low < 4 and lead in (4, 7)) else ""
 
     return label
+
+
+def count_axis(ax) -> None:
+    """A logarithmic x axis of counts: 500, 2k, 10k, 1M; few enough labels not to touch."""
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 20 else (1, 3) if high / low < 200 else (1,)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v / 1e6:g}M" if v >= 1e6 else f"{v / 1e3:g}k" if v >= 1e3 else f"{v:g}"))
 
 
 def dodge(optimizer: str, optimizers: list[str]) -> float:

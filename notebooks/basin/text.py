@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from . import stats
-from .matched import CellAnswer, Contrast, comparable, fixed_budget, optimizer_order, reference_of
+from .matched import CellAnswer, Contrast, Pooled, comparable, fixed_budget, optimizer_order, reference_of
 from .sweep import STATUS_WORDS, Sweep
 
 OPTIMIZER_NAMES = {"sgd": "SGD", "lars": "LARS", "lamb": "LAMB", "adamw": "AdamW"}
@@ -154,18 +154,26 @@ def _words(c: Contrast) -> str:
     return c.verdict.text
 
 
-def overall(found: list[CellAnswer], margin: float = stats.MARGIN) -> str:
+def overall(found: list[CellAnswer], together: Pooled | None = None, margin: float = stats.MARGIN) -> str:
     """The answer in one paragraph. Says "missing optimisation" only where a drop is resolved at the fixed budget and, at
     matched loss, either equivalence or the reverse is; what is undecided is called undecided."""
-    drops = [a for a in found if a.drop and a.drop.verdict and a.drop.verdict.word == "gap" and a.drop.verdict.direction > 0]
     if not found:
         return "No cell beyond the reference: there is nothing to compare."
-    if not drops:
-        return "**No drop is resolved at the fixed budget**, so there is none to explain; that is not to say that there is none."
-    groups = {"explained": [], "gap": [], "undecided": [], "uncompared": []}
+    drops = [a for a in found if a.drop and a.drop.verdict and a.drop.verdict.word == "gap" and a.drop.verdict.direction > 0]
+    groups: dict[str, list[CellAnswer]] = {"explained": [], "gap": [], "undecided": [], "uncompared": []}
     for a in drops:
         groups[_kind(a)].append(a)
-    sentences = [f"At the fixed budget {_count(len(drops))} of {len(found)} cells {_fall(drops)} resolved drop from the small-batch reference."]
+    sentences = [_pooled_sentence(together, margin)] if together else []
+    if not drops:
+        sentences.append(
+            "**In no single cell is a drop resolved at the fixed budget**, so there is none to explain cell by cell; "
+            "that is not to say that there is none."
+        )
+    else:
+        sentences.append(
+            f"Cell by cell: at the fixed budget {len(drops)} of {len(found)} {'shows' if len(drops) == 1 else 'show'} a resolved drop "
+            "from the small-batch reference."
+        )
     if groups["explained"]:
         sentences.append(
             f"**Here the drop is missing optimisation** for {_names(groups['explained'])}: at the same training loss "
@@ -177,17 +185,57 @@ def overall(found: list[CellAnswer], margin: float = stats.MARGIN) -> str:
             "optimisation as training loss measures it."
         )
     if groups["undecided"]:
-        sentences.append(f"**Undecided** for {_names(groups['undecided'])}: neither a gap nor its absence within the margin is shown.")
+        sentences.append(_undecided_sentence(groups["undecided"]))
     if groups["uncompared"]:
         sentences.append(
-            f"For {_names(groups['uncompared'])} no comparison at matched loss is possible: their runs did not stop at the target."
+            f"For {_names(groups['uncompared'])} no comparison at matched loss is possible: no pair of runs stopped at the target."
         )
-    compared = sum(1 for a in found if a.gap and a.gap.verdict)
-    sentences.append(
-        f"{compared} comparisons at matched loss were made, each interval at 95 % on its own: about one in twenty would exclude "
-        "zero by chance."
+    sentences.append(_other_gaps(found, drops))
+    compared = sum(1 for a in found if a.gap and a.gap.verdict and len(a.gap.seeds) >= stats.VERDICT_SEEDS)
+    if compared > 1:
+        sentences.append(
+            f"{compared} cells were compared at matched loss with at least {stats.VERDICT_SEEDS} seeds, each interval at 95 % on its "
+            "own: about one in twenty would exclude zero by chance."
+        )
+    return " ".join(filter(None, sentences))
+
+
+def _pooled_sentence(p: Pooled, margin: float) -> str:
+    """The mean over cells, and what it says; a single cell's resolved gap forbids the plain words."""
+    text = (
+        f"**Taken together** (mean over {_names(p.cells)}; {len(p.seeds)} seeds): the drop is {points(p.drop.value)} "
+        f"{interval(*p.drop.interval())} points at the fixed budget and {points(p.gap.value)} {interval(*p.gap.interval())} at matched "
+        f"training loss"
     )
-    return " ".join(sentences)
+    text += f", {share_text(p.share)} of it. " if p.share.resolved else ". "
+    if p.drop_verdict.word != "gap" or p.drop_verdict.direction < 0:
+        return text + "No drop at the fixed budget is resolved on average."
+    one_gap = [a for a in p.cells if _kind(a) == "gap"]
+    if p.gap_verdict.word == "gap" and p.gap_verdict.direction > 0:
+        return text + f"**On average a gap remains at matched training loss** ({p.gap_verdict.text})."
+    if p.gap_verdict.word == "undecided":
+        text += f"Whether anything within ±{100 * margin:g} points remains is **undecided**"
+        if p.share.resolved and p.share.high < 0.5:
+            text += f", but at least {100 * (1 - p.share.high):.0f} % of the drop is gone at matched loss: **most of it is missing optimisation**"
+        return text + "."
+    how = f"no gap within ±{100 * margin:g} points" if p.gap_verdict.word == "no gap" else "the large batch is the better one"
+    if one_gap:
+        return text + f"On average {how} at matched loss, but not everywhere: see {_names(one_gap)}."
+    return text + f"**Here the drop is missing optimisation**: at the same training loss, on average, {how}."
+
+
+def _undecided_sentence(cells: list[CellAnswer]) -> str:
+    text = f"**Undecided** for {_names(cells)}: neither a gap nor its absence within the margin is shown."
+    mostly = [a for a in cells if a.share and a.share.resolved and a.share.high < 0.5]
+    if mostly:
+        text += f" Of these, more than half of the drop is gone at matched loss for {_names(mostly)} (95 % interval of the share)."
+    return text
+
+
+def _other_gaps(found: list[CellAnswer], drops: list[CellAnswer]) -> str:
+    """Gaps at matched loss in cells whose drop is not resolved or not known must not go unsaid."""
+    others = [a for a in found if a not in drops and _kind(a) == "gap"]
+    return f"**A gap at matched training loss is resolved** also for {_names(others)}, where no drop at the fixed budget is." if others else ""
 
 
 def _kind(a: CellAnswer) -> str:
@@ -215,14 +263,6 @@ def _names(found: list[CellAnswer]) -> str:
     for a in found:
         by_optimizer.setdefault(optimizer_name(a.optimizer), []).append(f"{a.batch_size:,}")
     return "; ".join(f"{name} at {', '.join(sizes)}" for name, sizes in by_optimizer.items())
-
-
-def _count(n: int) -> str:
-    return str(n)
-
-
-def _fall(drops: list) -> str:
-    return "shows a" if len(drops) == 1 else "show a"
 
 
 def limits(sweep: Sweep) -> str:
