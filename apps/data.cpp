@@ -1,0 +1,132 @@
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "apps/subcommands.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "data/import.h"
+#include "data/manifest.h"
+#include "data/registry.h"
+
+namespace basin {
+namespace {
+
+struct DataArguments {
+  DataOptions options;
+  std::string out;
+};
+
+void print_split(const Dataset& data, const char* name, const Split& split) {
+  if (split.size() == 0) return;
+  const at::Tensor counts = at::bincount(split.labels, {}, data.classes());
+  fmt::print("{:<11} {} images of {}x{}x{}, {} to {} a class\n", name, split.size(), split.images.size(1),
+             split.images.size(2), split.images.size(3), counts.min().item<int64_t>(),
+             counts.max().item<int64_t>());
+}
+
+void print_class_balance(const Dataset& data) {
+  fmt::print("\n{:<16} {:>7} {:>10} {:>7}\n", "class", "train", "validation", "test");
+  std::vector<at::Tensor> counts;
+  for (const Split* split : {&data.train, &data.validation, &data.test})
+    counts.push_back(split->size() ? at::bincount(split->labels, {}, data.classes())
+                                   : at::zeros({data.classes()}, at::kLong));
+  for (int64_t c = 0; c < data.classes(); ++c)
+    fmt::print("{:<16} {:>7} {:>10} {:>7}\n", data.class_names[static_cast<size_t>(c)],
+               counts[0][c].item<int64_t>(), counts[1][c].item<int64_t>(), counts[2][c].item<int64_t>());
+}
+
+int describe(const DataOptions& options) {
+  const Dataset data = load_dataset(options);
+  fmt::print("{:<11} {}\n", "set", data.name);
+  fmt::print("{:<11} {}\n", "pixels", data.pixels);
+  print_split(data, "train", data.train);
+  print_split(data, "validation", data.validation);
+  print_split(data, "test", data.test);
+  fmt::print("{:<11} {:.6f}  (of pixel/255, by channel, over train)\n", "mean", fmt::join(data.mean, " "));
+  fmt::print("{:<11} {:.6f}\n", "std", fmt::join(data.std, " "));
+  fmt::print("{:<11} {}\n", "sha256", data.sha256);
+  fmt::print("{:<11} {}\n", "split_hash", data.split_hash);
+  print_class_balance(data);
+  return 0;
+}
+
+int check(const DataOptions& options) {
+  const Dataset data = load_dataset(options);
+  if (data.pixels == "unverified")
+    throw DataError(fmt::format("{}: whole records of {}, but its SHA-256 {} is that of no known copy",
+                                options.path, data.name, data.sha256));
+  fmt::print("{}: {} train and {} test images, pixels {}, sha256 {}\n", data.name, data.train.size(),
+             data.test.size(), data.pixels, data.sha256);
+  return 0;
+}
+
+int import(const DataOptions& options, const std::string& out) {
+  const Imported imported = import_dataset(manifest_of(options.set), options.path, out);
+  fmt::print("{}: {} files in {}, pixels {}, sha256 {}\n", options.set, imported.files, out, imported.pixels,
+             imported.sha256);
+  return 0;
+}
+
+/// Beside the target folder, so that it lies on the same disk; removed whatever happens.
+struct TemporaryFile {
+  std::string path;
+  ~TemporaryFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+};
+
+int get(const std::string& set, const std::string& out) {
+  const Manifest& manifest = manifest_of(set);
+  require_new_folder(out);
+  if (const std::string parent = std::filesystem::absolute(out).parent_path().string(); !parent.empty())
+    make_folders(parent);
+  const TemporaryFile archive{fmt::format("{}.download-{}.tar.gz", out, ::getpid())};
+  fmt::print(stderr, "fetching {}\n", manifest.archive_url);
+  fetch_archive(manifest.archive_url, manifest.archive_sha256, archive.path);
+  DataOptions options;
+  options.set = set;
+  options.path = archive.path;
+  return import(options, out);
+}
+
+}  // namespace
+
+void add_data(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<DataArguments>();
+  DataOptions& options = arguments->options;
+  CLI::App* data = app.add_subcommand("data", "describe, check, import or fetch a data set");
+  data->require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, const std::vector<std::string>& sets) {
+    CLI::App* command = data->add_subcommand(name, help);
+    command->add_option("set", options.set, "data set")->required()->check(CLI::IsMember(sets));
+    return command;
+  };
+  const std::vector<std::string> all = names_of(dataset_registry()),
+                                 known = {"cifar10", "cifar100", "fashion_mnist"};
+
+  CLI::App* describing = add("describe", "print counts, class balance, mean and std, SHA-256", all);
+  describing->add_option("--path", options.path, "folder or official archive");
+  describing->add_option("--validation", options.validation, "share taken by a hash of the image bytes")
+      ->check(CLI::Range(0.0, 0.999));
+  describing->callback(
+      [arguments, &action] { action = [arguments] { return describe(arguments->options); }; });
+
+  CLI::App* checking = add("check", "compare a set with its manifest: counts, labels, SHA-256", all);
+  checking->add_option("--path", options.path, "folder or official archive");
+  checking->callback([arguments, &action] { action = [arguments] { return check(arguments->options); }; });
+
+  CLI::App* importing = add("import", "check a set and write its files into a new folder", known);
+  importing->add_option("--path", options.path, "folder or official archive")->required();
+  importing->add_option("--out", arguments->out, "folder to make")->required();
+  importing->callback(
+      [arguments, &action] { action = [arguments] { return import(arguments->options, arguments->out); }; });
+
+  CLI::App* getting =
+      add("get", "fetch the official archive, check its hash, import it", {"cifar10", "cifar100"});
+  getting->add_option("--out", arguments->out, "folder to make")->required();
+  getting->callback(
+      [arguments, &action] { action = [arguments] { return get(arguments->options.set, arguments->out); }; });
+}
+
+}  // namespace basin
