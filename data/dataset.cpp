@@ -8,8 +8,9 @@ namespace {
 
 void check_path(const DatasetEntry& entry, const DataOptions& o) {
   if (entry.needs_path && o.path.empty())
-    throw ConfigError("data.path is empty: " + o.set +
-                      " needs the folder or archive that holds it (`basin data get` fetches CIFAR, and only when asked)");
+    throw ConfigError(
+        "data.path is empty: " + o.set +
+        " needs the folder or archive that holds it (`basin data get` fetches CIFAR, and only when asked)");
   if (!entry.needs_path && !o.path.empty())
     throw ConfigError("data.path = \"" + o.path + "\", but " + o.set + " is not read from a path");
 }
@@ -24,8 +25,8 @@ void limit(Split& split, int64_t count, const std::string& key, const DatasetEnt
 void take_validation(Dataset& data, double share) {
   const auto [inside, outside] = validation_share(data.train, share);
   if (inside.numel() == 0 || outside.numel() == 0)
-    throw ConfigError(fmt::format("data.validation = {} leaves {} training and {} validation examples of {}", share,
-                                  outside.numel(), inside.numel(), data.name));
+    throw ConfigError(fmt::format("data.validation = {} leaves {} training and {} validation examples of {}",
+                                  share, outside.numel(), inside.numel(), data.name));
   data.validation = take(data.train, inside);
   data.train = take(data.train, outside);
 }
@@ -45,7 +46,8 @@ void measure_channels(Dataset& data) {
     for (int v = 0; v < 256; ++v) sum += static_cast<double>(counts[v]) * v;
     const double total = static_cast<double>(n * plane), mean = sum / total;
     for (int v = 0; v < 256; ++v) squares += static_cast<double>(counts[v]) * (v - mean) * (v - mean);
-    if (squares == 0) throw DataError(fmt::format("{}: channel {} is constant over the training split", data.name, c));
+    if (squares == 0)
+      throw DataError(fmt::format("{}: channel {} is constant over the training split", data.name, c));
     data.mean.push_back(mean / 255);
     data.std.push_back(std::sqrt(squares / total) / 255);
   }
@@ -74,12 +76,15 @@ void fill_inputs(const Dataset& data, const Split& split, const int64_t* index, 
 
 void bind_options(OptionTable& table, DataOptions& options) {
   table.add("set", options.set, one_of(names_of(dataset_registry())), "data set");
-  table.add("path", options.path, anything(), "folder or official archive; empty for embedded and synthetic sets");
+  table.add("path", options.path, anything(),
+            "folder or official archive; empty for embedded and synthetic sets");
   table.add("validation", options.validation, half_open(0, 1),
             "share taken out of the training set by a hash of the image bytes");
-  table.add("train_examples", options.train_examples, at_least(0), "training examples, the first by hash; 0: all");
+  table.add("train_examples", options.train_examples, at_least(0),
+            "training examples, the first by hash; 0: all");
   table.add("test_examples", options.test_examples, at_least(0), "test examples, the first by hash; 0: all");
-  table.add("augmentation", options.augmentation, one_of({"none", "crop_flip"}), "random crop with padding and flip");
+  table.add("augmentation", options.augmentation, one_of({"none", "crop_flip"}),
+            "random crop with padding and flip");
   table.add("padding", options.padding, at_least(0), "zero pixels around the image before the random crop");
 }
 
@@ -95,8 +100,8 @@ Dataset load_dataset(const DataOptions& options) {
   return data;
 }
 
-at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index, at::ScalarType dtype,
-                          at::Device device) {
+at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index,
+                          at::ScalarType dtype, at::Device device) {
   TORCH_CHECK(dtype == at::kFloat || dtype == at::kDouble, "network inputs are float32 or float64");
   TORCH_CHECK(index.device().is_cpu() && index.scalar_type() == at::kLong, "index must be int64 on the CPU");
   const at::Tensor rows = index.contiguous();
@@ -106,8 +111,10 @@ at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Ten
   at::Tensor inputs = at::empty({n, split.images.size(1), split.images.size(2), split.images.size(3)},
                                 at::TensorOptions(dtype).memory_format(at::MemoryFormat::ChannelsLast));
   const auto* first = rows.const_data_ptr<int64_t>();
-  if (dtype == at::kFloat) fill_inputs(data, split, first, n, inputs.mutable_data_ptr<float>());
-  else fill_inputs(data, split, first, n, inputs.mutable_data_ptr<double>());
+  if (dtype == at::kFloat)
+    fill_inputs(data, split, first, n, inputs.mutable_data_ptr<float>());
+  else
+    fill_inputs(data, split, first, n, inputs.mutable_data_ptr<double>());
   return inputs.to(device);
 }
 

@@ -11,8 +11,9 @@
 
 namespace basin {
 
-/// Examples as they lie in the official files. images uint8 [n, C, H, W], labels int64 [n]; `source_index` int64 [n] is the
-/// position in the split that the example was read from (so a validation share remains traceable).
+/// Examples as they lie in the official files. images uint8 [n, C, H, W], labels int64 [n]; `source_index`
+/// int64 [n] is the position in the split that the example was read from (so a validation share remains
+/// traceable).
 struct Split {
   at::Tensor images, labels, source_index;
   int64_t size() const { return labels.defined() ? labels.size(0) : 0; }
@@ -23,39 +24,42 @@ struct Dataset {
   std::string pixels;  // "official", "jpeg copy", "synthetic", "unverified": always said beside a result
   std::vector<std::string> class_names;
   Split train, validation, test;
-  std::vector<double> mean, std;  // per channel of the training split, of pixel/255; what inputs are normalised by
-  std::string sha256;             // of the contents of all files read, end to end in manifest order
-  std::string split_hash;         // SHA-256 over the training split's source_index (int64, little-endian)
+  std::vector<double> mean,
+      std;                 // per channel of the training split, of pixel/255; what inputs are normalised by
+  std::string sha256;      // of the contents of all files read, end to end in manifest order
+  std::string split_hash;  // SHA-256 over the training split's source_index (int64, little-endian)
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
 };
 
 struct DataOptions {
-  std::string set = "cifar10-5k";       // a registry name
-  std::string path;                     // folder or official archive; empty for embedded and synthetic sets
-  double validation = 0.0;              // share of the training set, chosen by a hash of the image bytes
-  int64_t train_examples = 0;           // 0: all; else the first n of the training split by image hash
-  int64_t test_examples = 0;            // likewise
-  std::string augmentation = "none";    // none | crop_flip
-  int64_t padding = 4;                  // of the random crop
+  std::string set = "cifar10-5k";     // a registry name
+  std::string path;                   // folder or official archive; empty for embedded and synthetic sets
+  double validation = 0.0;            // share of the training set, chosen by a hash of the image bytes
+  int64_t train_examples = 0;         // 0: all; else the first n of the training split by image hash
+  int64_t test_examples = 0;          // likewise
+  std::string augmentation = "none";  // none | crop_flip
+  int64_t padding = 4;                // of the random crop
 };
 void bind_options(OptionTable& table, DataOptions& options);
 
-/// Reads the set, takes the validation share, then the limits. An image belongs to validation where the first 8 bytes of the
-/// SHA-256 of its pixel bytes, as a big-endian fraction of 2^64, are below `validation`: whatever the order of the file, and
-/// the same for identical images. Mean and (population) standard deviation are summed exactly over what remains in `train`.
-/// Throws DataError (missing, truncated, foreign, wrong checksum) in one line naming the file; ConfigError for options that
-/// do not fit the set.
+/// Reads the set, takes the validation share, then the limits. An image belongs to validation where the first
+/// 8 bytes of the SHA-256 of its pixel bytes, as a big-endian fraction of 2^64, are below `validation`:
+/// whatever the order of the file, and the same for identical images. Mean and (population) standard
+/// deviation are summed exactly over what remains in `train`. Throws DataError (missing, truncated, foreign,
+/// wrong checksum) in one line naming the file; ConfigError for options that do not fit the set.
 Dataset load_dataset(const DataOptions& options);
 
-/// Examples `index` (int64 CPU) of a split as network inputs: (pixel/255 - mean)/std computed in double, channels-last, of
-/// the given type.
-at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index, at::ScalarType dtype,
-                          at::Device device);
+/// Examples `index` (int64 CPU) of a split as network inputs: (pixel/255 - mean)/std computed in double,
+/// channels-last, of the given type.
+at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index,
+                          at::ScalarType dtype, at::Device device);
 
-/// The `count` examples of a split with the smallest SHA-256 of their image bytes and label (one byte after them), ascending
-/// index: a subset that depends on the data alone. count = 0 or >= size: all. Cost: one hash an example.
+/// The `count` examples of a split with the smallest SHA-256 of their image bytes and label (one byte after
+/// them), ascending index: a subset that depends on the data alone. count = 0 or >= size: all. Cost: one hash
+/// an example.
 at::Tensor hashed_subset(const Split& split, int64_t count);
-/// SHA-256 over the chosen examples' bytes (image, then label byte) in the order of `index`; recorded as `subset_hash`.
+/// SHA-256 over the chosen examples' bytes (image, then label byte) in the order of `index`; recorded as
+/// `subset_hash`.
 std::string subset_hash(const Split& split, const at::Tensor& index);
 
 /// Those examples as a split of their own.

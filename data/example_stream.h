@@ -14,13 +14,15 @@ struct Batch {
   int64_t size = 0;                // logical batch size = sum of counts
 };
 
-/// Epoch e is a permutation of 0..n-1 drawn from derive_seed(master_seed, "data-order", e) alone; epochs are laid end to
-/// end. Batch t of size B is positions [tB, (t+1)B): the same order for every B, and B may exceed n.
+/// Epoch e is a permutation of 0..n-1 drawn from derive_seed(master_seed, "data-order", e) alone; epochs are
+/// laid end to end. Batch t of size B is positions [tB, (t+1)B): the same order for every B, and B may exceed
+/// n.
 ///
-/// The permutation is Fisher and Yates's shuffle of 0..n-1 from the end: for i = n-1, ..., 1 swap elements i and r mod (i+1),
-/// where r is the next number of std::mt19937_64 below the largest multiple of i+1 (others are thrown away, so the draw is
-/// unbiased; std::uniform_int_distribution differs between libraries). No state between epochs: any position can be resumed.
-/// Memory: one permutation and one slot an example. Cost of a new epoch: n draws.
+/// The permutation is Fisher and Yates's shuffle of 0..n-1 from the end: for i = n-1, ..., 1 swap elements i
+/// and r mod (i+1), where r is the next number of std::mt19937_64 below the largest multiple of i+1 (others
+/// are thrown away, so the draw is unbiased; std::uniform_int_distribution differs between libraries). No
+/// state between epochs: any position can be resumed. Memory: one permutation and one slot an example. Cost
+/// of a new epoch: n draws.
 class ExampleStream {
  public:
   /// ConfigError where n < 1.

@@ -40,31 +40,43 @@ int run_quietly(const std::vector<std::string>& command) {
 std::string explain_curl(int code) {
   switch (code) {
     case 5:
-    case 6: return "the host's name cannot be resolved; is there a network?";
-    case 7: return "no connection to the host";
-    case 22: return "the server refused it";
-    case 23: return "the file cannot be written";
-    case 28: return "it timed out";
+    case 6:
+      return "the host's name cannot be resolved; is there a network?";
+    case 7:
+      return "no connection to the host";
+    case 22:
+      return "the server refused it";
+    case 23:
+      return "the file cannot be written";
+    case 28:
+      return "it timed out";
     case 35:
-    case 60: return "no trusted TLS connection";
-    default: return fmt::format("curl ended with code {}", code);
+    case 60:
+      return "no trusted TLS connection";
+    default:
+      return fmt::format("curl ended with code {}", code);
   }
 }
 
 std::string explain_wget(int code) {
   switch (code) {
-    case 3: return "the file cannot be written";
-    case 4: return "network failure; is there a network?";
-    case 5: return "no trusted TLS connection";
-    case 8: return "the server refused it";
-    default: return fmt::format("wget ended with code {}", code);
+    case 3:
+      return "the file cannot be written";
+    case 4:
+      return "network failure; is there a network?";
+    case 5:
+      return "no trusted TLS connection";
+    case 8:
+      return "the server refused it";
+    default:
+      return fmt::format("wget ended with code {}", code);
   }
 }
 
 /// Why the download failed; empty where it didn't.
 std::string download(const std::string& url, const std::string& path) {
-  int code = run_quietly({"curl", "--fail", "--location", "--silent", "--connect-timeout", "20", "--speed-limit", "1000",
-                          "--speed-time", "60", "--output", path, url});
+  int code = run_quietly({"curl", "--fail", "--location", "--silent", "--connect-timeout", "20",
+                          "--speed-limit", "1000", "--speed-time", "60", "--output", path, url});
   if (code == 0) return "";
   if (code != kNotFound) return explain_curl(code);
   code = run_quietly({"wget", "--quiet", "--timeout=20", "--tries=2", "-O", path, url});

@@ -20,7 +20,8 @@ std::string without_trailing_slash(std::string path) {
 
 void write_files(const Manifest& manifest, const std::vector<SourceFile>& files, const std::string& folder) {
   make_folders(folder);
-  for (const SourceFile& file : files) write_file_atomically((fs::path(folder) / file.name).string(), file.stored);
+  for (const SourceFile& file : files)
+    write_file_atomically((fs::path(folder) / file.name).string(), file.stored);
   if (manifest.names_file.empty()) return;
   std::string names;
   for (const std::string& name : manifest.class_names) names += name + "\n";

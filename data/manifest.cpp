@@ -9,21 +9,21 @@ const std::vector<std::string> kCifar10Names = {"airplane", "automobile", "bird"
                                                 "dog",      "frog",       "horse", "ship", "truck"};
 
 const std::vector<std::string> kCifar100Names = {
-    "apple",        "aquarium_fish", "baby",       "bear",       "beaver",      "bed",         "bee",
-    "beetle",       "bicycle",       "bottle",     "bowl",       "boy",         "bridge",      "bus",
-    "butterfly",    "camel",         "can",        "castle",     "caterpillar", "cattle",      "chair",
-    "chimpanzee",   "clock",         "cloud",      "cockroach",  "couch",       "crab",        "crocodile",
-    "cup",          "dinosaur",      "dolphin",    "elephant",   "flatfish",    "forest",      "fox",
-    "girl",         "hamster",       "house",      "kangaroo",   "keyboard",    "lamp",        "lawn_mower",
-    "leopard",      "lion",          "lizard",     "lobster",    "man",         "maple_tree",  "motorcycle",
-    "mountain",     "mouse",         "mushroom",   "oak_tree",   "orange",      "orchid",      "otter",
-    "palm_tree",    "pear",          "pickup_truck", "pine_tree", "plain",      "plate",       "poppy",
-    "porcupine",    "possum",        "rabbit",     "raccoon",    "ray",         "road",        "rocket",
-    "rose",         "sea",           "seal",       "shark",      "shrew",       "skunk",       "skyscraper",
-    "snail",        "snake",         "spider",     "squirrel",   "streetcar",   "sunflower",   "sweet_pepper",
-    "table",        "tank",          "telephone",  "television", "tiger",       "tractor",     "train",
-    "trout",        "tulip",         "turtle",     "wardrobe",   "whale",       "willow_tree", "wolf",
-    "woman",        "worm"};
+    "apple",      "aquarium_fish", "baby",         "bear",       "beaver",      "bed",         "bee",
+    "beetle",     "bicycle",       "bottle",       "bowl",       "boy",         "bridge",      "bus",
+    "butterfly",  "camel",         "can",          "castle",     "caterpillar", "cattle",      "chair",
+    "chimpanzee", "clock",         "cloud",        "cockroach",  "couch",       "crab",        "crocodile",
+    "cup",        "dinosaur",      "dolphin",      "elephant",   "flatfish",    "forest",      "fox",
+    "girl",       "hamster",       "house",        "kangaroo",   "keyboard",    "lamp",        "lawn_mower",
+    "leopard",    "lion",          "lizard",       "lobster",    "man",         "maple_tree",  "motorcycle",
+    "mountain",   "mouse",         "mushroom",     "oak_tree",   "orange",      "orchid",      "otter",
+    "palm_tree",  "pear",          "pickup_truck", "pine_tree",  "plain",       "plate",       "poppy",
+    "porcupine",  "possum",        "rabbit",       "raccoon",    "ray",         "road",        "rocket",
+    "rose",       "sea",           "seal",         "shark",      "shrew",       "skunk",       "skyscraper",
+    "snail",      "snake",         "spider",       "squirrel",   "streetcar",   "sunflower",   "sweet_pepper",
+    "table",      "tank",          "telephone",    "television", "tiger",       "tractor",     "train",
+    "trout",      "tulip",         "turtle",       "wardrobe",   "whale",       "willow_tree", "wolf",
+    "woman",      "worm"};
 
 const std::vector<std::string> kFashionNames = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
                                                 "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
@@ -35,8 +35,8 @@ Manifest cifar10() {
   for (int batch = 1; batch <= 5; ++batch)
     m.files.push_back({fmt::format("data_batch_{}.bin", batch), false, 10000, FileRole::records});
   m.files.push_back({"test_batch.bin", true, 10000, FileRole::records});
-  // The files' hashes as torchvision's Ruby twin checks them (ankane/torchvision-ruby, datasets/cifar10.rb); the archive's
-  // (MD5 c32a1d4a... on the authors' page) is also in MLDatasets.jl and gomlx.
+  // The files' hashes as torchvision's Ruby twin checks them (ankane/torchvision-ruby, datasets/cifar10.rb);
+  // the archive's (MD5 c32a1d4a... on the authors' page) is also in MLDatasets.jl and gomlx.
   m.copies.push_back({"official",
                       {"cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
                        "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
@@ -44,8 +44,8 @@ Manifest cifar10() {
                        "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
                        "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
                        "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"}});
-  // Official labels and order with JPEG-coded (quality 75) pixels: 7.6 of 255 away in the root mean square. Computed from
-  // the files themselves.
+  // Official labels and order with JPEG-coded (quality 75) pixels: 7.6 of 255 away in the root mean square.
+  // Computed from the files themselves.
   m.copies.push_back({"jpeg copy",
                       {"8da035fc1631e8ce5f25904206b8993b0f3ad02a504c0584d662e806fd76c12b",
                        "106eeaad9f1fa7a999292fdafe68ee909080f58aee038a76994035aedf40ba26",
@@ -85,7 +85,8 @@ Manifest fashion_mnist() {
              {"train-labels-idx1-ubyte.gz", false, 60000, FileRole::labels},
              {"t10k-images-idx3-ubyte.gz", true, 10000, FileRole::images},
              {"t10k-labels-idx1-ubyte.gz", true, 10000, FileRole::labels}};
-  // Beside the MD5s of Zalando's README in many public loaders, among them autonomio/datasets and MLDatasets.jl.
+  // Beside the MD5s of Zalando's README in many public loaders, among them autonomio/datasets and
+  // MLDatasets.jl.
   m.copies.push_back({"official",
                       {"3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
                        "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
@@ -102,7 +103,8 @@ Manifest cifar10_5k() {
   Manifest m;
   m.set = "cifar10-5k";
   m.folder = "cifar-10-batches-bin";
-  m.files = {{"data_batch_1.bin", false, 5000, FileRole::records}, {"test_batch.bin", true, 1000, FileRole::records}};
+  m.files = {{"data_batch_1.bin", false, 5000, FileRole::records},
+             {"test_batch.bin", true, 1000, FileRole::records}};
   m.copies.push_back({"official",
                       {"85f5fb0e791e0236d5ba820c11a1a3196431cc3583f9e2eee0d8f4055194503d",
                        "8314c96d7cd65618193bab23acdd5d4c4af15bf6dd00a1781d55beedf3be1ef5"}});

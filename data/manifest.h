@@ -1,4 +1,5 @@
-// defines: Manifest, what is known of a published data set: files, layout, counts and SHA-256; the list of manifests.
+// defines: Manifest, what is known of a published data set: files, layout, counts and SHA-256; the list of
+// manifests.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,11 @@ struct Manifest {
   std::string folder;  // the folder inside the official archive
   std::vector<ManifestFile> files;
   std::vector<KnownCopy> copies;
-  bool must_be_known = false;       // contents that are no known copy are rejected instead of called "unverified"
+  bool must_be_known = false;  // contents that are no known copy are rejected instead of called "unverified"
   int64_t channels = 3, height = 32, width = 32;
-  std::vector<int64_t> label_bytes = {10};  // CIFAR: number of values of each leading byte; the last one is the class
-  std::string names_file;                   // class names, one a line; compared where it is there
+  std::vector<int64_t> label_bytes = {
+      10};                 // CIFAR: number of values of each leading byte; the last one is the class
+  std::string names_file;  // class names, one a line; compared where it is there
   std::vector<std::string> class_names;
   std::string archive_url, archive_sha256;  // of the official archive; empty where there is none
 
@@ -38,7 +40,8 @@ struct Manifest {
   int64_t record_bytes() const { return static_cast<int64_t>(label_bytes.size()) + pixels_per_image(); }
 };
 
-/// cifar10, cifar100, fashion_mnist, cifar10-5k; where each checksum comes from stands beside it in manifest.cpp.
+/// cifar10, cifar100, fashion_mnist, cifar10-5k; where each checksum comes from stands beside it in
+/// manifest.cpp.
 const Manifest& manifest_of(const std::string& set);
 
 }  // namespace basin

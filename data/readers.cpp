@@ -29,17 +29,20 @@ class SplitBuilder {
 };
 
 [[noreturn]] void reject_label(const std::string& where, int64_t record, int value, int64_t classes) {
-  throw DataError(fmt::format("{}: record {} has label {}, not within 0..{}", where, record, value, classes - 1));
+  throw DataError(
+      fmt::format("{}: record {} has label {}, not within 0..{}", where, record, value, classes - 1));
 }
 
-void append_records(const Manifest& manifest, const ManifestFile& wanted, const SourceFile& file, SplitBuilder& split) {
+void append_records(const Manifest& manifest, const ManifestFile& wanted, const SourceFile& file,
+                    SplitBuilder& split) {
   const int64_t size = static_cast<int64_t>(file.stored.size()), record = manifest.record_bytes();
   if (size % record != 0)
-    throw DataError(fmt::format("{}: {} bytes are not whole records of {} bytes (truncated or foreign); wanted are {}",
-                                file.where, size, record, wanted.examples * record));
+    throw DataError(
+        fmt::format("{}: {} bytes are not whole records of {} bytes (truncated or foreign); wanted are {}",
+                    file.where, size, record, wanted.examples * record));
   if (size != wanted.examples * record)
-    throw DataError(fmt::format("{}: {} records, but {} has {} there", file.where, size / record, manifest.set,
-                                wanted.examples));
+    throw DataError(fmt::format("{}: {} records, but {} has {} there", file.where, size / record,
+                                manifest.set, wanted.examples));
   const auto* byte = reinterpret_cast<const uint8_t*>(file.stored.data());
   for (int64_t i = 0; i < wanted.examples; ++i) {
     for (const int64_t values : manifest.label_bytes)
@@ -59,8 +62,9 @@ uint32_t big_endian(const std::string& bytes, size_t word) {
 /// Checks the header against the manifest and returns the payload's bytes.
 const uint8_t* idx_payload(const Manifest& manifest, const ManifestFile& wanted, const SourceFile& file) {
   const bool images = wanted.role == FileRole::images;
-  const std::vector<int64_t> sizes = images ? std::vector<int64_t>{wanted.examples, manifest.height, manifest.width}
-                                            : std::vector<int64_t>{wanted.examples};
+  const std::vector<int64_t> sizes =
+      images ? std::vector<int64_t>{wanted.examples, manifest.height, manifest.width}
+             : std::vector<int64_t>{wanted.examples};
   const size_t header = 4 * (1 + sizes.size());
   const uint32_t magic = images ? 0x803 : 0x801;
   if (file.stored.size() < header || big_endian(file.stored, 0) != magic)
@@ -69,19 +73,21 @@ const uint8_t* idx_payload(const Manifest& manifest, const ManifestFile& wanted,
   std::vector<int64_t> found;
   for (size_t i = 0; i < sizes.size(); ++i) found.push_back(big_endian(file.stored, 1 + i));
   if (found != sizes)
-    throw DataError(fmt::format("{}: idx sizes {} where {} has {}", file.where, fmt::join(found, "x"), manifest.set,
-                                fmt::join(sizes, "x")));
+    throw DataError(fmt::format("{}: idx sizes {} where {} has {}", file.where, fmt::join(found, "x"),
+                                manifest.set, fmt::join(sizes, "x")));
   int64_t payload = 1;
   for (const int64_t size : sizes) payload *= size;
   if (file.stored.size() != header + static_cast<size_t>(payload))
-    throw DataError(fmt::format("{}: {} bytes where its header asks for {} (truncated or foreign)", file.where,
-                                file.stored.size(), header + static_cast<size_t>(payload)));
+    throw DataError(fmt::format("{}: {} bytes where its header asks for {} (truncated or foreign)",
+                                file.where, file.stored.size(), header + static_cast<size_t>(payload)));
   return reinterpret_cast<const uint8_t*>(file.stored.data()) + header;
 }
 
-void append_idx(const Manifest& manifest, const ManifestFile& wanted, const SourceFile& file, SplitBuilder& split) {
+void append_idx(const Manifest& manifest, const ManifestFile& wanted, const SourceFile& file,
+                SplitBuilder& split) {
   const uint8_t* payload = idx_payload(manifest, wanted, file);
-  const int64_t classes = static_cast<int64_t>(manifest.class_names.size()), pixels = manifest.pixels_per_image();
+  const int64_t classes = static_cast<int64_t>(manifest.class_names.size()),
+                pixels = manifest.pixels_per_image();
   for (int64_t i = 0; i < wanted.examples; ++i) {
     if (wanted.role == FileRole::images) {
       std::memcpy(split.next_image(), payload + i * pixels, static_cast<size_t>(pixels));
@@ -111,7 +117,8 @@ Dataset parse_set(const Manifest& manifest, const std::vector<SourceFile>& files
   }
   Dataset data;
   data.name = manifest.set;
-  data.pixels = identify_copy(manifest, files);  // after sizes and labels: "truncated" says more than "wrong checksum"
+  data.pixels =
+      identify_copy(manifest, files);  // after sizes and labels: "truncated" says more than "wrong checksum"
   data.class_names = manifest.class_names;
   data.train = train.finish();
   data.test = test.finish();

@@ -19,7 +19,8 @@ Dataset read_embedded(const DataOptions& o) {
 }
 
 Dataset make_sized(const DataOptions& o) {
-  return make_synthetic(o.train_examples > 0 ? o.train_examples : 512, o.test_examples > 0 ? o.test_examples : 256);
+  return make_synthetic(o.train_examples > 0 ? o.train_examples : 512,
+                        o.test_examples > 0 ? o.test_examples : 256);
 }
 
 }  // namespace
@@ -27,11 +28,14 @@ Dataset make_sized(const DataOptions& o) {
 const std::vector<DatasetEntry>& dataset_registry() {
   static const std::vector<DatasetEntry> table = {
       {"cifar10", "CIFAR-10 in its official binary layout: 50,000 / 10,000 images", true, false, read_known},
-      {"cifar100", "CIFAR-100 in its official binary layout, fine labels: 50,000 / 10,000", true, false, read_known},
-      {"fashion_mnist", "Fashion-MNIST's four idx files: 60,000 / 10,000 grey images", true, false, read_known},
-      {"cifar10-5k", "embedded: the first 1,000 images of each official CIFAR-10 file, 5,000 / 1,000", false, false,
-       read_embedded},
-      {"synthetic", "ten block patterns in noise, 512 / 256 images unless sized, for tests", false, true, make_sized},
+      {"cifar100", "CIFAR-100 in its official binary layout, fine labels: 50,000 / 10,000", true, false,
+       read_known},
+      {"fashion_mnist", "Fashion-MNIST's four idx files: 60,000 / 10,000 grey images", true, false,
+       read_known},
+      {"cifar10-5k", "embedded: the first 1,000 images of each official CIFAR-10 file, 5,000 / 1,000", false,
+       false, read_embedded},
+      {"synthetic", "ten block patterns in noise, 512 / 256 images unless sized, for tests", false, true,
+       make_sized},
   };
   return table;
 }

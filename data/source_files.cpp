@@ -33,21 +33,24 @@ void check_class_names(const Manifest& manifest, const std::string& text, const 
     if (!line.empty()) names.push_back(line);
   }
   if (names != manifest.class_names)
-    throw DataError(fmt::format("{}: its {} class names are not those of {}", where, names.size(), manifest.set));
+    throw DataError(
+        fmt::format("{}: its {} class names are not those of {}", where, names.size(), manifest.set));
 }
 
 std::vector<SourceFile> read_folder(const Manifest& manifest, const fs::path& path) {
   const std::string& first = manifest.files.front().name;
   const fs::path folder = found_name(path, first).empty() ? path / manifest.folder : path;
   if (found_name(folder, first).empty())
-    throw DataError(fmt::format("missing data: {} is neither in {} nor in {}", first, path.string(), folder.string()));
+    throw DataError(
+        fmt::format("missing data: {} is neither in {} nor in {}", first, path.string(), folder.string()));
   std::vector<SourceFile> files;
   for (const ManifestFile& file : manifest.files) {
     const std::string name = found_name(folder, file.name);
     if (name.empty()) throw DataError("missing data: no file " + (folder / file.name).string());
     files.push_back({(folder / name).string(), name, read_file((folder / name).string())});
   }
-  if (const fs::path names = folder / manifest.names_file; !manifest.names_file.empty() && fs::is_regular_file(names))
+  if (const fs::path names = folder / manifest.names_file;
+      !manifest.names_file.empty() && fs::is_regular_file(names))
     check_class_names(manifest, read_file(names.string()), names.string());
   return files;
 }
@@ -72,11 +75,13 @@ std::string read_member(archive* handle, const std::string& path) {
 }
 
 /// Members whose file name (without folders) is wanted, by that name.
-std::map<std::string, std::string> read_members(const std::string& path, const std::set<std::string>& wanted) {
+std::map<std::string, std::string> read_members(const std::string& path,
+                                                const std::set<std::string>& wanted) {
   const ArchiveHandle handle(archive_read_new(), archive_read_free);
   archive_read_support_filter_all(handle.get());
   archive_read_support_format_tar(handle.get());
-  if (archive_read_open_filename(handle.get(), path.c_str(), 1 << 20) != ARCHIVE_OK) fail_archive(handle.get(), path);
+  if (archive_read_open_filename(handle.get(), path.c_str(), 1 << 20) != ARCHIVE_OK)
+    fail_archive(handle.get(), path);
   std::map<std::string, std::string> members;
   for (archive_entry* entry = nullptr;;) {
     const int status = archive_read_next_header(handle.get(), &entry);
@@ -122,14 +127,16 @@ std::string identify_copy(const Manifest& manifest, const std::vector<SourceFile
     size_t equal = 0, misfit = files.size();
     for (size_t i = 0; i < files.size(); ++i) {
       if (files[i].name != manifest.files[i].name) continue;  // decompressed: its hash is not listed
-      if (hashes[i] == copy.sha256.at(i)) ++equal;
-      else misfit = std::min(misfit, i);
+      if (hashes[i] == copy.sha256.at(i))
+        ++equal;
+      else
+        misfit = std::min(misfit, i);
     }
     if (equal == files.size()) return copy.pixels;
     const bool mixture = equal > 0 && misfit < files.size();
     if (mixture || (manifest.must_be_known && misfit < files.size()))
-      throw DataError(fmt::format("{}: SHA-256 {} is not that of the {} file ({})", files[misfit].where, hashes[misfit],
-                                  copy.pixels, copy.sha256[misfit]));
+      throw DataError(fmt::format("{}: SHA-256 {} is not that of the {} file ({})", files[misfit].where,
+                                  hashes[misfit], copy.pixels, copy.sha256[misfit]));
   }
   return "unverified";
 }
@@ -139,7 +146,8 @@ std::string gunzip(const std::string& bytes, const std::string& where) {
   z_stream stream{};
   if (inflateInit2(&stream, 15 + 16) != Z_OK) throw DataError(where + ": cannot start to decompress");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, inflateEnd);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // zlib's old signature; it only reads
+  stream.next_in =
+      reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // zlib's old signature; it only reads
   stream.avail_in = static_cast<uInt>(bytes.size());
   std::string out, block(1 << 20, '\0');
   for (int status = Z_OK; status != Z_STREAM_END;) {
@@ -147,7 +155,8 @@ std::string gunzip(const std::string& bytes, const std::string& where) {
     stream.avail_out = static_cast<uInt>(block.size());
     status = inflate(&stream, Z_NO_FLUSH);
     if (status != Z_OK && status != Z_STREAM_END)
-      throw DataError(fmt::format("{}: truncated or corrupted gzip file ({})", where, stream.msg ? stream.msg : "it ends early"));
+      throw DataError(fmt::format("{}: truncated or corrupted gzip file ({})", where,
+                                  stream.msg ? stream.msg : "it ends early"));
     out.append(block.data(), block.size() - stream.avail_out);
   }
   if (stream.avail_in != 0) throw DataError(where + ": bytes follow the end of the gzip stream");

@@ -14,15 +14,17 @@ struct SourceFile {
   std::string stored;  // its bytes as they lie there
 };
 
-/// The manifest's files in its order, from `path`: a folder that holds them, a folder that holds manifest.folder, or an
-/// archive (.tar.gz, read in memory). Throws DataError naming the first missing file.
+/// The manifest's files in its order, from `path`: a folder that holds them, a folder that holds
+/// manifest.folder, or an archive (.tar.gz, read in memory). Throws DataError naming the first missing file.
 std::vector<SourceFile> read_source_files(const Manifest& manifest, const std::string& path);
 
-/// The pixels word of the known copy that all files together are, "unverified" where none of them is in any. A mixture is
-/// damage, not a copy: DataError names the file that does not fit. So does any unknown file where must_be_known.
+/// The pixels word of the known copy that all files together are, "unverified" where none of them is in any.
+/// A mixture is damage, not a copy: DataError names the file that does not fit. So does any unknown file
+/// where must_be_known.
 std::string identify_copy(const Manifest& manifest, const std::vector<SourceFile>& files);
 
-/// Decompressed bytes; bytes that are not gzip come back as they are. DataError for a truncated stream or a wrong CRC-32.
+/// Decompressed bytes; bytes that are not gzip come back as they are. DataError for a truncated stream or a
+/// wrong CRC-32.
 std::string gunzip(const std::string& bytes, const std::string& where);
 
 }  // namespace basin

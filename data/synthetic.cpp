@@ -9,7 +9,8 @@ namespace {
 
 constexpr int64_t kClasses = 10, kChannels = 3, kSide = 32, kBlock = 8, kPixels = kChannels * kSide * kSide;
 
-/// Bytes of a 64-bit Mersenne Twister, low byte first. The standard fixes the engine's numbers, not the distributions'.
+/// Bytes of a 64-bit Mersenne Twister, low byte first. The standard fixes the engine's numbers, not the
+/// distributions'.
 class ByteStream {
  public:
   explicit ByteStream(uint64_t index) : engine_(derive_seed(0, "synthetic", index)) {}
@@ -37,7 +38,8 @@ std::vector<int> draw_prototypes() {
   for (int& value : level) value = 104 + bytes.next() * 48 / 256;
   for (int64_t i = 0; i < kClasses * kPixels; ++i) {
     const int64_t x = i % kSide, y = i / kSide % kSide, plane = i / (kSide * kSide);
-    pixels[static_cast<size_t>(i)] = level[static_cast<size_t>((plane * across + y / kBlock) * across + x / kBlock)];
+    pixels[static_cast<size_t>(i)] =
+        level[static_cast<size_t>((plane * across + y / kBlock) * across + x / kBlock)];
   }
   return pixels;
 }

@@ -14,10 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<int64_t> values(const at::Tensor& t) {
-  return {t.const_data_ptr<int64_t>(), t.const_data_ptr<int64_t>() + t.numel()};
-}
-
 // All numbers of the embedded set come from numpy and hashlib on the two files.
 const Dataset& embedded() {
   static const Dataset data = load_dataset({});
@@ -62,7 +58,8 @@ TEST(Embedded, ValidationShareIsHashlibs) {
 TEST(Embedded, HashedSubsetIsHashlibs) {
   const at::Tensor subset = hashed_subset(embedded().train, 8);
   EXPECT_THAT(values(subset), ::testing::ElementsAre(163, 439, 991, 1711, 2803, 3175, 3242, 4424));
-  EXPECT_EQ(subset_hash(embedded().train, subset), "cb71a99217be81940c589d785125a568ac9e80647fc47acc4800db5c9fb83a8e");
+  EXPECT_EQ(subset_hash(embedded().train, subset),
+            "cb71a99217be81940c589d785125a568ac9e80647fc47acc4800db5c9fb83a8e");
   EXPECT_EQ(hashed_subset(embedded().train, 0).numel(), 5000);
   EXPECT_EQ(hashed_subset(embedded().train, 5001).numel(), 5000);
 }
@@ -77,7 +74,9 @@ TEST(Embedded, NetworkInputsAreNormalisedChannelsLast) {
   const at::Tensor single = network_inputs(embedded(), embedded().train, index, at::kFloat, at::kCPU);
   EXPECT_EQ(single.scalar_type(), at::kFloat);
   EXPECT_TRUE(at::equal(single, inputs.to(at::kFloat)));
-  EXPECT_EQ(network_inputs(embedded(), embedded().train, at::empty({0}, at::kLong), at::kFloat, at::kCPU).size(0), 0);
+  EXPECT_EQ(
+      network_inputs(embedded(), embedded().train, at::empty({0}, at::kLong), at::kFloat, at::kCPU).size(0),
+      0);
 }
 
 TEST(Embedded, DamageOrAbsenceIsReported) {
@@ -96,11 +95,14 @@ TEST(Embedded, DamageOrAbsenceIsReported) {
   bytes[1234567] ^= 1;
   spill(folder / "cifar10-5k/test_batch.bin", bytes);
   EXPECT_THAT(data_error([] { load_dataset({}); }), HasSubstr("test_batch.bin: SHA-256"));
-  if (before) ::setenv("BASIN_DATA", kept.c_str(), 1);
-  else ::unsetenv("BASIN_DATA");
+  if (before)
+    ::setenv("BASIN_DATA", kept.c_str(), 1);
+  else
+    ::unsetenv("BASIN_DATA");
 }
 
-/// 400 random 1x2x2 images of 3 classes; every tenth is a copy of the one before, with another label half of the time.
+/// 400 random 1x2x2 images of 3 classes; every tenth is a copy of the one before, with another label half of
+/// the time.
 Split random_split() {
   Split split;
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(11);
@@ -118,7 +120,8 @@ TEST(ValidationShare, SplitsWithoutOverlapByImageBytesAlone) {
   for (const at::Tensor& part : {inside, outside})
     for (const int64_t i : values(part)) EXPECT_TRUE(all.insert(i).second);
   EXPECT_EQ(all.size(), 400u);
-  EXPECT_NEAR(static_cast<double>(inside.numel()), 120, 5 * std::sqrt(400 * 0.3 * 0.7));  // five SD of a binomial
+  EXPECT_NEAR(static_cast<double>(inside.numel()), 120,
+              5 * std::sqrt(400 * 0.3 * 0.7));  // five SD of a binomial
   const std::vector<int64_t> chosen = values(inside);
   const std::set<int64_t> in_validation(chosen.begin(), chosen.end());
   for (int64_t i = 10; i < 400; i += 10) EXPECT_EQ(in_validation.count(i), in_validation.count(i - 1));
@@ -128,7 +131,8 @@ TEST(ValidationShare, SplitsWithoutOverlapByImageBytesAlone) {
 
 TEST(ValidationShareAndSubset, DoNotDependOnTheOrderOfTheFile) {
   const Split split = random_split();
-  const at::Tensor order = (at::arange(400, at::kLong) * 171 + 7).remainder(400);  // 171 and 400 have no common factor
+  const at::Tensor order =
+      (at::arange(400, at::kLong) * 171 + 7).remainder(400);  // 171 and 400 have no common factor
   const Split shuffled = take(split, order);
   const auto originals = [](const Split& s, const at::Tensor& index) {
     std::vector<int64_t> found = values(s.source_index.index_select(0, index));
@@ -142,7 +146,8 @@ TEST(ValidationShareAndSubset, DoNotDependOnTheOrderOfTheFile) {
 
 TEST(HashedSubset, IsNestedAndAscending) {
   const Split split = random_split();
-  const std::vector<int64_t> small = values(hashed_subset(split, 20)), large = values(hashed_subset(split, 90));
+  const std::vector<int64_t> small = values(hashed_subset(split, 20)),
+                             large = values(hashed_subset(split, 90));
   EXPECT_EQ(small.size(), 20u);
   EXPECT_EQ(large.size(), 90u);
   EXPECT_TRUE(std::is_sorted(large.begin(), large.end()));
@@ -191,7 +196,8 @@ TEST(LoadDataset, RefusesOptionsThatDoNotFit) {
     }
     return std::string("(nothing was thrown)");
   };
-  EXPECT_THAT(message([](auto& o) { o.set = "imagenet"; }), HasSubstr("unknown data set \"imagenet\"; known: cifar10"));
+  EXPECT_THAT(message([](auto& o) { o.set = "imagenet"; }),
+              HasSubstr("unknown data set \"imagenet\"; known: cifar10"));
   EXPECT_THAT(message([](auto& o) { o.set = "cifar10"; }), HasSubstr("data.path"));
   EXPECT_THAT(message([](auto& o) { o.path = "/somewhere"; }), HasSubstr("/somewhere"));
   EXPECT_THAT(message([](auto& o) { o.validation = 1e-9; }), HasSubstr("data.validation"));
@@ -207,7 +213,8 @@ TEST(LoadDataset, TakesTheFirstExamplesByHash) {
   options.train_examples = 8;
   options.test_examples = 10;
   const Dataset data = load_dataset(options);
-  EXPECT_THAT(values(data.train.source_index), ::testing::ElementsAre(163, 439, 991, 1711, 2803, 3175, 3242, 4424));
+  EXPECT_THAT(values(data.train.source_index),
+              ::testing::ElementsAre(163, 439, 991, 1711, 2803, 3175, 3242, 4424));
   EXPECT_EQ(data.test.size(), 10);
 }
 

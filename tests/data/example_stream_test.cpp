@@ -17,8 +17,8 @@ std::vector<int64_t> whole_stream(int64_t n, int64_t length, int64_t batch) {
   return all;
 }
 
-// From a mt19937_64, Fisher-Yates and SHA-256 seed written in Python (hashlib; the engine checked against the number that
-// the C++ standard gives for its 10,000th draw).
+// From a mt19937_64, Fisher-Yates and SHA-256 seed written in Python (hashlib; the engine checked against the
+// number that the C++ standard gives for its 10,000th draw).
 TEST(ExampleStream, FirstEpochsAreTheGoldenOnes) {
   ExampleStream one(1, 10), seven(7, 10);
   EXPECT_THAT(one.slice(0, 10, false).examples, ::testing::ElementsAre(8, 5, 7, 0, 2, 1, 4, 3, 6, 9));
@@ -40,7 +40,8 @@ TEST(ExampleStream, EveryEpochHoldsEveryExampleOnceInAnotherOrder) {
 
 TEST(ExampleStream, OrderDoesNotDependOnBatchSize) {
   const std::vector<int64_t> reference = whole_stream(50, 600, 1);
-  for (const int64_t batch : {7, 32, 50, 64, 128, 600}) EXPECT_EQ(whole_stream(50, 600, batch), reference) << batch;
+  for (const int64_t batch : {7, 32, 50, 64, 128, 600})
+    EXPECT_EQ(whole_stream(50, 600, batch), reference) << batch;
 }
 
 TEST(ExampleStream, AnyPositionCanBeResumed) {
@@ -51,8 +52,8 @@ TEST(ExampleStream, AnyPositionCanBeResumed) {
 }
 
 TEST(ExampleStream, MergedBatchCountsEachExampleAsOftenAsItComesUp) {
-  for (const auto& [n, start, count] :
-       std::vector<std::array<int64_t, 3>>{{200, 0, 512}, {200, 512, 512}, {200, 150, 80}, {10, 3, 95}, {1, 0, 9}}) {
+  for (const auto& [n, start, count] : std::vector<std::array<int64_t, 3>>{
+           {200, 0, 512}, {200, 512, 512}, {200, 150, 80}, {10, 3, 95}, {1, 0, 9}}) {
     SCOPED_TRACE(fmt::format("n {} start {} count {}", n, start, count));
     ExampleStream stream(4, n);
     const Batch plain = stream.slice(start, count, false), merged = stream.slice(start, count, true);
@@ -65,7 +66,8 @@ TEST(ExampleStream, MergedBatchCountsEachExampleAsOftenAsItComesUp) {
     EXPECT_EQ(merged.size, count);
     EXPECT_EQ(std::accumulate(merged.counts.begin(), merged.counts.end(), int64_t{0}), count);
     ASSERT_EQ(merged.examples.size(), times.size());
-    EXPECT_TRUE(std::is_sorted(merged.positions.begin(), merged.positions.end()));  // order of first appearance
+    EXPECT_TRUE(
+        std::is_sorted(merged.positions.begin(), merged.positions.end()));  // order of first appearance
     for (size_t i = 0; i < merged.examples.size(); ++i) {
       EXPECT_EQ(merged.counts[i], times[merged.examples[i]]);
       EXPECT_EQ(merged.positions[i], first[merged.examples[i]]);

@@ -17,7 +17,8 @@ using ::testing::Not;
 
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -46,7 +47,8 @@ TEST(Import, LeavesNothingBehindWhenTheSourceIsBad) {
   Files files = tiny_cifar_files();
   files[0].second.pop_back();
   write_files(folder / "in", files);
-  EXPECT_THAT(data_error([&] { import_dataset(tiny_cifar(), folder / "in", folder / "out"); }), HasSubstr("a.bin"));
+  EXPECT_THAT(data_error([&] { import_dataset(tiny_cifar(), folder / "in", folder / "out"); }),
+              HasSubstr("a.bin"));
   EXPECT_THAT(names_in(folder.path()), ::testing::ElementsAre("in"));
 }
 
@@ -71,7 +73,8 @@ class Fetch : public ::testing::Test {
     std::filesystem::permissions(folder_ / ("bin/" + name), std::filesystem::perms::owner_all);
   }
   std::string failure() {
-    return data_error([&] { fetch_archive("https://example.org/x.tar.gz", sha256_hex("right"), folder_ / "x"); });
+    return data_error(
+        [&] { fetch_archive("https://example.org/x.tar.gz", sha256_hex("right"), folder_ / "x"); });
   }
   TemporaryFolder folder_;
   std::string path_;
@@ -100,7 +103,8 @@ TEST_F(Fetch, RejectsOtherContentsAndRemovesThem) {
 }
 
 TEST_F(Fetch, TellsInOneLineWhatWentWrong) {
-  EXPECT_THAT(failure(), AllOf(HasSubstr("https://example.org/x.tar.gz"), HasSubstr("neither curl nor wget")));
+  EXPECT_THAT(failure(),
+              AllOf(HasSubstr("https://example.org/x.tar.gz"), HasSubstr("neither curl nor wget")));
   install("curl", "exit 6");
   EXPECT_THAT(failure(), AllOf(HasSubstr("network"), Not(HasSubstr("\n"))));
   install("curl", "exit 22");

@@ -13,11 +13,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<int64_t> values(const at::Tensor& t) {
-  const at::Tensor flat = t.to(at::kLong).contiguous();
-  return {flat.const_data_ptr<int64_t>(), flat.const_data_ptr<int64_t>() + flat.numel()};
-}
-
 /// Record r of the tiny files has class r mod 3 and pixels 10 r + p.
 void expect_tiny(const Split& split, int64_t first, int64_t n, int64_t pixels) {
   ASSERT_EQ(split.size(), n);
@@ -83,7 +78,8 @@ TEST_P(Cifar, LabelOutOfRangeIsRejectedWithItsRecord) {
     files[0].second[2 * static_cast<size_t>(manifest_.record_bytes()) + byte] = 3;
     write_files(folder_ / "set", files);
     EXPECT_THAT(data_error([&] { read_set(manifest_, folder_ / "set"); }),
-                AllOf(HasSubstr("a.bin: record 2 has label 3"), HasSubstr(fmt::format("0..{}", manifest_.label_bytes[byte] - 1))));
+                AllOf(HasSubstr("a.bin: record 2 has label 3"),
+                      HasSubstr(fmt::format("0..{}", manifest_.label_bytes[byte] - 1))));
   }
 }
 
@@ -192,20 +188,29 @@ TEST_P(Idx, ReadsImagesAndLabels) {
 }
 
 TEST_P(Idx, RejectsWhatItsHeaderBelies) {
-  reject(0, [](std::string& b) { b[3] = 1; }, "not an idx file of images");
-  reject(1, [](std::string& b) { b[3] = 3; }, "not an idx file of labels");
-  reject(0, [](std::string& b) { b[7] = 4; }, "idx sizes 4x2x3 where tiny has 3x2x3");
-  reject(0, [](std::string& b) { b[15] = 2; }, "idx sizes 3x2x2");
-  reject(0, [](std::string& b) { b.pop_back(); }, "33 bytes where its header asks for 34");
-  reject(3, [](std::string& b) { b += '\0'; }, "11 bytes where its header asks for 10");
-  reject(2, [](std::string& b) { b.resize(9); }, "not an idx file");
-  reject(3, [](std::string& b) { b.back() = 3; }, "record 1 has label 3");
+  reject(
+      0, [](std::string& b) { b[3] = 1; }, "not an idx file of images");
+  reject(
+      1, [](std::string& b) { b[3] = 3; }, "not an idx file of labels");
+  reject(
+      0, [](std::string& b) { b[7] = 4; }, "idx sizes 4x2x3 where tiny has 3x2x3");
+  reject(
+      0, [](std::string& b) { b[15] = 2; }, "idx sizes 3x2x2");
+  reject(
+      0, [](std::string& b) { b.pop_back(); }, "33 bytes where its header asks for 34");
+  reject(
+      3, [](std::string& b) { b += '\0'; }, "11 bytes where its header asks for 10");
+  reject(
+      2, [](std::string& b) { b.resize(9); }, "not an idx file");
+  reject(
+      3, [](std::string& b) { b.back() = 3; }, "record 1 has label 3");
 }
 
 TEST(Gunzip, ReportsDamage) {
   const std::string packed = gzipped(tiny_idx_images(0, 3));
   EXPECT_EQ(gunzip(packed, "x"), tiny_idx_images(0, 3));
-  EXPECT_THAT(data_error([&] { gunzip(packed.substr(0, packed.size() - 9), "x.gz"); }), HasSubstr("x.gz: truncated"));
+  EXPECT_THAT(data_error([&] { gunzip(packed.substr(0, packed.size() - 9), "x.gz"); }),
+              HasSubstr("x.gz: truncated"));
   std::string wrong_crc = packed;
   wrong_crc[packed.size() - 6] ^= 1;
   EXPECT_THAT(data_error([&] { gunzip(wrong_crc, "x.gz"); }), HasSubstr("x.gz"));
@@ -221,7 +226,8 @@ TEST(Manifests, AreWhole) {
     for (const KnownCopy& copy : m.copies) {
       EXPECT_EQ(copy.sha256.size(), m.files.size());
       for (const std::string& hash : copy.sha256)
-        EXPECT_EQ(hash.find_first_not_of("0123456789abcdef") == std::string::npos ? hash.size() : 0, 64u) << hash;
+        EXPECT_EQ(hash.find_first_not_of("0123456789abcdef") == std::string::npos ? hash.size() : 0, 64u)
+            << hash;
     }
   }
   const std::vector<std::string>& fine = manifest_of("cifar100").class_names;

@@ -12,7 +12,8 @@ Manifest tiny_cifar() {
   Manifest m;
   m.set = "tiny";
   m.folder = "tiny-bin";
-  m.files = {{"a.bin", false, 3, FileRole::records}, {"b.bin", false, 2, FileRole::records},
+  m.files = {{"a.bin", false, 3, FileRole::records},
+             {"b.bin", false, 2, FileRole::records},
              {"t.bin", true, 2, FileRole::records}};
   m.channels = 2;
   m.height = 2;
@@ -31,8 +32,10 @@ Manifest tiny_cifar_two_labels() {
 
 Manifest tiny_idx() {
   Manifest m = tiny_cifar();
-  m.files = {{"train-images.gz", false, 3, FileRole::images}, {"train-labels.gz", false, 3, FileRole::labels},
-             {"t10k-images.gz", true, 2, FileRole::images}, {"t10k-labels.gz", true, 2, FileRole::labels}};
+  m.files = {{"train-images.gz", false, 3, FileRole::images},
+             {"train-labels.gz", false, 3, FileRole::labels},
+             {"t10k-images.gz", true, 2, FileRole::images},
+             {"t10k-labels.gz", true, 2, FileRole::labels}};
   m.channels = 1;
   m.names_file.clear();
   return m;
@@ -79,13 +82,17 @@ Files tiny_cifar_files(bool coarse) {
     for (int r = first; r < first + n; ++r) bytes += tiny_record(r, coarse);
     return bytes;
   };
-  return {{"a.bin", records(0, 3)}, {"b.bin", records(3, 2)}, {"t.bin", records(5, 2)},
+  return {{"a.bin", records(0, 3)},
+          {"b.bin", records(3, 2)},
+          {"t.bin", records(5, 2)},
           {"names.txt", "red\ngreen\nblue\n\n"}};
 }
 
 Files tiny_idx_files(bool compressed) {
-  Files files = {{"train-images", tiny_idx_images(0, 3)}, {"train-labels", tiny_idx_labels(0, 3)},
-                 {"t10k-images", tiny_idx_images(3, 2)}, {"t10k-labels", tiny_idx_labels(3, 2)}};
+  Files files = {{"train-images", tiny_idx_images(0, 3)},
+                 {"train-labels", tiny_idx_labels(0, 3)},
+                 {"t10k-images", tiny_idx_images(3, 2)},
+                 {"t10k-labels", tiny_idx_labels(3, 2)}};
   if (!compressed) return files;
   for (auto& [name, bytes] : files) {
     name += ".gz";
@@ -116,6 +123,11 @@ void write_archive(const std::string& path, const std::string& folder, const Fil
   }
   archive_write_close(out);
   archive_write_free(out);
+}
+
+std::vector<int64_t> values(const at::Tensor& integers) {
+  const at::Tensor flat = integers.to(at::kLong).contiguous();
+  return {flat.const_data_ptr<int64_t>(), flat.const_data_ptr<int64_t>() + flat.numel()};
 }
 
 std::string slurp(const std::string& path) {

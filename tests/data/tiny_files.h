@@ -1,6 +1,8 @@
 // defines: tiny data files of every layout, written byte by byte, and manifests that ask for them.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <functional>
 #include <string>
 #include <utility>
@@ -30,6 +32,8 @@ void write_files(const std::string& folder, const Files& files);
 /// A .tar.gz of members "folder/name".
 void write_archive(const std::string& path, const std::string& folder, const Files& files);
 
+/// All elements in row-major order.
+std::vector<int64_t> values(const at::Tensor& integers);
 std::string slurp(const std::string& path);
 void spill(const std::string& path, const std::string& bytes);
 /// The text of the DataError that `action` throws; a failure message where it throws none.
