@@ -2,7 +2,7 @@
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # torch stays where it is: the installed binary looks for it there
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
@@ -12,8 +12,9 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # ATen's kernels do the arithmetic:
 add_library(basin_flags INTERFACE)
 target_compile_features(basin_flags INTERFACE cxx_std_20)
 # -fPIC for programs as well: the precompiled header that they share with the libraries demands equal flags.
-target_compile_options(basin_flags INTERFACE -fPIC
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Werror -Wno-error=maybe-uninitialized>)
+target_compile_options(basin_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-fPIC;-Wall;-Wextra;-Wpedantic;-Werror;-Wno-error=maybe-uninitialized>"
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>)
 # Eigen's own threads would fight torch's, and change the order of sums with the machine.
 # fmt is the one that torch ships (torch/include/fmt shadows the system's, whose library has another version): headers alone.
 target_compile_definitions(basin_flags INTERFACE EIGEN_DONT_PARALLELIZE FMT_HEADER_ONLY)

@@ -31,6 +31,8 @@ string(REGEX REPLACE "-gencode[= ][^ ]+" "" CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS
 if(NOT Torch_VERSION VERSION_EQUAL BASIN_TORCH_VERSION)
   message(WARNING "Basin is tested with torch ${BASIN_TORCH_VERSION}; found ${Torch_VERSION}")
 endif()
+# Torch stays where it is: installed programs look for it there (CMake leaves folders of the source tree, as .venv, out by itself).
+list(APPEND CMAKE_INSTALL_RPATH ${TORCH_INSTALL_PREFIX}/lib)
 if(TORCH_CXX_FLAGS MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
   message(FATAL_ERROR "This torch has the old C++ ABI and cannot be linked with the system's fmt, HDF5 and GoogleTest")
 endif()
