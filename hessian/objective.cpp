@@ -15,10 +15,12 @@ Objective::Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inp
       micro_batch_(micro_batch),
       retain_graph_(retain_graph),
       vector_(model_->parameter_table()) {
-  if (micro_batch < 1) throw ConfigError(fmt::format("micro_batch = {} violates micro_batch >= 1", micro_batch));
+  if (micro_batch < 1)
+    throw ConfigError(fmt::format("micro_batch = {} violates micro_batch >= 1", micro_batch));
   if (labels.size(0) < 1 || inputs.size(0) != labels.size(0)) {
-    throw DataError(fmt::format("an objective needs as many labels as inputs and at least one; got {} inputs, {} labels",
-                                inputs.size(0), labels.size(0)));
+    throw DataError(
+        fmt::format("an objective needs as many labels as inputs and at least one; got {} inputs, {} labels",
+                    inputs.size(0), labels.size(0)));
   }
   inputs_ = inputs.to(device(), dtype());
   labels_ = labels.to(device(), at::kLong);
@@ -41,7 +43,9 @@ double Objective::loss() {
   double sum = 0;
   for (int64_t first = 0; first < examples(); first += micro_batch_) {
     const int64_t count = std::min(micro_batch_, examples() - first);
-    sum += losses_of(inputs_.narrow(0, first, count), labels_.narrow(0, first, count)).sum(at::kDouble).item<double>();
+    sum += losses_of(inputs_.narrow(0, first, count), labels_.narrow(0, first, count))
+               .sum(at::kDouble)
+               .item<double>();
   }
   return sum / static_cast<double>(examples());
 }
@@ -57,13 +61,14 @@ double Objective::accuracy() {
   return static_cast<double>(correct) / static_cast<double>(examples());
 }
 
-at::Tensor Objective::add_gradient(const at::Tensor& inputs, const at::Tensor& labels, double weight, at::Tensor sum,
-                                   double* loss) {
+at::Tensor Objective::add_gradient(const at::Tensor& inputs, const at::Tensor& labels, double weight,
+                                   at::Tensor sum, double* loss) {
   at::AutoGradMode record(true);
   const at::Tensor losses = losses_of(inputs, labels);
   if (loss) *loss += losses.detach().sum(at::kDouble).item<double>() * weight;
-  const auto gradients = torch::autograd::grad({losses.sum() * weight}, vector_.tensors(), {}, /*retain_graph=*/false,
-                                               /*create_graph=*/false, /*allow_unused=*/true);
+  const auto gradients =
+      torch::autograd::grad({losses.sum() * weight}, vector_.tensors(), {}, /*retain_graph=*/false,
+                            /*create_graph=*/false, /*allow_unused=*/true);
   const at::Tensor flat = vector_.flatten(gradients);
   return sum.defined() ? sum.add_(flat) : flat;
 }
@@ -116,8 +121,9 @@ at::Tensor Objective::add_product(const Graph& graph, const std::vector<at::Tens
   }
   if (outputs.empty()) return sum;
   // d(g . v)/dw, with v handed in as the weights of the outputs.
-  const auto products = torch::autograd::grad(outputs, graph.parameters, directions, retain, /*create_graph=*/false,
-                                              /*allow_unused=*/true);
+  const auto products =
+      torch::autograd::grad(outputs, graph.parameters, directions, retain, /*create_graph=*/false,
+                            /*allow_unused=*/true);
   return sum.add_(vector_.flatten(products));
 }
 
@@ -143,7 +149,8 @@ at::Tensor Objective::hvp(const at::Tensor& v) {
     }
     for (const Graph& graph : graphs_) sum = add_product(graph, pieces, sum, /*retain=*/true);
   } else {
-    for (int64_t i = 0; i < micro_batches(); ++i) sum = add_product(build_graph(i), pieces, sum, /*retain=*/false);
+    for (int64_t i = 0; i < micro_batches(); ++i)
+      sum = add_product(build_graph(i), pieces, sum, /*retain=*/false);
   }
   ++hvps_done_;
   return sum;

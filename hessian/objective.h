@@ -12,18 +12,18 @@
 
 namespace basin {
 
-/// L(w) = 1/n sum_i loss(f_w(x_i), y_i) over all n examples given, without weight decay or dropout, normalisation by
-/// frozen running statistics (NormMode::running). Micro-batches are weighted by their exact share, the unequal last one
-/// included. Scalars are summed in float64 whatever the type of the network.
+/// L(w) = 1/n sum_i loss(f_w(x_i), y_i) over all n examples given, without weight decay or dropout,
+/// normalisation by frozen running statistics (NormMode::running). Micro-batches are weighted by their exact
+/// share, the unequal last one included. Scalars are summed in float64 whatever the type of the network.
 ///
-/// Cost: gradient() is one forward and one backward pass over n examples; hvp() two backward passes over a retained or
-/// rebuilt double-backward graph, 2 to 3.4 gradients. Memory: one micro-batch's graph, or, with retain_graph, all of them.
-/// ReLU and max-pool give H without the kink terms: right almost everywhere.
+/// Cost: gradient() is one forward and one backward pass over n examples; hvp() two backward passes over a
+/// retained or rebuilt double-backward graph, 2 to 3.4 gradients. Memory: one micro-batch's graph, or, with
+/// retain_graph, all of them. ReLU and max-pool give H without the kink terms: right almost everywhere.
 class Objective {
  public:
   /// inputs [n, ...] and labels [n] stay resident. Puts the model in eval mode with frozen statistics.
-  Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inputs, at::Tensor labels, int64_t micro_batch,
-            bool retain_graph = false);
+  Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inputs, at::Tensor labels,
+            int64_t micro_batch, bool retain_graph = false);
 
   int64_t examples() const { return labels_.size(0); }
   const ParameterVector& parameters() const { return vector_; }
@@ -54,7 +54,8 @@ class Objective {
   at::Tensor add_gradient(const at::Tensor& inputs, const at::Tensor& labels, double weight, at::Tensor sum,
                           double* loss);
   Graph build_graph(int64_t index);
-  at::Tensor add_product(const Graph& graph, const std::vector<at::Tensor>& v, at::Tensor sum, bool retain) const;
+  at::Tensor add_product(const Graph& graph, const std::vector<at::Tensor>& v, at::Tensor sum,
+                         bool retain) const;
   bool graphs_are_current() const;
   std::shared_ptr<Model> model_;
   LossKind loss_;

@@ -36,8 +36,9 @@ at::Tensor ParameterVector::flatten(const std::vector<at::Tensor>& like) const {
   for (size_t i = 0; i < like.size(); ++i) {
     const at::Tensor& parameter = parameters_[i].tensor;
     // reshape reads in logical order, so a channels-last tensor and a contiguous one give the same vector.
-    pieces.push_back(like[i].defined() ? like[i].reshape({-1})
-                                       : at::zeros({parameter.numel()}, parameter.options().requires_grad(false)));
+    pieces.push_back(like[i].defined()
+                         ? like[i].reshape({-1})
+                         : at::zeros({parameter.numel()}, parameter.options().requires_grad(false)));
   }
   return at::cat(pieces);
 }

@@ -9,8 +9,8 @@
 
 namespace basin {
 
-/// Gathers and scatters parameters (or their gradients) as one flat vector, in parameter_table() order, row-major
-/// contiguous whatever the memory format of the tensors.
+/// Gathers and scatters parameters (or their gradients) as one flat vector, in parameter_table() order,
+/// row-major contiguous whatever the memory format of the tensors.
 class ParameterVector {
  public:
   explicit ParameterVector(std::vector<ParameterInfo> parameters);
@@ -18,10 +18,10 @@ class ParameterVector {
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
   std::vector<at::Tensor> tensors() const;
 
-  at::Tensor gather() const;                                          // copy of the parameters, flat
-  void scatter(const at::Tensor& flat) const;                         // writes them, no gradient recorded
-  at::Tensor flatten(const std::vector<at::Tensor>& like) const;      // undefined tensors count as zeros
-  std::vector<at::Tensor> unflatten(const at::Tensor& flat) const;    // views shaped as the parameters
+  at::Tensor gather() const;                                        // copy of the parameters, flat
+  void scatter(const at::Tensor& flat) const;                       // writes them, no gradient recorded
+  at::Tensor flatten(const std::vector<at::Tensor>& like) const;    // undefined tensors count as zeros
+  std::vector<at::Tensor> unflatten(const at::Tensor& flat) const;  // views shaped as the parameters
 
  private:
   std::vector<ParameterInfo> parameters_;

@@ -10,11 +10,13 @@ namespace basin {
 
 /// Spectra hands over host arrays of double; the operator may live on a device and compute in float32.
 ///
-/// Spectra compares norms with absolute thresholds near 1e-16 and turns its start vector v into A v, which hides the null
-/// space and costs a product. Hence the first call answers with its argument, and all products are divided by the norm of
-/// the first one (scale()), so that a Hessian of any size looks like one of size 1.
+/// Spectra compares norms with absolute thresholds near 1e-16 and turns its start vector v into A v, which
+/// hides the null space and costs a product. Hence the first call answers with its argument, and all products
+/// are divided by the norm of the first one (scale()), so that a Hessian of any size looks like one of
+/// size 1.
 ///
-/// perform_op() is const and must not throw: a failure is kept, zeros are returned, and rethrow_if_failed() tells.
+/// perform_op() is const and must not throw: a failure is kept, zeros are returned, and rethrow_if_failed()
+/// tells.
 class SpectraOperator {
  public:
   using Scalar = double;

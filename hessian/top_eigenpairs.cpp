@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include <Eigen/Eigenvalues>
 #include <Spectra/SymEigsSolver.h>
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kDenseSize = 32;
 constexpr double kSmallEndFloor = 0.1;  // of the spectral radius; stated in the header
-constexpr double kSafety = 0.9;         // an estimate this far below the tolerance keeps the true residual below it
+constexpr double kSafety = 0.9;  // an estimate this far below the tolerance keeps the true residual below it
 
 struct Ritz {
   Eigen::VectorXd values;     // ascending
@@ -25,7 +25,8 @@ struct Ritz {
   double radius() const { return values.cwiseAbs().maxCoeff(); }
 };
 
-/// Spectra's solver with its Lanczos factorisation laid open, to grow it by single steps and to read all Ritz pairs.
+/// Spectra's solver with its Lanczos factorisation laid open, to grow it by single steps and to read all Ritz
+/// pairs.
 class SteppedSolver : public Spectra::SymEigsSolver<SpectraOperator> {
  public:
   SteppedSolver(SpectraOperator& op, int64_t wanted, int64_t krylov)
@@ -52,8 +53,11 @@ class SteppedSolver : public Spectra::SymEigsSolver<SpectraOperator> {
 };
 
 struct Thresholds {
-  double tolerance, noise;  // noise: what rounding in the operator's type leaves of a residual, relative to the radius
-  double large(double value, double radius) const { return std::max(tolerance * std::abs(value), noise * radius); }
+  double tolerance,
+      noise;  // noise: what rounding in the operator's type leaves of a residual, relative to the radius
+  double large(double value, double radius) const {
+    return std::max(tolerance * std::abs(value), noise * radius);
+  }
   double small(double value, double radius) const {
     return std::max(tolerance * std::max(std::abs(value), kSmallEndFloor * radius), noise * radius);
   }
@@ -134,8 +138,8 @@ struct Grown {
   bool large_there = false, small_there = false;
 };
 
-Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const Thresholds& limits, uint64_t seed,
-           TopEigenResult& result) {
+Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const Thresholds& limits,
+           uint64_t seed, TopEigenResult& result) {
   const Eigen::VectorXd start = random_start(op.rows(), seed);
   op.expect_start();
   solver.init(start.data());
@@ -151,8 +155,8 @@ Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const T
     if (m < enough && !full) continue;
     const Ritz ritz = solver.ritz(m);
     if (solver.beta() <= limits.noise * ritz.radius() || ritz.radius() == 0) ++breakdowns;
-    // An invariant subspace shows one vector of every eigenspace; multiplicities and what the start missed come with
-    // the new starts that Spectra makes next.
+    // An invariant subspace shows one vector of every eigenspace; multiplicities and what the start missed
+    // come with the new starts that Spectra makes next.
     if (breakdowns > 0 && breakdowns <= most_blocks && !full) continue;
     grown.large_there = large_end_is_there(ritz, ends.large, limits);
     grown.small_there = small_end_is_there(ritz, ends.small, limits);
@@ -164,8 +168,9 @@ Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const T
 }
 
 /// One end by Spectra's restarted solver, started from the sum of its best vectors so far.
-std::vector<Eigen::VectorXd> restart_end(SpectraOperator& op, const std::vector<Eigen::VectorXd>& best, bool large,
-                                         int64_t krylov, const TopEigenOptions& options, TopEigenResult& result) {
+std::vector<Eigen::VectorXd> restart_end(SpectraOperator& op, const std::vector<Eigen::VectorXd>& best,
+                                         bool large, int64_t krylov, const TopEigenOptions& options,
+                                         TopEigenResult& result) {
   const auto wanted = static_cast<int64_t>(best.size());
   SteppedSolver solver(op, wanted, krylov);
   Eigen::VectorXd start = 1e-3 * random_start(op.rows(), options.seed + 1).normalized();
@@ -182,8 +187,8 @@ std::vector<Eigen::VectorXd> restart_end(SpectraOperator& op, const std::vector<
   return large ? guesses.large : guesses.small;
 }
 
-Guesses krylov_guesses(LinearOperator& op, const TopEigenOptions& options, const Ends& ends, const Thresholds& limits,
-                       TopEigenResult& result) {
+Guesses krylov_guesses(LinearOperator& op, const TopEigenOptions& options, const Ends& ends,
+                       const Thresholds& limits, TopEigenResult& result) {
   SpectraOperator wrapped(op);
   result.method = "spectra-lanczos";
   const int64_t krylov = krylov_limit(op.size(), options, ends);
@@ -225,7 +230,8 @@ Guesses dense_guesses(LinearOperator& op, const Ends& ends, TopEigenResult& resu
   return guesses;
 }
 
-void verify_pairs(LinearOperator& op, const Guesses& guesses, const Thresholds& limits, TopEigenResult& result) {
+void verify_pairs(LinearOperator& op, const Guesses& guesses, const Thresholds& limits,
+                  TopEigenResult& result) {
   Verifier verifier(op);
   for (const auto& guess : guesses.large) result.largest.push_back(verifier.verify(guess));
   for (const auto& guess : guesses.small) result.smallest.push_back(verifier.verify(guess));
@@ -251,14 +257,17 @@ void verify_pairs(LinearOperator& op, const Guesses& guesses, const Thresholds& 
 }  // namespace
 
 TopEigenResult top_eigenpairs(LinearOperator& op, const TopEigenOptions& options) {
-  if (options.count < 0 || options.smallest < 0 || options.count + options.smallest < 1 || options.tolerance <= 0) {
-    throw ConfigError("top_eigenpairs needs count >= 0, smallest >= 0, one of them positive, and tolerance > 0");
+  if (options.count < 0 || options.smallest < 0 || options.count + options.smallest < 1 ||
+      options.tolerance <= 0) {
+    throw ConfigError(
+        "top_eigenpairs needs count >= 0, smallest >= 0, one of them positive, and tolerance > 0");
   }
   const Ends ends{std::min(options.count, op.size()), std::min(options.smallest, op.size())};
   const Thresholds limits{options.tolerance, 32 * machine_epsilon(op.dtype())};
   const bool dense = op.size() <= std::max(kDenseSize, 2 * (ends.large + ends.small) + 4);
   TopEigenResult result;
-  const Guesses guesses = dense ? dense_guesses(op, ends, result) : krylov_guesses(op, options, ends, limits, result);
+  const Guesses guesses =
+      dense ? dense_guesses(op, ends, result) : krylov_guesses(op, options, ends, limits, result);
   if (result.status == "nonfinite") return result;
   verify_pairs(op, guesses, limits, result);
   if (result.status == "nonfinite") {
