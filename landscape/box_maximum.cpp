@@ -14,9 +14,10 @@ using Vector = Eigen::VectorXd;
 
 struct StopSearch : std::exception {};
 
-/// -f / scale over t = h u in LBFGS++'s calling convention; keeps the best point and whatever went wrong. The line search
-/// tries length 1 first and the first direction is the plain gradient, so h = 1/sqrt(p) (half a diagonal has length 1)
-/// and scale = mean |df/du| / h^2 (the mean derivative in t is h) let a first step cross the cube.
+/// -f / scale over t = h u in LBFGS++'s calling convention; keeps the best point and whatever went wrong. The
+/// line search tries length 1 first and the first direction is the plain gradient, so h = 1/sqrt(p) (half a
+/// diagonal has length 1) and scale = mean |df/du| / h^2 (the mean derivative in t is h) let a first step
+/// cross the cube.
 class Descent {
  public:
   Descent(const CubeFunction& f, const at::Tensor& start) : f_(f) {
@@ -29,7 +30,8 @@ class Descent {
 
   double operator()(const Vector& x, Vector& descent) {
     // Clamped: rounding may carry a point of the bound a last digit outside.
-    const at::Tensor u = at::from_blob(const_cast<double*>(x.data()), {x.size()}, at::kDouble).div(h_).clamp(-1, 1);
+    const at::Tensor u =
+        at::from_blob(const_cast<double*>(x.data()), {x.size()}, at::kDouble).div(h_).clamp(-1, 1);
     at::Tensor gradient;
     double value = 0;
     if (first_gradient_.defined()) {  // LBFGS++ begins with the point that gave the scale
@@ -79,7 +81,8 @@ class Descent {
 
 LBFGSpp::LBFGSBParam<double> parameters(int64_t iterations, double half_width) {
   LBFGSpp::LBFGSBParam<double> p;
-  // Relative to the derivative at the start. The default, an absolute 1e-5, would end the search in a flat basin at once.
+  // Relative to the derivative at the start. The default, an absolute 1e-5, would end the search in a flat
+  // basin at once.
   p.epsilon = 1e-9 * half_width;
   p.epsilon_rel = 0;
   p.past = 0;

@@ -12,21 +12,23 @@ namespace basin {
 using CubeFunction = std::function<double(const at::Tensor& u, at::Tensor& gradient)>;
 
 struct CubeMaximum {
-  double value = 0;         // best f seen, at `point`
+  double value = 0;  // best f seen, at `point`
   at::Tensor point;
   double start_value = 0;   // f at the start
   int64_t evaluations = 0;  // of f with its gradient
   double iterations = 0;    // NaN where the line search gave up: LBFGS++ doesn't tell
   bool line_search_failed = false;
-  bool nonfinite = false;   // f or its gradient was NaN or infinite somewhere; the search ended there
+  bool nonfinite = false;  // f or its gradient was NaN or infinite somewhere; the search ended there
 };
 
-/// The best point seen in at most `iterations` iterations of L-BFGS-B (Byrd, Lu, Nocedal, Zhu 1995; LBFGS++ with the
-/// Moré-Thuente line search) on -f from `start`. Function and variables are scaled by the derivative at the start, so that
-/// first steps span the cube however flat f is, and no absolute tolerance ends the search early.
+/// The best point seen in at most `iterations` iterations of L-BFGS-B (Byrd, Lu, Nocedal, Zhu 1995; LBFGS++
+/// with the Moré-Thuente line search) on -f from `start`. Function and variables are scaled by the derivative
+/// at the start, so that first steps span the cube however flat f is, and no absolute tolerance ends the
+/// search early.
 ///
 /// Every iterate is feasible, so `value` is a lower bound of the maximum. A start where the gradient vanishes
-/// exactly is returned as it is: start elsewhere. Cost: 1 to 3 evaluations an iteration as a rule, 20 at most.
+/// exactly is returned as it is: start elsewhere. Cost: 1 to 3 evaluations an iteration as a rule, 20 at
+/// most.
 CubeMaximum maximise_in_cube(const CubeFunction& f, const at::Tensor& start, int64_t iterations);
 
 }  // namespace basin

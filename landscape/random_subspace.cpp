@@ -27,7 +27,8 @@ SubspaceDistribution subspace_distribution(const std::string& name) {
 
 RandomSubspace::RandomSubspace(int64_t n, int64_t p, SubspaceDistribution distribution, uint64_t seed,
                                at::ScalarType dtype, at::Device device) {
-  if (p < 1 || p > n) throw ConfigError(fmt::format("subspace_dim = {} violates 1 <= subspace_dim <= {}", p, n));
+  if (p < 1 || p > n)
+    throw ConfigError(fmt::format("subspace_dim = {} violates 1 <= subspace_dim <= {}", p, n));
   at::NoGradGuard no_grad;
   at::Generator generator = make_generator(seed);
   // Always drawn on the host, so that a seed names the same subspace on every device.
@@ -55,7 +56,8 @@ at::Tensor RandomSubspace::coordinates(const at::Tensor& x) const {
     right.addmv_(rows.t(), x.narrow(0, first, count).to(at::kCPU, at::kDouble));
   }
   using Map = Eigen::Map<Eigen::VectorXd>;
-  const Eigen::Map<Eigen::MatrixXd> gram_matrix(gram.data_ptr<double>(), p, p);  // symmetric: the layout is no matter
+  const Eigen::Map<Eigen::MatrixXd> gram_matrix(gram.data_ptr<double>(), p,
+                                                p);  // symmetric: the layout is no matter
   at::Tensor solution = at::empty({p}, at::kDouble);
   Map(solution.data_ptr<double>(), p) = gram_matrix.ldlt().solve(Map(right.data_ptr<double>(), p));
   return solution;

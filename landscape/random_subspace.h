@@ -8,8 +8,9 @@
 
 namespace basin {
 
-/// gaussian: entries N(0, 1), so |A y| is about sqrt(n) |y|.  orthonormal: A'A = I, the Q of such a matrix, |A y| = |y|.
-/// The two differ by about sqrt(n) in step length: numbers taken with one are never compared with the other's.
+/// gaussian: entries N(0, 1), so |A y| is about sqrt(n) |y|.  orthonormal: A'A = I, the Q of such a matrix,
+/// |A y| = |y|. The two differ by about sqrt(n) in step length: numbers taken with one are never compared
+/// with the other's.
 enum class SubspaceDistribution { gaussian, orthonormal };
 
 const char* to_string(SubspaceDistribution distribution);

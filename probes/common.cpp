@@ -12,17 +12,18 @@ ProbeResult start_result(const std::string& probe, const ProbeContext& context) 
   ProbeResult result;
   result.probe = probe;
   const std::string dtype = objective.dtype() == at::kDouble ? "float64" : "float32";
-  result.attributes = {{"n_examples", objective.examples()},
-                       {"train_examples", context.train_examples},
-                       {"set", context.set},
-                       {"subset_hash", context.subset_hash},
-                       {"seed", fmt::format("{}", context.seed)},  // as text: 64 bits without a sign
-                       {"dtype", dtype},
-                       {"device", objective.device().str()},
-                       {"bn_mode", std::string(objective.model().has_batch_statistics() ? "running" : "none")},
-                       {"micro_batch", objective.micro_batch()},
-                       {"parameters", objective.parameters().size()},
-                       {"weight_norm", objective.parameters().gather().to(at::kDouble).norm().item<double>()}};
+  result.attributes = {
+      {"n_examples", objective.examples()},
+      {"train_examples", context.train_examples},
+      {"set", context.set},
+      {"subset_hash", context.subset_hash},
+      {"seed", fmt::format("{}", context.seed)},  // as text: 64 bits without a sign
+      {"dtype", dtype},
+      {"device", objective.device().str()},
+      {"bn_mode", std::string(objective.model().has_batch_statistics() ? "running" : "none")},
+      {"micro_batch", objective.micro_batch()},
+      {"parameters", objective.parameters().size()},
+      {"weight_norm", objective.parameters().gather().to(at::kDouble).norm().item<double>()}};
   return result;
 }
 

@@ -11,8 +11,8 @@ namespace basin {
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// A result named `probe` with n_examples, train_examples, set, subset_hash, seed, dtype, device, bn_mode, micro_batch,
-/// parameters and weight_norm.
+/// A result named `probe` with n_examples, train_examples, set, subset_hash, seed, dtype, device, bn_mode,
+/// micro_batch, parameters and weight_norm.
 ProbeResult start_result(const std::string& probe, const ProbeContext& context);
 
 /// 0.001 -> "1e-3", 0.0005 -> "5e-4", 0.25 -> "2.5e-1": a form that fits names.

@@ -17,12 +17,12 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// Everything the estimates need of the group gradients h_j: their squares and products with the two sums.
 struct Moments {
   double n = 0, b = 0, m = 0;
-  double mean_square = 0;             // |Gbar|^2
-  double sum_mean = 0;                // M . Gbar with M = sum_j h_j
-  std::vector<double> square;         // |h_j|^2
-  std::vector<double> along_mean;     // h_j . Gbar
-  std::vector<double> along_sum;      // h_j . M
-  std::vector<double> deviation;      // |h_j - Gbar|^2
+  double mean_square = 0;          // |Gbar|^2
+  double sum_mean = 0;             // M . Gbar with M = sum_j h_j
+  std::vector<double> square;      // |h_j|^2
+  std::vector<double> along_mean;  // h_j . Gbar
+  std::vector<double> along_sum;   // h_j . M
+  std::vector<double> deviation;   // |h_j - Gbar|^2
   double squares() const { return std::accumulate(square.begin(), square.end(), 0.0); }
 };
 
@@ -35,11 +35,19 @@ Moments moments_of(const GradientGroups& gradients) {
   at::Tensor sum = in_double(gradients.group(0)).clone();
   for (int64_t j = 1; j < groups; ++j) sum += in_double(gradients.group(j));
   at::Tensor mean = sum * static_cast<double>(gradients.group_size);
-  if (gradients.left_over() > 0) mean += in_double(gradients.rest()) * static_cast<double>(gradients.left_over());
+  if (gradients.left_over() > 0)
+    mean += in_double(gradients.rest()) * static_cast<double>(gradients.left_over());
   mean /= static_cast<double>(gradients.examples);
 
-  Moments moments{static_cast<double>(gradients.examples), static_cast<double>(gradients.group_size),
-                  static_cast<double>(groups), product_of(mean, mean), product_of(sum, mean), {}, {}, {}, {}};
+  Moments moments{static_cast<double>(gradients.examples),
+                  static_cast<double>(gradients.group_size),
+                  static_cast<double>(groups),
+                  product_of(mean, mean),
+                  product_of(sum, mean),
+                  {},
+                  {},
+                  {},
+                  {}};
   for (int64_t j = 0; j < groups; ++j) {
     const at::Tensor h = in_double(gradients.group(j));
     const at::Tensor apart = h - mean;
@@ -60,7 +68,8 @@ Pair without_group(const Moments& s, size_t j, double squares) {
   const double left = s.n - s.b;
   const double mean_square =
       (s.n * s.n * s.mean_square - 2 * s.n * s.b * s.along_mean[j] + s.b * s.b * s.square[j]) / (left * left);
-  const double sum_mean = (s.n * (s.sum_mean - s.along_mean[j]) - s.b * (s.along_sum[j] - s.square[j])) / left;
+  const double sum_mean =
+      (s.n * (s.sum_mean - s.along_mean[j]) - s.b * (s.along_sum[j] - s.square[j])) / left;
   const double deviations = squares - s.square[j] - 2 * sum_mean + (s.m - 1) * mean_square;
   const double trace = deviations / (s.m - 1) * s.b * left / (left - s.b);
   return {trace, mean_square - trace / left};
@@ -90,7 +99,9 @@ Covariance jackknife(const Moments& s) {
   return c;
 }
 
-Estimate symmetric(double value, double error, double t) { return {value, error, value - t * error, value + t * error}; }
+Estimate symmetric(double value, double error, double t) {
+  return {value, error, value - t * error, value + t * error};
+}
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -126,13 +137,14 @@ Estimate fieller_ratio(double a, double b, double vaa, double vbb, double vab, d
   const double discriminant = linear * linear - square * constant;
   const double ratio = a / b;
   Estimate result{ratio, kNone, 0, infinity};
-  if (square > 0) {  // b is resolved: the discriminant is then never negative
+  if (square > 0 && b > 0) {  // b is resolved: the discriminant is then never negative
     const double root = std::sqrt(std::max(0.0, discriminant));
     result.error = std::sqrt(std::max(0.0, vaa - 2 * ratio * vab + ratio * ratio * vbb)) / std::abs(b);
     result.low = std::max(0.0, (linear - root) / square);
     result.high = (linear + root) / square;
   } else if (square < 0 && discriminant > 0) {
-    // The set is the outside of two roots. Its part above the larger one is what a ratio >= 0 leaves, if that is positive.
+    // The set is the outside of two roots. Its part above the larger one is what a ratio >= 0 leaves, if that
+    // is positive.
     const double larger = (linear - std::sqrt(discriminant)) / square;
     const double smaller = (linear + std::sqrt(discriminant)) / square;
     if (larger > 0 && smaller < 0) result.low = larger;

@@ -17,24 +17,26 @@ struct GradientGroups {
 };
 
 struct Estimate {
-  double value = 0, error = 0, low = 0, high = 0;  // standard error and 95 % interval; NaN where there is none
+  double value = 0, error = 0, low = 0,
+         high = 0;  // standard error and 95 % interval; NaN where there is none
 };
 
 struct NoiseEstimate {
   Estimate tr_sigma, g2, b_simple;                       // population
   Estimate finite_tr_sigma, finite_g2, finite_b_simple;  // these examples
-  bool resolved = false;                                 // the interval of the population's |G|^2 leaves out 0
-  bool finite = true;                                    // all gradients were finite numbers
+  bool resolved = false;  // the interval of the population's |G|^2 leaves out 0
+  bool finite = true;     // all gradients were finite numbers
 };
 
 /// Needs at least 4 groups; formulas in probes/noise_scale.h.
 NoiseEstimate estimate_noise(const GradientGroups& gradients);
 
-/// Two-sided 95 % quantile of Student's t, by the Cornish-Fisher series; within 0.5 % from 3 degrees of freedom on.
+/// Two-sided 95 % quantile of Student's t, by the Cornish-Fisher series; within 0.5 % from 3 degrees of
+/// freedom on.
 double student_quantile(double degrees_of_freedom);
 
-/// Fieller's 95 % set for a / b with variances vaa, vbb, covariance vab and quantile t, cut to [0, inf): both are
-/// averages of squares. An interval where b is resolved, else [root, inf) or [0, inf).
+/// Fieller's 95 % set for a / b with variances vaa, vbb, covariance vab and quantile t, cut to [0, inf): both
+/// are averages of squares. An interval where b is resolved and positive, else [root, inf) or [0, inf).
 Estimate fieller_ratio(double a, double b, double vaa, double vbb, double vab, double t);
 
 }  // namespace basin

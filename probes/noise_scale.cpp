@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t kLeastGroups = 8;
 constexpr int64_t kKeepBytes = int64_t{512} << 20;
 
-Quantity to_quantity(const std::string& name, const std::string& long_name, const std::string& units, bool population,
-                     const Estimate& estimate) {
+Quantity to_quantity(const std::string& name, const std::string& long_name, const std::string& units,
+                     bool population, const Estimate& estimate) {
   Quantity q;
   q.name = population ? name : name + "_finite";
   q.definition = population ? "noise-scale-population" : "noise-scale-finite";
@@ -81,7 +81,9 @@ class NoiseScale final : public Probe {
       if (keep) kept[j] = gradient;
       return gradient;
     };
-    gradients.rest = [&] { return objective.gradient_over(order.narrow(0, groups * group_size, n % group_size)); };
+    gradients.rest = [&] {
+      return objective.gradient_over(order.narrow(0, groups * group_size, n % group_size));
+    };
     return estimate_noise(gradients);
   }
 
@@ -93,10 +95,10 @@ class NoiseScale final : public Probe {
       const NoiseEstimate& e = estimate;
       result.quantities.push_back(to_quantity("b_simple", "gradient noise scale", "examples", population,
                                               population ? e.b_simple : e.finite_b_simple));
-      result.quantities.push_back(to_quantity("g2", "squared norm of the mean gradient", gradient_units, population,
-                                              population ? e.g2 : e.finite_g2));
-      result.quantities.push_back(to_quantity("tr_sigma", "trace of the gradient covariance", gradient_units, population,
-                                              population ? e.tr_sigma : e.finite_tr_sigma));
+      result.quantities.push_back(to_quantity("g2", "squared norm of the mean gradient", gradient_units,
+                                              population, population ? e.g2 : e.finite_g2));
+      result.quantities.push_back(to_quantity("tr_sigma", "trace of the gradient covariance", gradient_units,
+                                              population, population ? e.tr_sigma : e.finite_tr_sigma));
     }
     for (Quantity& q : result.quantities) {
       const bool needs_signal = q.name == "b_simple" || q.name == "g2";
@@ -108,9 +110,12 @@ class NoiseScale final : public Probe {
     }
     result.status = gravest_status(result.quantities);
     if (nonfinite) result.message = "a gradient was not finite";
-    if (result.status == "not_resolved") {
-      result.message = fmt::format("|G|^2 = {:.3g}, 95 % interval {:.3g} to {:.3g}: the mean gradient is not resolved",
-                                   estimate.g2.value, estimate.g2.low, estimate.g2.high);
+    if (result.status == "not_resolved" && std::isnan(estimate.g2.value)) {
+      result.message = fmt::format("fewer than {} examples", kLeastGroups);
+    } else if (result.status == "not_resolved") {
+      result.message =
+          fmt::format("|G|^2 = {:.3g}, 95 % interval {:.3g} to {:.3g}: the mean gradient is not resolved",
+                      estimate.g2.value, estimate.g2.low, estimate.g2.high);
     }
   }
 
@@ -121,8 +126,10 @@ class NoiseScale final : public Probe {
 }  // namespace
 
 void bind_options(OptionTable& table, NoiseScaleOptions& options) {
-  table.add("estimator", options.estimator, one_of({"paired", "per_example"}), "group gradients, or one an example");
-  table.add("group_size", options.group_size, at_least(1), "examples a group; shrunk until there are 8 groups");
+  table.add("estimator", options.estimator, one_of({"paired", "per_example"}),
+            "group gradients, or one an example");
+  table.add("group_size", options.group_size, at_least(1),
+            "examples a group; shrunk until there are 8 groups");
 }
 
 std::unique_ptr<Probe> make_noise_scale(const NoiseScaleOptions& options) {

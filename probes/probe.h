@@ -20,10 +20,10 @@ struct Quantity {
   std::string definition;  // anchor in docs/probes.md: "keskar-phi-full"
   std::string units;       // "loss/weight^2", "examples", "1"
   std::vector<double> value;
-  std::vector<double> uncertainty;   // same length; what it is stands in uncertainty_kind
-  std::string uncertainty_kind;      // "residual", "standard_error", "ci95_half_width", "lower_bound", "none"
+  std::vector<double> uncertainty;  // same length; what it is stands in uncertainty_kind
+  std::string uncertainty_kind;     // "residual", "standard_error", "ci95_half_width", "lower_bound", "none"
   std::vector<double> ci_low, ci_high;  // empty, or 95 % interval, same length
-  std::string status = "ok";         // ok | not_converged | not_resolved | nonfinite
+  std::string status = "ok";            // ok | not_converged | not_resolved | nonfinite
   std::string long_name;
 };
 
@@ -36,7 +36,8 @@ struct ProbeResult {
   double seconds = 0;
 };
 
-/// What a probe sees: the checkpoint's network on a fixed set of examples. A probe leaves parameters bit-identical.
+/// What a probe sees: the checkpoint's network on a fixed set of examples. A probe leaves parameters
+/// bit-identical.
 struct ProbeContext {
   Objective& objective;
   uint64_t seed;           // of the stream "probe" for this run and probe

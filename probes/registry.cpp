@@ -17,8 +17,10 @@ ProbeEntry entry(const std::string& name, const std::string& help) {
 
 const std::vector<ProbeEntry>& probe_registry() {
   static const std::vector<ProbeEntry> table = {
-      entry<TopEigenvaluesOptions, make_top_eigenvalues>("top_eigenvalues", "largest and smallest Hessian eigenvalues"),
-      entry<SharpnessKeskarOptions, make_sharpness_keskar>("sharpness_keskar", "Keskar's phi in three kinds of box"),
+      entry<TopEigenvaluesOptions, make_top_eigenvalues>("top_eigenvalues",
+                                                         "largest and smallest Hessian eigenvalues"),
+      entry<SharpnessKeskarOptions, make_sharpness_keskar>("sharpness_keskar",
+                                                           "Keskar's phi in three kinds of box"),
       entry<NoiseScaleOptions, make_noise_scale>("noise_scale", "gradient noise scale tr Sigma / |G|^2"),
   };
   return table;

@@ -76,7 +76,8 @@ at::Tensor start_point(const std::string& kind, const PhiFunction& phi, const Ba
   return at::rand({phi.size()}, generator, at::kDouble).mul_(2).sub_(1);
 }
 
-PhiSearch search(const PhiFunction& phi, const Base& base, const SharpnessKeskarOptions& options, uint64_t seed) {
+PhiSearch search(const PhiFunction& phi, const Base& base, const SharpnessKeskarOptions& options,
+                 uint64_t seed) {
   PhiSearch found;
   for (const std::string& kind : options.starts) {
     const CubeMaximum maximum = maximise_in_cube(phi, start_point(kind, phi, base, seed), options.iterations);
@@ -163,21 +164,25 @@ class SharpnessKeskar final : public Probe {
     record_settings(result);
     result.attributes.emplace_back("gradients", objective.gradients_done() - gradients_before);
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite") result.message = "the loss is not finite at the checkpoint or inside a box";
+    if (result.status == "nonfinite")
+      result.message = "the loss is not finite at the checkpoint or inside a box";
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return result;
   }
 
  private:
-  void run_space(const std::string& space, const ProbeContext& context, const Base& base, ProbeResult& result) {
+  void run_space(const std::string& space, const ProbeContext& context, const Base& base,
+                 ProbeResult& result) {
     if (space != "subspace") {
       const bool relative = space == "relative";
       for (size_t i = 0; i < options_.epsilons.size(); ++i) {
         const double eps = options_.epsilons[i];
         const at::Tensor box = relative ? relative_box(base.x, eps) : keskar_box(base.x, eps);
-        finish({space, "keskar-phi-" + space,
-                relative ? "sharpness in a parameter-relative box" : "Keskar sharpness, full space", eps},
-               {search_box(context, base, box, nullptr, derive_seed(context.seed, "keskar-start-" + space, i))}, result);
+        finish(
+            {space, "keskar-phi-" + space,
+             relative ? "sharpness in a parameter-relative box" : "Keskar sharpness, full space", eps},
+            {search_box(context, base, box, nullptr, derive_seed(context.seed, "keskar-start-" + space, i))},
+            result);
       }
       return;
     }
@@ -187,18 +192,20 @@ class SharpnessKeskar final : public Probe {
     const int64_t p = std::min(options_.subspace_dim, n);
     for (int64_t draw = 0; draw < options_.draws; ++draw) {
       const RandomSubspace subspace(n, p, subspace_distribution(options_.subspace_distribution),
-                                    derive_seed(context.seed, "keskar-subspace", draw), context.objective.dtype(),
-                                    context.objective.device());
+                                    derive_seed(context.seed, "keskar-subspace", draw),
+                                    context.objective.dtype(), context.objective.device());
       const at::Tensor coordinates = subspace.coordinates(base.x);
       for (size_t i = 0; i < options_.epsilons.size(); ++i) {
-        const uint64_t seed = derive_seed(context.seed, "keskar-start-subspace", draw * options_.epsilons.size() + i);
+        const uint64_t seed =
+            derive_seed(context.seed, "keskar-start-subspace", draw * options_.epsilons.size() + i);
         draws[i].push_back(
             search_box(context, base, keskar_box(coordinates, options_.epsilons[i]), &subspace, seed));
       }
     }
     for (size_t i = 0; i < options_.epsilons.size(); ++i) {
       finish({name, "keskar-phi-subspace-" + options_.subspace_distribution,
-              fmt::format("Keskar sharpness, random {}-dimensional subspace ({})", p, options_.subspace_distribution),
+              fmt::format("Keskar sharpness, random {}-dimensional subspace ({})", p,
+                          options_.subspace_distribution),
               options_.epsilons[i]},
              draws[i], result);
     }
@@ -242,12 +249,14 @@ class SharpnessKeskar final : public Probe {
 void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
   table.add("epsilons", options.epsilons, greater_than(0), "half widths of the box");
   table.add("spaces", options.spaces, one_of({"full", "subspace", "relative"}), "full, subspace, relative");
-  table.add("starts", options.starts, one_of({"random", "signed_gradient"}), "where each search begins; the best counts");
+  table.add("starts", options.starts, one_of({"random", "signed_gradient"}),
+            "where each search begins; the best counts");
   table.add("iterations", options.iterations, between(1, 10000), "L-BFGS-B iterations a start");
   table.add("subspace_dim", options.subspace_dim, at_least(1), "dimension of the random subspace");
   table.add("subspace_distribution", options.subspace_distribution, one_of({"gaussian", "orthonormal"}),
             "of A; the two differ by about sqrt(n) in step and are never pooled");
-  table.add("draws", options.draws, between(1, 1000), "draws of A; with more than one: mean and standard error");
+  table.add("draws", options.draws, between(1, 1000),
+            "draws of A; with more than one: mean and standard error");
 }
 
 std::unique_ptr<Probe> make_sharpness_keskar(const SharpnessKeskarOptions& options) {

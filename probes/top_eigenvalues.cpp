@@ -59,8 +59,9 @@ class TopEigenvalues final : public Probe {
                                                           .seed = context.seed});
     const int64_t expected = std::min(options_.count, hessian.size());
     const double norm = context.objective.parameters().gather().to(at::kDouble).norm().item<double>();
-    result.quantities = {eigenvalues("lambda", "largest Hessian eigenvalues", "hessian-lambda", found.largest, expected),
-                         eigenvalues("lambda_min", "smallest Hessian eigenvalue", "hessian-lambda-min", found.smallest, 1)};
+    result.quantities = {
+        eigenvalues("lambda", "largest Hessian eigenvalues", "hessian-lambda", found.largest, expected),
+        eigenvalues("lambda_min", "smallest Hessian eigenvalue", "hessian-lambda-min", found.smallest, 1)};
     result.quantities.push_back(scaled_by_norm(result.quantities.front(), norm * norm));
     record(found, result);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -83,8 +84,8 @@ class TopEigenvalues final : public Probe {
     result.status = gravest_status(result.quantities);
     if (result.status == "nonfinite") result.message = "a Hessian-vector product was not finite";
     if (result.status == "not_converged") {
-      result.message = fmt::format("a residual is above the tolerance {} after {} products", options_.tolerance,
-                                   found.products);
+      result.message = fmt::format("a residual is above the tolerance {} after {} products",
+                                   options_.tolerance, found.products);
     }
   }
 
@@ -95,9 +96,12 @@ class TopEigenvalues final : public Probe {
 
 void bind_options(OptionTable& table, TopEigenvaluesOptions& options) {
   table.add("count", options.count, between(1, 1000), "largest eigenvalues wanted");
-  table.add("tolerance", options.tolerance, between(1e-12, 0.5), "relative residual at which an eigenpair is accepted");
-  table.add("max_krylov", options.max_krylov, at_least(0), "most Krylov vectors held; 0: 120, or what fits 512 MiB");
-  table.add("max_restarts", options.max_restarts, at_least(0), "restarts of Spectra's solver past a full basis");
+  table.add("tolerance", options.tolerance, between(1e-12, 0.5),
+            "relative residual at which an eigenpair is accepted");
+  table.add("max_krylov", options.max_krylov, at_least(0),
+            "most Krylov vectors held; 0: 120, or what fits 512 MiB");
+  table.add("max_restarts", options.max_restarts, at_least(0),
+            "restarts of Spectra's solver past a full basis");
 }
 
 std::unique_ptr<Probe> make_top_eigenvalues(const TopEigenvaluesOptions& options) {

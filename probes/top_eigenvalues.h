@@ -8,16 +8,16 @@
 namespace basin {
 
 struct TopEigenvaluesOptions {
-  int64_t count = 2;         // lambda_1 and one below, which tells an outlier from the edge of the bulk
-  double tolerance = 1e-3;   // of the residual, see hessian/top_eigenpairs.h
+  int64_t count = 2;        // lambda_1 and one below, which tells an outlier from the edge of the bulk
+  double tolerance = 1e-3;  // of the residual, see hessian/top_eigenpairs.h
   int64_t max_krylov = 0;
   int64_t max_restarts = 10;
 };
 void bind_options(OptionTable& table, TopEigenvaluesOptions& options);
 
-/// The `count` largest algebraic eigenvalues of the Hessian of L, the smallest one, and lambda_1 |w|^2, which does not
-/// change when a scale-invariant network's weights are scaled (L(c w) = L(w) implies H(c w) = H(w) / c^2).
-/// Definitions and cost: docs/probes.md#hessian-eigenvalues; solver: hessian/top_eigenpairs.h.
+/// The `count` largest algebraic eigenvalues of the Hessian of L, the smallest one, and lambda_1 |w|^2, which
+/// does not change when a scale-invariant network's weights are scaled (L(c w) = L(w) implies H(c w) = H(w) /
+/// c^2). Definitions and cost: docs/probes.md#hessian-eigenvalues; solver: hessian/top_eigenpairs.h.
 std::unique_ptr<Probe> make_top_eigenvalues(const TopEigenvaluesOptions& options);
 
 }  // namespace basin

@@ -46,7 +46,9 @@ TEST(RandomSubspace, CoordinatesOfManyRowsGoInPieces) {
 }
 
 TEST(RandomSubspace, SeedNamesTheMatrix) {
-  const auto draw = [](uint64_t seed) { return RandomSubspace(50, 4, D::gaussian, seed, at::kFloat, at::kCPU).matrix(); };
+  const auto draw = [](uint64_t seed) {
+    return RandomSubspace(50, 4, D::gaussian, seed, at::kFloat, at::kCPU).matrix();
+  };
   EXPECT_TRUE(at::equal(draw(1), draw(1)));
   EXPECT_FALSE(at::equal(draw(1), draw(2)));
 }

@@ -1,0 +1,104 @@
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "core/files.h"
+#include "tests/probes/probe_fixture.h"
+#include "tests/support/tiny_models.h"
+
+namespace basin {
+namespace {
+
+using testing::run_probe;
+
+class ProbeContract : public ::testing::TestWithParam<std::string> {
+ protected:
+  testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 40, 1, at::kFloat);
+  std::shared_ptr<Model> model = testing::tiny_mlp(1, at::kFloat, "relu");
+  Objective objective{model, LossKind::cross_entropy, batch.images, batch.labels, 16};
+};
+
+// A number that isn't there is NaN with a status; NaN is equal to itself here.
+std::vector<std::string> printed(const ProbeResult& result) {
+  std::vector<std::string> lines{result.status};
+  for (const Quantity& q : result.quantities) {
+    lines.push_back(
+        fmt::format("{} {} {} {} {} {}", q.name, q.status, q.value, q.uncertainty, q.ci_low, q.ci_high));
+  }
+  return lines;
+}
+
+TEST_P(ProbeContract, EveryNumberHasUnitsDefinitionUncertaintyAndStatus) {
+  const ProbeResult result = run_probe(GetParam(), objective);
+  EXPECT_EQ(result.probe, GetParam());
+  EXPECT_FALSE(result.quantities.empty());
+  EXPECT_GT(result.seconds, 0);
+  EXPECT_EQ(result.status == "ok", result.message.empty());
+  const char* source = std::getenv("BASIN_SOURCE_DIR");
+  const std::string docs = source ? read_file(std::string(source) + "/docs/probes.md") : "";
+  std::set<std::string> names;
+  for (const Quantity& q : result.quantities) {
+    EXPECT_TRUE(names.insert(q.name).second) << q.name;
+    EXPECT_FALSE(q.units.empty() || q.long_name.empty()) << q.name;
+    EXPECT_THAT(std::vector<std::string>({"ok", "not_converged", "not_resolved", "nonfinite"}),
+                ::testing::Contains(q.status));
+    EXPECT_THAT(
+        std::vector<std::string>({"residual", "standard_error", "ci95_half_width", "lower_bound", "none"}),
+        ::testing::Contains(q.uncertainty_kind));
+    EXPECT_EQ(q.value.size(), q.uncertainty.size()) << q.name;
+    EXPECT_EQ(q.ci_low.size(), q.ci_high.size()) << q.name;
+    EXPECT_TRUE(q.ci_low.empty() || q.ci_low.size() == q.value.size()) << q.name;
+    for (const double value : q.value) EXPECT_TRUE(std::isfinite(value) || q.status != "ok") << q.name;
+    if (source) {
+      EXPECT_THAT(docs, ::testing::HasSubstr("\n### " + q.definition + "\n")) << "docs/probes.md";
+    }
+  }
+  std::set<std::string> keys;
+  for (const auto& [key, value] : result.attributes) EXPECT_TRUE(keys.insert(key).second) << key << " twice";
+  for (const char* key :
+       {"n_examples", "subset_hash", "seed", "dtype", "bn_mode", "micro_batch", "weight_norm"}) {
+    EXPECT_TRUE(keys.count(key)) << key;
+  }
+}
+
+TEST_P(ProbeContract, SameSeedSameNumbersAnotherSeedAnotherDraw) {
+  const auto first = printed(run_probe(GetParam(), objective, {}, 3));
+  EXPECT_EQ(first, printed(run_probe(GetParam(), objective, {}, 3)));
+  EXPECT_NE(first, printed(run_probe(GetParam(), objective, {}, 4)));
+}
+
+TEST_P(ProbeContract, LeavesTheModelBitIdentical) {
+  const auto bn = testing::tiny_model("resnet20", {"norm=batch"}, 1, at::kFloat);
+  const auto images = testing::tiny_batch(testing::tiny_image_shape(), 20, 1, at::kFloat);
+  Objective on_bn(bn, LossKind::cross_entropy, images.images, images.labels, 8, /*retain_graph=*/true);
+  const at::Tensor before = on_bn.parameters().gather();
+  std::vector<at::Tensor> buffers;
+  for (const auto& [name, tensor] : bn->buffer_table()) buffers.push_back(tensor.clone());
+  const ProbeResult result = run_probe(GetParam(), on_bn);
+  EXPECT_TRUE(at::equal(on_bn.parameters().gather(), before));
+  for (size_t i = 0; i < buffers.size(); ++i)
+    EXPECT_TRUE(at::equal(bn->buffer_table()[i].second, buffers[i]));
+  EXPECT_EQ(testing::attribute<std::string>(result, "bn_mode"), "running");
+}
+
+TEST_P(ProbeContract, ANetworkThatIsNotANumberIsAStatus) {
+  const at::Tensor w = objective.parameters().gather();
+  w[5] = std::numeric_limits<float>::quiet_NaN();
+  objective.parameters().scatter(w);
+  const ProbeResult result = run_probe(GetParam(), objective);
+  EXPECT_EQ(result.status, "nonfinite");
+  EXPECT_FALSE(result.message.empty());
+  for (const Quantity& q : result.quantities) {
+    EXPECT_EQ(q.status, "nonfinite") << q.name;
+    for (const double value : q.value) EXPECT_TRUE(std::isnan(value)) << q.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ProbeContract, ::testing::ValuesIn(names_of(probe_registry())),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace basin

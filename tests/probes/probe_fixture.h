@@ -1,0 +1,39 @@
+// defines: running a probe of the registry on an objective, with options as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/options.h"
+#include "core/registry.h"
+#include "probes/registry.h"
+
+namespace basin::testing {
+
+inline ProbeResult run_probe(const std::string& name, Objective& objective,
+                             const std::vector<std::string>& settings = {}, uint64_t seed = 11) {
+  const ProbeEntry& entry = find_entry(probe_registry(), name, "probe");
+  const auto options = entry.make_options();
+  OptionTable table;
+  options->bind(table);
+  for (const std::string& setting : settings) table.set_from_text(setting, "test");
+  const ProbeContext context{objective, seed, 1000, "0123", "train"};
+  return entry.make(*options)->run(context);
+}
+
+inline const Quantity& quantity(const ProbeResult& result, const std::string& name) {
+  for (const Quantity& q : result.quantities) {
+    if (q.name == name) return q;
+  }
+  throw std::out_of_range(name);
+}
+
+template <class T>
+T attribute(const ProbeResult& result, const std::string& name) {
+  for (const auto& [key, value] : result.attributes) {
+    if (key == name) return std::get<T>(value);
+  }
+  throw std::out_of_range(name);
+}
+
+}  // namespace basin::testing

@@ -1,0 +1,73 @@
+#include "probes/top_eigenvalues.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "hessian/linear_operator.h"
+#include "tests/probes/probe_fixture.h"
+#include "tests/support/analytic_models.h"
+#include "tests/support/tiny_models.h"
+
+namespace basin {
+namespace {
+
+using testing::attribute;
+using testing::quantity;
+using testing::run_probe;
+
+TEST(TopEigenvaluesProbe, LeastSquaresInClosedForm) {
+  // H = I_2 (x) X'X/n: every eigenvalue of X'X/n twice; with X diagonal they are d_i^2 / n.
+  const at::Tensor d = at::arange(1, 21, at::kDouble), labels = at::arange(20).remainder(2);
+  Objective objective(std::make_shared<testing::LinearModel>(testing::sine_numbers({2, 20})), LossKind::mse,
+                      at::diag(d), labels, 7);
+  const ProbeResult result = run_probe("top_eigenvalues", objective, {"count=3", "tolerance=1e-8"});
+  EXPECT_EQ(result.status, "ok");
+  const Quantity& lambda = quantity(result, "lambda");
+  ASSERT_EQ(lambda.value.size(), 3u);
+  EXPECT_NEAR(lambda.value[0], 20, 1e-9);
+  EXPECT_NEAR(lambda.value[1], 20, 1e-9);
+  EXPECT_NEAR(lambda.value[2], 18.05, 1e-9);
+  EXPECT_NEAR(quantity(result, "lambda_min").value[0], 0.05, 1e-9);
+  const double w2 = testing::sine_numbers({2, 20}).square().sum().item<double>();
+  EXPECT_NEAR(quantity(result, "lambda_1_w2").value[0], 20 * w2, 1e-8);
+  EXPECT_DOUBLE_EQ(quantity(result, "lambda_1_w2").uncertainty[0], lambda.uncertainty[0] * w2);
+  EXPECT_NEAR(attribute<double>(result, "weight_norm"), std::sqrt(w2), 1e-12);
+  EXPECT_EQ(attribute<int64_t>(result, "hvps"), objective.hvps_done());
+}
+
+TEST(TopEigenvaluesProbe, StoredResidualCoversTheErrorInFloat32) {
+  const auto batch = testing::tiny_batch(testing::tiny_image_shape(), 24, 1, at::kDouble);
+  Objective exact(testing::tiny_model("small_cnn"), LossKind::cross_entropy, batch.images, batch.labels, 24);
+  Objective single(testing::tiny_model("small_cnn", {}, 1, at::kFloat), LossKind::cross_entropy, batch.images,
+                   batch.labels, 10);
+  HessianOperator hessian(exact);
+  std::vector<at::Tensor> columns;
+  for (const at::Tensor& unit : at::eye(hessian.size(), at::kDouble).unbind())
+    columns.push_back(hessian.apply(unit));
+  const at::Tensor spectrum = at::linalg_eigvalsh(at::stack(columns, 1));
+  const int64_t n = hessian.size();
+  const ProbeResult result = run_probe("top_eigenvalues", single, {"count=2", "tolerance=1e-3"});
+  EXPECT_EQ(result.status, "ok");
+  const double float32 =
+      1e-5 * spectrum[n - 1].item<double>();  // an HVP's own error: some ten roundings of 6e-8
+  for (int64_t i = 0; i < 2; ++i) {
+    const Quantity& lambda = quantity(result, "lambda");
+    EXPECT_NEAR(lambda.value[i], spectrum[n - 1 - i].item<double>(), lambda.uncertainty[i] + float32);
+    EXPECT_LE(lambda.uncertainty[i], 1e-3 * lambda.value[i]);
+  }
+  const Quantity& low = quantity(result, "lambda_min");
+  EXPECT_NEAR(low.value[0], spectrum[0].item<double>(), low.uncertainty[0] + float32);
+}
+
+TEST(TopEigenvaluesProbe, SaysNotConverged) {
+  const auto batch = testing::tiny_batch(testing::tiny_shape(), 30);
+  Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 30);
+  const ProbeResult result = run_probe("top_eigenvalues", objective,
+                                       {"count=2", "tolerance=1e-11", "max_krylov=10", "max_restarts=0"});
+  EXPECT_EQ(result.status, "not_converged");
+  EXPECT_FALSE(result.message.empty());
+  EXPECT_TRUE(std::isfinite(quantity(result, "lambda").value[0]));
+}
+
+}  // namespace
+}  // namespace basin
