@@ -63,8 +63,8 @@ TEST(BatchNorm, GhostBatchesAreNormalisedByTheirOwnStatistics) {
     const int64_t first = n / 3 * 3, last = std::min<int64_t>(first + 3, 7);
     for (int64_t c = 0; c < 2; ++c) {
       const double expected = normalised(x[n][c][1][2].item<double>(), moments(x, first, last, c, c + 1));
-      EXPECT_NEAR(y[n][c][1][2].item<double>(), weight[static_cast<size_t>(c)] * expected + bias[static_cast<size_t>(c)],
-                  tolerance);
+      EXPECT_NEAR(y[n][c][1][2].item<double>(),
+                  weight[static_cast<size_t>(c)] * expected + bias[static_cast<size_t>(c)], tolerance);
     }
   }
   // Training leaves the running statistics alone.
@@ -99,7 +99,8 @@ TEST(BatchNorm, AccumulateAveragesGhostBatchesByTheirExamples) {
   model.set_norm_mode(NormMode::accumulate);
   model.forward(x * 10);
   EXPECT_FALSE(at::allclose(model.buffer_table()[0].second, before, 0.1, 0.1));
-  EXPECT_NEAR(model.buffer_table()[0].second[0].item<double>(), 10 * moments(x, 0, 7, 0, 1).mean, 10 * tolerance);
+  EXPECT_NEAR(model.buffer_table()[0].second[0].item<double>(), 10 * moments(x, 0, 7, 0, 1).mean,
+              10 * tolerance);
 }
 
 TEST(BatchNorm, OneExampleOfALinearLayerIsFinite) {
@@ -118,7 +119,8 @@ TEST(GroupNorm, StatisticsByExampleAndGroup) {
   const at::Tensor y = model.forward(x);
   for (int64_t n = 0; n < 3; ++n) {
     for (int64_t c = 0; c < 4; ++c) {
-      const double expected = normalised(x[n][c][1][0].item<double>(), moments(x, n, n + 1, c / 2 * 2, c / 2 * 2 + 2));
+      const double expected =
+          normalised(x[n][c][1][0].item<double>(), moments(x, n, n + 1, c / 2 * 2, c / 2 * 2 + 2));
       EXPECT_NEAR(y[n][c][1][0].item<double>(), expected, tolerance);
     }
   }
@@ -163,7 +165,8 @@ TEST(Activations, AreTheNamedFunctions) {
 
 // The bounds and variances of the documented initialisations, on layers large enough to see them.
 TEST(Initialisation, HasTheDocumentedSpread) {
-  const auto uniform = testing::make_test_model("mlp", {"hidden=[400]"}, {}, 1, at::kDouble)->parameter_table();
+  const auto uniform =
+      testing::make_test_model("mlp", {"hidden=[400]"}, {}, 1, at::kDouble)->parameter_table();
   const double bound = 1 / std::sqrt(3072.0);
   for (const ParameterInfo& p : {uniform[0], uniform[1]}) {
     const double largest = p.tensor.abs().max().item<double>();
@@ -171,7 +174,8 @@ TEST(Initialisation, HasTheDocumentedSpread) {
     EXPECT_GT(largest, 0.98 * bound) << p.name;
   }
   const auto normal = testing::make_test_model("resnet20", {}, {}, 1, at::kDouble)->parameter_table();
-  const auto plain = testing::make_test_model("resnet20", {"norm=none"}, {}, 1, at::kDouble)->parameter_table();
+  const auto plain =
+      testing::make_test_model("resnet20", {"norm=none"}, {}, 1, at::kDouble)->parameter_table();
   const auto deviation = [](const std::vector<ParameterInfo>& table, const std::string& name) {
     for (const ParameterInfo& p : table) {
       if (p.name == name) return p.tensor.std().item<double>();
@@ -189,7 +193,8 @@ TEST(Loss, ClosedForms) {
   const at::Tensor logits = at::tensor({1.0, -2.0, 0.5, 0.0, 3.0, -1.0}, at::kDouble).view({2, 3});
   const at::Tensor labels = at::tensor({2, 0}, at::kLong);
   const at::Tensor entropy = example_losses(loss_kind("cross_entropy"), logits, labels);
-  EXPECT_NEAR(entropy[0].item<double>(), std::log(std::exp(1.0) + std::exp(-2.0) + std::exp(0.5)) - 0.5, 1e-14);
+  EXPECT_NEAR(entropy[0].item<double>(), std::log(std::exp(1.0) + std::exp(-2.0) + std::exp(0.5)) - 0.5,
+              1e-14);
   EXPECT_NEAR(entropy[1].item<double>(), std::log(1 + std::exp(3.0) + std::exp(-1.0)), 1e-14);
   const at::Tensor squares = example_losses(loss_kind("mse"), logits, labels);
   EXPECT_NEAR(squares[0].item<double>(), (1 + 4 + 0.25) / 2, 1e-14);
@@ -212,7 +217,8 @@ TEST(MakeModel, ConvolutionsAreChannelsLastAndTypesFollow) {
       EXPECT_TRUE(p.tensor.is_contiguous(at::MemoryFormat::ChannelsLast)) << p.name;
     }
   }
-  for (const auto& [name, buffer] : model->buffer_table()) EXPECT_EQ(buffer.scalar_type(), at::kDouble) << name;
+  for (const auto& [name, buffer] : model->buffer_table())
+    EXPECT_EQ(buffer.scalar_type(), at::kDouble) << name;
 }
 
 }  // namespace

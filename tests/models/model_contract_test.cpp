@@ -36,7 +36,8 @@ std::vector<at::Tensor> random_direction(const std::vector<at::Tensor>& paramete
   return direction;
 }
 
-void move_along(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& direction, double distance) {
+void move_along(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& direction,
+                double distance) {
   at::NoGradGuard no_grad;
   for (size_t i = 0; i < parameters.size(); ++i) at::Tensor(parameters[i]).add_(direction[i], distance);
 }
@@ -58,7 +59,8 @@ std::shared_ptr<Model> at_random_point(const std::string& name, const std::vecto
 std::string entry_name(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
 
 class ModelContract : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Registry, ModelContract, ::testing::ValuesIn(names_of(model_registry())), entry_name);
+INSTANTIATE_TEST_SUITE_P(Registry, ModelContract, ::testing::ValuesIn(names_of(model_registry())),
+                         entry_name);
 
 TEST_P(ModelContract, NamesAreUniqueAndBelongToTheirLayers) {
   const auto model = tiny_model(GetParam());
@@ -96,7 +98,8 @@ TEST_P(ModelContract, KindsFollowFromNameAndLayer) {
 }
 
 TEST_P(ModelContract, SeedDecidesTheStartAloneAndDtypeDoesNot) {
-  const auto first = tiny_model(GetParam(), {}, 1), again = tiny_model(GetParam(), {}, 1), other = tiny_model(GetParam(), {}, 2);
+  const auto first = tiny_model(GetParam(), {}, 1), again = tiny_model(GetParam(), {}, 1),
+             other = tiny_model(GetParam(), {}, 2);
   const auto single = tiny_model(GetParam(), {}, 1, at::kFloat);
   bool differs = false;
   for (size_t i = 0; i < first->parameter_table().size(); ++i) {
@@ -119,7 +122,8 @@ TEST_P(ModelContract, ForwardGivesLogitsWhateverTheMemoryFormat) {
     const InputShape grey{.channels = 1, .height = 28, .width = 28, .classes = 10};
     const auto full = testing::make_test_model(GetParam(), {}, grey, 1, at::kFloat);
     full->eval();
-    EXPECT_EQ(full->forward(tiny_batch(grey, n, 1, at::kFloat).images).sizes(), (std::vector<int64_t>{n, 10}));
+    EXPECT_EQ(full->forward(tiny_batch(grey, n, 1, at::kFloat).images).sizes(),
+              (std::vector<int64_t>{n, 10}));
   }
 }
 
@@ -149,7 +153,8 @@ TEST_P(ModelContract, GradientEqualsFiniteDifferences) {
         const double above = mean_loss(*model, batch, loss).item<double>();
         move_along(parameters, direction, -2 * h);
         const double below = mean_loss(*model, batch, loss).item<double>();
-        // Truncation h^2/6 f''' = 1.7e-11 f''' with f''' up to some thousands behind a norm; rounding 1e-16/h = 1e-11.
+        // Truncation h^2/6 f''' = 1.7e-11 f''' with f''' up to some thousands behind a norm; rounding 1e-16/h
+        // = 1e-11.
         EXPECT_NEAR((above - below) / (2 * h), expected, 1e-7 * (1 + std::abs(expected))) << norm;
         EXPECT_GT(std::abs(expected), 1e-4) << norm;  // a gradient of zero would test nothing
       }
@@ -166,16 +171,19 @@ TEST_P(ModelContract, HessianVectorProductEqualsDifferencesOfTheGradient) {
       const auto parameters = leaves(*model);
       const auto v = random_direction(parameters, 4), u = random_direction(parameters, 5);
       const auto gradient = torch::autograd::grad({mean_loss(*model, batch)}, parameters, {}, true, true);
-      const auto hv = torch::autograd::grad({dot(gradient, v)}, parameters, {}, std::nullopt, false, /*allow_unused=*/true);
+      const auto hv = torch::autograd::grad({dot(gradient, v)}, parameters, {}, std::nullopt, false,
+                                            /*allow_unused=*/true);
       double expected = 0;
       for (size_t i = 0; i < hv.size(); ++i) {
         if (hv[i].defined()) expected += (hv[i] * u[i]).sum().item<double>();
       }
       const double h = 1e-5;
       move_along(parameters, v, h);
-      const double above = dot(torch::autograd::grad({mean_loss(*model, batch)}, parameters), u).item<double>();
+      const double above =
+          dot(torch::autograd::grad({mean_loss(*model, batch)}, parameters), u).item<double>();
       move_along(parameters, v, -2 * h);
-      const double below = dot(torch::autograd::grad({mean_loss(*model, batch)}, parameters), u).item<double>();
+      const double below =
+          dot(torch::autograd::grad({mean_loss(*model, batch)}, parameters), u).item<double>();
       // As for the gradient, one derivative higher.
       EXPECT_NEAR((above - below) / (2 * h), expected, 1e-6 * (1 + std::abs(expected))) << norm;
       EXPECT_GT(std::abs(expected), 1e-6) << norm;

@@ -6,7 +6,8 @@
 namespace basin {
 namespace {
 
-int64_t count(const std::string& name, const std::vector<std::string>& settings = {}, const InputShape& shape = {}) {
+int64_t count(const std::string& name, const std::vector<std::string>& settings = {},
+              const InputShape& shape = {}) {
   return testing::make_test_model(name, settings, shape, 1, at::kFloat)->parameter_count();
 }
 
@@ -24,11 +25,13 @@ TEST(ParameterCount, SmallCnn) {
   // 28 -> 14 -> 7 -> 3 by pooling, 4 by strides.
   const InputShape grey{.channels = 1, .height = 28, .width = 28, .classes = 10};
   EXPECT_EQ(count("small_cnn", {}, grey), convolutions - 2 * 16 * 9 + 64 * 3 * 3 * 10 + 10);
-  EXPECT_EQ(count("small_cnn", {"downsample=stride"}, grey), convolutions - 2 * 16 * 9 + 64 * 4 * 4 * 10 + 10);
+  EXPECT_EQ(count("small_cnn", {"downsample=stride"}, grey),
+            convolutions - 2 * 16 * 9 + 64 * 4 * 4 * 10 + 10);
   EXPECT_EQ(count("small_cnn", {"norm=batch"}) - count("small_cnn"), 2 * (16 + 32 + 64));
 }
 
-// 1.76 million in the literature; the exact figure from the authors' code (biases everywhere, `same` pooling 32 -> 16 -> 8).
+// 1.76 million in the literature; the exact figure from the authors' code (biases everywhere, `same` pooling
+// 32 -> 16 -> 8).
 TEST(ParameterCount, KeskarC1) {
   const int64_t convolutions = 3 * 64 * 25 + 64 + 64 * 64 * 25 + 64;
   const int64_t linears = 4096 * 384 + 384 + 384 * 192 + 192 + 192 * 10 + 10;
@@ -42,11 +45,13 @@ TEST(ParameterCount, KeskarC1) {
 TEST(ParameterCount, ResNet20) {
   EXPECT_EQ(count("resnet20"), 269722);
   EXPECT_EQ(count("resnet20", {"norm=group"}), 269722);
-  const int64_t channels = 7 * 16 + 6 * 32 + 6 * 64;  // of the 19 convolutions: a weight and a bias each, or a bias alone
+  const int64_t channels =
+      7 * 16 + 6 * 32 + 6 * 64;  // of the 19 convolutions: a weight and a bias each, or a bias alone
   EXPECT_EQ(count("resnet20", {"norm=none"}), 269722 - channels);
 }
 
-void expect_config_error(const std::string& name, const std::vector<std::string>& settings, const std::string& part) {
+void expect_config_error(const std::string& name, const std::vector<std::string>& settings,
+                         const std::string& part) {
   try {
     count(name, settings);
     ADD_FAILURE() << "no error";
@@ -56,7 +61,8 @@ void expect_config_error(const std::string& name, const std::vector<std::string>
 }
 
 TEST(BadModelOptions, AreNamed) {
-  expect_config_error("nonsense", {}, "unknown model \"nonsense\"; known: mlp, small_cnn, keskar_c1, resnet20");
+  expect_config_error("nonsense", {},
+                      "unknown model \"nonsense\"; known: mlp, small_cnn, keskar_c1, resnet20");
   expect_config_error("small_cnn", {"widths=[4, 4, 4, 4, 4, 4]"}, "widths has 6 entries, too many");
   expect_config_error("small_cnn", {"kernel=4"}, "kernel = 4");
   expect_config_error("small_cnn", {"norm=group", "groups=5"}, "groups = 5");

@@ -1,0 +1,72 @@
+// Architectures against an independent program: tests/oracles/model_golden.py builds the same networks in
+// PyTorch.
+#include <gtest/gtest.h>
+
+#include "models/loss.h"
+#include "tests/models/golden_logits.h"
+#include "tests/support/tiny_models.h"
+
+namespace basin {
+namespace {
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// The generator's `fill`: by name and shape alone, in row-major order whatever the memory format.
+at::Tensor fill(const std::string& name, const at::Tensor& like) {
+  const int64_t count = like.numel();
+  const at::Tensor j = at::arange(count, at::kDouble);
+  at::Tensor values;
+  if (ends_with(name, "running_var")) {
+    values = 1 + 0.5 * j.sin();
+  } else if (like.dim() == 1) {
+    const bool norm_weight = name.find("norm") != std::string::npos && ends_with(name, "weight");
+    values = 0.1 * (2.3 * j).cos() + (norm_weight ? 1 : 0);
+  } else {
+    const double fan_in = static_cast<double>(count) / static_cast<double>(like.size(0));
+    values = 1.5 / std::sqrt(fan_in) * (0.7 * j + 0.1 * static_cast<double>(count)).sin();
+  }
+  return values.reshape(like.sizes());
+}
+
+class GoldenLogits : public ::testing::TestWithParam<size_t> {};
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenLogits, ::testing::Range<size_t>(0, golden::logits.size()),
+                         [](const auto& info) {
+                           return golden::logits[info.param].model + std::to_string(info.param);
+                         });
+
+TEST_P(GoldenLogits, AgreeWithPyTorch) {
+  const golden::Logits& expected = golden::logits[GetParam()];
+  const InputShape shape{golden::channels, expected.side, expected.side, golden::classes};
+  const auto model = testing::make_test_model(expected.model, expected.settings, shape);
+  model->eval();
+  model->set_norm_mode(NormMode::running);
+  std::vector<at::Tensor> parameters;
+  {
+    at::NoGradGuard no_grad;
+    for (ParameterInfo parameter : model->parameter_table()) {
+      parameter.tensor.copy_(fill(parameter.name, parameter.tensor));
+      parameters.push_back(parameter.tensor);
+    }
+    for (auto [name, buffer] : model->buffer_table()) buffer.copy_(fill(name, buffer));
+  }
+  const std::vector<int64_t> sizes{golden::examples, shape.channels, shape.height, shape.width};
+  const int64_t pixels = golden::examples * shape.channels * shape.height * shape.width;
+  const at::Tensor images = (0.37 * at::arange(pixels, at::kDouble)).sin().reshape(sizes);
+  const at::Tensor labels = at::arange(golden::examples, at::kLong).remainder(shape.classes);
+
+  const at::Tensor logits = model->forward(images);
+  const at::Tensor loss = example_losses(LossKind::cross_entropy, logits, labels).mean();
+  double squares = 0;
+  for (const at::Tensor& gradient : torch::autograd::grad({loss}, parameters)) {
+    squares += gradient.square().sum().item<double>();
+  }
+  const at::Tensor reference = at::tensor(expected.logits, at::kDouble).view_as(logits);
+  // float64 through at most 14 layers, sums in another order.
+  EXPECT_TRUE(at::allclose(logits, reference, 1e-10, 1e-12)) << logits << reference;
+  EXPECT_NEAR(std::sqrt(squares), expected.gradient_norm, 1e-10 * (1 + expected.gradient_norm));
+}
+
+}  // namespace
+}  // namespace basin

@@ -1,0 +1,171 @@
+"""Logits and gradients of the models, rebuilt in PyTorch's functional operations from their papers.
+
+    model_golden.py            compares tests/models/golden_logits.h with what this program computes
+    model_golden.py --write    writes that file
+
+Every tensor is filled by a formula both sides know (`fill`), so padding, pooling, shortcuts, the order of layers and of the
+flattened features all show; nothing random is shared. The gradient's norm is that of the mean cross entropy.
+"""
+import argparse
+import math
+import pathlib
+import re
+
+import torch
+import torch.nn.functional as F
+
+from _oracle import compare, finish
+
+HEADER = pathlib.Path(__file__).resolve().parents[1] / "models" / "golden_logits.h"
+torch.set_default_dtype(torch.float64)
+EXAMPLES, CLASSES, CHANNELS = 3, 4, 3
+
+
+def fill(name, shape):
+    """Weights of order 1/sqrt(fan-in), norm weights and variances around 1, the rest small."""
+    count = math.prod(shape)
+    j = torch.arange(count, dtype=torch.float64)
+    if name.endswith("running_var"):
+        values = 1 + 0.5 * torch.sin(j)
+    elif len(shape) == 1:
+        values = 0.1 * torch.cos(2.3 * j) + (1 if "norm" in name and name.endswith("weight") else 0)
+    else:
+        values = 1.5 / math.sqrt(count / shape[0]) * torch.sin(0.7 * j + 0.1 * count)
+    return values.reshape(shape)
+
+
+class Net:
+    """Makes the tensors a network asks for, by name."""
+
+    def __init__(self, norm):
+        self.norm_kind, self.parameters = norm, {}
+
+    def parameter(self, name, *shape):
+        return self.parameters.setdefault(name, fill(name, shape).requires_grad_())
+
+    def conv(self, x, name, out, kernel, bias=True, **options):
+        weight = self.parameter(name + ".weight", out, x.shape[1], kernel, kernel)
+        return F.conv2d(x, weight, self.parameter(name + ".bias", out) if bias else None, **options)
+
+    def linear(self, x, name, out):
+        return F.linear(x, self.parameter(name + ".weight", out, x.shape[1]), self.parameter(name + ".bias", out))
+
+    def norm(self, x, name):
+        size = x.shape[1]
+        if self.norm_kind == "none":
+            return x
+        weight, bias = self.parameter(name + ".weight", size), self.parameter(name + ".bias", size)
+        if self.norm_kind == "group":
+            return F.group_norm(x, 2, weight, bias)
+        mean, variance = fill(name + ".running_mean", (size,)), fill(name + ".running_var", (size,))
+        return F.batch_norm(x, mean, variance, weight, bias, training=False)
+
+
+def mlp(net, x):
+    x = x.flatten(1)
+    for i, width in enumerate((6, 4), start=1):
+        x = F.relu(net.norm(net.linear(x, f"fc{i}", width), f"norm{i}"))
+    return net.linear(x, "fc3", CLASSES)
+
+
+def small_cnn(net, x, stride=1):
+    for i, width in enumerate((4, 6), start=1):
+        x = F.relu(net.norm(net.conv(x, f"conv{i}", width, 3, padding=1, stride=stride), f"norm{i}"))
+        if stride == 1:
+            x = F.max_pool2d(x, 2)
+    return net.linear(x.flatten(1), "fc", CLASSES)
+
+
+def keskar_c1(net, x):
+    for i in (1, 2):
+        x = F.relu(net.norm(net.conv(x, f"conv{i}", 4, 5, padding=2), f"norm{i}"))
+        x = F.max_pool2d(x, 3, stride=2, padding=1)
+    x = x.flatten(1)
+    for i, width in enumerate((6, 4), start=1):
+        x = F.relu(net.norm(net.linear(x, f"fc{i}", width), f"norm{i + 2}"))
+    return net.linear(x, "fc3", CLASSES)
+
+
+def resnet20(net, x):
+    bias = net.norm_kind == "none"
+    x = F.relu(net.norm(net.conv(x, "conv1", 4, 3, bias, padding=1), "norm1"))
+    for stage in (1, 2, 3):
+        out = 4 * 2 ** (stage - 1)
+        for block in (1, 2):
+            name, stride = f"stage{stage}.block{block}", 2 if stage > 1 and block == 1 else 1
+            y = net.conv(x, name + ".conv1", out, 3, bias, padding=1, stride=stride)
+            y = net.conv(F.relu(net.norm(y, name + ".norm1")), name + ".conv2", out, 3, bias, padding=1)
+            new = out - x.shape[1]
+            shortcut = F.pad(x[:, :, ::stride, ::stride], (0, 0, 0, 0, new // 2, new - new // 2))
+            x = F.relu(net.norm(y, name + ".norm2") + shortcut)
+    return net.linear(x.mean((2, 3)), "fc", CLASSES)
+
+
+SIZES = {
+    "mlp": ["hidden=[6, 4]"],
+    "small_cnn": ["widths=[4, 6]"],
+    "keskar_c1": ["width=4", "hidden=[6, 4]"],
+    "resnet20": ["width=4", "blocks=2"],
+}
+CASES = [(name, [*size, f"norm={norm}", "groups=2"], globals()[name], norm, side)
+         for name, size in SIZES.items() for norm in ("none", "batch", "group") for side in (8, 11)]
+CASES.append(("small_cnn", ["widths=[4, 6]", "downsample=stride"], lambda net, x: small_cnn(net, x, 2), "none", 11))
+
+
+def compute(network, norm, side):
+    """Logits, flat, and the norm of the mean cross entropy's gradient."""
+    net = Net(norm)
+    images = torch.sin(0.37 * torch.arange(EXAMPLES * CHANNELS * side * side)).reshape(EXAMPLES, CHANNELS, side, side)
+    logits = network(net, images)
+    gradients = torch.autograd.grad(F.cross_entropy(logits, torch.arange(EXAMPLES) % CLASSES), [*net.parameters.values()])
+    return logits.flatten().tolist(), math.sqrt(sum(float((g * g).sum()) for g in gradients))
+
+
+def header(results):
+    lines = [
+        "// defines: golden logits of tiny models. Written by tests/oracles/model_golden.py; don't edit.",
+        "#pragma once",
+        "",
+        "#include <cstdint>",
+        "#include <string>",
+        "#include <vector>",
+        "",
+        "namespace basin::golden {",
+        "",
+        "struct Logits {",
+        "  std::string model;",
+        "  std::vector<std::string> settings;",
+        "  int64_t side;  // of the images",
+        "  std::vector<double> logits;",
+        "  double gradient_norm;",
+        "};",
+        f"inline constexpr int64_t examples = {EXAMPLES}, classes = {CLASSES}, channels = {CHANNELS};",
+        "",
+        "inline const std::vector<Logits> logits{",
+    ]
+    for (name, settings, _, _, side), (logits, gradient_norm) in zip(CASES, results):
+        lines.append(f'    {{"{name}",')
+        lines.append("     {" + ", ".join(f'"{s}"' for s in settings) + "},")
+        lines.append(f"     {side},")
+        lines.append("     {" + ",\n      ".join(f"{v:.17g}" for v in logits) + "},")
+        lines.append(f"     {gradient_norm:.17g}}},")
+    return "\n".join([*lines, "};", "", "}  // namespace basin::golden", ""])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    results = [compute(network, norm, side) for _, _, network, norm, side in CASES]
+    if parser.parse_args().write:
+        HEADER.write_text(header(results))
+        return
+    number = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
+    table = HEADER.read_text().split("logits{", 1)[1]
+    stored = [float(v) for v in re.findall(rf"^ +\{{?({number})[,}}]", table, re.MULTILINE)]
+    ours = [v for (_, _, _, _, side), (logits, norm) in zip(CASES, results) for v in (side, *logits, norm)]
+    compare(HEADER.name, stored, ours, rtol=1e-10, atol=1e-12, why="float64 sums in another order on another machine")
+    finish()
+
+
+if __name__ == "__main__":
+    main()
