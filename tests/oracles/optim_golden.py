@@ -1,17 +1,18 @@
 """Golden traces of the optimisers, in numpy from the printed formulas alone.
 
-    optim_golden.py            writes tests/optim/golden_traces.h to standard output
-    optim_golden.py --check    compares that file with what this program computes; exit code 1 where they differ
-    optim_golden.py --torch    compares sgd and adamw with torch.optim, where torch can be imported
+    optim_golden.py            compares tests/optim/golden_traces.h with what this program computes, and that with torch.optim
+    optim_golden.py --write    writes that file
 
 Four tensors: an ordinary weight whose gradient is zero in the second step, a weight that starts at zero, a bias and a norm
 weight. Three steps, a different learning rate in each, so that a rate on the wrong side of the momentum buffer shows.
+torch.optim is left out where torch cannot be imported.
 """
 import argparse
 import pathlib
-import sys
 
 import numpy as np
+
+from _oracle import compare, finish
 
 HEADER = pathlib.Path(__file__).resolve().parents[1] / "optim" / "golden_traces.h"
 
@@ -185,43 +186,35 @@ def torch_optimizer(torch, method, options, parameters):
 
 
 def compare_with_torch():
-    """The largest difference of a weight, and the number of cases compared."""
-    import torch
-
-    worst, compared = 0.0, 0
-    for method, options in CASES:
+    try:
+        import torch
+    except ImportError:
+        return
+    for number, (method, options) in enumerate(CASES):
         parameters = [torch.tensor(w, dtype=torch.float64, requires_grad=True) for w in START]
         optimizer = torch_optimizer(torch, method, options, parameters)
         if optimizer is None:
             continue
-        compared += 1
-        for gradients, lr, (weights, _) in zip(GRADIENTS, RATES, trace(method, options)):
+        for gradients, lr in zip(GRADIENTS, RATES):
             for group in optimizer.param_groups:
                 group["lr"] = lr
             for parameter, gradient in zip(parameters, gradients):
                 parameter.grad = torch.tensor(gradient, dtype=torch.float64)
             optimizer.step()
-            got = torch.cat([p.detach() for p in parameters]).numpy()
-            worst = max(worst, float(np.max(np.abs(got - np.array(weights)))))
-    return worst, compared
+        got = torch.cat([p.detach() for p in parameters]).numpy()
+        compare(f"{method}, case {number}, and torch.optim", trace(method, options)[-1][0], got, atol=1e-13,
+                why="float64, three steps of a few operations each")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--torch", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.check or arguments.torch:
-        if arguments.check and HEADER.read_text() != header():
-            sys.exit(f"{HEADER.name} differs from what {pathlib.Path(__file__).name} computes")
-        if arguments.torch:
-            worst, compared = compare_with_torch()
-            print(f"largest difference from torch.optim in {compared} cases: {worst:.1e}")
-            if compared == 0 or not worst < 1e-12:  # float64, three steps of a few operations each
-                sys.exit("differs from torch.optim")
-        print("golden traces agree")
-    else:
-        sys.stdout.write(header())
+    parser.add_argument("--write", action="store_true")
+    if parser.parse_args().write:
+        HEADER.write_text(header())
+        return
+    compare(f"{HEADER.name} is what this program writes", HEADER.read_text() == header(), True, why="the same text")
+    compare_with_torch()
+    finish()
 
 
 if __name__ == "__main__":
