@@ -6,10 +6,14 @@ namespace basin {
 
 const char* to_string(ParameterKind kind) {
   switch (kind) {
-    case ParameterKind::weight: return "weight";
-    case ParameterKind::bias: return "bias";
-    case ParameterKind::norm_weight: return "norm_weight";
-    case ParameterKind::norm_bias: return "norm_bias";
+    case ParameterKind::weight:
+      return "weight";
+    case ParameterKind::bias:
+      return "bias";
+    case ParameterKind::norm_weight:
+      return "norm_weight";
+    case ParameterKind::norm_bias:
+      return "norm_bias";
   }
   return "weight";
 }

@@ -4,8 +4,10 @@ namespace basin {
 
 void bind_options(OptionTable& table, KeskarC1Options& options) {
   table.add("width", options.width, at_least(1), "channels of both convolutions; 64 in the paper");
-  table.add("hidden", options.hidden, at_least(1), "sizes of the hidden linear layers; [384, 192] in the paper");
-  table.add("dropout", options.dropout, half_open(0, 1), "probability of a zero after each hidden linear layer");
+  table.add("hidden", options.hidden, at_least(1),
+            "sizes of the hidden linear layers; [384, 192] in the paper");
+  table.add("dropout", options.dropout, half_open(0, 1),
+            "probability of a zero after each hidden linear layer");
   table.add("activation", options.activation, one_of(activation_names()), "after each norm");
   table.add("norm", options.norm, one_of(norm_names()), "batch in the paper");
   table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of channels");
@@ -20,8 +22,9 @@ KeskarC1::KeskarC1(const KeskarC1Options& options, const InputShape& shape, at::
     norms_.emplace_back(builder, fmt::format("norm{}", norms_.size() + 1), size, norm, options.groups);
   };
   for (int i = 1; i <= 2; ++i) {
-    convolutions_.emplace_back(builder, fmt::format("conv{}", i),
-                               Conv2d::Shape{channels, options.width, /*kernel=*/5, /*stride=*/1, /*padding=*/2});
+    convolutions_.emplace_back(
+        builder, fmt::format("conv{}", i),
+        Conv2d::Shape{channels, options.width, /*kernel=*/5, /*stride=*/1, /*padding=*/2});
     add_norm(options.width);
     channels = options.width;
     height = (height + 1) / 2;

@@ -41,9 +41,12 @@ Activation activation_named(const std::string& name) {
 
 at::Tensor activate(Activation activation, at::Tensor x) {
   switch (activation) {
-    case Activation::relu: return at::relu_(x);
-    case Activation::tanh: return at::tanh_(x);
-    case Activation::softplus: return at::softplus(x);  // its backward pass needs x
+    case Activation::relu:
+      return at::relu_(x);
+    case Activation::tanh:
+      return at::tanh_(x);
+    case Activation::softplus:
+      return at::softplus(x);  // its backward pass needs x
   }
   return x;
 }
@@ -55,7 +58,8 @@ Conv2d::Conv2d(const Builder& builder, const std::string& name, const Shape& sha
       name, "weight", ParameterKind::weight,
       initial_weight(builder, {shape.out, shape.in, shape.kernel, shape.kernel}, fan_in, shape.weight_scale));
   if (shape.bias) {
-    bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias, initial_bias(builder, shape.out, fan_in));
+    bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias,
+                                        initial_bias(builder, shape.out, fan_in));
   }
 }
 
@@ -64,7 +68,8 @@ at::Tensor Conv2d::operator()(const at::Tensor& x) const {
 }
 
 Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out) {
-  weight_ = builder.model.add_parameter(name, "weight", ParameterKind::weight, initial_weight(builder, {out, in}, in));
+  weight_ = builder.model.add_parameter(name, "weight", ParameterKind::weight,
+                                        initial_weight(builder, {out, in}, in));
   bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias, initial_bias(builder, out, in));
 }
 
@@ -75,16 +80,21 @@ const std::vector<std::string>& norm_names() {
   return names;
 }
 
-NormKind norm_named(const std::string& name) { return static_cast<NormKind>(index_in(norm_names(), name, "norm")); }
+NormKind norm_named(const std::string& name) {
+  return static_cast<NormKind>(index_in(norm_names(), name, "norm"));
+}
 
 Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups)
     : model_(&builder.model), kind_(kind), groups_(groups) {
   if (kind == NormKind::none) return;
   if (kind == NormKind::group && channels % groups != 0) {
-    throw ConfigError(fmt::format("groups = {} violates: it must divide the {} channels of {}", groups, channels, name));
+    throw ConfigError(
+        fmt::format("groups = {} violates: it must divide the {} channels of {}", groups, channels, name));
   }
-  weight_ = builder.model.add_parameter(name, "weight", ParameterKind::norm_weight, at::ones({channels}, at::kFloat));
-  bias_ = builder.model.add_parameter(name, "bias", ParameterKind::norm_bias, at::zeros({channels}, at::kFloat));
+  weight_ = builder.model.add_parameter(name, "weight", ParameterKind::norm_weight,
+                                        at::ones({channels}, at::kFloat));
+  bias_ =
+      builder.model.add_parameter(name, "bias", ParameterKind::norm_bias, at::zeros({channels}, at::kFloat));
   if (kind == NormKind::batch) {
     running_mean_ = builder.model.add_buffer(name, "running_mean", at::zeros({channels}, at::kFloat));
     running_var_ = builder.model.add_buffer(name, "running_var", at::ones({channels}, at::kFloat));
@@ -96,8 +106,8 @@ at::Tensor Norm::operator()(const at::Tensor& x) const {
   if (kind_ == NormKind::none) return x;
   if (kind_ == NormKind::group) return at::group_norm(x, groups_, weight_, bias_, eps);
   if (model_->norm_mode() == NormMode::running) {
-    return std::get<0>(
-        at::native_batch_norm(x, weight_, bias_, running_mean_, running_var_, /*training=*/false, /*momentum=*/0, eps));
+    return std::get<0>(at::native_batch_norm(x, weight_, bias_, running_mean_, running_var_,
+                                             /*training=*/false, /*momentum=*/0, eps));
   }
   return by_ghost_batches(x);
 }
@@ -117,8 +127,8 @@ at::Tensor Norm::by_own_statistics(const at::Tensor& chunk) const {
     unbiased_variance = at::ones_like(running_var_);
   }
   // With momentum 1 the "running" statistics handed in come back as this chunk's own.
-  at::Tensor y = std::get<0>(
-      at::native_batch_norm(chunk, weight_, bias_, mean, unbiased_variance, /*training=*/true, /*momentum=*/1, eps));
+  at::Tensor y = std::get<0>(at::native_batch_norm(chunk, weight_, bias_, mean, unbiased_variance,
+                                                   /*training=*/true, /*momentum=*/1, eps));
   if (mean.defined()) {
     const bool one_value = chunk.numel() == chunk.size(1);
     if (one_value) unbiased_variance.zero_();  // not 0/0
@@ -142,7 +152,8 @@ Dropout::Dropout(const Builder& builder, double p) : model_(&builder.model), p_(
 
 at::Tensor Dropout::operator()(const at::Tensor& x) const {
   if (p_ == 0 || !model_->is_training()) return x;
-  TORCH_CHECK(model_->dropout_generator().defined(), "a model with dropout needs set_dropout_generator() to train");
+  TORCH_CHECK(model_->dropout_generator().defined(),
+              "a model with dropout needs set_dropout_generator() to train");
   const at::Tensor mask = at::empty(x.sizes(), at::kFloat).bernoulli_(1 - p_, model_->dropout_generator());
   return x * mask.to(x.options()).div_(1 - p_);
 }
@@ -153,6 +164,8 @@ at::Tensor max_pool(const at::Tensor& x, int64_t kernel, int64_t stride, int64_t
 
 at::Tensor global_average_pool(const at::Tensor& x) { return x.mean({2, 3}); }
 
-at::Tensor channels_last(const at::Tensor& images) { return images.contiguous(at::MemoryFormat::ChannelsLast); }
+at::Tensor channels_last(const at::Tensor& images) {
+  return images.contiguous(at::MemoryFormat::ChannelsLast);
+}
 
 }  // namespace basin

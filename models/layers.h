@@ -13,12 +13,13 @@
 namespace basin {
 
 enum class Initializer {
-  uniform,    // weight and bias U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default for convolutions and linear layers
+  uniform,    // weight and bias U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default for convolutions and
+              // linear layers
   he_normal,  // weight N(0, 2/fan_in) (He et al. 2015), bias 0
 };
 
-/// What a layer needs while its model is being built. Weights are drawn in float32 whatever the model's type will be, so a
-/// float64 model starts at the same point as its float32 twin.
+/// What a layer needs while its model is being built. Weights are drawn in float32 whatever the model's type
+/// will be, so a float64 model starts at the same point as its float32 twin.
 struct Builder {
   Model& model;
   at::Generator& generator;
@@ -30,8 +31,9 @@ enum class Activation { relu, tanh, softplus };
 const std::vector<std::string>& activation_names();
 Activation activation_named(const std::string& name);
 
-/// Applies the activation, in place where its backward pass allows (relu, tanh): `x` must be the fresh output of an
-/// operation whose own backward pass doesn't need it (convolution, linear, normalisation, pooling, addition).
+/// Applies the activation, in place where its backward pass allows (relu, tanh): `x` must be the fresh output
+/// of an operation whose own backward pass doesn't need it (convolution, linear, normalisation, pooling,
+/// addition).
 at::Tensor activate(Activation activation, at::Tensor x);
 
 class Conv2d {
@@ -64,11 +66,12 @@ NormKind norm_named(const std::string& name);
 
 /// y = weight (x - mean) / sqrt(var + 1e-5) + bias over [n, C, ...], or the identity for NormKind::none.
 ///
-/// batch (Ioffe & Szegedy 2015; ghost batches: Hoffer et al. 2017, section 4): statistics by channel, as Model::norm_mode()
-/// says. Ghost batches are runs of Model::ghost_batch() consecutive examples of one forward call, the last one shorter where
-/// they don't divide it; so results don't depend on how many ghost batches a call holds, and a caller that splits a batch
-/// must cut at their borders. A ghost batch of one example on a [n, C] layer has variance 0 and gives y = bias.
-/// group (Wu & He 2018): statistics by example and group of channels; no modes.
+/// batch (Ioffe & Szegedy 2015; ghost batches: Hoffer et al. 2017, section 4): statistics by channel, as
+/// Model::norm_mode() says. Ghost batches are runs of Model::ghost_batch() consecutive examples of one
+/// forward call, the last one shorter where they don't divide it; so results don't depend on how many ghost
+/// batches a call holds, and a caller that splits a batch must cut at their borders. A ghost batch of one
+/// example on a [n, C] layer has variance 0 and gives y = bias. group (Wu & He 2018): statistics by example
+/// and group of channels; no modes.
 class Norm {
  public:
   Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups);
@@ -87,8 +90,8 @@ class Norm {
   at::Tensor weight_, bias_, running_mean_, running_var_;
 };
 
-/// Inverted dropout: in training mode each element is zeroed with probability p, the others scaled by 1/(1-p), by a mask
-/// from Model::dropout_generator(); the identity otherwise.
+/// Inverted dropout: in training mode each element is zeroed with probability p, the others scaled by
+/// 1/(1-p), by a mask from Model::dropout_generator(); the identity otherwise.
 class Dropout {
  public:
   Dropout(const Builder& builder, double p);

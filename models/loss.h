@@ -7,7 +7,8 @@
 
 namespace basin {
 
-/// cross_entropy: -log softmax(f)_y.  mse: 1/2 sum_c (f_c - [c = y])^2 (the edge-of-stability papers' square loss).
+/// cross_entropy: -log softmax(f)_y.  mse: 1/2 sum_c (f_c - [c = y])^2 (the edge-of-stability papers' square
+/// loss).
 enum class LossKind { cross_entropy, mse };
 
 const char* to_string(LossKind kind);

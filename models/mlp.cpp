@@ -16,7 +16,8 @@ Mlp::Mlp(const MlpOptions& options, const InputShape& shape, at::Generator& init
   for (size_t i = 0; i < options.hidden.size(); ++i) {
     linears_.emplace_back(builder, fmt::format("fc{}", i + 1), width, options.hidden[i]);
     width = options.hidden[i];
-    norms_.emplace_back(builder, fmt::format("norm{}", i + 1), width, norm_named(options.norm), options.groups);
+    norms_.emplace_back(builder, fmt::format("norm{}", i + 1), width, norm_named(options.norm),
+                        options.groups);
   }
   linears_.emplace_back(builder, fmt::format("fc{}", options.hidden.size() + 1), width, shape.classes);
 }

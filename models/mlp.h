@@ -18,8 +18,8 @@ struct MlpOptions {
 void bind_options(OptionTable& table, MlpOptions& options);
 
 /// Flatten, then for each hidden size: linear, norm, activation; then linear to the classes.
-/// With hidden = five times 512 and norm = "batch" it is F1 of Keskar et al. 2017 (arXiv 1609.04836, appendix B).
-/// Layers: fc1, norm1, fc2, ...; weights start as PyTorch's defaults.
+/// With hidden = five times 512 and norm = "batch" it is F1 of Keskar et al. 2017 (arXiv 1609.04836, appendix
+/// B). Layers: fc1, norm1, fc2, ...; weights start as PyTorch's defaults.
 class Mlp : public Model {
  public:
   Mlp(const MlpOptions& options, const InputShape& shape, at::Generator& init);

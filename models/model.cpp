@@ -25,7 +25,8 @@ int64_t Model::parameter_count() const {
 }
 
 void Model::set_norm_mode(NormMode mode, int64_t ghost_batch) {
-  if (ghost_batch < 0) throw ConfigError(fmt::format("ghost_batch = {} violates ghost_batch >= 0", ghost_batch));
+  if (ghost_batch < 0)
+    throw ConfigError(fmt::format("ghost_batch = {} violates ghost_batch >= 0", ghost_batch));
   norm_mode_ = mode;
   ghost_batch_ = ghost_batch;
 }

@@ -18,16 +18,18 @@ struct InputShape {
 
 /// How batch normalisation layers take their statistics in a forward pass.
 enum class NormMode {
-  ghost_batch,  // training: every `ghost_batch` consecutive examples are normalised by their own mean and variance
+  ghost_batch,  // training: every `ghost_batch` consecutive examples are normalised by their own mean and
+                // variance
   accumulate,   // the same, and the statistics are averaged into the running ones (no gradient needed)
   running,      // evaluation and probes: the running statistics, frozen
 };
 
-/// Base of every network. torch's own train()/is_training() switches dropout alone; normalisation follows norm_mode().
+/// Base of every network. torch's own train()/is_training() switches dropout alone; normalisation follows
+/// norm_mode().
 ///
-/// Derived constructors build the layers (models/layers.h), which register parameters, buffers and themselves here.
-/// Initial weights come from the generator handed to the constructor, so from the seed stream "init" alone.
-/// Layers refer to their model, so a model is not copied; move the tensors, not the object.
+/// Derived constructors build the layers (models/layers.h), which register parameters, buffers and themselves
+/// here. Initial weights come from the generator handed to the constructor, so from the seed stream "init"
+/// alone. Layers refer to their model, so a model is not copied; move the tensors, not the object.
 class Model : public torch::nn::Module {
  public:
   Model() = default;
@@ -37,7 +39,8 @@ class Model : public torch::nn::Module {
   /// images [n, C, H, W] normalised floats -> logits [n, classes].
   virtual at::Tensor forward(const at::Tensor& images) = 0;
 
-  /// All trainable parameters in a fixed order; the order of ParameterVector, checkpoints and optimiser state.
+  /// All trainable parameters in a fixed order; the order of ParameterVector, checkpoints and optimiser
+  /// state.
   const std::vector<ParameterInfo>& parameter_table() const { return parameter_table_; }
   /// Running statistics, names like "norm1.running_mean".
   const NamedTensors& buffer_table() const { return buffer_table_; }
@@ -47,8 +50,9 @@ class Model : public torch::nn::Module {
   void set_norm_mode(NormMode mode, int64_t ghost_batch = 0);
   NormMode norm_mode() const { return norm_mode_; }
   int64_t ghost_batch() const { return ghost_batch_; }
-  /// Forgets the running statistics (mean 0, variance 1), so that the next forward passes in NormMode::accumulate average
-  /// from scratch: each ghost batch by its number of examples, variances unbiased.
+  /// Forgets the running statistics (mean 0, variance 1), so that the next forward passes in
+  /// NormMode::accumulate average from scratch: each ghost batch by its number of examples, variances
+  /// unbiased.
   void reset_running_statistics();
   bool has_batch_statistics() const { return !buffer_table_.empty(); }
 
@@ -58,7 +62,8 @@ class Model : public torch::nn::Module {
   bool has_dropout() const { return has_dropout_; }
 
   // For layers, while a derived constructor runs.
-  at::Tensor add_parameter(const std::string& layer, const std::string& name, ParameterKind kind, at::Tensor initial);
+  at::Tensor add_parameter(const std::string& layer, const std::string& name, ParameterKind kind,
+                           at::Tensor initial);
   at::Tensor add_buffer(const std::string& layer, const std::string& name, at::Tensor initial);
   void note_dropout() { has_dropout_ = true; }
   /// A slot for accumulated_examples().

@@ -26,8 +26,8 @@ void move(at::Tensor& tensor, at::ScalarType dtype, at::Device device) {
 const std::vector<ModelEntry>& model_registry() {
   static const std::vector<ModelEntry> table{
       {"mlp", "Fully connected layers.", make_options<MlpOptions>, make<Mlp, MlpOptions>},
-      {"small_cnn", "3x3 convolutions, each halving the image, and a linear layer.", make_options<SmallCnnOptions>,
-       make<SmallCnn, SmallCnnOptions>},
+      {"small_cnn", "3x3 convolutions, each halving the image, and a linear layer.",
+       make_options<SmallCnnOptions>, make<SmallCnn, SmallCnnOptions>},
       {"keskar_c1", "Keskar et al.'s shallow convolutional network C1, with batch norm and dropout.",
        make_options<KeskarC1Options>, make<KeskarC1, KeskarC1Options>},
       {"resnet20", "He et al.'s CIFAR ResNet-20, option-A shortcuts.", make_options<ResNet20Options>,

@@ -21,8 +21,8 @@ struct ModelEntry {
 /// mlp, small_cnn, keskar_c1, resnet20. A new model is one file and one line here.
 const std::vector<ModelEntry>& model_registry();
 
-/// `master_seed` feeds the streams "init" and "dropout". Parameters come as `dtype`, on `device`, conv weights
-/// channels-last.
+/// `master_seed` feeds the streams "init" and "dropout". Parameters come as `dtype`, on `device`, conv
+/// weights channels-last.
 std::shared_ptr<Model> make_model(const std::string& name, const AnyOptions& options, const InputShape& shape,
                                   uint64_t master_seed, at::ScalarType dtype = at::kFloat,
                                   at::Device device = at::kCPU);

@@ -4,8 +4,8 @@ namespace basin {
 
 namespace {
 
-Conv2d conv3x3(const Builder& builder, const std::string& name, int64_t in, int64_t out, int64_t stride, bool bias,
-               double weight_scale = 1) {
+Conv2d conv3x3(const Builder& builder, const std::string& name, int64_t in, int64_t out, int64_t stride,
+               bool bias, double weight_scale = 1) {
   return Conv2d(builder, name,
                 Conv2d::Shape{in, out, /*kernel=*/3, stride, /*padding=*/1, bias, weight_scale});
 }
@@ -21,7 +21,8 @@ at::Tensor shortcut(const at::Tensor& x, int64_t new_channels, int64_t stride) {
 }  // namespace
 
 void bind_options(OptionTable& table, ResNet20Options& options) {
-  table.add("width", options.width, at_least(1), "channels of the first stage, doubled in the next two; 16 in the paper");
+  table.add("width", options.width, at_least(1),
+            "channels of the first stage, doubled in the next two; 16 in the paper");
   table.add("blocks", options.blocks, at_least(1), "blocks a stage; 3 make 20 layers");
   table.add("activation", options.activation, one_of(activation_names()), "relu in the paper");
   table.add("norm", options.norm, one_of(norm_names()), "batch in the paper");
@@ -39,7 +40,8 @@ ResNet20::ResNet20(const ResNet20Options& options, const InputShape& shape, at::
     const int64_t out = options.width << (stage - 1);
     for (int64_t i = 1; i <= options.blocks; ++i) {
       const int64_t stride = (stage > 1 && i == 1) ? 2 : 1;
-      blocks_.push_back(make_block(builder, fmt::format("stage{}.block{}", stage, i), channels, out, stride, options));
+      blocks_.push_back(
+          make_block(builder, fmt::format("stage{}.block{}", stage, i), channels, out, stride, options));
       channels = out;
     }
   }
@@ -50,7 +52,8 @@ ResNet20::Block ResNet20::make_block(const Builder& builder, const std::string& 
                                      int64_t stride, const ResNet20Options& options) {
   const NormKind norm = norm_named(options.norm);
   const bool bias = norm == NormKind::none;
-  const double last_scale = norm == NormKind::none ? 1 / std::sqrt(3.0 * static_cast<double>(options.blocks)) : 1;
+  const double last_scale =
+      norm == NormKind::none ? 1 / std::sqrt(3.0 * static_cast<double>(options.blocks)) : 1;
   // Braces: the draws happen in this order.
   return Block{in,
                out,

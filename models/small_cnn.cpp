@@ -11,9 +11,11 @@ int64_t halved(int64_t size, bool pool) { return pool ? size / 2 : (size + 1) / 
 }  // namespace
 
 void bind_options(OptionTable& table, SmallCnnOptions& options) {
-  table.add("widths", options.widths, at_least(1), "channels of the convolutions, each followed by a halving");
+  table.add("widths", options.widths, at_least(1),
+            "channels of the convolutions, each followed by a halving");
   table.add("activation", options.activation, one_of(activation_names()), "after each convolution");
-  table.add("downsample", options.downsample, one_of({"pool", "stride"}), "2x2 max-pooling, or convolutions of stride 2");
+  table.add("downsample", options.downsample, one_of({"pool", "stride"}),
+            "2x2 max-pooling, or convolutions of stride 2");
   table.add("kernel", options.kernel, between(1, 11), "side of the convolutions, odd");
   table.add("norm", options.norm, one_of(norm_names()), "between convolution and activation");
   table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of channels");
@@ -21,14 +23,15 @@ void bind_options(OptionTable& table, SmallCnnOptions& options) {
 
 SmallCnn::SmallCnn(const SmallCnnOptions& options, const InputShape& shape, at::Generator& init)
     : activation_(activation_named(options.activation)), pool_(options.downsample == "pool") {
-  if (options.kernel % 2 == 0) throw ConfigError(fmt::format("kernel = {} violates: it must be odd", options.kernel));
+  if (options.kernel % 2 == 0)
+    throw ConfigError(fmt::format("kernel = {} violates: it must be odd", options.kernel));
   const Builder builder{*this, init};
   int64_t channels = shape.channels, height = shape.height, width = shape.width;
   for (size_t i = 0; i < options.widths.size(); ++i) {
     const int64_t out = options.widths[i];
-    convolutions_.emplace_back(
-        builder, fmt::format("conv{}", i + 1),
-        Conv2d::Shape{channels, out, options.kernel, /*stride=*/pool_ ? 1 : 2, /*padding=*/options.kernel / 2});
+    convolutions_.emplace_back(builder, fmt::format("conv{}", i + 1),
+                               Conv2d::Shape{channels, out, options.kernel, /*stride=*/pool_ ? 1 : 2,
+                                             /*padding=*/options.kernel / 2});
     norms_.emplace_back(builder, fmt::format("norm{}", i + 1), out, norm_named(options.norm), options.groups);
     channels = out;
     height = halved(height, pool_);
@@ -45,7 +48,8 @@ at::Tensor SmallCnn::forward(const at::Tensor& images) {
   at::Tensor x = channels_last(images);
   for (size_t i = 0; i < convolutions_.size(); ++i) {
     x = norms_[i](convolutions_[i](x));
-    // Every activation here is increasing, so it commutes with the maximum; after it, there is a quarter of the work.
+    // Every activation here is increasing, so it commutes with the maximum; after it, there is a quarter of
+    // the work.
     if (pool_) x = max_pool(x, 2, 2);
     x = activate(activation_, x);
   }

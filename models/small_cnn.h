@@ -20,9 +20,10 @@ struct SmallCnnOptions {
 };
 void bind_options(OptionTable& table, SmallCnnOptions& options);
 
-/// For each width: convolution (odd kernel, zero padding that keeps the size), norm, activation, and a halving of height and
-/// width by 2x2 max-pooling or by a stride of 2 in the convolution; then flatten (channels, rows, columns) and linear.
-/// Layers: conv1, norm1, conv2, ..., fc; weights start as PyTorch's defaults.
+/// For each width: convolution (odd kernel, zero padding that keeps the size), norm, activation, and a
+/// halving of height and width by 2x2 max-pooling or by a stride of 2 in the convolution; then flatten
+/// (channels, rows, columns) and linear. Layers: conv1, norm1, conv2, ..., fc; weights start as PyTorch's
+/// defaults.
 class SmallCnn : public Model {
  public:
   SmallCnn(const SmallCnnOptions& options, const InputShape& shape, at::Generator& init);

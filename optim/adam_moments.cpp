@@ -3,7 +3,7 @@
 namespace basin {
 
 at::Tensor AdamMoments::direction(at::Tensor& m, at::Tensor& v, const at::Tensor& gradient, int64_t t) const {
-  m.mul_(beta1).add_(gradient, 1 - beta1);
+  m.lerp_(gradient, 1 - beta1);
   v.mul_(beta2).addcmul_(gradient, gradient, 1 - beta2);
   // The corrections moved into the denominator, as two numbers instead of two passes.
   const double correction1 = 1 - std::pow(beta1, static_cast<double>(t));

@@ -8,8 +8,10 @@ void bind_options(OptionTable& table, AdamWOptions& options) {
   table.add("beta1", options.beta1, half_open(0, 1), "decay of the first moment");
   table.add("beta2", options.beta2, half_open(0, 1), "decay of the second moment");
   table.add("eps", options.eps, at_least(0), "added to the root of the corrected second moment");
-  table.add("weight_decay", options.weight_decay, at_least(0), "decoupled: the update gets lr * weight_decay * weight");
-  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(), "parameter kinds without weight decay");
+  table.add("weight_decay", options.weight_decay, at_least(0),
+            "decoupled: the update gets lr * weight_decay * weight");
+  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(),
+            "parameter kinds without weight decay");
 }
 
 AdamW::AdamW(std::vector<ParameterInfo> parameters, const AdamWOptions& options)

@@ -19,8 +19,8 @@ struct AdamWOptions {
 };
 void bind_options(OptionTable& table, AdamWOptions& options);
 
-/// w -= lr (r + wd w), with r Adam's bias-corrected direction (optim/adam_moments.h). Loshchilov & Hutter 2019
-/// (arXiv 1711.05101), algorithm 2, with the schedule's factor inside lr, as in torch.
+/// w -= lr (r + wd w), with r Adam's bias-corrected direction (optim/adam_moments.h). Loshchilov & Hutter
+/// 2019 (arXiv 1711.05101), algorithm 2, with the schedule's factor inside lr, as in torch.
 class AdamW : public Optimizer {
  public:
   AdamW(std::vector<ParameterInfo> parameters, const AdamWOptions& options);

@@ -21,7 +21,8 @@ std::vector<bool> excluded_parameters(const std::vector<ParameterInfo>& paramete
 std::vector<double> decay_by_parameter(const std::vector<ParameterInfo>& parameters, double weight_decay,
                                        const std::vector<std::string>& excluded_kinds) {
   std::vector<double> decay;
-  for (bool excluded : excluded_parameters(parameters, excluded_kinds)) decay.push_back(excluded ? 0 : weight_decay);
+  for (bool excluded : excluded_parameters(parameters, excluded_kinds))
+    decay.push_back(excluded ? 0 : weight_decay);
   return decay;
 }
 

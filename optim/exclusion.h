@@ -9,7 +9,8 @@
 
 namespace basin {
 
-/// bias, norm_weight and norm_bias: what code bases exclude by default, here by kind and not by name or shape.
+/// bias, norm_weight and norm_bias: what code bases exclude by default, here by kind and not by name or
+/// shape.
 const std::vector<std::string>& default_exclusions();
 /// For option tables: each element is a parameter kind.
 Constraint parameter_kinds();

@@ -8,9 +8,12 @@ void bind_options(OptionTable& table, LambOptions& options) {
   table.add("beta1", options.beta1, half_open(0, 1), "decay of the first moment");
   table.add("beta2", options.beta2, half_open(0, 1), "decay of the second moment");
   table.add("eps", options.eps, at_least(0), "added to the root of the corrected second moment");
-  table.add("weight_decay", options.weight_decay, at_least(0), "lambda of the paper, inside the trust ratio's norm");
-  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(), "parameter kinds without weight decay");
-  table.add("exclude_from_trust", options.exclude_from_trust, parameter_kinds(), "parameter kinds with ratio 1");
+  table.add("weight_decay", options.weight_decay, at_least(0),
+            "lambda of the paper, inside the trust ratio's norm");
+  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(),
+            "parameter kinds without weight decay");
+  table.add("exclude_from_trust", options.exclude_from_trust, parameter_kinds(),
+            "parameter kinds with ratio 1");
 }
 
 Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& options)

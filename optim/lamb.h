@@ -20,13 +20,15 @@ struct LambOptions {
 };
 void bind_options(OptionTable& table, LambOptions& options);
 
-/// LAMB as printed in You et al. 2019 (arXiv 1904.00962), algorithm 2, phi the identity (as the first author says he used):
+/// LAMB as printed in You et al. 2019 (arXiv 1904.00962), algorithm 2, phi the identity (as the first author
+/// says he used):
 ///   u = r + wd w,  r Adam's bias-corrected direction (optim/adam_moments.h)
 ///   w -= lr |w| / |u| u                                         for each parameter tensor
 /// Nothing clips gradients or the ratio.
 ///
-/// The paper is silent on two points. Where |w| or |u| is 0 the fraction |w|/|u| counts as 1, the same for parameters
-/// excluded from trust ratios. The reported trust ratio is |w|/|u|. A tensor whose norm is close to 0, but not 0, hardly moves.
+/// The paper is silent on two points. Where |w| or |u| is 0 the fraction |w|/|u| counts as 1, the same for
+/// parameters excluded from trust ratios. The reported trust ratio is |w|/|u|. A tensor whose norm is close
+/// to 0, but not 0, hardly moves.
 class Lamb : public Optimizer {
  public:
   Lamb(std::vector<ParameterInfo> parameters, const LambOptions& options);

@@ -7,9 +7,11 @@ namespace basin {
 void bind_options(OptionTable& table, LarsOptions& options) {
   table.add("trust_coefficient", options.trust_coefficient, greater_than(0), "eta of the paper");
   table.add("momentum", options.momentum, half_open(0, 1), "share of the last step kept");
-  table.add("weight_decay", options.weight_decay, at_least(0), "beta of the paper, in gradient and denominator");
+  table.add("weight_decay", options.weight_decay, at_least(0),
+            "beta of the paper, in gradient and denominator");
   table.add("eps", options.eps, at_least(0), "added to the trust ratio's denominator; 0 in the paper");
-  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(), "parameter kinds without weight decay");
+  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(),
+            "parameter kinds without weight decay");
   table.add("exclude_from_trust", options.exclude_from_trust, parameter_kinds(),
             "parameter kinds whose local rate is trust_coefficient");
 }

@@ -28,7 +28,8 @@ double norm_of(const at::Tensor& x) {
   // The order of elements in memory doesn't matter, only that there are no gaps.
   if (x.device().is_cpu() && x.is_non_overlapping_and_dense()) {
     if (x.scalar_type() == at::kFloat) return std::sqrt(sum_of_squares(x.const_data_ptr<float>(), x.numel()));
-    if (x.scalar_type() == at::kDouble) return std::sqrt(sum_of_squares(x.const_data_ptr<double>(), x.numel()));
+    if (x.scalar_type() == at::kDouble)
+      return std::sqrt(sum_of_squares(x.const_data_ptr<double>(), x.numel()));
   }
   return at::linalg_vector_norm(x, 2, std::nullopt, false, at::kDouble).item<double>();
 }

@@ -5,7 +5,8 @@
 
 namespace basin {
 
-/// No copy, one pass, one thread: the same whatever the number of threads. 0 for an empty tensor; NaN and infinity come through.
+/// No copy, one pass, one thread: the same whatever the number of threads. 0 for an empty tensor; NaN and
+/// infinity come through.
 double norm_of(const at::Tensor& x);
 
 }  // namespace basin

@@ -55,14 +55,16 @@ torch::Tensor Optimizer::step(LossClosure closure) {
 
 void Optimizer::add_slot(const std::string& name) {
   std::vector<at::Tensor> tensors;
-  for (const ParameterInfo& parameter : parameters_) tensors.push_back(at::zeros_like(parameter.tensor.detach()));
+  for (const ParameterInfo& parameter : parameters_)
+    tensors.push_back(at::zeros_like(parameter.tensor.detach()));
   slots_.emplace_back(name, std::move(tensors));
 }
 
 NamedTensors Optimizer::state() const {
   NamedTensors state{{"updates", at::scalar_tensor(updates_, at::kLong)}};
   for (const auto& [name, tensors] : slots_) {
-    for (size_t i = 0; i < tensors.size(); ++i) state.emplace_back(name + "/" + parameters_[i].name, tensors[i].clone());
+    for (size_t i = 0; i < tensors.size(); ++i)
+      state.emplace_back(name + "/" + parameters_[i].name, tensors[i].clone());
   }
   return state;
 }

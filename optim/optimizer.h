@@ -1,4 +1,5 @@
-// defines: Optimizer, the base of ours: torch's class plus per-parameter norms, trust ratios and a nameable state.
+// defines: Optimizer, the base of ours: torch's class plus per-parameter norms, trust ratios and a nameable
+// state.
 #pragma once
 
 #include <torch/optim/optimizer.h>
@@ -12,16 +13,17 @@
 
 namespace basin {
 
-/// What one update did to one parameter tensor: norms of the weights before the update, of the gradient as it came, and of
-/// the change. Euclidean, summed in float64 in an order that doesn't depend on the number of threads. trust_ratio is NaN
-/// where the method has none or the parameter is excluded.
+/// What one update did to one parameter tensor: norms of the weights before the update, of the gradient as it
+/// came, and of the change. Euclidean, summed in float64 in an order that doesn't depend on the number of
+/// threads. trust_ratio is NaN where the method has none or the parameter is excluded.
 struct ParameterStep {
   double weight_norm = NAN, gradient_norm = NAN, update_norm = NAN, trust_ratio = NAN;
 };
 
-/// Base of every optimiser. Gradients stand in .grad() and are never changed. Derives from torch::optim::Optimizer so that
-/// C++ users can put it wherever torch's are taken; one learning rate for all parameters, set per update by the schedule
-/// (or by torch's schedulers: it is the lr of the one parameter group).
+/// Base of every optimiser. Gradients stand in .grad() and are never changed. Derives from
+/// torch::optim::Optimizer so that C++ users can put it wherever torch's are taken; one learning rate for all
+/// parameters, set per update by the schedule (or by torch's schedulers: it is the lr of the one parameter
+/// group).
 class Optimizer : public torch::optim::Optimizer {
  public:
   explicit Optimizer(std::vector<ParameterInfo> parameters);
@@ -37,14 +39,14 @@ class Optimizer : public torch::optim::Optimizer {
   /// True for methods that scale layers by a trust ratio.
   virtual bool has_trust_ratios() const { return false; }
 
-  /// Everything that the next step depends on but parameters and learning rate: "momentum/conv1.weight", ..., and
-  /// "updates" as an int64 scalar. Copies. load_state checks names, shapes and types (IoError).
+  /// Everything that the next step depends on but parameters and learning rate: "momentum/conv1.weight", ...,
+  /// and "updates" as an int64 scalar. Copies. load_state checks names, shapes and types (IoError).
   NamedTensors state() const;
   void load_state(const NamedTensors& state);
 
  protected:
-  /// Applies the method to parameter i, in place, with last_step_[i].weight_norm and gradient_norm already there; fills
-  /// update_norm and trust_ratio. Runs without gradient recording.
+  /// Applies the method to parameter i, in place, with last_step_[i].weight_norm and gradient_norm already
+  /// there; fills update_norm and trust_ratio. Runs without gradient recording.
   virtual void update_parameter(size_t i, const at::Tensor& gradient) = 0;
   /// Declares a zero-initialised state tensor for each parameter; for derived constructors.
   void add_slot(const std::string& name);

@@ -18,7 +18,8 @@ std::unique_ptr<Optimizer> make(std::vector<ParameterInfo> parameters, const Any
 
 const std::vector<OptimizerEntry>& optimizer_registry() {
   static const std::vector<OptimizerEntry> table{
-      {"sgd", "Gradient descent with momentum or Nesterov momentum.", make_options<SgdOptions>, make<Sgd, SgdOptions>},
+      {"sgd", "Gradient descent with momentum or Nesterov momentum.", make_options<SgdOptions>,
+       make<Sgd, SgdOptions>},
       {"adamw", "Adam with decoupled weight decay.", make_options<AdamWOptions>, make<AdamW, AdamWOptions>},
       {"lars", "Layer-wise adaptive rate scaling, as printed (You et al. 2017).", make_options<LarsOptions>,
        make<Lars, LarsOptions>},

@@ -15,11 +15,15 @@ int64_t updates_in(double share, int64_t total) { return std::llround(share * st
 void bind_options(OptionTable& table, ScheduleOptions& options) {
   table.add("schedule", options.schedule, one_of({"constant", "cosine", "polynomial", "step"}),
             "course of the learning rate after the warm-up");
-  table.add("warmup", options.warmup, between(0, 1), "share of all updates over which the learning rate rises linearly");
+  table.add("warmup", options.warmup, between(0, 1),
+            "share of all updates over which the learning rate rises linearly");
   table.add("power", options.power, greater_than(0), "polynomial: (1 - t/T)^power");
-  table.add("final_factor", options.final_factor, between(0, 1), "cosine, polynomial: share of the peak at the end");
-  table.add("milestones", options.milestones, between(0, 1), "step: where the rate falls, as shares of all updates");
-  table.add("step_factor", options.step_factor, greater_than(0), "step: factor on the rate at each milestone");
+  table.add("final_factor", options.final_factor, between(0, 1),
+            "cosine, polynomial: share of the peak at the end");
+  table.add("milestones", options.milestones, between(0, 1),
+            "step: where the rate falls, as shares of all updates");
+  table.add("step_factor", options.step_factor, greater_than(0),
+            "step: factor on the rate at each milestone");
   table.add("scaling_rule", options.scaling_rule, one_of({"none", "linear", "sqrt"}),
             "how learning_rate grows with batch_size");
   table.add("base_batch", options.base_batch, at_least(1), "batch size at which learning_rate holds");
@@ -44,12 +48,13 @@ double schedule_factor(const ScheduleOptions& options, int64_t update, int64_t t
   if (options.schedule == "cosine") return options.final_factor + span * (1 + std::cos(pi * s)) / 2;
   if (options.schedule == "polynomial") return options.final_factor + span * std::pow(1 - s, options.power);
   if (options.schedule == "step") {
-    const auto passed = std::count_if(options.milestones.begin(), options.milestones.end(), [&](double milestone) {
-      return updates_in(milestone, total_updates) <= update;
-    });
+    const auto passed =
+        std::count_if(options.milestones.begin(), options.milestones.end(),
+                      [&](double milestone) { return updates_in(milestone, total_updates) <= update; });
     return std::pow(options.step_factor, static_cast<double>(passed));
   }
-  throw ConfigError("unknown schedule \"" + options.schedule + "\"; known: constant, cosine, polynomial, step");
+  throw ConfigError("unknown schedule \"" + options.schedule +
+                    "\"; known: constant, cosine, polynomial, step");
 }
 
 }  // namespace basin

@@ -6,11 +6,16 @@
 namespace basin {
 
 void bind_options(OptionTable& table, SgdOptions& options) {
-  table.add("momentum", options.momentum, half_open(0, 1), "share of the last step kept; 0: plain gradient descent");
-  table.add("nesterov", options.nesterov, anything(), "Nesterov's look-ahead; needs momentum > 0 and dampening = 0");
-  table.add("dampening", options.dampening, between(0, 1), "the gradient enters the momentum times 1 - dampening");
-  table.add("weight_decay", options.weight_decay, at_least(0), "L2 coefficient: gradient + weight_decay * weight");
-  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(), "parameter kinds without weight decay");
+  table.add("momentum", options.momentum, half_open(0, 1),
+            "share of the last step kept; 0: plain gradient descent");
+  table.add("nesterov", options.nesterov, anything(),
+            "Nesterov's look-ahead; needs momentum > 0 and dampening = 0");
+  table.add("dampening", options.dampening, between(0, 1),
+            "the gradient enters the momentum times 1 - dampening");
+  table.add("weight_decay", options.weight_decay, at_least(0),
+            "L2 coefficient: gradient + weight_decay * weight");
+  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(),
+            "parameter kinds without weight decay");
 }
 
 Sgd::Sgd(std::vector<ParameterInfo> parameters, const SgdOptions& options)

@@ -20,8 +20,8 @@ void bind_options(OptionTable& table, SgdOptions& options);
 
 /// d = g + wd w;  v = momentum v + (1 - dampening) d;  w -= lr v, or with Nesterov w -= lr (d + momentum v).
 ///
-/// Weight decay is the L2 term, so inside the momentum. The learning rate stands outside the buffer. v starts at 0: as
-/// torch's, but that torch leaves dampening out of the very first update.
+/// Weight decay is the L2 term, so inside the momentum. The learning rate stands outside the buffer. v starts
+/// at 0: as torch's, but that torch leaves dampening out of the very first update.
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<ParameterInfo> parameters, const SgdOptions& options);

@@ -35,14 +35,16 @@ TEST(Sgd, MomentumObeysTheHeavyBallRecurrence) {
   }
 }
 
-// Multiplying a layer's gradients by a constant changes neither LARS without weight decay nor LAMB without eps.
+// Multiplying a layer's gradients by a constant changes neither LARS without weight decay nor LAMB without
+// eps.
 TEST(TrustRatio, MakesTheStepIndependentOfTheGradientsScale) {
-  const std::vector<std::vector<std::string>> settings{
-      {"lars", "weight_decay=0.0"}, {"lamb", "eps=0.0"}};
-  for (const auto& [name, setting] : {std::pair{settings[0][0], settings[0][1]}, {settings[1][0], settings[1][1]}}) {
+  const std::vector<std::vector<std::string>> settings{{"lars", "weight_decay=0.0"}, {"lamb", "eps=0.0"}};
+  for (const auto& [name, setting] :
+       {std::pair{settings[0][0], settings[0][1]}, {settings[1][0], settings[1][1]}}) {
     std::vector<std::vector<double>> ends;
     for (double scale : {1.0, 1e4}) {
-      const std::vector<ParameterInfo> parameters{make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1})};
+      const std::vector<ParameterInfo> parameters{
+          make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1})};
       const auto optimizer = make_test_optimizer(name, {setting}, parameters);
       for (int t = 0; t < 5; ++t) {
         set_gradient(parameters[0], {scale * (t + 1), -scale * 0.5, scale * (t - 2.0)});
@@ -51,19 +53,23 @@ TEST(TrustRatio, MakesTheStepIndependentOfTheGradientsScale) {
       }
       ends.push_back(values_of(parameters[0].tensor));
     }
-    for (size_t j = 0; j < 3; ++j) EXPECT_NEAR(ends[0][j], ends[1][j], 1e-13) << name;  // roundings of order-1 numbers
+    for (size_t j = 0; j < 3; ++j)
+      EXPECT_NEAR(ends[0][j], ends[1][j], 1e-13) << name;  // roundings of order-1 numbers
   }
 }
 
 // Without momentum the step of a layer is lr trust |w| for LARS and lr |w| for LAMB, whatever the gradient.
 TEST(TrustRatio, SetsTheStepsLength) {
   const double weight_norm = norm_by_hand({2, 1, -1});
-  const std::vector<ParameterInfo> lars_parameters{make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1})};
-  const auto lars = make_test_optimizer("lars", {"momentum=0.0", "weight_decay=0.0", "trust_coefficient=0.02"},
-                                        lars_parameters);
-  const std::vector<ParameterInfo> lamb_parameters{make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1})};
+  const std::vector<ParameterInfo> lars_parameters{
+      make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1})};
+  const auto lars = make_test_optimizer(
+      "lars", {"momentum=0.0", "weight_decay=0.0", "trust_coefficient=0.02"}, lars_parameters);
+  const std::vector<ParameterInfo> lamb_parameters{
+      make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1})};
   const auto lamb = make_test_optimizer("lamb", {}, lamb_parameters);
-  for (const auto& [optimizer, parameter] : {std::pair{lars.get(), lars_parameters[0]}, {lamb.get(), lamb_parameters[0]}}) {
+  for (const auto& [optimizer, parameter] :
+       {std::pair{lars.get(), lars_parameters[0]}, {lamb.get(), lamb_parameters[0]}}) {
     set_gradient(parameter, {0.01, -0.7, 0.3});
     optimizer->set_learning_rate(0.5);
     optimizer->step();

@@ -12,7 +12,8 @@ using namespace testing;
 std::vector<ParameterInfo> start(at::ScalarType dtype) {
   std::vector<ParameterInfo> parameters;
   for (size_t i = 0; i < golden::names.size(); ++i) {
-    parameters.push_back(make_parameter(golden::names[i], parameter_kind(golden::kinds[i]), golden::start[i], dtype));
+    parameters.push_back(
+        make_parameter(golden::names[i], parameter_kind(golden::kinds[i]), golden::start[i], dtype));
   }
   return parameters;
 }
@@ -27,7 +28,9 @@ std::vector<double> all_values(const std::vector<ParameterInfo>& parameters) {
 
 class Golden : public ::testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(Traces, Golden, ::testing::Range<size_t>(0, golden::traces.size()),
-                         [](const auto& info) { return golden::traces[info.param].optimizer + std::to_string(info.param); });
+                         [](const auto& info) {
+                           return golden::traces[info.param].optimizer + std::to_string(info.param);
+                         });
 
 void follow(const golden::Trace& trace, at::ScalarType dtype, double tolerance) {
   const auto parameters = start(dtype);
@@ -80,8 +83,8 @@ TEST(GoldenTraces, HaveChangingRatesAndRatios) {
   EXPECT_GE(with_ratio, 3U);
 }
 
-// One flat vector instead of tensors: layers' norms merge and the result must differ. If it agreed, the trust ratio would
-// not be by layer.
+// One flat vector instead of tensors: layers' norms merge and the result must differ. If it agreed, the trust
+// ratio would not be by layer.
 TEST(GoldenTraces, FlattenedParametersDisagree) {
   for (const golden::Trace& trace : golden::traces) {
     if (trace.optimizer != "lars" && trace.optimizer != "lamb") continue;
@@ -92,7 +95,8 @@ TEST(GoldenTraces, FlattenedParametersDisagree) {
     settings.emplace_back("exclude_from_trust=[]");
     const auto optimizer = make_test_optimizer(trace.optimizer, settings, parameters);
     std::vector<double> gradient;
-    for (const auto& values : golden::gradients[0]) gradient.insert(gradient.end(), values.begin(), values.end());
+    for (const auto& values : golden::gradients[0])
+      gradient.insert(gradient.end(), values.begin(), values.end());
     set_gradient(parameters[0], gradient);
     optimizer->set_learning_rate(golden::rates[0]);
     optimizer->step();

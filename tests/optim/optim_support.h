@@ -9,7 +9,8 @@
 
 namespace basin::testing {
 
-inline std::unique_ptr<Optimizer> make_test_optimizer(const std::string& name, const std::vector<std::string>& settings,
+inline std::unique_ptr<Optimizer> make_test_optimizer(const std::string& name,
+                                                      const std::vector<std::string>& settings,
                                                       const std::vector<ParameterInfo>& parameters) {
   const OptimizerEntry& entry = find_entry(optimizer_registry(), name, "optimizer");
   const std::unique_ptr<AnyOptions> options = entry.make_options();
@@ -19,14 +20,15 @@ inline std::unique_ptr<Optimizer> make_test_optimizer(const std::string& name, c
   return entry.make(parameters, *options);
 }
 
-inline ParameterInfo make_parameter(const std::string& name, ParameterKind kind, const std::vector<double>& values,
-                                    at::ScalarType dtype = at::kDouble) {
+inline ParameterInfo make_parameter(const std::string& name, ParameterKind kind,
+                                    const std::vector<double>& values, at::ScalarType dtype = at::kDouble) {
   const at::Tensor leaf = at::tensor(values, at::kDouble).to(dtype).requires_grad_(true);
   return {name, name.substr(0, name.find('.')), kind, leaf};
 }
 
 inline void set_gradient(const ParameterInfo& parameter, const std::vector<double>& values) {
-  at::Tensor(parameter.tensor).mutable_grad() = at::tensor(values, at::kDouble).to(parameter.tensor.scalar_type());
+  at::Tensor(parameter.tensor).mutable_grad() =
+      at::tensor(values, at::kDouble).to(parameter.tensor.scalar_type());
 }
 
 inline std::vector<double> values_of(const at::Tensor& tensor) {

@@ -88,7 +88,8 @@ TEST_P(OptimizerContract, ForeignStateIsRefused) {
   const NamedTensors good = optimizer->state();
   NamedTensors state = good;
   state.pop_back();
-  EXPECT_NE(error_of([&] { optimizer->load_state(state); }).find("lacks \"" + good.back().first), std::string::npos);
+  EXPECT_NE(error_of([&] { optimizer->load_state(state); }).find("lacks \"" + good.back().first),
+            std::string::npos);
   state = good;
   state.emplace_back("momentum/unknown", at::zeros({1}));
   EXPECT_NE(error_of([&] { optimizer->load_state(state); }).find("momentum/unknown"), std::string::npos);

@@ -57,12 +57,14 @@ TEST(Schedule, ClosedForms) {
   // The LARS paper's (1 - t/T)^2.
   const ScheduleOptions polynomial = make("polynomial");
   for (int64_t t = 0; t < 5; ++t) {
-    EXPECT_NEAR(schedule_factor(polynomial, t, 5), (5.0 - static_cast<double>(t)) * (5.0 - static_cast<double>(t)) / 25, 1e-15);
+    EXPECT_NEAR(schedule_factor(polynomial, t, 5),
+                (5.0 - static_cast<double>(t)) * (5.0 - static_cast<double>(t)) / 25, 1e-15);
   }
   ScheduleOptions floor = make("polynomial", 0.2);
   floor.power = 1;
   floor.final_factor = 0.5;
-  EXPECT_DOUBLE_EQ(schedule_factor(floor, 6, 10), 0.5 + 0.5 * 0.5);  // half-way through the 8 updates after warm-up
+  EXPECT_DOUBLE_EQ(schedule_factor(floor, 6, 10),
+                   0.5 + 0.5 * 0.5);  // half-way through the 8 updates after warm-up
   floor.schedule = "cosine";
   EXPECT_DOUBLE_EQ(schedule_factor(floor, 6, 10), 0.75);
 }
@@ -80,7 +82,8 @@ TEST(Schedule, StepsFallAtTheirMilestones) {
 TEST(ScalingRule, GrowsFromTheBaseBatch) {
   ScheduleOptions options;
   options.base_batch = 256;
-  for (const auto& [rule, expected] : {std::pair<std::string, double>{"none", 0.2}, {"linear", 3.2}, {"sqrt", 0.8}}) {
+  for (const auto& [rule, expected] :
+       {std::pair<std::string, double>{"none", 0.2}, {"linear", 3.2}, {"sqrt", 0.8}}) {
     options.scaling_rule = rule;
     EXPECT_DOUBLE_EQ(scaled_learning_rate(options, 0.2, 4096), expected) << rule;
     EXPECT_DOUBLE_EQ(scaled_learning_rate(options, 0.2, 256), 0.2) << rule;

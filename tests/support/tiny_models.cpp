@@ -22,8 +22,8 @@ std::shared_ptr<Model> tiny_mlp(uint64_t seed, at::ScalarType dtype, const std::
 
 InputShape tiny_image_shape() { return {.channels = 2, .height = 8, .width = 8, .classes = 3}; }
 
-std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std::string>& extra, uint64_t seed,
-                                  at::ScalarType dtype) {
+std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std::string>& extra,
+                                  uint64_t seed, at::ScalarType dtype) {
   static const std::map<std::string, std::vector<std::string>> smallest{
       {"mlp", {"hidden=[6]"}},
       {"small_cnn", {"widths=[3, 4]"}},

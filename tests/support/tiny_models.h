@@ -23,7 +23,8 @@ std::shared_ptr<Model> tiny_mlp(uint64_t seed = 1, at::ScalarType dtype = at::kD
                                 const std::string& activation = "tanh");
 /// 2 x 8 x 8 images of 3 classes.
 InputShape tiny_image_shape();
-/// Every model of the registry at its smallest for tiny_image_shape(), smooth activation; `extra` settings come last.
+/// Every model of the registry at its smallest for tiny_image_shape(), smooth activation; `extra` settings
+/// come last.
 std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std::string>& extra = {},
                                   uint64_t seed = 1, at::ScalarType dtype = at::kDouble);
 
@@ -31,6 +32,7 @@ struct TinyBatch {
   at::Tensor images, labels;  // [n, C, H, W] standard normal, [n] int64
 };
 /// The same values for every dtype.
-TinyBatch tiny_batch(const InputShape& shape, int64_t examples, uint64_t seed = 1, at::ScalarType dtype = at::kDouble);
+TinyBatch tiny_batch(const InputShape& shape, int64_t examples, uint64_t seed = 1,
+                     at::ScalarType dtype = at::kDouble);
 
 }  // namespace basin::testing
