@@ -22,6 +22,8 @@ int run(int argc, char** argv) {
   basin::add_sweep(app, action);
   basin::add_collect(app, action);
   basin::add_data(app, action);
+  basin::add_inspect(app, action);
+  basin::add_recover(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

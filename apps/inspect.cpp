@@ -1,0 +1,204 @@
+#include <CLI/CLI.hpp>
+
+#include "apps/subcommands.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "data/registry.h"
+#include "io/journal.h"
+#include "io/journal_frames.h"
+#include "io/probe_file.h"
+#include "io/run_file.h"
+#include "io/schema.h"
+#include "models/registry.h"
+#include "optim/registry.h"
+#include "optim/schedule.h"
+#include "probes/registry.h"
+
+namespace basin {
+namespace {
+
+constexpr size_t kLongestText = 60;
+
+// ---- files
+
+/// TOML's way to write a value, one line, not too long.
+std::string shown(const OptionValue& value) {
+  std::string text = to_toml(value);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + " ...";
+}
+
+void print_attributes(const h5::Attributes& attributes, const std::string& indent) {
+  for (const auto& [name, value] : attributes) fmt::print("{}{} = {}\n", indent, name, shown(value));
+}
+
+std::string type_name(const h5::DataSet& dataset) {
+  return dataset.is_text() ? "text" : c10::toString(dataset.dtype());
+}
+
+std::string text_attribute(const h5::DataSet& dataset, const std::string& name) {
+  return dataset.has_attribute(name) ? dataset.attribute_as<std::string>(name) : "";
+}
+
+void print_dataset(const h5::DataSet& dataset, const std::string& name, const std::string& indent) {
+  const std::string units = text_attribute(dataset, "units"), what = text_attribute(dataset, "long_name");
+  fmt::print("{}{:<28} {:<7} [{}]", indent, name, type_name(dataset), fmt::join(dataset.shape(), " x "));
+  if (!what.empty()) fmt::print("  {}", what);
+  if (!units.empty() && units != "1") fmt::print(" [{}]", units);
+  fmt::print("\n");
+}
+
+void print_group(const h5::Group& group, const std::string& indent) {
+  for (const std::string& name : group.dataset_names()) print_dataset(group.dataset(name), name, indent);
+  for (const std::string& name : group.group_names()) {
+    const h5::Group child = group.group(name);
+    fmt::print("{}{}/\n", indent, name);
+    print_attributes(child.attributes(), indent + "  ");
+    print_group(child, indent + "  ");
+  }
+}
+
+/// What a reader wants first: the numbers of a run.
+void print_run(const RunRecord& record) {
+  fmt::print("run {} of setting {}: {}{}\n", record.header.run_id, record.header.config_id, record.status,
+             record.status_message.empty() ? "" : " (" + record.status_message + ")");
+  print_attributes(record.summary, "  ");
+  for (const auto& [name, table] : record.tables) {
+    fmt::print("  {}: {} rows x {} columns\n", name, table.row_count(), table.columns.size());
+  }
+  fmt::print("\n");
+}
+
+std::string entry(const std::vector<double>& values, size_t i) {
+  return i < values.size() ? fmt::format("{:.6g}", values[i]) : "-";
+}
+
+void print_probe(const ProbeRecord& record) {
+  fmt::print("probe {} on checkpoint {} of run {}: {}{}\n", record.probe, record.checkpoint, record.run_id, record.status,
+             record.message.empty() ? "" : " (" + record.message + ")");
+  fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", "quantity", "value", "uncertainty", "its kind", "95 % interval",
+             "status");
+  for (const ProbeQuantity& q : record.quantities) {
+    for (size_t i = 0; i < q.value.size(); ++i) {
+      const std::string name = q.value.size() == 1 ? q.name : fmt::format("{}_{}", q.name, i + 1);
+      const std::string interval =
+          i < q.ci_low.size() ? fmt::format("[{}, {}]", entry(q.ci_low, i), entry(q.ci_high, i)) : "-";
+      fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", name, entry(q.value, i), entry(q.uncertainty, i),
+                 q.uncertainty_kind, interval, q.status);
+    }
+  }
+  fmt::print("\n");
+}
+
+void print_checkpoint(const h5::File& file) {
+  const h5::Group model = file.group("model");
+  int64_t numel = 0;
+  const std::vector<std::string> names = model.dataset_names();
+  for (const std::string& name : names) numel += c10::multiply_integers(model.dataset(name).shape());
+  fmt::print("checkpoint {} of run {} after {} updates: {} parameters in {} tensors\n\n",
+             file.attribute_as<std::string>("label"), file.attribute_as<std::string>("run_id"),
+             file.attribute_as<int64_t>("update"), numel, names.size());
+}
+
+void print_sweep(const h5::File& file) {
+  std::map<std::string, int> counts;
+  for (const std::string& status : file.dataset("runs/status").read_texts()) ++counts[status];
+  fmt::print("sweep:");
+  for (const auto& [status, count] : counts) fmt::print(" {} {}", count, status);
+  fmt::print("; {} columns\n\n", file.group("runs").dataset_names().size());
+}
+
+void print_headline(const std::string& path, const h5::File& file) {
+  const std::string schema = schema_of(file);
+  if (schema == kRunSchema) print_run(read_run_file(path));
+  if (schema == kCheckpointSchema) print_checkpoint(file);
+  if (schema == kProbeSchema) print_probe(read_probe_file(path));
+  if (schema == kSweepSchema) print_sweep(file);
+}
+
+bool is_journal(const std::string& path) {
+  std::string start(kJournalMagic.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start == kJournalMagic;
+}
+
+int inspect_file(std::string path) {
+  if (std::filesystem::is_directory(path)) {
+    path += std::filesystem::exists(path + "/sweep.h5") ? "/sweep.h5" : "/run.h5";
+  }
+  fmt::print("{}\n", path);
+  if (is_journal(path)) {
+    bool torn = false;
+    print_run(replay_journal(path, &torn));
+    if (torn) fmt::print("  the last entry was cut off by a crash\n");
+    return 0;
+  }
+  const h5::File file = h5::File::open(path);
+  print_headline(path, file);
+  print_attributes(file.attributes(), "");
+  print_group(file, "");
+  return 0;
+}
+
+// ---- registries
+
+void print_entry(const std::string& name, const std::string& help, AnyOptions* options) {
+  fmt::print("{}\n  {}\n", name, help);
+  if (!options) return;
+  OptionTable table;
+  options->bind(table);
+  for (const Option& option : table.options()) {
+    fmt::print("    {:<24} {:<16} {}{}\n", name + "." + option.key, to_toml(option.get()), option.help,
+               option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
+  }
+}
+
+template <class Entry>
+void print_registry(const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) print_entry(entry.name, entry.help, entry.make_options().get());
+}
+
+void print_schedules() {
+  OptionsOf<ScheduleOptions> options;
+  OptionTable table;
+  options.bind(table);
+  for (const Option& option : table.options()) {
+    fmt::print("{:<24} {:<16} {}{}\n", option.key, to_toml(option.get()), option.help,
+               option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
+  }
+}
+
+int list(const std::string& what) {
+  if (what == "models") print_registry(model_registry());
+  if (what == "optimizers") print_registry(optimizer_registry());
+  if (what == "probes") print_registry(probe_registry());
+  if (what == "schedules") print_schedules();
+  if (what == "datasets") {
+    for (const DatasetEntry& entry : dataset_registry()) print_entry(entry.name, entry.help, nullptr);
+  }
+  return 0;
+}
+
+struct InspectArguments {
+  std::string path, list;
+};
+
+int inspect(const InspectArguments& arguments) {
+  if (!arguments.list.empty()) return list(arguments.list);
+  if (arguments.path.empty()) throw ConfigError("inspect: name a file or say --list");
+  return inspect_file(arguments.path);
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Action& action) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App* command = app.add_subcommand("inspect", "Say what is in a file of Basin's, or what can be chosen");
+  command->add_option("FILE", arguments->path,
+                      "run.h5, a checkpoint, a probe's file, sweep.h5, a journal, or the folder of a run or sweep");
+  command->add_option("--list", arguments->list, "models, optimizers, schedules, datasets or probes")
+      ->check(CLI::IsMember({"models", "optimizers", "schedules", "datasets", "probes"}));
+  command->callback([arguments, &action] { action = [arguments] { return inspect(*arguments); }; });
+}
+
+}  // namespace basin
