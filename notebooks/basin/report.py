@@ -6,6 +6,7 @@ One file: figures embedded as PNG, inputs hidden. Every way in which the noteboo
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import re
 import sys
@@ -43,6 +44,7 @@ def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=
     client = NotebookClient(
         book, timeout=timeout, kernel_name="python3", resources={"metadata": {"path": str(folder)}},
         on_cell_executed=lambda cell, cell_index, execute_reply: bar.step(cell), startup_timeout=120,
+        extra_arguments=["--log-level=40"],  # not its warning that it talks over localhost
     )  # fmt: skip
     try:
         client.execute()
@@ -60,12 +62,25 @@ def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=
 def _html(book) -> str:
     from nbconvert import HTMLExporter
 
+    logging.getLogger("traitlets").setLevel(logging.ERROR)  # it misses the texts that _describe_images gives
     exporter = HTMLExporter(exclude_input=True, exclude_input_prompt=True, exclude_output_prompt=True, template_name="classic")
     exporter.embed_images = True
     exporter.mathjax_url = exporter.require_js_url = ""  # a single file: nothing is fetched when it is opened
     html, _ = exporter.from_notebook_node(book, {"metadata": {"name": "Basin: report"}})
     html = re.sub(r'<script src="[^"]*"[^>]*>\s*</script>', "", html)
-    return html.replace("</head>", STYLE + "</head>")
+    return _describe_images(html).replace("</head>", STYLE + "</head>")
+
+
+def _describe_images(html: str) -> str:
+    """Every figure's alternative text is the heading that it stands under."""
+    heading, parts = "", []
+    for part in re.split(r"(<h2.*?</h2>|<img[^>]*>)", html, flags=re.S):
+        if part.startswith("<h2"):
+            heading = re.sub(r"<[^>]*>|¶", "", part)
+        elif part.startswith("<img"):
+            part = re.sub(r'alt="[^"]*"', f'alt="{heading}"', part)
+        parts.append(part)
+    return "".join(parts)
 
 
 STYLE = """<style>

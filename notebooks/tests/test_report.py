@@ -1,0 +1,59 @@
+"""The report as a file, and every way in which making it can fail."""
+
+import re
+
+import pytest
+from synthetic_sweep import Plan, make_sweep
+
+from basin import report
+from basin.schema import ReadError
+
+ENDINGS = {("B", "sgd", 65536): "target_not_reached", ("A-epochs", "lars", 65536): "diverged", ("B", "lars", 2048): "overshot"}
+
+
+def test_report_is_one_file_with_every_figure(tmp_path):
+    make_sweep(tmp_path / "s", Plan(images=200, updates=8, endings=ENDINGS))
+    lines = []
+    path = report.make_report(tmp_path / "s", progress=lines.append)
+    html = path.read_text()
+    assert html.count("data:image/png;base64,") >= 6
+    assert not re.findall(r'(?:src|href)="https?://', html), "a report that opens without a network"
+    assert "import basin" not in html and "Traceback (most" not in html and "UserWarning" not in html
+    for said in ("official pixels", "3 target not reached", "3 diverged", "3 of the finished overshot", "What this does not show"):
+        assert said in html
+    assert html.count('alt="Accuracy against batch size"') == 1 and "No description" not in html
+    assert lines and "report: cell 11/11" in lines[-1]
+    assert [p.name for p in (tmp_path / "s").iterdir() if p.suffix == ".tmp"] == []
+
+
+def notebook(tmp_path, code):
+    path = tmp_path / "bad.py"
+    path.write_text(f"# %%\n{code}\n")
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32,), optimizers=("sgd",), seeds=(1,), images=20, updates=3))
+    return dict(folder=tmp_path / "s", notebook=path, progress=lambda line: None)
+
+
+@pytest.mark.parametrize(
+    "code, timeout, message",
+    [
+        ("raise ValueError('two\\nlines')", 60, "bad.py: ValueError: two lines"),
+        ("import time; time.sleep(60)", 1, "bad.py: a cell took longer than 1 s"),
+        ("import os; os._exit(9)", 60, "bad.py: the kernel died"),
+    ],
+)
+def test_a_failing_notebook_is_one_line(tmp_path, code, timeout, message):
+    with pytest.raises(report.ReportError) as caught:
+        report.make_report(**notebook(tmp_path, code), timeout=timeout)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "s" / "report.html").exists()
+
+
+def test_command_line_ends_with_one_line_and_an_exit_code(tmp_path, capsys):
+    assert report.main([str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and "neither sweep.h5 nor runs/" in said and said.count("\n") == 1
+
+
+def test_a_missing_folder_is_told_before_a_kernel_starts(tmp_path):
+    with pytest.raises(ReadError, match="no such file or folder"):
+        report.make_report(tmp_path / "nowhere")
