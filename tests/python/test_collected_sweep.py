@@ -1,0 +1,68 @@
+"""The program's sweep.h5 and the Python reader's view of its run folders say the same, column by column."""
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+
+import basin
+
+BASIN = os.environ.get("BASIN_BINARY")
+pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def program(*arguments):
+    return subprocess.run([BASIN, *map(str, arguments)], env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("sweep") / "tiny"
+    done = program("sweep", ROOT / "configs" / "tiny.toml", "--out", out, "--set", "batch_size=128")
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def same(a, b):
+    return a == b or (isinstance(a, float) and isinstance(b, float) and np.isnan(a) and np.isnan(b))
+
+
+def test_both_views_agree(folder):
+    file = basin.load_sweep(folder, "file").set_index("run_id")
+    runs = basin.load_sweep(folder, "runs").set_index("run_id")
+    assert set(file.columns) == set(runs.columns) and set(file.index) == set(runs.index) and len(file) == 4
+    for column in file:
+        for run_id in file.index:
+            assert same(file.loc[run_id, column], runs.loc[run_id, column]), (column, run_id)
+
+
+def test_tables_beside_the_runs_agree(folder):
+    file, runs = basin.open_sweep(folder, "file"), basin.open_sweep(folder, "runs")
+    keys = ["run_id", "checkpoint", "probe", "quantity", "index"]
+    for a, b in zip(file.probes.sort_values(keys).to_dict("records"), runs.probes.sort_values(keys).to_dict("records")):
+        assert a.keys() == b.keys() and all(same(a[k], b[k]) for k in a), a
+    for row in file.runs.itertuples():
+        np.testing.assert_array_equal(file.correct([row.run_id]), runs.correct([row.run_id]))
+        assert file.correct([row.run_id]).mean() == pytest.approx(row.test_acc)
+        np.testing.assert_array_equal(file.curve(row.run_id).loss, runs.curve(row.run_id).loss)
+        one, two = file.trust_ratios(row.run_id), runs.trust_ratios(row.run_id)
+        assert (one is None) == (two is None) == (row.optimizer == "sgd")
+        if one is not None:
+            assert list(one.columns) == list(two.columns)
+            np.testing.assert_array_equal(one, two)
+
+
+def test_collect_without_the_file_writes_it_again(folder):
+    before = (folder / "table.md").read_text()
+    for name in ("sweep.h5", "table.md"):
+        (folder / name).unlink()
+    done = program("collect", folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "table.md").read_text() == before and len(basin.load_sweep(folder, "file")) == 4
+
+
+def test_collect_refuses_a_folder_without_runs(tmp_path):
+    done = program("collect", tmp_path)
+    assert done.returncode == 4 and "no folder runs/" in done.stderr and done.stderr.count("\n") == 1
