@@ -1,0 +1,121 @@
+#include <CLI/CLI.hpp>
+#include <gmock/gmock.h>
+
+#include "../support/temporary_folder.h"
+#include "apps/subcommands.h"
+#include "core/error.h"
+#include "io/checkpoint.h"
+#include "io/journal.h"
+#include "io/probe_file.h"
+#include "io/run_file.h"
+
+namespace basin {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+/// What `basin ARGUMENTS` prints.
+std::string output_of(const std::vector<std::string>& arguments) {
+  CLI::App app;
+  Action action;
+  add_inspect(app, action);
+  add_recover(app, action);
+  app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them last first
+  ::testing::internal::CaptureStdout();
+  try {
+    EXPECT_EQ(action(), 0);
+  } catch (...) {
+    ::testing::internal::GetCapturedStdout();
+    throw;
+  }
+  std::fflush(stdout);
+  return ::testing::internal::GetCapturedStdout();
+}
+
+void write_journal(const std::string& path) {
+  RunHeader header;
+  header.run_id = "0123456789ab";
+  header.options = {{"batch_size", int64_t{512}}};
+  JournalWriter journal = JournalWriter::create(path, header);
+  journal.define_table({"train", "training", {{"update", "1", "u", "u", 1, {}}, {"loss", "nat", "l", "l", 1, {}}}, {}});
+  journal.append_row("train", {1, 2.5});
+  journal.append_row("train", {2, 2.25});
+  journal.set_summary({{"test_acc", 0.625}});
+  journal.set_status("finished", "");
+}
+
+TEST(Recover, RebuildsRunH5FromTheJournal) {
+  TemporaryFolder folder;
+  write_journal(folder / "journal");
+  std::ofstream(folder / "journal", std::ios::app) << "torn";
+  std::ofstream(folder / "run.h5") << "damaged";
+  const std::string told = output_of({"recover", folder.path()});
+  EXPECT_THAT(told, HasSubstr("0123456789ab"));
+  EXPECT_THAT(told, HasSubstr("cut off"));
+  const RunRecord run = read_run_file(folder / "run.h5");
+  EXPECT_EQ(run.status, "finished");
+  EXPECT_EQ(run.tables.at("train").column("loss"), (std::vector<double>{2.5, 2.25}));
+}
+
+TEST(Recover, AFolderWithoutAJournalIsAnError) {
+  TemporaryFolder folder;
+  EXPECT_THROW(output_of({"recover", folder.path()}), IoError);
+  EXPECT_FALSE(std::filesystem::exists(folder / "run.h5"));
+}
+
+TEST(Inspect, SaysWhatIsInARunAndItsJournal) {
+  TemporaryFolder folder;
+  write_journal(folder / "journal");
+  output_of({"recover", folder.path()});
+  for (const std::string& path : {folder.path(), folder / "run.h5", folder / "journal"}) {
+    const std::string told = output_of({"inspect", path});
+    EXPECT_THAT(told, HasSubstr("run 0123456789ab"));
+    EXPECT_THAT(told, HasSubstr("test_acc = 0.625"));
+    EXPECT_THAT(told, HasSubstr("train: 2 rows x 2 columns"));
+  }
+  EXPECT_THAT(output_of({"inspect", folder.path()}), HasSubstr("batch_size = 512"));
+}
+
+TEST(Inspect, SaysWhatIsInACheckpointAndAProbeFile) {
+  TemporaryFolder folder;
+  Checkpoint checkpoint;
+  checkpoint.label = "end";
+  checkpoint.update = 7;
+  checkpoint.parameters = {{"fc.weight", "fc", ParameterKind::weight, at::zeros({4, 3})},
+                           {"fc.bias", "fc", ParameterKind::bias, at::zeros({4})}};
+  write_checkpoint(folder / "end.h5", checkpoint);
+  const std::string of_checkpoint = output_of({"inspect", folder / "end.h5"});
+  EXPECT_THAT(of_checkpoint, HasSubstr("after 7 updates: 16 parameters in 2 tensors"));
+  EXPECT_THAT(of_checkpoint, HasSubstr("[4 x 3]"));
+
+  ProbeRecord probe;
+  probe.probe = "top_eigenvalues";
+  probe.quantities = {{"lambda", "d", "u", "l", "residual", "ok", {3.5, 2}, {0.001, 0.002}, {}, {}}};
+  write_probe_file(folder / "probe.h5", probe);
+  const std::string of_probe = output_of({"inspect", folder / "probe.h5"});
+  EXPECT_THAT(of_probe, HasSubstr("lambda_1"));
+  EXPECT_THAT(of_probe, HasSubstr("3.5"));
+  EXPECT_THAT(of_probe, HasSubstr("residual"));
+}
+
+TEST(Inspect, ListsTheRegistries) {
+  EXPECT_THAT(output_of({"inspect", "--list", "models"}), HasSubstr("small_cnn"));
+  EXPECT_THAT(output_of({"inspect", "--list", "optimizers"}), HasSubstr("lamb"));
+  EXPECT_THAT(output_of({"inspect", "--list", "schedules"}), HasSubstr("cosine"));
+  EXPECT_THAT(output_of({"inspect", "--list", "datasets"}), HasSubstr("cifar10-5k"));
+  EXPECT_THAT(output_of({"inspect", "--list", "probes"}), HasSubstr("top_eigenvalues"));
+  EXPECT_THROW(output_of({"inspect", "--list", "nonsense"}), CLI::ValidationError);
+}
+
+TEST(Inspect, AMissingOrForeignFileIsAnError) {
+  TemporaryFolder folder;
+  EXPECT_THROW(output_of({"inspect", folder / "no.h5"}), IoError);
+  EXPECT_THROW(output_of({"inspect", folder.path()}), IoError);
+  std::ofstream(folder / "text") << "text";
+  EXPECT_THROW(output_of({"inspect", folder / "text"}), IoError);
+  EXPECT_THROW(output_of({"inspect"}), ConfigError);
+}
+
+}  // namespace
+}  // namespace basin
