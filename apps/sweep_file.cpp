@@ -35,7 +35,8 @@ const std::map<std::string, Meaning>& known_meanings() {
       {"test_acc", {"1", "test accuracy", "eval-accuracy"}},
       {"weight_norm", {"weight", "Euclidean norm of all parameters", "weight-norm"}},
       {"distance_from_start", {"weight", "distance from the initial parameters", "distance-from-start"}},
-      {"steps_to_target", {"updates", "updates at the first check at or below the target", "steps-to-target"}},
+      {"steps_to_target",
+       {"updates", "updates at the first check at or below the target", "steps-to-target"}},
       {"overshot", {"", "final training loss below 0.8 x target", "overshot"}},
       {"seconds", {"s", "wall time of training", "seconds"}},
       {"images_per_second", {"1/s", "image gradients a second", "images-per-second"}},
@@ -50,14 +51,6 @@ Meaning meaning_of(const std::string& column, const std::map<std::string, Meanin
   return {"", "option " + column, "option"};
 }
 
-bool is_sibling(const std::string& column) {
-  if (column.rfind("probe.", 0) != 0) return false;
-  for (const std::string suffix : {".uncertainty", ".ci_low", ".ci_high", ".status"}) {
-    if (column.size() > suffix.size() && column.compare(column.size() - suffix.size(), suffix.size(), suffix) == 0) return true;
-  }
-  return false;
-}
-
 std::map<std::string, Meaning> probe_meanings(const std::vector<SweepRow>& rows) {
   std::map<std::string, Meaning> meanings;
   for (const SweepRow& row : rows) {
@@ -66,7 +59,8 @@ std::map<std::string, Meaning> probe_meanings(const std::vector<SweepRow>& rows)
         for (size_t i = 0; i < quantity.value.size(); ++i) {
           const std::string name = probe_column(probe, quantity, i);
           meanings[name] = {quantity.units, quantity.long_name, quantity.definition};
-          meanings[name + ".uncertainty"] = {quantity.units, "uncertainty: " + quantity.uncertainty_kind, quantity.definition};
+          meanings[name + ".uncertainty"] = {quantity.units, "uncertainty: " + quantity.uncertainty_kind,
+                                             quantity.definition};
           meanings[name + ".ci_low"] = {quantity.units, "95 % interval, low end", quantity.definition};
           meanings[name + ".ci_high"] = {quantity.units, "95 % interval, high end", quantity.definition};
           meanings[name + ".status"] = {"", "status of the value", quantity.definition};
@@ -78,12 +72,14 @@ std::map<std::string, Meaning> probe_meanings(const std::vector<SweepRow>& rows)
 }
 
 /// One column over all rows; `present` may hold nullptr (that run has no such entry).
-h5::DataSet write_column(h5::Group& group, const std::string& name, const std::vector<const OptionValue*>& present) {
+h5::DataSet write_column(h5::Group& group, const std::string& name,
+                         const std::vector<const OptionValue*>& present) {
   bool whole = true, all_int = true, all_bool = true, numeric = true;
   for (const OptionValue* value : present) {
     whole &= value != nullptr;
     if (!value) continue;
-    const bool is_bool = std::holds_alternative<bool>(*value), is_int = std::holds_alternative<int64_t>(*value);
+    const bool is_bool = std::holds_alternative<bool>(*value),
+               is_int = std::holds_alternative<int64_t>(*value);
     all_bool &= is_bool;
     all_int &= is_int;
     numeric &= is_bool || is_int || std::holds_alternative<double>(*value);
@@ -112,10 +108,12 @@ h5::DataSet write_column(h5::Group& group, const std::string& name, const std::v
   for (const OptionValue* value : present) {
     double number = NAN;
     if (value) {
-      number = std::visit([](const auto& v) -> double {
-        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(v)>>) return static_cast<double>(v);
-        return NAN;
-      }, *value);
+      number = std::visit(
+          [](const auto& v) -> double {
+            if constexpr (std::is_arithmetic_v<std::decay_t<decltype(v)>>) return static_cast<double>(v);
+            return NAN;
+          },
+          *value);
     }
     numbers.push_back(number);
   }
@@ -133,14 +131,20 @@ std::vector<std::string> column_names(const std::vector<SweepRow>& rows) {
   return names;
 }
 
-h5::DataSet write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
-  h5::Group group = file.create_group("runs");
-  group.set_attribute("long_name", std::string("one row a run"));
+/// Each group has a copy of its own: netCDF's readers look for a dimension in the group and above it, not beside it.
+h5::DataSet write_run_scale(h5::Group& group, const std::vector<SweepRow>& rows) {
   std::vector<std::string> run_ids;
   for (const SweepRow& row : rows) run_ids.push_back(row.run_id);
   h5::DataSet scale = group.write_texts("run_id", run_ids);
   describe(scale, meaning_of("run_id", {}));
   scale.make_scale("run_id");
+  return scale;
+}
+
+void write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
+  h5::Group group = file.create_group("runs");
+  group.set_attribute("long_name", std::string("one row a run"));
+  const h5::DataSet scale = write_run_scale(group, rows);
 
   std::vector<std::map<std::string, const OptionValue*>> cells(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -156,10 +160,8 @@ h5::DataSet write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
     }
     h5::DataSet data = write_column(group, name, present);
     describe(data, meaning_of(name, of_probes));
-    // A scale's list of users is one attribute of at most 64 KB: the siblings of probe values stay out of it.
-    if (!is_sibling(name)) data.attach_scale(0, scale);
+    data.attach_scale(0, scale);
   }
-  return scale;
 }
 
 void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
@@ -170,7 +172,9 @@ void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
     for (const ProbeRecord& probe : row.probes) {
       for (const ProbeQuantity& q : probe.quantities) {
         for (size_t i = 0; i < q.value.size(); ++i) {
-          const auto entry = [i](const std::vector<double>& values) { return i < values.size() ? values[i] : NAN; };
+          const auto entry = [i](const std::vector<double>& values) {
+            return i < values.size() ? values[i] : NAN;
+          };
           texts["run_id"].push_back(row.run_id);
           texts["checkpoint"].push_back(probe.checkpoint);
           texts["probe"].push_back(probe.probe);
@@ -194,36 +198,42 @@ void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
   if (indices.empty()) return;
   h5::Group group = file.create_group("probes");
   group.set_attribute("long_name", std::string("one row a number that a probe gave, at any checkpoint"));
-  const auto finish = [](h5::DataSet data, const std::string& name) {
+  h5::DataSet scale = group.write_texts("run_id", texts.at("run_id"));
+  describe(scale, meaning_of("run_id", {}));
+  scale.make_scale("run_id");
+  texts.erase("run_id");
+  const auto finish = [&](h5::DataSet data, const std::string& name) {
     describe(data, {name == "train_loss" ? "nat" : name == "update" ? "updates" : "", name, "probe-table"});
+    data.attach_scale(0, scale);
   };
   finish(group.write("index", indices), "index");
   for (const auto& [name, column] : texts) finish(group.write_texts(name, column), name);
   for (const auto& [name, column] : numbers) finish(group.write(name, column), name);
 }
 
-void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows, const h5::DataSet& runs) {
+void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows) {
   size_t images = 0;
   for (const SweepRow& row : rows) images = std::max(images, row.test_correct.size());
   if (images == 0) return;
   std::vector<uint8_t> correct(rows.size() * images, kNotThere);
   for (size_t i = 0; i < rows.size(); ++i) {
-    std::copy(rows[i].test_correct.begin(), rows[i].test_correct.end(), correct.begin() + static_cast<int64_t>(i * images));
+    std::copy(rows[i].test_correct.begin(), rows[i].test_correct.end(),
+              correct.begin() + static_cast<int64_t>(i * images));
   }
   h5::Group group = file.create_group("outcomes").create_group("test");
-  std::vector<int64_t> numbers(images);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  h5::DataSet example = group.write("example", numbers);
-  describe(example, {"", "position in the test split", "example"});
-  example.make_scale("example");
-  h5::DataSet data = group.write("correct", at::kByte, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(images)}, correct.data());
+  const h5::DataSet runs = write_run_scale(group, rows);
+  const h5::DataSet example =
+      write_index_scale(group, "example", static_cast<int64_t>(images), "position in the test split");
+  h5::DataSet data =
+      group.write("correct", at::kByte, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(images)},
+                  correct.data());
   describe(data, {"", "1: right, 0: wrong, 255: the run has no such outcome", "correct"});
   data.attach_scale(0, runs);
   data.attach_scale(1, example);
 }
 
-void write_curves(h5::Group& curves, const std::string& name, const std::vector<SweepRow>& rows, const Table SweepRow::*table,
-                  const h5::DataSet& runs) {
+void write_curves(h5::Group& curves, const std::string& name, const std::vector<SweepRow>& rows,
+                  const Table SweepRow::*table, const h5::DataSet& runs) {
   int64_t length = 0;
   std::vector<Column> columns;
   std::set<std::string> seen;
@@ -235,6 +245,8 @@ void write_curves(h5::Group& curves, const std::string& name, const std::vector<
   }
   if (length == 0) return;
   h5::Group group = curves.create_group(name);
+  const h5::DataSet runs = write_run_scale(group, rows);
+  const h5::DataSet row_scale = write_index_scale(group, "row", length, "row of the run's table");
   const int64_t count = static_cast<int64_t>(rows.size());
   for (const Column& column : columns) {
     std::vector<double> values(static_cast<size_t>(count * length), NAN);
@@ -248,6 +260,7 @@ void write_curves(h5::Group& curves, const std::string& name, const std::vector<
     h5::DataSet data = group.write(column.name, at::kDouble, {count, length}, values.data());
     describe(data, {column.units, column.long_name, column.definition});
     data.attach_scale(0, runs);
+    data.attach_scale(1, row_scale);
   }
 }
 
@@ -273,6 +286,10 @@ void write_trust_ratios(h5::File& file, const std::vector<SweepRow>& rows) {
     describe(update, {"updates", "updates done", "updates"});
     update.make_scale("update");
     data.attach_scale(0, update);
+    h5::DataSet parameter = group.write_texts(row.run_id + ".parameter", column.labels);
+    describe(parameter, {"", "parameter", "parameter-name"});
+    parameter.make_scale("parameter");
+    data.attach_scale(1, parameter);
   }
 }
 
@@ -282,13 +299,14 @@ void write_sweep_file(const std::string& path, const std::string& study, const s
   h5::File file = create_schema_file(path, kSweepSchema);
   file.set_attribute("default", std::string("runs"));
   file.set_attribute("study", study);
-  const h5::DataSet runs = write_runs(file, rows);
+  write_runs(file, rows);
   write_probes(file, rows);
-  write_outcomes(file, rows, runs);
+  write_outcomes(file, rows);
   h5::Group curves = file.create_group("curves");
-  curves.set_attribute("long_name", fmt::format("curves by run and row, NaN-padded, at most {} rows a run", kCurveRows));
-  write_curves(curves, "train", rows, &SweepRow::train, runs);
-  write_curves(curves, "eval", rows, &SweepRow::eval, runs);
+  curves.set_attribute("long_name",
+                       fmt::format("curves by run and row, NaN-padded, at most {} rows a run", kCurveRows));
+  write_curves(curves, "train", rows, &SweepRow::train);
+  write_curves(curves, "eval", rows, &SweepRow::eval);
   write_trust_ratios(file, rows);
   file.save();
 }

@@ -72,18 +72,23 @@ void take_record(SweepRow& row, const RunRecord& record) {
     const auto& columns = it->second.columns;
     const auto is_ratio = [](const Column& column) { return column.name == "trust_ratio"; };
     if (std::any_of(columns.begin(), columns.end(), is_ratio)) {
-      row.trust_ratio = thinned(it->second, [&](const Column& column) { return column.name == "update" || is_ratio(column); });
+      row.trust_ratio = thinned(
+          it->second, [&](const Column& column) { return column.name == "update" || is_ratio(column); });
     }
   }
-  if (auto it = record.outcomes.find("test"); it != record.outcomes.end()) row.test_correct = it->second.correct;
+  if (auto it = record.outcomes.find("test"); it != record.outcomes.end())
+    row.test_correct = it->second.correct;
 }
 
 void take_probe(SweepRow& row, ProbeRecord probe) {
   for (const ProbeQuantity& quantity : probe.quantities) {
-    const auto entry = [](const std::vector<double>& values, size_t i) { return i < values.size() ? values[i] : NAN; };
+    const auto entry = [](const std::vector<double>& values, size_t i) {
+      return i < values.size() ? values[i] : NAN;
+    };
     for (size_t i = 0; i < quantity.value.size(); ++i) {
       const std::string name = probe_column(probe, quantity, i);
-      if (row.find(name)) throw IoError(fmt::format("run {}: two quantities for the column {}", row.run_id, name));
+      if (row.find(name))
+        throw IoError(fmt::format("run {}: two quantities for the column {}", row.run_id, name));
       row.columns.emplace_back(name, quantity.value[i]);
       row.columns.emplace_back(name + ".uncertainty", entry(quantity.uncertainty, i));
       row.columns.emplace_back(name + ".ci_low", entry(quantity.ci_low, i));
@@ -98,7 +103,8 @@ std::vector<fs::path> sorted_entries(const fs::path& folder, const std::string& 
   std::vector<fs::path> found;
   if (!fs::is_directory(folder)) return found;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (extension.empty() ? entry.is_directory() : entry.path().extension() == extension) found.push_back(entry.path());
+    if (extension.empty() ? entry.is_directory() : entry.path().extension() == extension)
+      found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -108,14 +114,16 @@ void fill(SweepRow& row, const fs::path& folder) {
   if (fs::exists(folder / "run.h5")) {
     take_record(row, read_run_file((folder / "run.h5").string()));
   } else if (fs::exists(folder / "config.toml")) {
-    for (const TomlEntry& entry : read_toml((folder / "config.toml").string()).entries) put(row, entry.key, entry.value);
+    for (const TomlEntry& entry : read_toml((folder / "config.toml").string()).entries)
+      put(row, entry.key, entry.value);
   }
   if (fs::exists(folder / "status.json")) {
     const RunStatus status = read_status((folder / "status.json").string());
     put(row, "status", status.status);
     put(row, "status_message", status.message);
   }
-  for (const fs::path& file : sorted_entries(folder / "probes", ".h5")) take_probe(row, read_probe_file(file.string()));
+  for (const fs::path& file : sorted_entries(folder / "probes", ".h5"))
+    take_probe(row, read_probe_file(file.string()));
 }
 
 SweepRow read_row(const fs::path& folder) {
@@ -170,11 +178,12 @@ double probe_attribute(const ProbeRecord& probe, const std::string& name) {
 
 std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder) {
   std::vector<SweepRow> rows;
-  for (const fs::path& folder : sorted_entries(fs::path(sweep_folder) / "runs", "")) rows.push_back(read_row(folder));
+  for (const fs::path& folder : sorted_entries(fs::path(sweep_folder) / "runs", ""))
+    rows.push_back(read_row(folder));
   if (rows.empty()) throw IoError(sweep_folder + ": no folder runs/ with a run in it");
   const auto key = [](const SweepRow& row) {
-    return std::make_tuple(row.text("protocol"), row.text("optimizer"), row.number("batch_size"), row.number("learning_rate"),
-                           row.number("seed"), row.run_id);
+    return std::make_tuple(row.text("protocol"), row.text("optimizer"), row.number("batch_size"),
+                           row.number("learning_rate"), row.number("seed"), row.run_id);
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const SweepRow& a, const SweepRow& b) {
     // NaN (a run without options) has no place in an order: such rows come first, by run_id.

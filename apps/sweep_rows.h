@@ -12,11 +12,12 @@
 
 namespace basin {
 
-/// A run of a sweep as one row of columns, with what the row was made from. A run that has not begun has its options alone;
-/// one whose files cannot be read has status "failed" and the reason as its message.
+/// A run of a sweep as one row of columns, with what the row was made from. A run that has not begun has its
+/// options alone; one whose files cannot be read has status "failed" and the reason as its message.
 struct SweepRow {
   std::string run_id;
-  /// run_id, config_id, status, status_message, every option, "dataset.*", every summary number, every probe quantity.
+  /// run_id, config_id, status, status_message, every option, "dataset.*", every summary number, every probe
+  /// quantity.
   std::vector<std::pair<std::string, OptionValue>> columns;
   Table train, eval;  // thinned to kCurveRows rows; train without its wide columns
   Table trust_ratio;  // columns update, trust_ratio[parameter]; empty where the optimiser has none
@@ -28,14 +29,16 @@ struct SweepRow {
   std::string text(const std::string& column) const;         // "" where absent or a number
 };
 
-/// A sweep's file keeps at most this many rows of a curve, evenly spread, the first and last among them; run.h5 has them all.
+/// A sweep's file keeps at most this many rows of a curve, evenly spread, the first and last among them;
+/// run.h5 has them all.
 inline constexpr int64_t kCurveRows = 2000;
 
-/// Every folder of SWEEP_FOLDER/runs, ordered by protocol, optimiser, batch size, learning rate and seed. IoError where
-/// there is no run at all or a file is of a newer schema.
+/// Every folder of SWEEP_FOLDER/runs, ordered by protocol, optimiser, batch size, learning rate and seed.
+/// IoError where there is no run at all or a file is of a newer schema.
 std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder);
 
-/// Name of a probe quantity's column: probe.<checkpoint>.<probe>.<quantity>, for vectors <quantity>_<index + 1>.
+/// Name of a probe quantity's column: probe.<checkpoint>.<probe>.<quantity>, for vectors <quantity>_<index +
+/// 1>.
 std::string probe_column(const ProbeRecord& probe, const ProbeQuantity& quantity, size_t index);
 
 /// A number of a probe's attributes (update, train_loss, ...) or NaN.

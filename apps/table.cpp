@@ -21,30 +21,33 @@ TableColumn plain(const std::string& heading, const std::string& column, double 
   return {heading, [=](const Rows& rows) { return mean_and_error(numbers(rows, column, factor)); }};
 }
 
-/// A probe's value at the end of training: only those with status ok, and how many were not. A vector of one entry has the
-/// quantity's own name, `alone`.
+/// A probe's value at the end of training: only those with status ok, and how many were not. A vector of one
+/// entry has the quantity's own name, `alone`.
 TableColumn probed(const std::string& heading, const std::string& name, const std::string& alone = "") {
   return {heading, [=](const Rows& rows) {
-    std::vector<double> values;
-    std::map<std::string, int> refused;
-    for (const SweepRow* row : rows) {
-      const std::string& column = row->find(name) || alone.empty() ? name : alone;
-      const std::string status = row->text(column + ".status");
-      if (status == "ok") values.push_back(row->number(column));
-      else if (!status.empty()) ++refused[status];
-    }
-    std::string text = values.empty() && !refused.empty() ? "" : mean_and_error(values);
-    for (const auto& [status, count] : refused) {
-      std::string words = status;
-      std::replace(words.begin(), words.end(), '_', ' ');
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, words);
-    }
-    return text;
-  }};
+            std::vector<double> values;
+            std::map<std::string, int> refused;
+            for (const SweepRow* row : rows) {
+              const std::string& column = row->find(name) || alone.empty() ? name : alone;
+              const std::string status = row->text(column + ".status");
+              if (status == "ok")
+                values.push_back(row->number(column));
+              else if (!status.empty())
+                ++refused[status];
+            }
+            std::string text = values.empty() && !refused.empty() ? "" : mean_and_error(values);
+            for (const auto& [status, count] : refused) {
+              std::string words = status;
+              std::replace(words.begin(), words.end(), '_', ' ');
+              text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, words);
+            }
+            return text;
+          }};
 }
 
 std::vector<TableColumn> columns_of(const std::string& protocol) {
-  std::vector<TableColumn> columns = {plain("test accuracy, %", "test_acc", 100), plain("training loss", "train_loss")};
+  std::vector<TableColumn> columns = {plain("test accuracy, %", "test_acc", 100),
+                                      plain("training loss", "train_loss")};
   if (protocol != "B") {
     columns.push_back(plain("updates", "updates"));
     return columns;
@@ -57,7 +60,9 @@ std::vector<TableColumn> columns_of(const std::string& protocol) {
 }
 
 std::string heading_of(const std::string& protocol) {
-  if (protocol == "A-epochs") return "Protocol A-epochs: the same number of epochs (a drop here is one of optimisation until shown otherwise)";
+  if (protocol == "A-epochs")
+    return "Protocol A-epochs: the same number of epochs (a drop here is one of optimisation until shown "
+           "otherwise)";
   if (protocol == "A-updates") return "Protocol A-updates: the same number of updates";
   if (protocol == "B") return "Protocol B: stopped at the same training loss";
   return protocol.empty() ? "Runs without a configuration" : "Protocol " + protocol;
@@ -70,7 +75,8 @@ std::string how_runs_ended(const Rows& rows) {
     ++counts[status == "finished" && !is_comparable(*row) ? "overshot" : status];
   }
   std::string text;
-  for (const auto& [status, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, status);
+  for (const auto& [status, count] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, status);
   return text;
 }
 
@@ -86,14 +92,18 @@ std::string reason_for_nothing(const Rows& rows) {
 
 std::string table_line(const Rows& rows, const std::vector<TableColumn>& columns) {
   const SweepRow& first = *rows.front();
-  std::string line = fmt::format("| {:.0f} | {} | {:g} | {} |", first.number("batch_size"), first.text("optimizer"),
-                                 first.number("learning_rate"), how_runs_ended(rows));
+  std::string line =
+      fmt::format("| {:.0f} | {} | {:g} | {} |", first.number("batch_size"), first.text("optimizer"),
+                  first.number("learning_rate"), how_runs_ended(rows));
   Rows comparable;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(comparable), [](const SweepRow* row) { return is_comparable(*row); });
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(comparable),
+               [](const SweepRow* row) { return is_comparable(*row); });
   for (size_t i = 0; i < columns.size(); ++i) {
     line += ' ';
-    if (!comparable.empty()) line += columns[i].text(comparable);
-    else line += i == 0 ? reason_for_nothing(rows) : "–";
+    if (!comparable.empty())
+      line += columns[i].text(comparable);
+    else
+      line += i == 0 ? reason_for_nothing(rows) : "–";
     line += " |";
   }
   return line + "\n";
@@ -103,10 +113,13 @@ std::string section(const std::string& protocol, const std::vector<SweepRow>& ro
   std::map<std::tuple<double, std::string, double, std::string>, Rows> lines;
   for (const SweepRow& row : rows) {
     if (row.text("protocol") != protocol) continue;
-    lines[{row.number("batch_size"), row.text("optimizer"), row.number("learning_rate"), row.text("config_id")}].push_back(&row);
+    lines[{row.number("batch_size"), row.text("optimizer"), row.number("learning_rate"),
+           row.text("config_id")}]
+        .push_back(&row);
   }
   const std::vector<TableColumn> columns = columns_of(protocol);
-  std::string text = fmt::format("\n## {}\n\n| batch size | optimiser | learning rate | runs |", heading_of(protocol));
+  std::string text =
+      fmt::format("\n## {}\n\n| batch size | optimiser | learning rate | runs |", heading_of(protocol));
   for (const TableColumn& column : columns) text += fmt::format(" {} |", column.heading);
   text += "\n|---:|---|---:|---|";
   for (size_t i = 0; i < columns.size(); ++i) text += "---:|";
@@ -135,7 +148,8 @@ bool is_comparable(const SweepRow& row) {
 
 std::string mean_and_error(const std::vector<double>& values) {
   std::vector<double> finite;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(finite), [](double v) { return std::isfinite(v); });
+  std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
+               [](double v) { return std::isfinite(v); });
   const double n = static_cast<double>(finite.size());
   if (finite.empty()) return "–";
   const double mean = std::accumulate(finite.begin(), finite.end(), 0.0) / n;
@@ -152,11 +166,12 @@ std::string table_markdown(const std::vector<SweepRow>& rows) {
   for (const SweepRow& row : rows) protocols.insert(row.text("protocol"));
   std::string text = fmt::format(
       "# Sweep: {} runs\n\nData {} ({} pixels), {} training and {} test images; model {}. "
-      "Mean ± standard error over seeds (n). Diverged runs, and under protocol B those that missed the target loss or fell "
+      "Mean ± standard error over seeds (n). Diverged runs, and under protocol B those that missed the "
+      "target loss or fell "
       "below 0.8 of it, are counted under \"runs\" and enter no mean. Standard errors are over seeds alone; "
       "report.html adds the test images' part.\n",
-      rows.size(), distinct(rows, "dataset.name"), distinct(rows, "dataset.pixels"), distinct(rows, "dataset.n_train"),
-      distinct(rows, "dataset.n_test"), distinct(rows, "model"));
+      rows.size(), distinct(rows, "dataset.name"), distinct(rows, "dataset.pixels"),
+      distinct(rows, "dataset.n_train"), distinct(rows, "dataset.n_test"), distinct(rows, "model"));
   for (const std::string& protocol : protocols) text += section(protocol, rows);
   return text;
 }

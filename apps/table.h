@@ -8,15 +8,17 @@
 
 namespace basin {
 
-/// A section a protocol, a line a setting (batch size x optimiser x learning rate): how its runs ended, and mean +- standard
-/// error over seeds (n). Runs that diverged, missed or overshot the target are counted in the line and enter no mean; a line
-/// without any other run says so in words. Curvature is shown under protocol B alone, where training losses match.
+/// A section a protocol, a line a setting (batch size x optimiser x learning rate): how its runs ended, and
+/// mean +- standard error over seeds (n). Runs that diverged, missed or overshot the target are counted in
+/// the line and enter no mean; a line without any other run says so in words. Curvature is shown under
+/// protocol B alone, where training losses match.
 std::string table_markdown(const std::vector<SweepRow>& rows);
 
 /// Whether a run may enter means: finished, and under protocol B not overshot.
 bool is_comparable(const SweepRow& row);
 
-/// "51.23 ± 0.40 (3)" of the finite values, "51.23 (1)", or "–"; the error carries two digits, the mean as many decimals.
+/// "51.23 ± 0.40 (3)" of the finite values, "51.23 (1)", or "–"; the error carries two digits, the mean as
+/// many decimals.
 std::string mean_and_error(const std::vector<double>& values);
 
 }  // namespace basin

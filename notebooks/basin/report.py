@@ -122,6 +122,17 @@ def _write_atomically(path: Path, text: str) -> None:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
 
 
+def save_picture(folder, path) -> None:
+    """The README's picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from . import figures, style
+
+    style.use()
+    figures.accuracy_against_batch(open_sweep(folder)).savefig(path, dpi=130)
+
+
 def _one_line(message: str) -> str:
     return re.sub(r"\s+", " ", message)[:300]
 
@@ -130,10 +141,13 @@ def main(arguments=None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.report", description="Execute the study notebook on a sweep's folder.")
     parser.add_argument("folder", help="a sweep's folder, finished or not")
     parser.add_argument("--timeout", type=int, default=300, help="seconds a cell may take")
+    parser.add_argument("--picture", help="also write the figure of accuracy against batch size to this PNG")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     try:
         path = make_report(options.folder, timeout=options.timeout, progress=lambda line: print(line, file=sys.stderr))
+        if options.picture:
+            save_picture(options.folder, options.picture)
     except (ReportError, ReadError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

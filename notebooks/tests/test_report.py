@@ -54,6 +54,12 @@ def test_command_line_ends_with_one_line_and_an_exit_code(tmp_path, capsys):
     assert said.startswith("error: ") and "neither sweep.h5 nor runs/" in said and said.count("\n") == 1
 
 
+def test_picture_is_a_png(tmp_path):
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 1024), optimizers=("sgd",), images=20, updates=3))
+    report.save_picture(tmp_path / "s", tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_a_missing_folder_is_told_before_a_kernel_starts(tmp_path):
     with pytest.raises(ReadError, match="no such file or folder"):
         report.make_report(tmp_path / "nowhere")

@@ -19,7 +19,7 @@ def report_of(folder, **plan):
 
 
 def test_missing_optimisation_is_said_where_it_is_shown(tmp_path):
-    _, found, said = report_of(tmp_path / "s", images=20000, seed_error=0.001)
+    _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001)
     assert found[0].drop.verdict.word == "gap" and found[0].gap.verdict.word == "no gap"
     assert "**Here the drop is missing optimisation** for SGD at 1,024: at the same training loss there is no gap within ±2 points." in said
     assert found[0].share.resolved and abs(found[0].share.value) < 0.1
@@ -27,14 +27,14 @@ def test_missing_optimisation_is_said_where_it_is_shown(tmp_path):
 
 def test_a_gap_at_matched_loss_is_said(tmp_path):
     # The drop of 10 points at the fixed budget and 5 of them at matched loss: half is left.
-    _, found, said = report_of(tmp_path / "s", images=20000, seed_error=0.001, drop_b=0.01)
+    _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001, drop_b=0.01)
     assert "A gap at matched training loss is resolved** for SGD at 1,024" in said and "missing optimisation** for" not in said
     assert found[0].gap.estimate.value == pytest.approx(0.05, abs=0.01)
     assert found[0].share.low < 0.5 < found[0].share.high
 
 
 def test_the_reverse_counts_as_missing_optimisation(tmp_path):
-    _, found, said = report_of(tmp_path / "s", images=20000, seed_error=0.001, drop_b=-0.01)
+    _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001, drop_b=-0.01)
     assert found[0].gap.verdict.direction == -1
     assert "missing optimisation** for SGD at 1,024: at the same training loss the large batch is the better one." in said
 

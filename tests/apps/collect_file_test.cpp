@@ -1,4 +1,5 @@
-// collect() on a folder of runs written by io's writers: what stands in sweep.h5, on finished and unfinished sweeps.
+// collect() on a folder of runs written by io's writers: what stands in sweep.h5, on finished and unfinished
+// sweeps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,15 +33,24 @@ class Collect : public ::testing::Test {
     record.header.run_id = id;
     record.header.config_id = "c0ffee";
     record.header.config = "seed = 1\n";
-    record.header.options = {{"protocol", std::string("B")}, {"optimizer", std::string(lamb ? "lamb" : "sgd")},
-                             {"batch_size", int64_t{256}}, {"seed", seed}, {"learning_rate", 0.1},
-                             {"small_cnn.widths", std::vector<int64_t>{8, 16}}};
+    record.header.options = {
+        {"protocol", std::string("B")}, {"optimizer", std::string(lamb ? "lamb" : "sgd")},
+        {"batch_size", int64_t{256}},   {"seed", seed},
+        {"learning_rate", 0.1},         {"small_cnn.widths", std::vector<int64_t>{8, 16}}};
     if (lamb) record.header.options.emplace_back("lamb.beta1", 0.9);
-    record.header.data = {{"name", std::string("synthetic")}, {"pixels", std::string("synthetic")}, {"n_test", int64_t{3}}};
-    record.header.parameters = {{"fc.weight", "fc", "weight", {2, 2}, 0, 4}, {"fc.bias", "fc", "bias", {2}, 4, 2}};
+    record.header.data = {
+        {"name", std::string("synthetic")}, {"pixels", std::string("synthetic")}, {"n_test", int64_t{3}}};
+    record.header.parameters = {{"fc.weight", "fc", "weight", {2, 2}, 0, 4},
+                                {"fc.bias", "fc", "bias", {2}, 4, 2}};
     record.status = "finished";
-    Table train{"train", "training", {{"update", "updates", "updates done", "updates", 1, {}}, {"loss", "nat", "loss", "loss", 1, {}}}, {}};
-    if (lamb) train.columns.push_back({"trust_ratio", "1", "trust ratio", "trust-ratio", 2, {"fc.weight", "fc.bias"}});
+    Table train{
+        "train",
+        "training",
+        {{"update", "updates", "updates done", "updates", 1, {}}, {"loss", "nat", "loss", "loss", 1, {}}},
+        {}};
+    if (lamb)
+      train.columns.push_back(
+          {"trust_ratio", "1", "trust ratio", "trust-ratio", 2, {"fc.weight", "fc.bias"}});
     for (int u = 1; u <= 3; ++u) {
       train.rows.insert(train.rows.end(), {double(u), 2.0 / u});
       if (lamb) train.rows.insert(train.rows.end(), {0.5 * u, NAN});
@@ -60,7 +70,16 @@ class Collect : public ::testing::Test {
     probe.probe = "top_eigenvalues";
     probe.checkpoint = "end";
     probe.attributes = {{"update", int64_t{3}}, {"train_loss", 0.66}, {"n_examples", int64_t{100}}};
-    probe.quantities = {{"lambda", "hessian-lambda", "loss/weight^2", "largest", "residual", "ok", {9.0, 4.0}, {0.01, 0.02}, {}, {}}};
+    probe.quantities = {{"lambda",
+                         "hessian-lambda",
+                         "loss/weight^2",
+                         "largest",
+                         "residual",
+                         "ok",
+                         {9.0, 4.0},
+                         {0.01, 0.02},
+                         {},
+                         {}}};
     write_probe_file(at("runs/" + id + "/probes/end.top_eigenvalues.h5"), probe);
   }
 
@@ -81,8 +100,10 @@ TEST_F(Collect, EveryOptionSummaryAndProbeIsAColumn) {
   const std::vector<double> beta = runs.dataset("lamb.beta1").read<double>();
   EXPECT_EQ(beta[0], 0.9);
   EXPECT_TRUE(std::isnan(beta[1])) << "an option that the run does not have is missing, not 0";
-  EXPECT_THAT(runs.dataset("probe.end.top_eigenvalues.lambda_2").read<double>(), ::testing::ElementsAre(4.0, 4.0));
-  EXPECT_THAT(runs.dataset("probe.end.top_eigenvalues.lambda_1.uncertainty").read<double>(), ::testing::Each(0.01));
+  EXPECT_THAT(runs.dataset("probe.end.top_eigenvalues.lambda_2").read<double>(),
+              ::testing::ElementsAre(4.0, 4.0));
+  EXPECT_THAT(runs.dataset("probe.end.top_eigenvalues.lambda_1.uncertainty").read<double>(),
+              ::testing::Each(0.01));
   EXPECT_THAT(runs.dataset("test_acc").scale_paths(0), ::testing::ElementsAre("/runs/run_id"));
   EXPECT_EQ(file.group("probes").dataset("value").read<double>().size(), 4u);
 }
@@ -92,13 +113,16 @@ TEST_F(Collect, OutcomesCurvesAndTrustRatiosAreCopied) {
   add_run("bbbbbbbbbbbb", 1, false);
   collect(folder_.path());
   const h5::File file = open_schema_file(at("sweep.h5"), kSweepSchema);
-  EXPECT_THAT(file.dataset("outcomes/test/correct").read<uint8_t>(), ::testing::ElementsAre(1, 0, 1, 1, 0, 1));
-  EXPECT_THAT(file.dataset("curves/train/loss").read<double>(), ::testing::ElementsAre(2, 1, 2.0 / 3, 2, 1, 2.0 / 3));
+  EXPECT_THAT(file.dataset("outcomes/test/correct").read<uint8_t>(),
+              ::testing::ElementsAre(1, 0, 1, 1, 0, 1));
+  EXPECT_THAT(file.dataset("curves/train/loss").read<double>(),
+              ::testing::ElementsAre(2, 1, 2.0 / 3, 2, 1, 2.0 / 3));
   const h5::Group ratios = file.group("trust_ratio");
   EXPECT_FALSE(ratios.has("bbbbbbbbbbbb")) << "SGD has no trust ratios";
   const h5::DataSet ratio = ratios.dataset("aaaaaaaaaaaa");
   EXPECT_THAT(ratio.shape(), ::testing::ElementsAre(3, 2));
-  EXPECT_THAT(ratio.attribute_as<std::vector<std::string>>("parameters"), ::testing::ElementsAre("fc.weight", "fc.bias"));
+  EXPECT_THAT(ratio.attribute_as<std::vector<std::string>>("parameters"),
+              ::testing::ElementsAre("fc.weight", "fc.bias"));
   const std::vector<double> values = ratio.read<double>();
   EXPECT_EQ(values[4], 1.5);
   EXPECT_TRUE(std::isnan(values[5]));
@@ -107,7 +131,8 @@ TEST_F(Collect, OutcomesCurvesAndTrustRatiosAreCopied) {
 TEST_F(Collect, AnUnfinishedSweepGivesAPartialTable) {
   add_run("aaaaaaaaaaaa", 1, true);
   fs::create_directories(at("runs/cccccccccccc"));
-  write_file_atomically(at("runs/cccccccccccc/config.toml"), "optimizer = \"sgd\"\nbatch_size = 4096\nseed = 2\nprotocol = \"B\"\n");
+  write_file_atomically(at("runs/cccccccccccc/config.toml"),
+                        "optimizer = \"sgd\"\nbatch_size = 4096\nseed = 2\nprotocol = \"B\"\n");
   collect(folder_.path());
   const h5::Group runs = open_schema_file(at("sweep.h5"), kSweepSchema).group("runs");
   EXPECT_THAT(runs.dataset("status").read_texts(), ::testing::ElementsAre("finished", "queued"));
@@ -126,12 +151,11 @@ TEST_F(Collect, ADamagedRunIsARowThatSaysSo) {
   const std::vector<std::string> ids = runs.dataset("run_id").read_texts();
   const size_t damaged = ids[0] == "dddddddddddd" ? 0 : 1;
   EXPECT_EQ(runs.dataset("status").read_texts()[damaged], "failed");
-  EXPECT_THAT(runs.dataset("status_message").read_texts()[damaged], ::testing::HasSubstr("dddddddddddd/run.h5"));
+  EXPECT_THAT(runs.dataset("status_message").read_texts()[damaged],
+              ::testing::HasSubstr("dddddddddddd/run.h5"));
 }
 
-TEST_F(Collect, AFolderWithoutRunsIsAnError) {
-  EXPECT_THROW(collect(folder_.path()), IoError);
-}
+TEST_F(Collect, AFolderWithoutRunsIsAnError) { EXPECT_THROW(collect(folder_.path()), IoError); }
 
 TEST_F(Collect, LongCurvesKeepTheirEnds) {
   add_run("aaaaaaaaaaaa", 1, false);
@@ -142,7 +166,8 @@ TEST_F(Collect, LongCurvesKeepTheirEnds) {
   for (int64_t u = 1; u <= length; ++u) train.rows.insert(train.rows.end(), {static_cast<double>(u), 1.0});
   write_run_file(at("runs/aaaaaaaaaaaa/run.h5"), record);
   collect(folder_.path());
-  const std::vector<double> update = open_schema_file(at("sweep.h5"), kSweepSchema).dataset("curves/train/update").read<double>();
+  const std::vector<double> update =
+      open_schema_file(at("sweep.h5"), kSweepSchema).dataset("curves/train/update").read<double>();
   ASSERT_EQ(static_cast<int64_t>(update.size()), kCurveRows);
   EXPECT_EQ(update.front(), 1);
   EXPECT_EQ(update.back(), length);

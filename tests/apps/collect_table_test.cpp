@@ -10,13 +10,23 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-SweepRow row(const std::string& protocol, int64_t batch, int64_t seed, const std::string& status, double test_acc) {
+SweepRow row(const std::string& protocol, int64_t batch, int64_t seed, const std::string& status,
+             double test_acc) {
   SweepRow r;
   r.run_id = fmt::format("{}-{}-{}", protocol, batch, seed);
-  r.columns = {{"run_id", r.run_id}, {"config_id", fmt::format("{}-{}", protocol, batch)}, {"status", status},
-               {"optimizer", std::string("lamb")}, {"protocol", protocol}, {"batch_size", batch}, {"seed", seed},
-               {"learning_rate", 0.02}, {"test_acc", test_acc}, {"train_loss", 1.0}, {"updates", int64_t{40}},
-               {"dataset.name", std::string("cifar10-5k")}, {"dataset.pixels", std::string("official")}};
+  r.columns = {{"run_id", r.run_id},
+               {"config_id", fmt::format("{}-{}", protocol, batch)},
+               {"status", status},
+               {"optimizer", std::string("lamb")},
+               {"protocol", protocol},
+               {"batch_size", batch},
+               {"seed", seed},
+               {"learning_rate", 0.02},
+               {"test_acc", test_acc},
+               {"train_loss", 1.0},
+               {"updates", int64_t{40}},
+               {"dataset.name", std::string("cifar10-5k")},
+               {"dataset.pixels", std::string("official")}};
   return r;
 }
 
@@ -36,7 +46,8 @@ TEST(MeanAndError, IsTheTextbookFormula) {
 }
 
 TEST(Table, MeansHoldFinishedRunsAlone) {
-  std::vector<SweepRow> rows = {row("A-epochs", 256, 1, "finished", 0.50), row("A-epochs", 256, 2, "finished", 0.52),
+  std::vector<SweepRow> rows = {row("A-epochs", 256, 1, "finished", 0.50),
+                                row("A-epochs", 256, 2, "finished", 0.52),
                                 row("A-epochs", 256, 3, "diverged", 0.10)};
   const std::string line = line_of(table_markdown(rows), "| 256");
   EXPECT_THAT(line, HasSubstr("| 1 diverged, 2 finished |"));
@@ -44,7 +55,8 @@ TEST(Table, MeansHoldFinishedRunsAlone) {
 }
 
 TEST(Table, ALineWithoutComparableRunsSaysWhy) {
-  std::vector<SweepRow> rows = {row("B", 65536, 1, "target_not_reached", 0.3), row("B", 1024, 1, "finished", 0.44)};
+  std::vector<SweepRow> rows = {row("B", 65536, 1, "target_not_reached", 0.3),
+                                row("B", 1024, 1, "finished", 0.44)};
   rows[1].columns.emplace_back("overshot", true);
   const std::string table = table_markdown(rows);
   EXPECT_THAT(line_of(table, "| 65536"), HasSubstr("*target_not_reached*"));
