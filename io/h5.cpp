@@ -4,10 +4,10 @@
 #include <hdf5_hl.h>
 
 #include <atomic>
-#include <cstring>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "io/h5_types.h"
 
 namespace basin::h5 {
 namespace {
@@ -20,89 +20,6 @@ constexpr int64_t kSmallestGrowth = 1 << 20;
 
 void silence_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
-herr_t keep_innermost(unsigned n, const H5E_error2_t* error, void* message) {
-  if (n == 0 && error->desc) *static_cast<std::string*>(message) = error->desc;
-  return 0;
-}
-
-/// HDF5's innermost message, and clears the stack.
-std::string hdf5_message() {
-  std::string message;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &message);
-  H5Eclear2(H5E_DEFAULT);
-  return message.empty() ? "no reason given by HDF5" : message;
-}
-
-/// For identifiers that can only fail when memory is exhausted: property lists, types, dataspaces.
-Handle own(hid_t id) {
-  if (id < 0) throw IoError("HDF5: " + hdf5_message());
-  return Handle(id);
-}
-void require(herr_t result) {
-  if (result < 0) throw IoError("HDF5: " + hdf5_message());
-}
-
-Handle text_type() {
-  Handle type = own(H5Tcopy(H5T_C_S1));
-  require(H5Tset_size(type.get(), H5T_VARIABLE));
-  require(H5Tset_cset(type.get(), H5T_CSET_UTF8));
-  return type;
-}
-
-/// h5py's bool: an enumeration of int8.
-Handle bool_type() {
-  Handle type = own(H5Tenum_create(H5T_STD_I8LE));
-  const int8_t no = 0, yes = 1;
-  require(H5Tenum_insert(type.get(), "FALSE", &no));
-  require(H5Tenum_insert(type.get(), "TRUE", &yes));
-  return type;
-}
-
-/// The type in files (little-endian) and, our machines being little-endian too, in memory.
-Handle number_type(at::ScalarType type) {
-  switch (type) {
-    case at::kDouble: return own(H5Tcopy(H5T_IEEE_F64LE));
-    case at::kFloat: return own(H5Tcopy(H5T_IEEE_F32LE));
-    case at::kLong: return own(H5Tcopy(H5T_STD_I64LE));
-    case at::kInt: return own(H5Tcopy(H5T_STD_I32LE));
-    case at::kByte: return own(H5Tcopy(H5T_STD_U8LE));
-    case at::kBool: return bool_type();
-    default: throw IoError(fmt::format("numbers of type {} have no form in our files", c10::toString(type)));
-  }
-}
-
-/// Undefined for types that we don't write.
-at::ScalarType scalar_type(hid_t type) {
-  const size_t size = H5Tget_size(type);
-  switch (H5Tget_class(type)) {
-    case H5T_FLOAT:
-      return size == 8 ? at::kDouble : size == 4 ? at::kFloat : at::ScalarType::Undefined;
-    case H5T_INTEGER:
-      if (size == 1) return at::kByte;
-      return size == 8 ? at::kLong : size == 4 ? at::kInt : at::ScalarType::Undefined;
-    case H5T_ENUM:
-      return size == 1 ? at::kBool : at::ScalarType::Undefined;
-    default:
-      return at::ScalarType::Undefined;
-  }
-}
-
-Handle dataspace(const std::vector<int64_t>& shape) {
-  if (shape.empty()) return own(H5Screate(H5S_SCALAR));
-  const std::vector<hsize_t> dims(shape.begin(), shape.end());
-  return own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr));
-}
-
-std::vector<int64_t> extent(hid_t space) {
-  std::vector<hsize_t> dims(static_cast<size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
-  if (!dims.empty()) H5Sget_simple_extent_dims(space, dims.data(), nullptr);
-  return {dims.begin(), dims.end()};
-}
-
-int64_t product(const std::vector<int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-}
-
 /// The shape, cut along its leading dimensions until a chunk holds at most `limit` elements.
 std::vector<hsize_t> chunk_of(const std::vector<int64_t>& shape, int64_t limit) {
   std::vector<hsize_t> chunk(shape.begin(), shape.end());
@@ -114,7 +31,8 @@ std::vector<hsize_t> chunk_of(const std::vector<int64_t>& shape, int64_t limit) 
   return chunk;
 }
 
-/// Objects keep the order of creation of their attributes and links, and no times: equal content, equal bytes.
+/// Objects keep the order of creation of their attributes and links, and no times: equal content, equal
+/// bytes.
 void set_common(hid_t properties) {
   require(H5Pset_obj_track_times(properties, false));
   require(H5Pset_attr_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED));
@@ -134,7 +52,8 @@ Handle dataset_properties(hid_t type, const std::vector<int64_t>& shape, Storage
     const double missing = std::numeric_limits<double>::quiet_NaN();
     require(H5Pset_fill_value(properties.get(), H5T_NATIVE_DOUBLE, &missing));
   }
-  // Of a text the dataset holds a reference into HDF5's heap, which filters don't reach (fletcher32 refuses it).
+  // Of a text the dataset holds a reference into HDF5's heap, which filters don't reach (fletcher32 refuses
+  // it).
   if (shape.empty() || product(shape) == 0 || H5Tget_class(type) == H5T_STRING) return properties;
   const bool columns = storage == Storage::columns;
   const std::vector<hsize_t> chunk = chunk_of(shape, columns ? kColumnChunk : kParameterChunk);
@@ -152,181 +71,10 @@ Handle access_properties() {
   return properties;
 }
 
-std::vector<const char*> c_strings(const std::vector<std::string>& texts) {
-  std::vector<const char*> pointers;
-  pointers.reserve(texts.size());
-  for (const std::string& text : texts) pointers.push_back(text.c_str());
-  return pointers;
-}
-
-/// Reads texts, variable- or fixed-length, through `read(memory type, buffer)`.
-template <class Read>
-std::vector<std::string> read_texts_with(hid_t file_type, hid_t space, Read read) {
-  const size_t count = static_cast<size_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space)));
-  std::vector<std::string> texts(count);
-  if (count == 0) return texts;
-  if (H5Tis_variable_str(file_type) > 0) {
-    Handle memory = text_type();
-    require(H5Tset_cset(memory.get(), H5Tget_cset(file_type)));
-    std::vector<char*> pointers(count, nullptr);
-    read(memory.get(), static_cast<void*>(pointers.data()));
-    for (size_t i = 0; i < count; ++i) texts[i] = pointers[i] ? pointers[i] : "";
-    H5Dvlen_reclaim(memory.get(), space, H5P_DEFAULT, pointers.data());
-    return texts;
-  }
-  const size_t size = H5Tget_size(file_type);
-  std::vector<char> buffer(count * size);
-  read(file_type, static_cast<void*>(buffer.data()));
-  for (size_t i = 0; i < count; ++i) texts[i] = std::string(&buffer[i * size], strnlen(&buffer[i * size], size));
-  return texts;
-}
-
-/// How an OptionValue stands in an attribute.
-struct AttributeForm {
-  Handle type;
-  std::vector<int64_t> shape;
-  std::vector<char> bytes;           // of numbers
-  std::vector<const char*> strings;  // of texts; point into the value
-  const void* data() const { return strings.empty() ? static_cast<const void*>(bytes.data()) : strings.data(); }
-};
-
-template <class T>
-std::vector<char> bytes_of(const T* values, size_t count) {
-  std::vector<char> bytes(count * sizeof(T));
-  if (count > 0) std::memcpy(bytes.data(), values, bytes.size());
-  return bytes;
-}
-
-template <class T>
-AttributeForm number_list(at::ScalarType type, const std::vector<T>& v) {
-  return {number_type(type), {static_cast<int64_t>(v.size())}, bytes_of(v.data(), v.size()), {}};
-}
-
-struct FormOf {
-  AttributeForm operator()(bool v) const {
-    const int8_t byte = v;
-    return {bool_type(), {}, bytes_of(&byte, 1), {}};
-  }
-  AttributeForm operator()(int64_t v) const { return {number_type(at::kLong), {}, bytes_of(&v, 1), {}}; }
-  AttributeForm operator()(double v) const { return {number_type(at::kDouble), {}, bytes_of(&v, 1), {}}; }
-  AttributeForm operator()(const std::string& v) const { return {text_type(), {}, {}, {v.c_str()}}; }
-  AttributeForm operator()(const std::vector<int64_t>& v) const { return number_list(at::kLong, v); }
-  AttributeForm operator()(const std::vector<double>& v) const { return number_list(at::kDouble, v); }
-  AttributeForm operator()(const std::vector<std::string>& v) const {
-    return {text_type(), {static_cast<int64_t>(v.size())}, {}, c_strings(v)};
-  }
-};
-
-/// HDF5's and netCDF's bookkeeping of dimension scales.
-bool is_internal(const std::string& name) {
-  static const std::set<std::string> internal{"CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS"};
-  return internal.count(name) > 0;
-}
-
-template <class T>
-OptionValue numbers(hid_t attribute, hid_t memory, const std::vector<int64_t>& shape, herr_t* result) {
-  std::vector<T> values(static_cast<size_t>(product(shape)));
-  *result = values.empty() ? 0 : H5Aread(attribute, memory, values.data());
-  if (shape.empty() && !values.empty()) return values[0];
-  return values;
-}
-
-/// nullopt for a type that we don't write; `result` is HDF5's.
-std::optional<OptionValue> value_of(hid_t attribute, herr_t* result) {
-  *result = 0;
-  const Handle type = own(H5Aget_type(attribute)), space = own(H5Aget_space(attribute));
-  if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) return std::nullopt;
-  const std::vector<int64_t> shape = extent(space.get());
-  switch (H5Tget_class(type.get())) {
-    case H5T_INTEGER: return numbers<int64_t>(attribute, H5T_NATIVE_INT64, shape, result);
-    case H5T_FLOAT: return numbers<double>(attribute, H5T_NATIVE_DOUBLE, shape, result);
-    case H5T_ENUM: {
-      int8_t byte = 0;
-      if (!shape.empty() || H5Tget_size(type.get()) != 1) return std::nullopt;
-      *result = H5Aread(attribute, type.get(), &byte);
-      return byte != 0;
-    }
-    case H5T_STRING: {
-      std::vector<std::string> texts = read_texts_with(
-          type.get(), space.get(), [&](hid_t memory, void* buffer) { *result = H5Aread(attribute, memory, buffer); });
-      if (shape.empty()) return texts.at(0);
-      return texts;
-    }
-    default: return std::nullopt;
-  }
-}
-
 }  // namespace
 
 Handle::~Handle() {
   if (id_ >= 0) H5Idec_ref(id_);
-}
-
-// ---- Object
-
-int64_t Object::check(int64_t result, const char* what, const std::string& name) const {
-  if (result >= 0) return result;
-  const std::string object = name.empty() ? path_ : path_ == "/" ? path_ + name : path_ + "/" + name;
-  throw IoError(fmt::format("{}: cannot {} {}: {}", file_, what, object, hdf5_message()));
-}
-
-void Object::set_attribute(const std::string& name, const OptionValue& value) {
-  const AttributeForm form = std::visit(FormOf{}, value);
-  const Handle space = dataspace(form.shape);
-  if (has_attribute(name)) check(H5Adelete(handle_.get(), name.c_str()), "replace attribute", name);
-  const Handle attribute(check(
-      H5Acreate2(handle_.get(), name.c_str(), form.type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
-      "create attribute", name));
-  if (product(form.shape) > 0) check(H5Awrite(attribute.get(), form.type.get(), form.data()), "write attribute", name);
-}
-
-void Object::set_attributes(const Attributes& attributes) {
-  for (const auto& [name, value] : attributes) set_attribute(name, value);
-}
-
-bool Object::has_attribute(const std::string& name) const {
-  return check(H5Aexists(handle_.get(), name.c_str()), "look for attribute", name) > 0;
-}
-
-OptionValue Object::attribute(const std::string& name) const {
-  if (!has_attribute(name)) throw IoError(fmt::format("{}: {} has no attribute \"{}\"", file_, path_, name));
-  const Handle attribute(check(H5Aopen(handle_.get(), name.c_str(), H5P_DEFAULT), "open attribute", name));
-  herr_t result = 0;
-  std::optional<OptionValue> value = value_of(attribute.get(), &result);
-  check(result, "read attribute", name);
-  if (!value) wrong_attribute_type(name);
-  return *value;
-}
-
-Attributes Object::attributes() const {
-  struct Visit {
-    std::vector<std::string> names;
-    static herr_t add(hid_t, const char* name, const H5A_info_t*, void* self) {
-      static_cast<Visit*>(self)->names.emplace_back(name);
-      return 0;
-    }
-  } visit;
-  hsize_t position = 0;
-  if (H5Aiterate2(handle_.get(), H5_INDEX_CRT_ORDER, H5_ITER_INC, &position, Visit::add, &visit) < 0) {
-    H5Eclear2(H5E_DEFAULT);  // written by another library, which kept no order
-    visit.names.clear();
-    position = 0;
-    check(H5Aiterate2(handle_.get(), H5_INDEX_NAME, H5_ITER_INC, &position, Visit::add, &visit), "list attributes of");
-  }
-  Attributes attributes;
-  for (const std::string& name : visit.names) {
-    if (is_internal(name)) continue;
-    const Handle attribute(check(H5Aopen(handle_.get(), name.c_str(), H5P_DEFAULT), "open attribute", name));
-    herr_t result = 0;
-    std::optional<OptionValue> value = value_of(attribute.get(), &result);
-    check(result, "read attribute", name);
-    if (value) attributes.emplace_back(name, std::move(*value));
-  }
-  return attributes;
-}
-
-void Object::wrong_attribute_type(const std::string& name) const {
-  throw IoError(fmt::format("{}: attribute \"{}\" of {} has an unexpected type", file_, name, path_));
 }
 
 // ---- DataSet
@@ -341,7 +89,8 @@ bool DataSet::is_text() const {
 
 at::ScalarType DataSet::dtype() const {
   const at::ScalarType type = scalar_type(Handle(check(H5Dget_type(handle_.get()), "inspect")).get());
-  if (type == at::ScalarType::Undefined) throw IoError(fmt::format("{}: {} has an unexpected type", file_, path_));
+  if (type == at::ScalarType::Undefined)
+    throw IoError(fmt::format("{}: {} has an unexpected type", file_, path_));
   return type;
 }
 
@@ -390,7 +139,8 @@ void DataSet::make_scale(const std::string& name) {
 }
 
 void DataSet::attach_scale(int64_t axis, const DataSet& scale) {
-  check(H5DSattach_scale(handle_.get(), scale.handle_.get(), static_cast<unsigned>(axis)), "attach a dimension scale to");
+  check(H5DSattach_scale(handle_.get(), scale.handle_.get(), static_cast<unsigned>(axis)),
+        "attach a dimension scale to");
 }
 
 std::vector<std::string> DataSet::scale_paths(int64_t axis) const {
@@ -403,13 +153,16 @@ std::vector<std::string> DataSet::scale_paths(int64_t axis) const {
       return 0;
     }
   } visit;
-  check(H5DSiterate_scales(handle_.get(), static_cast<unsigned>(axis), nullptr, Visit::add, &visit), "list scales of");
+  check(H5DSiterate_scales(handle_.get(), static_cast<unsigned>(axis), nullptr, Visit::add, &visit),
+        "list scales of");
   return visit.paths;
 }
 
 // ---- Group
 
-std::string Group::child(const std::string& name) const { return path_ == "/" ? path_ + name : path_ + "/" + name; }
+std::string Group::child(const std::string& name) const {
+  return path_ == "/" ? path_ + name : path_ + "/" + name;
+}
 
 void Group::make_parents(const std::string& name) {
   for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
@@ -420,18 +173,18 @@ void Group::make_parents(const std::string& name) {
 Group Group::create_group(const std::string& name) {
   make_parents(name);
   const Handle properties = group_properties(H5P_GROUP_CREATE);
-  Handle id(check(H5Gcreate2(handle_.get(), name.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), "create group",
-                  name));
+  Handle id(check(H5Gcreate2(handle_.get(), name.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
+                  "create group", name));
   return Group(std::move(id), file_, child(name));
 }
 
-DataSet Group::write(const std::string& name, at::ScalarType type, const std::vector<int64_t>& shape, const void* data,
-                     Storage storage) {
+DataSet Group::write(const std::string& name, at::ScalarType type, const std::vector<int64_t>& shape,
+                     const void* data, Storage storage) {
   make_parents(name);
   const Handle file_type = number_type(type), space = dataspace(shape);
   const Handle properties = dataset_properties(file_type.get(), shape, storage);
-  Handle id(check(H5Dcreate2(handle_.get(), name.c_str(), file_type.get(), space.get(), H5P_DEFAULT, properties.get(),
-                             H5P_DEFAULT),
+  Handle id(check(H5Dcreate2(handle_.get(), name.c_str(), file_type.get(), space.get(), H5P_DEFAULT,
+                             properties.get(), H5P_DEFAULT),
                   "create", name));
   if (product(shape) > 0) {
     check(H5Dwrite(id.get(), file_type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, data), "write", name);
@@ -450,8 +203,8 @@ DataSet Group::write_texts(const std::string& name, const std::vector<std::strin
   const std::vector<int64_t> shape{static_cast<int64_t>(texts.size())};
   const Handle type = text_type(), space = dataspace(shape);
   const Handle properties = dataset_properties(type.get(), shape, Storage::columns);
-  Handle id(check(H5Dcreate2(handle_.get(), name.c_str(), type.get(), space.get(), H5P_DEFAULT, properties.get(),
-                             H5P_DEFAULT),
+  Handle id(check(H5Dcreate2(handle_.get(), name.c_str(), type.get(), space.get(), H5P_DEFAULT,
+                             properties.get(), H5P_DEFAULT),
                   "create", name));
   const std::vector<const char*> pointers = c_strings(texts);
   if (!texts.empty()) {
@@ -465,8 +218,8 @@ DataSet Group::write_text(const std::string& name, const std::string& text) {
   make_parents(name);
   const Handle type = text_type(), space = dataspace({});
   const Handle properties = dataset_properties(type.get(), {}, Storage::columns);
-  Handle id(check(H5Dcreate2(handle_.get(), name.c_str(), type.get(), space.get(), H5P_DEFAULT, properties.get(),
-                             H5P_DEFAULT),
+  Handle id(check(H5Dcreate2(handle_.get(), name.c_str(), type.get(), space.get(), H5P_DEFAULT,
+                             properties.get(), H5P_DEFAULT),
                   "create", name));
   const char* pointer = text.c_str();
   check(H5Dwrite(id.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &pointer), "write", name);
@@ -475,19 +228,22 @@ DataSet Group::write_text(const std::string& name, const std::string& text) {
 
 bool Group::has(const std::string& name) const {
   for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
-    if (check(H5Lexists(handle_.get(), name.substr(0, slash).c_str(), H5P_DEFAULT), "look for", name) == 0) return false;
+    if (check(H5Lexists(handle_.get(), name.substr(0, slash).c_str(), H5P_DEFAULT), "look for", name) == 0)
+      return false;
   }
   return check(H5Lexists(handle_.get(), name.c_str(), H5P_DEFAULT), "look for", name) > 0;
 }
 
 Group Group::group(const std::string& name) const {
   if (!has(name)) throw IoError(fmt::format("{}: there is no group {}", file_, child(name)));
-  return Group(Handle(check(H5Gopen2(handle_.get(), name.c_str(), H5P_DEFAULT), "open", name)), file_, child(name));
+  return Group(Handle(check(H5Gopen2(handle_.get(), name.c_str(), H5P_DEFAULT), "open", name)), file_,
+               child(name));
 }
 
 DataSet Group::dataset(const std::string& name) const {
   if (!has(name)) throw IoError(fmt::format("{}: there is no dataset {}", file_, child(name)));
-  return DataSet(Handle(check(H5Dopen2(handle_.get(), name.c_str(), H5P_DEFAULT), "open", name)), file_, child(name));
+  return DataSet(Handle(check(H5Dopen2(handle_.get(), name.c_str(), H5P_DEFAULT), "open", name)), file_,
+                 child(name));
 }
 
 std::vector<std::string> Group::names_of_type(int type) const {
@@ -523,11 +279,13 @@ File File::create(const std::string& path, int64_t expected_bytes) {
   const Handle creation = group_properties(H5P_FILE_CREATE), access = access_properties();
   const size_t growth = static_cast<size_t>(std::max(kSmallestGrowth, expected_bytes / 4));
   require(H5Pset_fapl_core(access.get(), growth, false));
-  // Without a backing store the core driver touches no file; the name only has to differ from those of open ones.
+  // Without a backing store the core driver touches no file; the name only has to differ from those of open
+  // ones.
   static std::atomic<int64_t> serial{0};
   const std::string name = fmt::format("{}#{}", path, serial++);
   Handle id(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
-  if (id.get() < 0) throw IoError(fmt::format("{}: cannot create an HDF5 file in memory: {}", path, hdf5_message()));
+  if (id.get() < 0)
+    throw IoError(fmt::format("{}: cannot create an HDF5 file in memory: {}", path, hdf5_message()));
   return File(std::move(id), path, "/");
 }
 
@@ -539,7 +297,8 @@ File File::open(const std::string& path) {
   const Handle access = access_properties();
   Handle id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
   if (id.get() < 0) {
-    throw IoError(fmt::format("{}: truncated, damaged or not an HDF5 file ({} bytes): {}", path, size, hdf5_message()));
+    throw IoError(
+        fmt::format("{}: truncated, damaged or not an HDF5 file ({} bytes): {}", path, size, hdf5_message()));
   }
   return File(std::move(id), path, "/");
 }
