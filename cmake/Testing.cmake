@@ -1,5 +1,5 @@
 # How tests are registered with ctest, and their labels: unit, regression, slow (`make test-slow` alone), gpu, oracle (`make
-# oracles` alone). A GoogleTest case gets its label from its name: Slow, Regression or Gpu anywhere in suite or case name.
+# oracles` alone). A GoogleTest case gets its label from its name: suite or case name begins with Slow, Regression or Gpu.
 
 # What every test may ask for. Float sums differ with the thread count, so every test runs with one thread.
 set(BASIN_TEST_ENVIRONMENT
@@ -21,18 +21,19 @@ function(basin_test room)
   add_executable(test_${room} ${sources})
   target_link_libraries(test_${room} PRIVATE basin_flags basin_testing ${ARG_LINK} GTest::gmock_main)
   basin_precompile(test_${room})
-  gtest_discover_tests(test_${room} TEST_PREFIX ${room}. TEST_LIST test_${room}_cases DISCOVERY_TIMEOUT 120)
+  gtest_discover_tests(test_${room} TEST_PREFIX ${room}. TEST_LIST test_${room}_cases NO_PRETTY_VALUES
+    DISCOVERY_TIMEOUT 120)
 
   # gtest_discover_tests() can't pass a list (the environment) through PROPERTIES, nor label by name; ctest reads this file
   # after the discovered cases.
   set(properties ${CMAKE_CURRENT_BINARY_DIR}/test_${room}_properties.cmake)
   file(GENERATE OUTPUT ${properties} CONTENT "
 foreach(case IN LISTS test_${room}_cases)
-  if(case MATCHES \"Slow\")
+  if(case MATCHES \"[./]Slow\")
     set(label slow)
-  elseif(case MATCHES \"Gpu\")
+  elseif(case MATCHES \"[./]Gpu\")
     set(label gpu)
-  elseif(case MATCHES \"Regression\")
+  elseif(case MATCHES \"[./]Regression\")
     set(label regression)
   else()
     set(label unit)
