@@ -3,7 +3,7 @@
 function(basin_build_info target)
   string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
   string(STRIP "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}" flags)
-  file(STRINGS ${BASIN_SPECTRA_INCLUDE}/Spectra/Util/Version.h spectra REGEX "define SPECTRA_.*_VERSION")
+  file(STRINGS ${BASIN_SPECTRA_INCLUDE}/Spectra/Util/Version.h spectra REGEX "define SPECTRA_(MAJOR|MINOR|PATCH)_VERSION")
   string(REGEX REPLACE "[^0-9;]" "" spectra "${spectra}")
   list(JOIN spectra "." spectra)
   set(libraries "eigen ${Eigen3_VERSION}, hdf5 ${HDF5_VERSION}, spectra ${spectra}")
