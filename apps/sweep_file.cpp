@@ -233,7 +233,7 @@ void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows) {
 }
 
 void write_curves(h5::Group& curves, const std::string& name, const std::vector<SweepRow>& rows,
-                  const Table SweepRow::*table, const h5::DataSet& runs) {
+                  const Table SweepRow::*table) {
   int64_t length = 0;
   std::vector<Column> columns;
   std::set<std::string> seen;
