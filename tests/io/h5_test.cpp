@@ -122,6 +122,21 @@ TEST(H5, DimensionScalesAreAttached) {
   EXPECT_TRUE(dataset.attributes().empty()) << "HDF5's own attributes stay hidden";
 }
 
+TEST(SlowH5, AScaleCanHaveMoreUsersThanFitIn64Kilobytes) {
+  // The list of a scale's users is one attribute of 16 bytes a user; old-style headers would refuse it at 64 KB.
+  TemporaryFolder folder;
+  constexpr int kUsers = 4100;
+  h5::File file = h5::File::create(folder / "a.h5");
+  h5::DataSet run = file.write_texts("run_id", {"a", "b"});
+  run.make_scale("run_id");
+  for (int i = 0; i < kUsers; ++i) {
+    file.write(fmt::format("column{}", i), std::vector<double>{1, 2}).attach_scale(0, run);
+  }
+  file.save();
+  const h5::File read = h5::File::open(folder / "a.h5");
+  EXPECT_THAT(read.dataset(fmt::format("column{}", kUsers - 1)).scale_paths(0), ::testing::ElementsAre("/run_id"));
+}
+
 TEST(H5, NamesWithSlashesMakeGroupsAndNamesKeepTheirOrder) {
   h5::File file = h5::File::create("never-saved.h5");
   file.write("z", std::vector<double>{1});
