@@ -168,7 +168,7 @@ class Phase {
     for (const PlacedCell& placed : running_) {
       const RunStatus status = status_of(placed.folder, placed.cell.run_id);
       const bool trained = is_final(status.status);
-      state_.workers.push_back({placed.cell.label, trained ? "probing" : "training", status.done,
+      state_.workers.push_back({placed.cell.label, !trained ? "training" : options_.probes ? "probing" : "ending", status.done,
                                 status.images_per_second, status.loss});
       const double expected = factor * costs_.seconds(placed.cell.run_id);
       left.push_back(std::max(0.05 * expected, expected - pool_.running_for(placed.cell.run_id)));
