@@ -33,7 +33,7 @@ def compare(args, batch):
     data = args.basin.resolve().parent.parent / "share/basin/data/cifar10-5k"
     basin, pytorch = [], []
     for repeat in range(args.repeats):
-        basin.append(measure([args.basin, batch, args.threads, args.seconds, args.micro_batch]))
+        basin.append(measure([args.basin, batch, args.threads, args.seconds, args.micro_batch or batch]))
         pytorch.append(measure([args.python, here / "training_pytorch.py", batch, args.threads, args.seconds, data]))
         print(f"B={batch} repeat {repeat + 1}/{args.repeats}: Basin {basin[-1]['images_per_second']:.0f} images/s, "
               f"PyTorch {pytorch[-1]['images_per_second']:.0f} images/s", flush=True)
@@ -56,13 +56,13 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=6.0, help="of one measurement")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--micro-batch", type=int, default=256)
+    parser.add_argument("--micro-batch", type=int, default=0, help="Basin's; 0: the whole batch at once, as PyTorch takes it")
     args = parser.parse_args()
 
     results = [compare(args, batch) for batch in args.batches]
     load = os.getloadavg()[0]
     report = {"what": "small_cnn 16-32-64, max-pool, SGD with momentum, float32, cifar10-5k", "threads": args.threads,
-              "micro_batch": args.micro_batch, "seconds": args.seconds, "repeats": args.repeats, "machine": platform.machine(),
+              "micro_batch": args.micro_batch or "batch", "seconds": args.seconds, "repeats": args.repeats, "machine": platform.machine(),
               "cores": os.cpu_count(), "load_at_the_end": load, "results": results}
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(report, indent=2) + "\n")
