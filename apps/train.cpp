@@ -7,6 +7,7 @@
 #include "apps/arguments.h"
 #include "apps/probing.h"
 #include "apps/run_parts.h"
+#include "apps/study.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -104,8 +105,18 @@ TrainResult train(const RunOptions& options, const std::string& folder) {
   }
 }
 
+// The study's rules hold for a single run as well: a rate tuned for LAMB at this batch size is the one it gets.
+RunOptions first_cell(const TrainArguments& arguments) {
+  const std::vector<Cell> cells = expand(read_study(arguments.study, arguments.sets));
+  if (cells.empty()) throw ConfigError(arguments.study + ": [[sweep.skip]] leaves no run with these --set");
+  if (cells.size() > 1 && !arguments.print_config) {
+    fmt::print(stderr, "{}: {} runs; training the first, {}\n", arguments.study, cells.size(), cells.front().label);
+  }
+  return cells.front().options;
+}
+
 int run_train(const TrainArguments& arguments) {
-  RunOptions options = load_run_options(arguments.study, arguments.sets);
+  RunOptions options = first_cell(arguments);
   if (arguments.print_config) {
     std::cout << options.table().to_toml_with_help();
     return 0;
@@ -144,7 +155,7 @@ std::string train_run(const RunOptions& options, const std::string& folder) {
 void add_train(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* command = app.add_subcommand("train", "Train one run of a study file, or go on with it");
-  command->add_option("study", arguments->study, "study file (TOML); [sweep] is ignored")->required();
+  command->add_option("study", arguments->study, "study file (TOML); of a sweep its first run that agrees with --set")->required();
   command->add_option("--out", arguments->out, "folder for runs/<run_id>; default out/<name of the study>");
   add_set_option(*command, arguments->sets);
   command->add_flag("--print-config", arguments->print_config, "print all options with their meaning and stop");

@@ -90,6 +90,19 @@ TEST(TrainCommand, PrintsTheConfiguration) {
   EXPECT_FALSE(fs::exists(study.path("out")));
 }
 
+TEST(TrainCommand, TheStudysRulesHoldForASingleRun) {
+  // tiny.toml gives LAMB a learning rate of 0.02 by a rule; the base, which SGD takes, is 0.05.
+  const char* source = std::getenv("BASIN_SOURCE_DIR");
+  ASSERT_NE(source, nullptr);
+  const std::string study = std::string(source) + "/configs/tiny.toml";
+  const auto config = [&](const std::string& set) {
+    return run_binary({"train", study, "--print-config", "--set", set, "--set", "batch_size=128"}).out;
+  };
+  EXPECT_THAT(config("optimizer=lamb"), HasSubstr("\nlearning_rate = 0.02 "));
+  EXPECT_THAT(config("optimizer=sgd"), HasSubstr("\nlearning_rate = 0.05 "));
+  EXPECT_THAT(config("optimizer=lamb"), HasSubstr("\nbatch_size = 128 "));
+}
+
 TEST(TrainCommand, SetsWinOverTheFile) {
   const TinyStudy study;
   ASSERT_EQ(study.train({"--set", "updates=3", "--set", "mlp.hidden=[4, 3]"}).exit_code, 0);
