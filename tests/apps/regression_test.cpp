@@ -17,6 +17,9 @@ struct Pinned {
   double train_loss, test_loss, train_accuracy, lambda_1, phi, b_simple;
 };
 
+// What GoogleTest shows of a parameter: else the bytes of its pointers, another text in every build.
+void PrintTo(const Pinned& pinned, std::ostream* out) { *out << pinned.name; }
+
 constexpr const char* kCommon = R"(
 protocol = "A-updates"
 updates = 12
@@ -69,9 +72,11 @@ double summary_value(const RunRecord& run, const std::string& name) {
 
 double headline(const std::string& folder, const std::string& probe, const std::string& quantity) {
   const ProbeRecord record = read_probe_file(folder + "/probes/end." + probe + ".h5");
-  EXPECT_EQ(record.status, "ok") << probe << ": " << record.message;
-  for (const ProbeQuantity& q : record.quantities)
-    if (q.name == quantity) return q.value.at(0);
+  for (const ProbeQuantity& q : record.quantities) {
+    if (q.name != quantity) continue;
+    EXPECT_EQ(q.status, "ok") << quantity << ": " << record.message;
+    return q.value.at(0);
+  }
   return NAN;
 }
 
@@ -80,9 +85,7 @@ class RegressionTest : public ::testing::TestWithParam<Pinned> {};
 TEST_P(RegressionTest, TrainingAndProbesGiveThePinnedNumbers) {
   const Pinned& pinned = GetParam();
   const testing::TemporaryFolder out;
-  // Keys of a table end at the next header, so the model's settings, which open with plain keys, come first.
-  const RunOptions options = run_options_from(parse_toml(std::string(pinned.settings), "model"), {});
-  RunOptions cell = options;
+  RunOptions cell = run_options_from(parse_toml(pinned.settings, "model"), {});
   OptionTable table = cell.table();
   set_all(table, parse_toml(kCommon, "common").entries);
 
