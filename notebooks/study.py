@@ -64,7 +64,8 @@ figures.loss_against_accuracy(sweep);
 # %% [markdown]
 # ## Sharpness and noise at matched loss
 # At the end of protocol B. SGD, LARS and LAMB end at different weight norms, so λ₁ and φ alone don't compare across them;
-# λ₁‖w‖² and the parameter-relative box do better. Hollow: the run is not comparable, or the value did not converge or resolve.
+# λ₁‖w‖² and the parameter-relative box do better. Hollow: the run is not comparable, or the value did not converge or resolve;
+# a cross: it came out negative, as B_simple can where |G|² is not resolved.
 
 # %%
 figures.sharpness_against_batch(sweep);

@@ -60,8 +60,12 @@ def _reference_band(ax, runs: pd.DataFrame) -> None:
 
 def _by_optimizer(ax, runs: pd.DataFrame, column: str, factor: float = 1.0, status: str | None = None) -> None:
     """Filled: mean and standard error of the comparable runs of a cell; hollow: each other run that has a value; a cross on
-    the axis: a run that has none."""
+    the axis: a run that has none. With `status`, the column of a measure's status, runs that were not probed are left out,
+    and a measure that came out negative (B_simple where |G|² is not resolved) is a cross: it has no place on a log axis."""
     optimizers = style.optimizers_of(runs)
+    if status is not None and status in runs:
+        runs = runs[runs[status].fillna("") != ""].copy()
+        runs[column] = np.where(_numbers(runs, column) > 0, _numbers(runs, column), np.nan)
     for optimizer in optimizers:
         mine = runs[runs.optimizer == optimizer]
         good = comparable(mine) & np.isfinite(_numbers(mine, column))
@@ -75,18 +79,18 @@ def _by_optimizer(ax, runs: pd.DataFrame, column: str, factor: float = 1.0, stat
             error.append(e if np.isfinite(e) else 0.0)
         ax.errorbar(x, mean, error, color=style.colour(optimizer), marker=style.marker(optimizer), markersize=5.5, capsize=2.5)
         rest = mine[~good]
-        _hollow(ax, rest.batch_size * style.dodge(optimizer, optimizers), factor * _numbers(rest, column), optimizer)
+        _hollow(ax, rest.batch_size * style.dodge(optimizer, optimizers), factor * _numbers(rest, column),
+                style.colour(optimizer), style.marker(optimizer))  # fmt: skip
 
 
-def _hollow(ax, x, y, optimizer: str) -> None:
+def _hollow(ax, x, y, colour, marker: str) -> None:
     x, y = np.asarray(x, float), np.asarray(y, float)
     there = np.isfinite(y)
-    ax.plot(x[there], y[there], linestyle="", marker=style.marker(optimizer), markersize=5.5, markerfacecolor="none",
-            color=style.colour(optimizer))  # fmt: skip
+    ax.plot(x[there], y[there], linestyle="", marker=marker, markersize=5.5, markerfacecolor="none", color=colour)
     missing = x[~there & np.isfinite(x)]
     if not missing.size:
         return  # an empty artist outside the axes' clip has no place, and the layout fails over it
-    ax.plot(missing, np.full(missing.size, 0.02), linestyle="", marker="x", markersize=5, color=style.colour(optimizer),
+    ax.plot(missing, np.full(missing.size, 0.02), linestyle="", marker="x", markersize=5, color=colour,
             transform=ax.get_xaxis_transform(), clip_on=False)  # fmt: skip
 
 
@@ -144,8 +148,7 @@ def sharpness_against_batch(sweep: Sweep):
 
 
 def _positive_log(ax, values) -> None:
-    finite = values[np.isfinite(values)]
-    if finite.size and (finite > 0).all():
+    if (values[np.isfinite(values)] > 0).any():
         ax.set_yscale("log")
         style.plain_log(ax.yaxis)
 
@@ -163,10 +166,8 @@ def sharpness_against_loss(sweep: Sweep):
         row[0].set_ylabel(label)
         for ax, optimizer in zip(row, optimizers):
             _loss_lines(ax, mine[mine.optimizer == optimizer], colours)
-        if len(mine) and (mine.value.dropna() > 0).all():
-            for ax in row:
-                ax.set_yscale("log")
-                style.plain_log(ax.yaxis)
+        for ax in row:
+            _positive_log(ax, mine.value.to_numpy(float))
         if mine.empty:
             for ax in row:
                 ax.text(0.5, 0.5, "not measured", transform=ax.transAxes, ha="center", color=style.GREY)
@@ -186,7 +187,7 @@ def _loss_lines(ax, rows: pd.DataFrame, colours) -> None:
         ok = run[run.status == "ok"]
         ax.plot(ok.train_loss, ok.value, color=colours[size], marker="o", markersize=3.5, linewidth=1, alpha=0.85)
         bad = run[run.status != "ok"]
-        ax.plot(bad.train_loss, bad.value, color=colours[size], marker="o", markersize=4, linestyle="", markerfacecolor="none")
+        _hollow(ax, bad.train_loss, np.where(bad.value > 0, bad.value, np.nan), colours[size], "o")
 
 
 def trust_ratios(sweep: Sweep):
