@@ -33,7 +33,6 @@ build: setup     ## configure and build everything (PRESET=release, or cuda wher
 
 study: build     ## the quick study on the embedded data: out/quick/{table.md,sweep.h5,report.html}
 	$(BASIN) sweep configs/quick.toml --out out/quick --jobs $(JOBS)
-	$(BASIN) collect out/quick
 	$(PYTHON) -m basin.report out/quick
 
 test: build      ## every test but the slow ones
