@@ -20,7 +20,8 @@ RateScore score_of(double rate, const std::vector<const RateTrial*>& trials) {
     score.ended += ended;
     score.reached += trial->status == "finished";
     score.overshot += trial->overshot;
-    score.validation_loss += (ended ? trial->validation_loss : kInfinity) / static_cast<double>(trials.size());
+    score.validation_loss +=
+        (ended ? trial->validation_loss : kInfinity) / static_cast<double>(trials.size());
     score.gradients += trial->gradients / static_cast<double>(trials.size());
   }
   if (std::isnan(score.validation_loss)) score.validation_loss = kInfinity;
@@ -32,8 +33,8 @@ RateScore score_of(double rate, const std::vector<const RateTrial*>& trials) {
 bool better(const RateScore& a, const RateScore& b, bool matched_loss) {
   const auto key = [&](const RateScore& s) {
     const bool reached = matched_loss && std::isfinite(s.gradients);
-    return std::make_tuple(matched_loss && !reached, reached ? s.overshot : 0, reached ? s.gradients : 0.0,
-                           s.validation_loss, s.rate);
+    return std::make_tuple(matched_loss && !reached, reached ? s.overshot : 0, s.validation_loss,
+                           reached ? s.gradients : 0.0, s.rate);
   };
   return key(a) < key(b);
 }
@@ -106,17 +107,19 @@ ChosenRates chosen_rates(const std::vector<RateChoice>& choices) {
 std::string selection_toml(const std::vector<RateChoice>& choices, const Study& study) {
   std::string text =
       "# Learning rates chosen by tuning runs at the selection seeds; docs/study.md says how.\n"
-      "# Protocol A: least mean validation loss. Protocol B: fewest image gradients to the target, then validation loss.\n";
+      "# Least mean validation loss; in protocol B among the rates that reached the target with every seed, "
+      "clean ends first.\n";
   text += "select_seeds = " + to_toml(OptionValue(study.selection.seeds)) + "\n";
   for (const RateChoice& choice : choices) {
-    text += fmt::format("\n[[choice]]\ngroup = {}\nprotocol = {}\nlearning_rate = {}\nat_edge = {}\n",
-                        to_toml(choice.group), to_toml(choice.protocol), to_toml(choice.rate), choice.at_edge);
+    text +=
+        fmt::format("\n[[choice]]\ngroup = {}\nprotocol = {}\nlearning_rate = {}\nat_edge = {}\n",
+                    to_toml(choice.group), to_toml(choice.protocol), to_toml(choice.rate), choice.at_edge);
     if (choice.at_edge) text += "# the first or last rate of the list: a better one may lie outside\n";
     if (!choice.any_ended) text += "# every rate diverged or failed\n";
     text += "#  rate  seeds  ended  reached  overshot  validation_loss  gradients\ntried = [\n";
     for (const RateScore& s : choice.scores) {
-      text += fmt::format("  [{}, {}, {}, {}, {}, {}, {}],\n", to_toml(s.rate), s.seeds, s.ended, s.reached, s.overshot,
-                          to_toml(s.validation_loss), to_toml(s.gradients));
+      text += fmt::format("  [{}, {}, {}, {}, {}, {}, {}],\n", to_toml(s.rate), s.seeds, s.ended, s.reached,
+                          s.overshot, to_toml(s.validation_loss), to_toml(s.gradients));
     }
     text += "]\n";
   }

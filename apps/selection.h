@@ -35,9 +35,10 @@ struct RateChoice {
   std::vector<RateScore> scores;  // by rising rate
 };
 
-/// Protocol A: the rate with the least mean final validation loss. Protocol B ends at a matched training loss, so the rate
-/// that reaches it with the fewest image gradients, clean ends before overshot ones, ties (all that never reach it among
-/// them) by validation loss. Equal scores: the smaller rate. In the order of first appearance of the groups.
+/// The rate with the least mean final validation loss. Protocol B first takes the rates with which every seed reached the
+/// target, and among those clean ends before overshot ones; where no rate got there with every seed, validation loss alone
+/// decides. Equal losses: the fewest image gradients (protocol B), then the smaller rate. In the order of first appearance of
+/// the groups.
 std::vector<RateChoice> choose_rates(const std::vector<RateTrial>& trials);
 
 /// From the run's status.json and run.h5; an unreadable or failed run is a trial with status failed.
