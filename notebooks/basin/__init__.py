@@ -3,7 +3,7 @@
 >>> import basin
 >>> runs = basin.load_sweep("out/quick")          # one row a run
 >>> run = basin.load_run("out/quick/runs/0123456789ab")
->>> run.probe("top_eigenvalues").value("lambda_1")
+>>> run.probe("top_eigenvalues").value("lambda_1")  # as in the column probe.end.top_eigenvalues.lambda_1
 """
 
 from .run import Outcomes, ProbeResult, Run, load_run, read_probe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from .schema import ReadError, attributes, reading, strings, text
 
 # What a probe row says, in the order of the long table's columns.
 PROBE_COLUMNS = [
-    "run_id", "checkpoint", "update", "train_loss", "probe", "quantity", "index", "value", "uncertainty",
+    "run_id", "checkpoint", "update", "train_loss", "subset_loss", "probe", "quantity", "index", "value", "uncertainty",
     "uncertainty_kind", "ci_low", "ci_high", "status", "definition", "units", "n_examples",
+    "subset_hash", "settings", "study",
 ]  # fmt: skip
 
 
@@ -29,8 +31,14 @@ class ProbeResult:
     message: str
     attributes: dict
     table: pd.DataFrame
+    vectors: list[str] = field(default_factory=list)  # quantities that have columns <name>_1, <name>_2, ...
 
     def value(self, quantity: str, index: int = 0) -> float:
+        """A number by its name and, in a vector, index from 0; or by the name of its column in `runs`: "lambda_1" is the first of
+        the vector "lambda"."""
+        whole, _, number = quantity.rpartition("_")
+        if quantity not in set(self.table.quantity) and whole in set(self.table.quantity) and number.isdigit():
+            quantity, index = whole, int(number) - 1
         rows = self.table[(self.table.quantity == quantity) & (self.table["index"] == index)]
         if rows.empty:
             known = ", ".join(dict.fromkeys(self.table.quantity))
@@ -86,17 +94,22 @@ class Run:
             return found
 
     def probes(self) -> list[tuple[str, str]]:
-        """(checkpoint, probe) of every probe file."""
-        return [split_probe_name(p) for p in sorted((self.folder / "probes").glob("*.h5"))]
+        """(checkpoint, probe) of every probe file by the study's own settings."""
+        names = [split_probe_name(p) for p in sorted((self.folder / "probes").glob("*.h5"))]
+        return [(checkpoint, probe) for checkpoint, probe, settings in names if not settings]
 
-    def probe(self, name: str, checkpoint: str = "end") -> ProbeResult:
-        return read_probe(self.folder / "probes" / f"{checkpoint}.{name}.h5")
+    def probe(self, name: str, checkpoint: str = "end", settings: str = "") -> ProbeResult:
+        """By the study's settings, or by those of the fingerprint `settings` (as in the column of `Sweep.probes`)."""
+        return read_probe(self.folder / "probes" / ".".join(part for part in (checkpoint, name, settings, "h5") if part))
 
 
-def split_probe_name(path: Path) -> tuple[str, str]:
-    """runs/x/probes/loss-1.5.noise_scale.h5 -> ("loss-1.5", "noise_scale"); probe names have no dot."""
-    checkpoint, _, probe = path.stem.rpartition(".")
-    return checkpoint, probe
+def split_probe_name(path: Path) -> tuple[str, str, str]:
+    """runs/x/probes/loss-1.5.noise_scale.h5 -> ("loss-1.5", "noise_scale", ""); probe names have no dot. A file measured with
+    other settings than the study's has their fingerprint, 8 hex digits, before .h5."""
+    rest, _, last = path.stem.rpartition(".")
+    settings = last if re.fullmatch("[0-9a-f]{8}", last) and "." in rest else ""
+    checkpoint, _, probe = (rest if settings else path.stem).rpartition(".")
+    return checkpoint, probe, settings
 
 
 def load_run(path) -> Run:
@@ -121,13 +134,17 @@ def load_run(path) -> Run:
 def read_probe(path) -> ProbeResult:
     with reading(path, "probe") as file:
         root = attributes(file)
-        rows = []
+        study = split_probe_name(Path(path))[2] == ""
+        rows, vectors = [], []
         for name in file["quantities"]:
-            rows += _quantity_rows(root, name, file["quantities"][name])
+            group = file["quantities"][name]
+            rows += _quantity_rows(root | {"study": study}, name, group)
+            if bool(attributes(group).get("is_vector", group["value"].size > 1)):
+                vectors.append(name)
         return ProbeResult(
             text(root.get("run_id", "")), text(root.get("probe", "")), text(root.get("checkpoint", "")),
             text(root.get("status", "")), text(root.get("message", "")), root,
-            pd.DataFrame(rows, columns=PROBE_COLUMNS),
+            pd.DataFrame(rows, columns=PROBE_COLUMNS), vectors,
         )  # fmt: skip
 
 
@@ -201,15 +218,25 @@ def _quantity_rows(root: dict, name: str, group) -> list[dict]:
 
     uncertainty, low, high = column("uncertainty"), column("ci_low"), column("ci_high")
     about = attributes(group)
+    train_loss, subset_loss = _losses(root)
+    status = strings(group["entry_status"]) if "entry_status" in group else [about.get("status", "ok")] * value.size
     common = {
         "run_id": text(root.get("run_id", "")), "checkpoint": text(root.get("checkpoint", "")),
-        "update": float(root.get("update", np.nan)), "train_loss": float(root.get("train_loss", np.nan)),
+        "update": float(root.get("update", np.nan)), "train_loss": train_loss, "subset_loss": subset_loss,
         "probe": text(root.get("probe", "")), "quantity": name, "uncertainty_kind": about.get("uncertainty_kind", "none"),
-        "status": about.get("status", "ok"), "definition": about.get("definition", ""),
+        "definition": about.get("definition", ""),
         "units": about.get("units", ""), "n_examples": float(root.get("n_examples", np.nan)),
+        "subset_hash": text(root.get("subset_hash", "")), "settings": text(root.get("settings", "")), "study": root["study"],
     }  # fmt: skip
     return [
         common | {"index": i, "value": float(value[i]), "uncertainty": float(uncertainty[i]),
-                  "ci_low": float(low[i]), "ci_high": float(high[i])}
+                  "ci_low": float(low[i]), "ci_high": float(high[i]), "status": status[i]}
         for i in range(value.size)
     ]  # fmt: skip
+
+
+def _losses(root: dict) -> tuple[float, float]:
+    """Loss over the whole training set and over the probed examples. Files from before both were stored have the latter under the name
+    of the former."""
+    train_loss = float(root.get("train_loss", np.nan))
+    return (train_loss, float(root["subset_loss"])) if "subset_loss" in root else (np.nan, train_loss)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .run import PROBE_COLUMNS, Run, load_run, read_probe, read_status
+from .run import PROBE_COLUMNS, ProbeResult, Run, load_run, read_probe, read_status
 from .schema import ReadError, SchemaError, attributes, reading, strings, text
 
 NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
@@ -61,7 +61,7 @@ class FileSweep(Sweep):
         with reading(path, "sweep") as file:
             self.study = text(file.attrs.get("study", ""))
             self.runs = _with_attrs(_columns(file["runs"]), path)
-            self.probes = _columns(file["probes"]) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
+            self.probes = _probe_table(_columns(file["probes"])) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
             self._correct = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
 
@@ -120,15 +120,21 @@ class FolderSweep(Sweep):
             if (folder / "status.json").is_file():
                 status = read_status(folder / "status.json")
                 row |= {"status": status.get("status", ""), "status_message": status.get("message", "")}
-            for file in sorted((folder / "probes").glob("*.h5")):
-                probe = read_probe(file)
-                probes.append(probe.table)
-                row |= probe_columns(probe.table)
         except SchemaError:
             raise
         except (ReadError, ValueError) as error:
             warnings.warn(str(error), stacklevel=2)
             row |= {"status": "failed", "status_message": str(error)}
+        for file in sorted((folder / "probes").glob("*.h5")):
+            try:
+                probe = read_probe(file)
+            except SchemaError:
+                raise
+            except ReadError as error:
+                warnings.warn(f"{error}; left out", stacklevel=2)  # the run itself is none the worse
+                continue
+            probes.append(probe.table)
+            row |= probe_columns(probe)
         return row, probes
 
     def correct(self, run_ids):
@@ -154,12 +160,13 @@ def run_row(run: Run) -> dict:
     return row | run.summary
 
 
-def probe_columns(table: pd.DataFrame) -> dict:
-    """probe.<checkpoint>.<probe>.<quantity>, for a vector <quantity>_1 and so on, with siblings for what is known of it."""
+def probe_columns(probe: ProbeResult) -> dict:
+    """probe.<checkpoint>.<probe>.<quantity>, for a vector <quantity>_1 and so on, with siblings for what is known of it; of files by
+    the study's own settings alone."""
     columns = {}
-    length = table.groupby("quantity")["index"].transform("size")
-    for row, size in zip(table.itertuples(index=False), length):
-        name = f"probe.{row.checkpoint}.{row.probe}.{row.quantity}" + (f"_{getattr(row, 'index') + 1}" if size > 1 else "")
+    for row in probe.table[probe.table.study.astype(bool)].itertuples(index=False):
+        number = f"_{getattr(row, 'index') + 1}" if row.quantity in probe.vectors else ""
+        name = f"probe.{row.checkpoint}.{row.probe}.{row.quantity}{number}"
         columns[name] = row.value
         columns |= {f"{name}.{key}": getattr(row, key) for key in ("uncertainty", "ci_low", "ci_high", "status")}
     return columns
@@ -192,6 +199,14 @@ def _columns(group) -> pd.DataFrame:
     return frame[[c for c in order if c in frame]] if isinstance(order, list) else frame
 
 
+def _probe_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Files from before the full training loss was stored have the subset's under its name (run.py does the same)."""
+    if "subset_loss" not in table:
+        table = table.rename(columns={"train_loss": "subset_loss"}).assign(train_loss=np.nan)
+    missing = {"subset_hash": "", "settings": "", "study": True}
+    return table.assign(**{name: value for name, value in missing.items() if name not in table})
+
+
 def _with_attrs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
     for column in runs:
         if runs[column].dtype.kind not in "fiub":
@@ -205,8 +220,10 @@ def _is_text(column: pd.Series) -> bool:
 
 
 def _file_is_newest(folder: Path) -> bool:
+    """Whether nothing that sweep.h5 was collected from is younger than it."""
     file = folder / "sweep.h5"
     if not file.is_file():
         return False
     stamp = file.stat().st_mtime_ns
-    return all(p.stat().st_mtime_ns <= stamp for p in folder.glob("runs/*/status.json"))
+    sources = (p for name in ("status.json", "run.h5", "probes/*.h5") for p in folder.glob(f"runs/*/{name}"))
+    return all(p.stat().st_mtime_ns <= stamp for p in sources)

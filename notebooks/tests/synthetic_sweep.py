@@ -31,8 +31,9 @@ class Plan:
     drop_b: float = 0.0
     seed_error: float = 0.006
     updates: int = 40
-    # (protocol, optimizer, batch_size) -> status of all its seeds, or "overshot"
+    # (protocol, optimizer, batch_size) -> status of all its seeds, or "overshot"; with a seed behind it, of that one
     endings: dict = field(default_factory=dict)
+    eigenvalues: int = 2
 
 
 def make_sweep(folder, plan: Plan | None = None, write_file: bool = True) -> list[dict]:
@@ -64,7 +65,7 @@ def _simulate(plan, protocol, optimizer, batch, seed, difficulty):
     # Half of an image's chance is its own difficulty, half is the run's: paired differences vary less than accuracies do.
     chance = np.clip(accuracy + 0.8 * (0.5 - difficulty), 0, 1)
     correct = random.random(plan.images) < chance
-    ending = plan.endings.get((protocol, optimizer, batch), "finished")
+    ending = plan.endings.get((protocol, optimizer, batch, seed), plan.endings.get((protocol, optimizer, batch), "finished"))
     loss = 0.98 if protocol == "B" else 0.7 + 0.12 * doublings
     if ending == "target_not_reached":
         loss = 1.7
@@ -86,12 +87,11 @@ def _simulate(plan, protocol, optimizer, batch, seed, difficulty):
         }  # fmt: skip
     probes = _probes(plan, row, doublings, random) if protocol == "B" and ending == "finished" else []
     for p in probes:
-        for name, value, error in p["quantities"]:
-            for i, v in enumerate(value):
-                column = f"probe.{p['checkpoint']}.{p['probe']}.{name}" + (f"_{i + 1}" if len(value) > 1 else "")
-                ok = "ok" if np.isfinite(v) else "not_resolved"
-                row |= {column: v, f"{column}.uncertainty": error, f"{column}.ci_low": v - 2 * error,
-                        f"{column}.ci_high": v + 2 * error, f"{column}.status": ok}  # fmt: skip
+        for q in p["quantities"]:
+            for i, v in enumerate(q.value):
+                column = f"probe.{p['checkpoint']}.{p['probe']}.{q.name}" + (f"_{i + 1}" if q.name in VECTORS else "")
+                row |= {column: v, f"{column}.uncertainty": q.error, f"{column}.ci_low": v - 2 * q.error,
+                        f"{column}.ci_high": v + 2 * q.error, f"{column}.status": q.status}  # fmt: skip
     curve = {
         "update": update.astype(float), "loss": loss + 1.6 * np.exp(-4 * update / plan.updates), "gradients": 1250.0 * update,
         "examples": float(batch) * update, "correct": correct, "probes": probes,
@@ -102,18 +102,38 @@ def _simulate(plan, protocol, optimizer, batch, seed, difficulty):
     return row, curve
 
 
+VECTORS = ("lambda",)
+
+
+@dataclass
+class Quantity:
+    name: str
+    value: list
+    error: float
+    kind: str = "standard_error"
+    status: str = "ok"
+
+
 def _probes(plan, row, doublings, random):
+    """|G|^2 of LAMB's largest batch changes its sign from seed to seed: not resolved."""
     found = []
     for checkpoint, loss in (("loss-1.5", 1.49), ("end", row["train_loss"])):
         sharpness = (20 + 8 * doublings) * (2.2 - loss) * np.exp(random.normal(0, 0.1))
         resolved = not (row["optimizer"] == "lamb" and row["batch_size"] == plan.batch_sizes[-1])
-        common = {"checkpoint": checkpoint, "train_loss": loss, "update": plan.updates}
+        g2 = 0.01 * np.exp(random.normal(0, 0.02)) if resolved else (-0.002, 0.006, 0.001)[row["seed"] % 3]
+        word = "ok" if resolved else "not_resolved"
+        trace = 8.0 * np.exp(random.normal(0, 0.02))
+        common = {"checkpoint": checkpoint, "train_loss": loss, "subset_loss": loss + 0.01, "update": plan.updates}
         found += [
             common | {"probe": "top_eigenvalues", "quantities": [
-                ("lambda", [sharpness, sharpness / 2], 0.01), ("lambda_1_w2", [sharpness * 100], 1.0)]},
+                Quantity("lambda", [sharpness / (i + 1) for i in range(plan.eigenvalues)], 0.01, "residual"),
+                Quantity("lambda_1_w2", [sharpness * 100], 1.0, "residual")]},
             common | {"probe": "sharpness_keskar", "quantities": [
-                ("phi_full_1e-3", [sharpness / 3], np.nan), ("phi_relative_1e-3", [sharpness / 30], np.nan)]},
-            common | {"probe": "noise_scale", "quantities": [("b_simple", [800.0 if resolved else np.nan], 60.0)]},
+                Quantity("phi_full_1e-3", [sharpness / 3], 0.5, "lower_bound"),
+                Quantity("phi_relative_1e-3", [sharpness / 30], 0.05, "lower_bound")]},
+            common | {"probe": "noise_scale", "quantities": [
+                Quantity("b_simple", [trace / g2], 60.0, status=word), Quantity("g2", [g2], 1e-4, status=word),
+                Quantity("tr_sigma", [trace], 0.1)]},
         ]  # fmt: skip
     return found
 
@@ -167,15 +187,17 @@ def write_probe(path: Path, row: dict, probe: dict) -> None:
     with h5py.File(path, "w") as f:
         f.attrs.update(schema_name="basin/probe", schema_version="1.0.0", run_id=row["run_id"], config_id=row["config_id"],
                        probe=probe["probe"], checkpoint=probe["checkpoint"], status="ok", message="",
-                       update=probe["update"], train_loss=probe["train_loss"], n_examples=1000)  # fmt: skip
-        for name, value, error in probe["quantities"]:
-            g = f.create_group(f"quantities/{name}")
-            g.attrs.update(definition=name, units="1", long_name=name, uncertainty_kind="standard_error",
-                           status="ok" if np.isfinite(value).all() else "not_resolved")  # fmt: skip
-            g["value"] = value
-            g["uncertainty"] = [error] * len(value)
-            g["ci_low"] = [v - 2 * error for v in value]
-            g["ci_high"] = [v + 2 * error for v in value]
+                       update=probe["update"], train_loss=probe["train_loss"], subset_loss=probe["subset_loss"],
+                       n_examples=1000, subset_hash="5ub5e7", settings="5e77")  # fmt: skip
+        for q in probe["quantities"]:
+            g = f.create_group(f"quantities/{q.name}")
+            g.attrs.update(definition=q.name, units="1", long_name=q.name, uncertainty_kind=q.kind, status=q.status,
+                           is_vector=q.name in VECTORS)  # fmt: skip
+            g["value"] = q.value
+            g["uncertainty"] = [q.error] * len(q.value)
+            g["ci_low"] = [v - 2 * q.error for v in q.value]
+            g["ci_high"] = [v + 2 * q.error for v in q.value]
+            g.create_dataset("entry_status", data=[q.status] * len(q.value), dtype=TEXT)
 
 
 def write_checkpoint(path: Path, parameters: dict) -> None:
@@ -220,19 +242,22 @@ def _write_long_table(f, rows, curves):
     table = {}
     for row in rows:
         for p in curves[row["run_id"]]["probes"]:
-            for name, value, error in p["quantities"]:
-                for i, v in enumerate(value):
+            for q in p["quantities"]:
+                for i, v in enumerate(q.value):
                     entry = {
                         "run_id": row["run_id"], "checkpoint": p["checkpoint"], "update": float(p["update"]),
-                        "train_loss": p["train_loss"], "probe": p["probe"], "quantity": name, "index": i, "value": v,
-                        "uncertainty": error, "uncertainty_kind": "standard_error", "ci_low": v - 2 * error,
-                        "ci_high": v + 2 * error, "status": "ok" if np.isfinite(value).all() else "not_resolved",
-                        "definition": name, "units": "1", "n_examples": 1000.0,
+                        "train_loss": p["train_loss"], "subset_loss": p["subset_loss"], "probe": p["probe"], "quantity": q.name,
+                        "index": i, "value": v, "uncertainty": q.error, "uncertainty_kind": q.kind, "ci_low": v - 2 * q.error,
+                        "ci_high": v + 2 * q.error, "status": q.status, "definition": q.name, "units": "1",
+                        "n_examples": 1000.0, "subset_hash": "5ub5e7", "settings": "5e77", "study": True,
                     }  # fmt: skip
                     for key, cell in entry.items():
                         table.setdefault(key, []).append(cell)
     for key, column in table.items():
-        f.create_dataset(f"probes/{key}", data=column, dtype=TEXT if isinstance(column[0], str) else None)
+        if isinstance(column[0], bool):
+            f.create_dataset(f"probes/{key}", data=np.array(column, np.uint8)).attrs["type"] = "bool"
+        else:
+            f.create_dataset(f"probes/{key}", data=column, dtype=TEXT if isinstance(column[0], str) else None)
 
 
 OPTIONS = ("model", "optimizer", "protocol", "batch_size", "seed", "learning_rate", "target_loss", "small_cnn.widths")

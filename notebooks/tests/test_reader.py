@@ -62,6 +62,61 @@ def test_a_run_newer_than_the_file_wins(sweep_folder):
     assert (basin.load_sweep(sweep_folder, "file").status == "running").sum() == 0
 
 
+def test_a_probe_after_collecting_is_seen(sweep_folder):
+    """basin probe on an old checkpoint writes a probe file alone: sweep.h5 is stale then, whatever status.json says."""
+    import os, time
+
+    run_id = one_run(sweep_folder).run_id
+    path = sweep_folder / "runs" / run_id / "probes" / "end.top_eigenvalues.h5"
+    before = basin.load_sweep(sweep_folder).set_index("run_id").loc[run_id, "probe.end.top_eigenvalues.lambda_1"]
+    with h5py.File(path, "r+") as f:
+        f["quantities/lambda/value"][0] = 2 * before
+    os.utime(path, (time.time() + 60,) * 2)
+    assert basin.load_sweep(sweep_folder).set_index("run_id").loc[run_id, "probe.end.top_eigenvalues.lambda_1"] == 2 * before
+
+
+@pytest.mark.parametrize("name", ["status.json", "run.h5", "probes/end.noise_scale.h5"])
+def test_each_source_makes_the_file_stale(sweep_folder, name):
+    import os, time
+
+    assert type(basin.open_sweep(sweep_folder)).__name__ == "FileSweep"
+    os.utime(sweep_folder / "runs" / one_run(sweep_folder).run_id / name, (time.time() + 60,) * 2)
+    assert type(basin.open_sweep(sweep_folder)).__name__ == "FolderSweep"
+
+
+def test_a_damaged_probe_file_takes_no_run_away(sweep_folder):
+    run_id = one_run(sweep_folder).run_id
+    path = sweep_folder / "runs" / run_id / "probes" / "end.noise_scale.h5"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.warns(UserWarning, match="end.noise_scale.h5: truncated.*; left out"):
+        row = basin.load_sweep(sweep_folder, "runs").set_index("run_id").loc[run_id]
+    assert row.status == "finished" and row.status_message == "" and np.isfinite(row.test_acc)
+    assert np.isfinite(row["probe.end.top_eigenvalues.lambda_1"]) and np.isnan(row["probe.end.noise_scale.b_simple"])
+
+
+def test_one_eigenvalue_is_still_lambda_1(tmp_path):
+    make_sweep(tmp_path / "s", Plan(**(vars(SMALL) | {"eigenvalues": 1})))
+    for source in ("file", "runs"):
+        runs = basin.load_sweep(tmp_path / "s", source)
+        assert "probe.end.top_eigenvalues.lambda_1" in runs and "probe.end.top_eigenvalues.lambda" not in runs
+    row = one_run(tmp_path / "s")
+    probe = basin.load_run(tmp_path / "s" / "runs" / row.run_id).probe("top_eigenvalues")
+    assert probe.value("lambda_1") == probe.value("lambda") == row["probe.end.top_eigenvalues.lambda_1"]
+
+
+def test_the_training_loss_is_the_whole_sets(sweep_folder, tmp_path):
+    row = one_run(sweep_folder)
+    folder = sweep_folder / "runs" / row.run_id
+    table = basin.load_run(folder).probe("noise_scale").table
+    assert (table.train_loss == row.train_loss).all() and (table.subset_loss == row.train_loss + 0.01).all()
+    # A file from before both were stored: what it calls train_loss is the subset's.
+    with h5py.File(folder / "probes" / "end.noise_scale.h5", "r+") as f:
+        del f.attrs["subset_loss"]
+        f.attrs["train_loss"] = 1.25
+    table = basin.load_run(folder).probe("noise_scale").table
+    assert table.train_loss.isna().all() and (table.subset_loss == 1.25).all()
+
+
 def test_load_run(sweep_folder):
     row = one_run(sweep_folder)
     run = basin.load_run(sweep_folder / "runs" / row.run_id)
@@ -77,7 +132,7 @@ def test_probe(sweep_folder):
     run = basin.load_run(sweep_folder / "runs" / row.run_id)
     assert ("loss-1.5", "noise_scale") in run.probes()
     probe = run.probe("top_eigenvalues")
-    assert probe.value("lambda", 1) == row["probe.end.top_eigenvalues.lambda_2"] == probe.value("lambda") / 2
+    assert probe.value("lambda", 1) == probe.value("lambda_2") == row["probe.end.top_eigenvalues.lambda_2"] == probe.value("lambda") / 2
     assert run.probe("top_eigenvalues", "loss-1.5").table.train_loss.iloc[0] == 1.49
     with pytest.raises(basin.ReadError, match='no quantity "mu"; there are: lambda'):
         probe.value("mu")
