@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from . import stats
-from .matched import CellAnswer, Contrast, Pooled, comparable, fixed_budget, optimizer_order, reference_of
+from .matched import CellAnswer, Contrast, Pooled, comparable, fixed_budget, optimizer_order, points_per_nat, reference_of
 from .sweep import STATUS_WORDS, Sweep
 
 OPTIMIZER_NAMES = {"sgd": "SGD", "lars": "LARS", "lamb": "LAMB", "adamw": "AdamW"}
@@ -104,7 +104,8 @@ def answer_table(found: list[CellAnswer]) -> pd.DataFrame:
         rows.append({
             "optimiser": optimizer_name(a.optimizer), "batch size": f"{a.batch_size:,}",
             "drop at fixed budget": contrast_text(a.drop), "left at matched loss": contrast_text(a.gap),
-            "share that is left": share_text(a.share), "seeds": len(a.gap.seeds) if a.gap and a.gap.estimate else 0,
+            "share that is left": share_text(a.share), "mean training losses matched": losses_text(a.gap),
+            "seeds": len(a.gap.seeds) if a.gap and a.gap.estimate else 0, "seeds left out": _left_out(a),
             "verdict at matched loss": a.gap.verdict.text if a.gap and a.gap.verdict else "not compared",
         })  # fmt: skip
     return pd.DataFrame(rows)
@@ -116,6 +117,27 @@ def contrast_text(c: Contrast | None) -> str:
     if c.estimate is None:
         return c.reason
     return f"{points(c.estimate.value)} {interval(*c.estimate.interval())}"
+
+
+def losses_text(c: Contrast | None) -> str:
+    """"1.462 : 1.485", the reference's first."""
+    return f"{c.losses[0]:.3f} : {c.losses[1]:.3f}" if c and c.estimate else "–"
+
+
+def lost_text(c: Contrast | None) -> str:
+    return "; ".join(lost.text for lost in c.lost) if c else ""
+
+
+def _left_out(a: CellAnswer) -> str:
+    drop, gap = lost_text(a.drop), lost_text(a.gap)
+    parts = ([f"fixed budget: {drop}"] if drop else []) + ([f"matched loss: {gap}"] if gap else [])
+    return "; ".join(parts) or "–"
+
+
+def shift_text(losses: tuple[float, float], shift: float) -> str:
+    """What an imperfect match of the training losses would make by itself."""
+    worth = f"a distance worth {points(shift)} points" if np.isfinite(shift) else "a distance of unknown worth"
+    return f"mean training losses {losses[0]:.3f} and {losses[1]:.3f}, {worth}"
 
 
 def share_text(s: stats.Share | None) -> str:
@@ -134,23 +156,26 @@ def cell_sentence(a: CellAnswer) -> str:
     if drop is None or drop.estimate is None:
         parts.append("the drop at a fixed budget is not known" + (f" ({drop.reason})" if drop else ""))
     else:
-        parts.append(
-            f"at {protocol_name(drop.protocol)} it stands {contrast_text(drop)} points below the reference "
-            f"({_words(drop)})"
-        )
+        parts.append(f"the drop at {protocol_name(drop.protocol)} is {contrast_text(drop)} points ({_words(drop)}){_without(drop)}")
     if gap is None or gap.estimate is None:
         parts.append("at matched training loss there is nothing to compare" + (f" ({gap.reason})" if gap else ""))
     else:
         left = f"at matched training loss {contrast_text(gap)} points are left"
         if a.share and a.share.resolved:
             left += f", {share_text(a.share)} of the drop"
-        parts.append(f"{left}: **{gap.verdict.text}**")
+        parts.append(f"{left} ({shift_text(gap.losses, gap.shift)}): **{gap.verdict.text}**{_without(gap)}")
     return f"{who}: {'; '.join(parts)}."
+
+
+def _without(c: Contrast) -> str:
+    """Who is not in it, unless the verdict has said so."""
+    said = lost_text(c)
+    return f", without {said}" if said and said not in c.verdict.text else ""
 
 
 def _words(c: Contrast) -> str:
     if c.verdict.word == "gap":
-        return "resolved" if c.verdict.direction > 0 else "resolved, the other way"
+        return "resolved" if c.verdict.direction > 0 else "resolved, the other way: better than the reference"
     return c.verdict.text
 
 
@@ -176,19 +201,19 @@ def overall(found: list[CellAnswer], together: Pooled | None = None, margin: flo
         )
     if groups["explained"]:
         sentences.append(
-            f"**Here the drop is missing optimisation** for {_names(groups['explained'])}: at the same training loss "
+            f"**Here the drop is missing optimisation** for {cell_names(groups['explained'])}: at the same training loss "
             + _explained_how(groups["explained"], margin)
         )
     if groups["gap"]:
         sentences.append(
-            f"**A gap at matched training loss is resolved** for {_names(groups['gap'])}: part of the drop there is not missing "
+            f"**A gap at matched training loss is resolved** for {cell_names(groups['gap'])}: part of the drop there is not missing "
             "optimisation as training loss measures it."
         )
     if groups["undecided"]:
         sentences.append(_undecided_sentence(groups["undecided"]))
     if groups["uncompared"]:
         sentences.append(
-            f"For {_names(groups['uncompared'])} no comparison at matched loss is possible: no pair of runs stopped at the target."
+            f"No comparison at matched loss is possible for {_names_and_reasons(groups['uncompared'])}."
         )
     sentences.append(_other_gaps(found, drops))
     compared = sum(1 for a in found if a.gap and a.gap.verdict and len(a.gap.seeds) >= stats.VERDICT_SEEDS)
@@ -203,11 +228,14 @@ def overall(found: list[CellAnswer], together: Pooled | None = None, margin: flo
 def _pooled_sentence(p: Pooled, margin: float) -> str:
     """The mean over cells, and what it says; a single cell's resolved gap forbids the plain words."""
     text = (
-        f"**Taken together** (mean over {_names(p.cells)}; {len(p.seeds)} seeds): the drop is {points(p.drop.value)} "
+        f"**Taken together** (mean over {cell_names(p.cells)}; {len(p.seeds)} seeds): the drop is {points(p.drop.value)} "
         f"{interval(*p.drop.interval())} points at the fixed budget and {points(p.gap.value)} {interval(*p.gap.interval())} at matched "
         f"training loss"
     )
-    text += f", {share_text(p.share)} of it. " if p.share.resolved else ". "
+    text += f", {share_text(p.share)} of it" if p.share.resolved else ""
+    text += f" ({shift_text(p.losses, p.shift)}). "
+    if p.left_out:
+        text += f"Not in this mean: {left_out_text(p)}. "
     if p.drop_verdict.word != "gap" or p.drop_verdict.direction < 0:
         return text + "No drop at the fixed budget is resolved on average."
     one_gap = [a for a in p.cells if _kind(a) == "gap"]
@@ -220,22 +248,30 @@ def _pooled_sentence(p: Pooled, margin: float) -> str:
         return text + "."
     how = f"no gap within ±{100 * margin:g} points" if p.gap_verdict.word == "no gap" else "the large batch is the better one"
     if one_gap:
-        return text + f"On average {how} at matched loss, but not everywhere: see {_names(one_gap)}."
+        return text + f"On average {how} at matched loss, but not everywhere: see {cell_names(one_gap)}."
     return text + f"**Here the drop is missing optimisation**: at the same training loss, on average, {how}."
 
 
+def left_out_text(p: Pooled) -> str:
+    """"SGD at 256; LARS at 256 (1 seed), SGD at 512 (2 of 5 seeds diverged)"."""
+    by_reason: dict[str, list[CellAnswer]] = {}
+    for a, why in p.left_out:
+        by_reason.setdefault(why, []).append(a)
+    return ", ".join(f"{cell_names(cells)} ({why})" for why, cells in by_reason.items())
+
+
 def _undecided_sentence(cells: list[CellAnswer]) -> str:
-    text = f"**Undecided** for {_names(cells)}: neither a gap nor its absence within the margin is shown."
+    text = f"**Undecided** for {cell_names(cells)}: neither a gap nor its absence within the margin is shown."
     mostly = [a for a in cells if a.share and a.share.resolved and a.share.high < 0.5]
     if mostly:
-        text += f" Of these, more than half of the drop is gone at matched loss for {_names(mostly)} (95 % interval of the share)."
+        text += f" Of these, more than half of the drop is gone at matched loss for {cell_names(mostly)} (95 % interval of the share)."
     return text
 
 
 def _other_gaps(found: list[CellAnswer], drops: list[CellAnswer]) -> str:
     """Gaps at matched loss in cells whose drop is not resolved or not known must not go unsaid."""
     others = [a for a in found if a not in drops and _kind(a) == "gap"]
-    return f"**A gap at matched training loss is resolved** also for {_names(others)}, where no drop at the fixed budget is." if others else ""
+    return f"**A gap at matched training loss is resolved** also for {cell_names(others)}, where no drop at the fixed budget is." if others else ""
 
 
 def _kind(a: CellAnswer) -> str:
@@ -252,17 +288,22 @@ def _explained_how(found: list[CellAnswer], margin: float) -> str:
     equal = [a for a in found if a.gap.verdict.word == "no gap"]
     parts = []
     if equal:
-        parts.append(f"there is no gap within ±{100 * margin:g} points" + (f" ({_names(equal)})" if reverse else ""))
+        parts.append(f"there is no gap within ±{100 * margin:g} points" + (f" ({cell_names(equal)})" if reverse else ""))
     if reverse:
-        parts.append("the large batch is the better one" + (f" ({_names(reverse)})" if equal else ""))
+        parts.append("the large batch is the better one" + (f" ({cell_names(reverse)})" if equal else ""))
     return " and ".join(parts) + "."
 
 
-def _names(found: list[CellAnswer]) -> str:
+def cell_names(found: list[CellAnswer]) -> str:
+    """"SGD at 256, 2,048; LAMB at 256"."""
     by_optimizer: dict[str, list[str]] = {}
     for a in found:
         by_optimizer.setdefault(optimizer_name(a.optimizer), []).append(f"{a.batch_size:,}")
     return "; ".join(f"{name} at {', '.join(sizes)}" for name, sizes in by_optimizer.items())
+
+
+def _names_and_reasons(found: list[CellAnswer]) -> str:
+    return ", ".join(cell_names([a]) + (f" ({a.gap.reason})" if a.gap else "") for a in found)
 
 
 def limits(sweep: Sweep) -> str:
@@ -270,13 +311,41 @@ def limits(sweep: Sweep) -> str:
     runs = sweep.runs
     budget = fixed_budget(runs)
     target = _one(runs[runs.protocol == "B"], "target_loss") if (runs.protocol == "B").any() else None
-    text = "**What this does not show.** One data set, one network, one way of setting the learning rate"
+    text = f"**What this does not show.** {_scope(runs)}, one way of setting the learning rate"
     text += "; intervals hold for new seeds and new test images of the same kind, not for another training set."
     if target:
-        text += f" Protocol B stops at a training loss of {target}; another target may answer otherwise."
+        text += f" Protocol B stops at a training loss of {target}; another target may answer otherwise." + _band(sweep)
     if not budget:
         text += " No protocol with a fixed budget was run, so the size of the drop is not known."
     return text + " An undecided cell is no evidence for the absence of a gap."
+
+
+def _scope(runs: pd.DataFrame) -> str:
+    """"One data set (cifar10-5k), 2 networks (small_cnn, resnet20)"."""
+    parts = []
+    for column, one, many in (("dataset.name", "one data set", "data sets"), ("model", "one network", "networks")):
+        values = [v for v in (runs[column].dropna().unique() if column in runs else []) if v != ""]
+        parts.append(f"{one if len(values) <= 1 else f'{len(values)} {many}'}" + (f" ({', '.join(values)})" if values else ""))
+    text = ", ".join(parts)
+    return text[0].upper() + text[1:]
+
+
+def _band(sweep: Sweep) -> str:
+    """How loosely protocol B matches, and what that is worth."""
+    runs = sweep.runs
+    target = _number(runs[runs.protocol == "B"], "target_loss")
+    slopes = [points_per_nat(runs, reference_of(runs, o)) for o in runs.optimizer.dropna().unique()]
+    slopes = [100 * s for s in slopes if np.isfinite(s)]
+    if not target or not slopes:
+        return ""
+    low, high = min(slopes), max(slopes)
+    per_nat = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
+    return (
+        f" It takes any end between {0.8 * target:g} and {target:g} as matched. In the references, from their ends at the fixed budget to "
+        f"those at matched loss, test accuracy falls by {per_nat} points a nat, so the width of that band alone is worth up to "
+        f"{0.2 * target * high:.1f} points. Each comparison therefore gives the mean training losses of both sides (reference first) "
+        "and what their distance is worth at that slope; nothing is corrected for it."
+    )
 
 
 def reference_sentence(sweep: Sweep) -> str:
