@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 
 from . import stats, style
-from .matched import comparable, fixed_budget
+from .marks import Cell, accuracy_cells, measure_cells, numbers
+from .matched import cell, comparable, fixed_budget, reference_of, settings
 from .sweep import Sweep
 from .text import optimizer_name
 
-HOLLOW = "not comparable, or not converged"
+OVERSHOT = 0.8  # of a loss level, as of the target
+HOLLOW = "not comparable, not converged or not resolved"
+ONE_SEED = "one seed: bar from that run alone"
 PROTOCOL_TITLES = {
     "A-epochs": "A: the same number of epochs",
     "A-updates": "A: the same number of updates",
@@ -26,61 +29,57 @@ MEASURES = [
     ("sharpness_keskar", ("phi_relative_1e-3",), "φ, box relative to |w| (%)"),
 ]
 
+QUANTITY_OF = {"lambda_1": "lambda"}  # the long table keeps vectors whole
+
 
 def protocols_of(runs: pd.DataFrame) -> list[str]:
     return [p for p in ("A-epochs", "A-updates", "B") if (runs.protocol == p).any()]
 
 
 def accuracy_against_batch(sweep: Sweep):
-    """Test accuracy, mean and standard error over seeds, a panel a protocol; the band is the small-batch reference."""
+    """Test accuracy, mean and standard error over seeds, a panel a protocol; each optimiser's own small-batch reference beside it."""
     runs, found = sweep.runs, protocols_of(sweep.runs)
     figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
+    optimizers = style.optimizers_of(runs)
     for ax, protocol in zip(axes[0], found):
-        part = runs[runs.protocol == protocol]
-        _reference_band(ax, part)
-        _by_optimizer(ax, part, "test_acc", 100)
+        for optimizer in optimizers:
+            _reference_line(ax, runs, protocol, optimizer)
+            mine = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer)]
+            _draw(ax, accuracy_cells(mine), optimizer, optimizers)
         ax.set_title(PROTOCOL_TITLES[protocol])
         style.batch_axis(ax, runs.batch_size.dropna())
     axes[0][0].set_ylabel("test accuracy (%)")
-    _legend(figure, style.optimizer_legend(style.optimizers_of(runs), HOLLOW, "small-batch reference ± s.e."))
+    _legend(figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3)
     return figure
 
 
-def _reference_band(ax, runs: pd.DataFrame) -> None:
-    """The smallest batch: SGD's, else the first optimiser's."""
-    smallest = runs[runs.batch_size == runs.batch_size.min()]
-    chosen = style.optimizers_of(smallest)[:1]
-    base = smallest[smallest.optimizer.isin(chosen)]
-    mean, error, n = stats.mean_and_error(100 * _numbers(base[comparable(base)], "test_acc"))
-    if n:
-        error = error if np.isfinite(error) else 0.0
-        ax.axhspan(mean - error, mean + error, color=style.GREY, alpha=0.25, linewidth=0)
-        ax.axhline(mean, color=style.GREY, linewidth=0.9)
+def _reference_line(ax, runs: pd.DataFrame, protocol: str, optimizer: str) -> None:
+    """The mean that this optimiser's batch sizes are compared with in the text."""
+    reference = reference_of(runs, optimizer)
+    if reference is None:
+        return
+    base = cell(runs, protocol, reference.optimizer, reference.batch_size)
+    mean, _, n = stats.mean_and_error(100 * numbers(base[comparable(base)], "test_acc"))
+    if n and settings(base) <= 1:
+        ax.axhline(mean, color=style.colour(optimizer), linewidth=0.9, linestyle=(0, (5, 4)), alpha=0.6)
 
 
-def _by_optimizer(ax, runs: pd.DataFrame, column: str, factor: float = 1.0, status: str | None = None) -> None:
-    """Filled: mean and standard error of the comparable runs of a cell; hollow: each other run that has a value; a cross on
-    the axis: a run that has none. With `status`, the column of a measure's status, runs that were not probed are left out,
-    and a measure that came out negative (B_simple where |G|² is not resolved) is a cross: it has no place on a log axis."""
-    optimizers = style.optimizers_of(runs)
-    if status is not None and status in runs:
-        runs = runs[runs[status].fillna("") != ""].copy()
-        runs[column] = np.where(_numbers(runs, column) > 0, _numbers(runs, column), np.nan)
-    for optimizer in optimizers:
-        mine = runs[runs.optimizer == optimizer]
-        good = comparable(mine) & np.isfinite(_numbers(mine, column))
-        if status is not None and status in mine:
-            good &= mine[status] == "ok"
-        x, mean, error = [], [], []
-        for size, cell in mine[good].groupby("batch_size"):
-            m, e, _ = stats.mean_and_error(factor * _numbers(cell, column))
-            x.append(size * style.dodge(optimizer, optimizers))
-            mean.append(m)
-            error.append(e if np.isfinite(e) else 0.0)
-        ax.errorbar(x, mean, error, color=style.colour(optimizer), marker=style.marker(optimizer), markersize=5.5, capsize=2.5)
-        rest = mine[~good]
-        _hollow(ax, rest.batch_size * style.dodge(optimizer, optimizers), factor * _numbers(rest, column),
-                style.colour(optimizer), style.marker(optimizer))  # fmt: skip
+def _draw(ax, found: list[Cell], optimizer: str, optimizers: list[str]) -> None:
+    """Filled: a mean over seeds; half filled: one seed; hollow: not to be compared; a cross on the axis: no value at all. The line
+    breaks where a batch size has no single mark to compare."""
+    colour, marker = style.colour(optimizer), style.marker(optimizer)
+    x_of = {c.size: c.size * style.dodge(optimizer, optimizers) for c in found}
+    ax.plot([x_of[c.size] for c in found], [c.marks[0].value if c.joined else np.nan for c in found], color=colour, zorder=2)
+    for kind, fill in (("mean", "full"), ("one", "left")):
+        marks = [(x_of[c.size], m) for c in found for m in c.marks if m.kind == kind]
+        if marks:
+            y = np.array([m.value for _, m in marks])
+            bars = np.array([[m.value - m.low, m.high - m.value] for _, m in marks]).T
+            ax.errorbar([x for x, _ in marks], y, bars, color=colour, marker=marker, markersize=5.5, fillstyle=fill, linestyle="",
+                        markerfacecoloralt="white", capsize=2.5 if kind == "mean" else 0, label=kind)  # fmt: skip
+    hollow = [(x_of[c.size], m.value) for c in found for m in c.marks if m.kind == "hollow"]
+    hollow += [(x_of[c.size], np.nan) for c in found for _ in range(c.crosses)]
+    _hollow(ax, [x for x, _ in hollow], [y for _, y in hollow], colour, marker)
 
 
 def _hollow(ax, x, y, colour, marker: str) -> None:
@@ -103,12 +102,12 @@ def loss_against_accuracy(sweep: Sweep):
         part = runs[(runs.protocol == protocol)]
         good = comparable(part)
         for size, optimizer in part[["batch_size", "optimizer"]].drop_duplicates().dropna().itertuples(index=False):
-            cell = (part.batch_size == size) & (part.optimizer == optimizer)
+            inside = (part.batch_size == size) & (part.optimizer == optimizer)
             for filled in (True, False):
-                some = part[cell & (good == filled)]
-                ax.plot(_numbers(some, "train_loss"), 100 * _numbers(some, "test_acc"), linestyle="", marker=style.marker(optimizer),
+                some = part[inside & (good == filled)]
+                ax.plot(numbers(some, "train_loss"), 100 * numbers(some, "test_acc"), linestyle="", marker=style.marker(optimizer),
                         color=colours[size], markerfacecolor=colours[size] if filled else "none", markersize=5.5, alpha=0.9)  # fmt: skip
-        lost = int((~np.isfinite(_numbers(part, "train_loss"))).sum())
+        lost = int((~np.isfinite(numbers(part, "train_loss"))).sum())
         if lost:
             ax.text(0.98, 0.97, f"{lost} without a final loss", transform=ax.transAxes, ha="right", va="top", color=style.GREY, fontsize=8.5)
         _loss_axis(ax, part.train_loss if "train_loss" in part else [])
@@ -132,18 +131,21 @@ def _loss_axis(ax, values) -> None:
 def sharpness_against_batch(sweep: Sweep):
     """λ₁, φ and B_simple at the end of protocol B, where training losses match, and their scale-aware companions below."""
     runs = sweep.runs[sweep.runs.protocol == "B"]
+    optimizers = style.optimizers_of(sweep.runs)
     figure, axes = style.panels(2, 3, 4.0, 3.0)
     for ax, (probe, names, label) in zip(axes.flat, MEASURES):
-        column = next((f"probe.end.{probe}.{n}" for n in names if f"probe.end.{probe}.{n}" in runs), None)
+        name, column = next(((n, c) for n in names if (c := f"probe.end.{probe}.{n}") in runs), (None, None))
         ax.set_ylabel(label)
         if column is None or runs.empty:
             style.nothing(ax, "not measured")
             continue
-        _by_optimizer(ax, runs, column, status=f"{column}.status")
+        quantity = QUANTITY_OF.get(name, name)
+        for optimizer in optimizers:
+            _draw(ax, measure_cells(sweep, runs[runs.optimizer == optimizer], probe, quantity, column), optimizer, optimizers)
         style.batch_axis(ax, sweep.runs.batch_size.dropna())
-        _positive_log(ax, _numbers(runs, column))
+        _positive_log(ax, numbers(runs, column))
     axes.flat[-1].axis("off")
-    axes.flat[-1].legend(handles=style.optimizer_legend(style.optimizers_of(sweep.runs), HOLLOW), loc="center", fontsize=10)
+    axes.flat[-1].legend(handles=style.optimizer_legend(optimizers, HOLLOW, ONE_SEED), loc="center", fontsize=10)
     return figure
 
 
@@ -158,14 +160,15 @@ def sharpness_against_loss(sweep: Sweep):
     optimizers = style.optimizers_of(sweep.runs)
     measures = MEASURES[:3]
     figure, axes = style.panels(len(measures), max(1, len(optimizers)), 3.7, 2.6, sharey="row", sharex=True)
-    probes = sweep.probes.merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
+    probes = sweep.probes[sweep.probes.study.astype(bool)].merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
     colours = style.batch_colours(sweep.runs.batch_size.dropna())
+    probes, loss, loss_label = _at_losses(probes)
     for row, (probe, names, label) in zip(axes, measures):
-        base = names[-1]  # the long table keeps vectors whole: entry 0 of "lambda" is lambda_1
-        mine = probes[(probes.probe == probe) & probes.quantity.isin([base, names[0]]) & (probes["index"] == 0) & (probes.protocol == "B")]
+        quantities = {QUANTITY_OF.get(n, n) for n in names}
+        mine = probes[(probes.probe == probe) & probes.quantity.isin(quantities) & (probes["index"] == 0) & (probes.protocol == "B")]
         row[0].set_ylabel(label)
         for ax, optimizer in zip(row, optimizers):
-            _loss_lines(ax, mine[mine.optimizer == optimizer], colours)
+            _loss_lines(ax, mine[mine.optimizer == optimizer], loss, colours)
         for ax in row:
             _positive_log(ax, mine.value.to_numpy(float))
         if mine.empty:
@@ -174,28 +177,49 @@ def sharpness_against_loss(sweep: Sweep):
     for ax, optimizer in zip(axes[0], optimizers):
         ax.set_title(optimizer_name(optimizer))
     for ax in axes[-1]:
-        ax.set_xlabel("training loss (nat)")
+        ax.set_xlabel(loss_label)
     if len(probes):
         axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
     _legend(figure, style.batch_legend(sweep.runs.batch_size.dropna()), columns=12, title="batch size")
     return figure
 
 
-def _loss_lines(ax, rows: pd.DataFrame, colours) -> None:
+def _at_losses(probes: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
+    """The rows with a place on the axis, the column that gives it, and the axis' label. Files from before the full training loss was
+    stored beside the probed subset's have the latter alone. A checkpoint that lies far below its loss level is none of that loss."""
+    column, label = "train_loss", "training loss (nat)"
+    if not np.isfinite(probes.train_loss.astype(float)).any() and "subset_loss" in probes:
+        column, label = "subset_loss", "training loss on the probed subset (nat)"
+    probes = probes[probes.study.astype(bool)]
+    loss = probes[column].astype(float)
+    level = pd.to_numeric(probes.checkpoint.str.extract(r"^loss-([0-9.eE+-]+)$")[0], errors="coerce")
+    return probes[np.isfinite(loss) & ~(loss < OVERSHOT * level)], column, label
+
+
+def _loss_lines(ax, rows: pd.DataFrame, loss: str, colours) -> None:
+    """One line a run; bars are a value's own interval or residual, none where the value is a search's lower bound."""
     for (size, _), run in rows.groupby(["batch_size", "run_id"]):
-        run = run.sort_values("train_loss")
+        run = run.sort_values(loss)
         ok = run[run.status == "ok"]
-        ax.plot(ok.train_loss, ok.value, color=colours[size], marker="o", markersize=3.5, linewidth=1, alpha=0.85)
+        x, y = ok[loss].to_numpy(float), ok.value.to_numpy(float)
+        own = np.where(ok.uncertainty_kind.isin(["none", "lower_bound"]), np.nan, ok.uncertainty.astype(float))
+        low = np.where(np.isfinite(ok.ci_low.astype(float)), ok.ci_low.astype(float), y - own)
+        high = np.where(np.isfinite(ok.ci_high.astype(float)), ok.ci_high.astype(float), y + own)
+        ax.errorbar(x, y, [np.maximum(y - low, 0), np.maximum(high - y, 0)], color=colours[size], marker="o", markersize=3.5,
+                    linewidth=1, elinewidth=0.7, alpha=0.85)  # fmt: skip
         bad = run[run.status != "ok"]
-        _hollow(ax, bad.train_loss, np.where(bad.value > 0, bad.value, np.nan), colours[size], "o")
+        _hollow(ax, bad[loss], np.where(bad.value > 0, bad.value, np.nan), colours[size], "o")
 
 
 def trust_ratios(sweep: Sweep):
-    """Median over updates and seeds, with the middle 80 %, by parameter; a panel a layer-wise optimiser."""
+    """Median over updates and seeds, with the middle 80 %, by parameter; a panel a layer-wise optimiser. Cells of several settings are
+    left out."""
     runs = sweep.runs
     protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs)
     found = {}
     for run in runs[runs.protocol == protocol].itertuples():
+        if settings(cell(runs, protocol, run.optimizer, run.batch_size)) > 1:
+            continue  # never averaged
         ratios = sweep.trust_ratios(run.run_id)
         if ratios is not None:
             found.setdefault(run.optimizer, {}).setdefault(float(run.batch_size), []).append(ratios)
@@ -236,8 +260,8 @@ def learning_curves(sweep: Sweep):
     for row, protocol in zip(axes, found):
         for ax, optimizer in zip(row, optimizers):
             part = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer)]
-            for size, cell in part.groupby("batch_size"):
-                _curve(ax, sweep, cell.sort_values("seed").iloc[0], colours[float(size)])
+            for (size, _), same in part.groupby(["batch_size", part.config_id.fillna("")]):
+                _curve(ax, sweep, same.sort_values("seed").iloc[0], colours[float(size)])
             ax.set_title(f"{optimizer_name(optimizer)}, {protocol}")
             ax.set_xlabel("image gradients computed")
         style.count_axis(row[0])
@@ -264,12 +288,6 @@ def _loss_limits(ax, sweep: Sweep, runs: pd.DataFrame) -> None:
     starts = [c.loss.iloc[0] for c in (sweep.curve(r) for r in runs.run_id[:40]) if len(c) and np.isfinite(c.loss.iloc[0])]
     if starts:
         ax.set_ylim(0, min(ax.get_ylim()[1], 1.5 * max(starts)))
-
-
-def _numbers(runs: pd.DataFrame, column: str) -> np.ndarray:
-    if column not in runs:
-        return np.full(len(runs), np.nan)
-    return pd.to_numeric(runs[column], errors="coerce").to_numpy(float)
 
 
 def _legend(figure, handles, columns: int = 6, title: str | None = None) -> None:

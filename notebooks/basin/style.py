@@ -104,12 +104,16 @@ def dodge(optimizer: str, optimizers: list[str]) -> float:
     return 2 ** (0.16 * offset)
 
 
-def optimizer_legend(optimizers, hollow: str = "", band: str = "") -> list[Line2D]:
+def optimizer_legend(optimizers, hollow: str = "", one_seed: str = "", reference: str = "") -> list[Line2D]:
     handles = [
         Line2D([], [], color=colour(o), marker=marker(o), linestyle="-", markersize=5.5, label=optimizer_name(o)) for o in optimizers
     ]
-    if band:
-        handles.append(Line2D([], [], color=GREY, linewidth=7, alpha=0.35, label=band))
+    if reference:
+        handles.append(Line2D([], [], color=GREY, linewidth=0.9, linestyle=(0, (5, 4)), label=reference))
+    if one_seed:
+        handles.append(
+            Line2D([], [], color=GREY, marker="o", linestyle="", fillstyle="left", markerfacecoloralt="white", label=one_seed)
+        )
     if hollow:
         handles.append(Line2D([], [], color=GREY, marker="o", linestyle="", markerfacecolor="none", label=hollow))
     return handles
