@@ -24,15 +24,16 @@ from IPython.display import HTML, Markdown, display
 warnings.filterwarnings("ignore", module="matplotlib|IPython")
 style.use()
 folder = os.environ.get("BASIN_SWEEP", "out/quick")
+margin = float(os.environ.get("BASIN_MARGIN", 2)) / 100  # points of accuracy within which there is "no gap"
 sweep = basin.open_sweep(folder)
-found = answers(sweep)
+found = answers(sweep, margin)
 display(Markdown("\n\n".join(filter(None, [text.about_data(sweep), text.about_status(sweep), text.about_large_batches(sweep)]))))
 
 # %% [markdown]
 # ## The answer
 
 # %%
-display(Markdown(text.overall(found, pooled(sweep, found))))
+display(Markdown(text.overall(found, pooled(sweep, found, margin), margin)))
 display(Markdown(text.reference_sentence(sweep)))
 
 # %%
@@ -48,8 +49,10 @@ display(Markdown(text.limits(sweep)))
 # ## Accuracy against batch size
 # Protocol A spends the same budget on every batch size: a drop there is one of optimisation until shown otherwise.
 # Protocol B stops every run at the same training loss, the only basis for speaking of generalisation.
-# Bars are standard errors over seeds. Filled: comparable runs; hollow: runs that missed or overshot the target or diverged;
-# a cross on the axis: no value at all.
+# Filled: the mean of comparable runs, bars are standard errors over seeds. Half filled: one seed, its bar the standard error from the
+# test images alone, with nothing known of other seeds. Hollow: runs that missed or overshot the target or diverged;
+# a cross on the axis: no value at all. A line breaks where no run of a batch size is comparable. Dashed: what each optimiser
+# is compared with.
 
 # %%
 figures.accuracy_against_batch(sweep);
@@ -64,15 +67,18 @@ figures.loss_against_accuracy(sweep);
 # %% [markdown]
 # ## Sharpness and noise at matched loss
 # At the end of protocol B. SGD, LARS and LAMB end at different weight norms, so λ₁ and φ alone don't compare across them;
-# λ₁‖w‖² and the parameter-relative box do better. Hollow: the run is not comparable, or the value did not converge or resolve;
-# a cross: it came out negative, as B_simple can where |G|² is not resolved.
+# λ₁‖w‖² and the parameter-relative box do better. Bars of λ₁: standard error over seeds, or the residual where that is greater; of φ:
+# over seeds alone, since one search gives a lower bound; B_simple: the ratio of the runs' mean tr Σ and mean |G|², all probed runs in
+# it, with Fieller's 95 % interval over seeds. Half filled: one seed with its own uncertainty. Hollow: the run is not comparable,
+# the value did not converge, or the mean |G|² is not resolved; a cross: it came out negative.
 
 # %%
 figures.sharpness_against_batch(sweep);
 
 # %% [markdown]
 # ## Sharpness and noise against training loss
-# Every checkpoint that was probed, protocol B. Training goes from left to right; compare vertically, at equal loss.
+# Every checkpoint that was probed, protocol B, but for those far below the loss level they were kept for. Training goes from left to
+# right; compare vertically, at equal loss. Bars: residuals of λ₁, 95 % intervals of B_simple, one run each.
 
 # %%
 figures.sharpness_against_loss(sweep);

@@ -6,16 +6,17 @@ One file: figures embedded as PNG, inputs hidden. Every way in which the noteboo
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
 import re
 import sys
-import tempfile
 import time
 import warnings
 from pathlib import Path
 
 from .schema import ReadError
+from .stats import MARGIN
 from .sweep import open_sweep
 
 NOTEBOOK = Path(__file__).parents[1] / "study.py"
@@ -25,9 +26,11 @@ class ReportError(Exception):
     """Told in one line."""
 
 
-def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=print) -> Path:
-    """Returns the path of the report. `timeout` is seconds a cell."""
+def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=print, margin: float = 100 * MARGIN) -> Path:
+    """Returns the path of the report. `timeout` is seconds a cell, `margin` points of accuracy."""
     folder = Path(folder)
+    if not 0 < margin < 100:
+        raise ReportError(f"margin = {margin:g}: a number of points above 0 and below 100 is needed")
     open_sweep(folder)  # a clear error before a kernel is started
     # Imported here: half a second that an error above need not wait for.
     import jupytext
@@ -38,7 +41,7 @@ def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=
     book = jupytext.read(notebook)
     nbformat.validate(book)
     cells = [c for c in book.cells if c.cell_type == "code"]
-    os.environ["BASIN_SWEEP"] = str(folder.resolve())
+    os.environ["BASIN_SWEEP"], os.environ["BASIN_MARGIN"] = str(folder.resolve()), repr(float(margin))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(NOTEBOOK.parent), os.environ.get("PYTHONPATH", "")]))
     bar = _Progress(len(cells), progress)
     client = NotebookClient(
@@ -55,7 +58,7 @@ def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=
     except DeadKernelError:
         raise ReportError(f"{notebook.name}: the kernel died (out of memory?)") from None
     target = folder / "report.html"
-    _write_atomically(target, _html(book))
+    _write_atomically(target, _html(book).encode())
     return target
 
 
@@ -109,16 +112,17 @@ class _Progress:
             self.write(line)
 
 
-def _write_atomically(path: Path, text: str) -> None:
+def _write_atomically(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False, encoding="utf-8") as file:
-            file.write(text)
+        with open(part, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
+        os.replace(part, path)
     except OSError as error:
-        Path(file.name).unlink(missing_ok=True)
+        if part.exists():
+            part.unlink()
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
 
 
@@ -129,8 +133,12 @@ def save_picture(folder, path) -> None:
     matplotlib.use("Agg")
     from . import figures, style
 
+    if Path(path).suffix != ".png":
+        raise ReportError(f"{path}: a picture is a .png file")
     style.use()
-    figures.accuracy_against_batch(open_sweep(folder)).savefig(path, dpi=130)
+    png = io.BytesIO()
+    figures.accuracy_against_batch(open_sweep(folder)).savefig(png, dpi=130, format="png")
+    _write_atomically(Path(path), png.getvalue())
 
 
 def _one_line(message: str) -> str:
@@ -141,11 +149,12 @@ def main(arguments=None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.report", description="Execute the study notebook on a sweep's folder.")
     parser.add_argument("folder", help="a sweep's folder, finished or not")
     parser.add_argument("--timeout", type=int, default=300, help="seconds a cell may take")
+    parser.add_argument("--margin", type=float, default=100 * MARGIN, help="points of accuracy within which there is no gap (default: 2)")
     parser.add_argument("--picture", help="also write the figure of accuracy against batch size to this PNG")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     try:
-        path = make_report(options.folder, timeout=options.timeout, progress=lambda line: print(line, file=sys.stderr))
+        path = make_report(options.folder, timeout=options.timeout, margin=options.margin, progress=lambda line: print(line, file=sys.stderr))
         if options.picture:
             save_picture(options.folder, options.picture)
     except (ReportError, ReadError) as error:

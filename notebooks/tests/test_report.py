@@ -54,6 +54,43 @@ def test_command_line_ends_with_one_line_and_an_exit_code(tmp_path, capsys):
     assert said.startswith("error: ") and "neither sweep.h5 nor runs/" in said and said.count("\n") == 1
 
 
+def small(folder):
+    make_sweep(folder, Plan(batch_sizes=(32, 1024), optimizers=("sgd",), images=20, updates=3))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "picture, message",
+    [("nowhere/a.png", "a.png: cannot be written: No such file"), ("a.jpeg", "a picture is a .png file"), ("", "a picture is a .png file")],
+)
+def test_a_picture_that_cannot_be_written_is_one_line(tmp_path, capsys, monkeypatch, picture, message):
+    monkeypatch.setattr(report, "make_report", lambda folder, **_: folder)
+    assert report.main([str(small(tmp_path / "s")), "--picture", str(tmp_path / picture)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and message in said and said.count("\n") == 1
+
+
+def test_a_report_that_cannot_be_written_is_one_line(tmp_path):
+    with pytest.raises(report.ReportError, match="report.html: cannot be written: No such file"):
+        report._write_atomically(tmp_path / "nowhere" / "report.html", b"")
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(report.ReportError, match="cannot be written: Is a directory"):
+        report._write_atomically(tmp_path / "report.html", b"")
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_margin_reaches_the_notebook(tmp_path):
+    path = report.make_report(small(tmp_path / "s"), progress=lambda line: None, margin=37.5)
+    assert "37.5 points" in path.read_text() and "±2 points" not in path.read_text()
+
+
+@pytest.mark.parametrize("margin", ["0", "-2", "100", "nan"])
+def test_a_margin_that_makes_no_sense_is_one_line(tmp_path, capsys, margin):
+    assert report.main([str(small(tmp_path / "s")), "--margin", margin]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: margin = ") and said.count("\n") == 1
+
+
 def test_picture_is_a_png(tmp_path):
     make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 1024), optimizers=("sgd",), images=20, updates=3))
     report.save_picture(tmp_path / "s", tmp_path / "a.png")
