@@ -10,8 +10,9 @@ namespace basin {
 /// Mean gradients of m groups of b examples each, and of the r = n - m b examples that fill no group.
 struct GradientGroups {
   int64_t examples = 0, group_size = 1;
-  std::function<at::Tensor(int64_t)> group;  // j in [0, m) -> flat mean gradient; called twice for each j
-  std::function<at::Tensor()> rest;          // of the r others; called when r > 0
+  std::function<at::Tensor(int64_t)>
+      group;                         // j in [0, m) -> flat mean gradient; called twice for each j, in order
+  std::function<at::Tensor()> rest;  // of the r others; called when r > 0
   int64_t groups() const { return examples / group_size; }
   int64_t left_over() const { return examples % group_size; }
 };
@@ -21,18 +22,23 @@ struct Estimate {
          high = 0;  // standard error and 95 % interval; NaN where there is none
 };
 
-struct NoiseEstimate {
-  Estimate tr_sigma, g2, b_simple;                       // population
-  Estimate finite_tr_sigma, finite_g2, finite_b_simple;  // these examples
-  bool resolved = false;  // the interval of the population's |G|^2 leaves out 0
-  bool finite = true;     // all gradients were finite numbers
+/// tr Sigma, |G|^2 and their ratio.
+struct NoiseNumbers {
+  Estimate tr_sigma, g2, b_simple;
+  bool resolved = false;  // the interval of |G|^2 leaves out 0
 };
 
-/// Needs at least 4 groups; formulas in probes/noise_scale.h.
-NoiseEstimate estimate_noise(const GradientGroups& gradients);
+struct NoiseEstimate {
+  NoiseNumbers population;  // the distribution that the set was drawn from
+  NoiseNumbers finite;      // the set of set_examples, of which the gradients' examples are a random part
+  bool all_finite = true;   // all gradients were finite numbers
+};
 
-/// Two-sided 95 % quantile of Student's t, by the Cornish-Fisher series; within 0.5 % from 3 degrees of
-/// freedom on.
+/// Needs at least 4 groups and set_examples >= gradients.examples; formulas in probes/noise_scale.h.
+NoiseEstimate estimate_noise(const GradientGroups& gradients, int64_t set_examples);
+
+/// Two-sided 95 % quantile of Student's t: exact for 1 and 2 degrees of freedom, by the Cornish-Fisher series
+/// within 0.5 % from 3 on.
 double student_quantile(double degrees_of_freedom);
 
 /// Fieller's 95 % set for a / b with variances vaa, vbb, covariance vab and quantile t, cut to [0, inf): both

@@ -35,9 +35,8 @@ Quantity to_quantity(const std::string& name, const std::string& long_name, cons
 Estimate nothing() { return {kNaN, kNaN, kNaN, kNaN}; }
 
 NoiseEstimate empty_estimate() {
-  NoiseEstimate e;
-  e.tr_sigma = e.g2 = e.b_simple = e.finite_tr_sigma = e.finite_g2 = e.finite_b_simple = nothing();
-  return e;
+  const NoiseNumbers none{nothing(), nothing(), nothing(), false};
+  return {none, none, true};
 }
 
 class NoiseScale final : public Probe {
@@ -84,38 +83,43 @@ class NoiseScale final : public Probe {
     gradients.rest = [&] {
       return objective.gradient_over(order.narrow(0, groups * group_size, n % group_size));
     };
-    return estimate_noise(gradients);
+    return estimate_noise(gradients, context.train_examples);
   }
 
   static void fill(NoiseEstimate estimate, ProbeResult& result) {
-    const bool nonfinite = !estimate.finite;
+    const bool nonfinite = !estimate.all_finite;
     if (nonfinite) estimate = empty_estimate();
-    const std::string gradient_units = "(loss/weight)^2";
-    for (const bool population : {true, false}) {
-      const NoiseEstimate& e = estimate;
-      result.quantities.push_back(to_quantity("b_simple", "gradient noise scale", "examples", population,
-                                              population ? e.b_simple : e.finite_b_simple));
-      result.quantities.push_back(to_quantity("g2", "squared norm of the mean gradient", gradient_units,
-                                              population, population ? e.g2 : e.finite_g2));
-      result.quantities.push_back(to_quantity("tr_sigma", "trace of the gradient covariance", gradient_units,
-                                              population, population ? e.tr_sigma : e.finite_tr_sigma));
-    }
-    for (Quantity& q : result.quantities) {
-      const bool needs_signal = q.name == "b_simple" || q.name == "g2";
-      if (nonfinite) {
-        q.status = "nonfinite";
-      } else if (std::isnan(q.value.front()) || (needs_signal && !estimate.resolved)) {
-        q.status = "not_resolved";
-      }
-    }
+    add_quantities(estimate.population, true, nonfinite, result);
+    add_quantities(estimate.finite, false, nonfinite, result);
     result.status = gravest_status(result.quantities);
-    if (nonfinite) result.message = "a gradient was not finite";
-    if (result.status == "not_resolved" && std::isnan(estimate.g2.value)) {
+    const Estimate& g2 = (estimate.population.resolved ? estimate.finite : estimate.population).g2;
+    if (nonfinite) {
+      result.message = "a gradient was not finite";
+    } else if (result.status == "not_resolved" && std::isnan(g2.value)) {
       result.message = fmt::format("fewer than {} examples", kLeastGroups);
     } else if (result.status == "not_resolved") {
       result.message =
           fmt::format("|G|^2 = {:.3g}, 95 % interval {:.3g} to {:.3g}: the mean gradient is not resolved",
-                      estimate.g2.value, estimate.g2.low, estimate.g2.high);
+                      g2.value, g2.low, g2.high);
+    }
+  }
+
+  static void add_quantities(const NoiseNumbers& numbers, bool population, bool nonfinite,
+                             ProbeResult& result) {
+    const std::string gradient_units = "(loss/weight)^2";
+    const std::vector<Quantity> quantities = {
+        to_quantity("b_simple", "gradient noise scale", "examples", population, numbers.b_simple),
+        to_quantity("g2", "squared norm of the mean gradient", gradient_units, population, numbers.g2),
+        to_quantity("tr_sigma", "trace of the gradient covariance", gradient_units, population,
+                    numbers.tr_sigma)};
+    for (Quantity q : quantities) {
+      const bool needs_signal = q.name.rfind("tr_sigma", 0) != 0;
+      if (nonfinite) {
+        q.status = "nonfinite";
+      } else if (std::isnan(q.value.front()) || (needs_signal && !numbers.resolved)) {
+        q.status = "not_resolved";
+      }
+      result.quantities.push_back(std::move(q));
     }
   }
 

@@ -10,14 +10,17 @@
 
 namespace basin::testing {
 
+/// `train_examples` 0: the objective has all of them.
 inline ProbeResult run_probe(const std::string& name, Objective& objective,
-                             const std::vector<std::string>& settings = {}, uint64_t seed = 11) {
+                             const std::vector<std::string>& settings = {}, uint64_t seed = 11,
+                             int64_t train_examples = 0) {
   const ProbeEntry& entry = find_entry(probe_registry(), name, "probe");
   const auto options = entry.make_options();
   OptionTable table;
   options->bind(table);
   for (const std::string& setting : settings) table.set_from_text(setting, "test");
-  const ProbeContext context{objective, seed, 1000, "0123", "train"};
+  const ProbeContext context{objective, seed, train_examples > 0 ? train_examples : objective.examples(), "0123",
+                             "train"};
   return entry.make(*options)->run(context);
 }
 
