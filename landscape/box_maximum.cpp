@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <exception>
-#include <limits>
 
 namespace basin {
 namespace {
@@ -55,6 +54,7 @@ class Descent {
   void rethrow_failure_of_function() const {
     if (failure_) std::rethrow_exception(failure_);
   }
+  void count_iteration() { ++maximum_.iterations; }
   CubeMaximum& maximum() { return maximum_; }
   double half_width() const { return h_; }
 
@@ -79,6 +79,16 @@ class Descent {
   std::exception_ptr failure_;
 };
 
+/// LBFGS++'s line search, counting the iterations that end well: the solver tells only where it returns.
+template <class Scalar>
+struct CountedLineSearch {
+  template <class... Arguments>
+  static void LineSearch(Descent& f, Arguments&&... arguments) {
+    LBFGSpp::LineSearchMoreThuente<Scalar>::LineSearch(f, std::forward<Arguments>(arguments)...);
+    f.count_iteration();
+  }
+};
+
 LBFGSpp::LBFGSBParam<double> parameters(int64_t iterations, double half_width) {
   LBFGSpp::LBFGSBParam<double> p;
   // Relative to the derivative at the start. The default, an absolute 1e-5, would end the search in a flat
@@ -101,15 +111,14 @@ CubeMaximum maximise_in_cube(const CubeFunction& f, const at::Tensor& start, int
   const int64_t p = inside.numel();
   const double h = descent.half_width();
   const auto settings = parameters(iterations, h);
-  LBFGSpp::LBFGSBSolver<double> solver(settings);
+  LBFGSpp::LBFGSBSolver<double, CountedLineSearch> solver(settings);
   Vector x = h * Eigen::Map<const Vector>(inside.data_ptr<double>(), p);
   double value = 0;
   try {
-    maximum.iterations = solver.minimize(descent, x, value, Vector::Constant(p, -h), Vector::Constant(p, h));
-  } catch (const std::exception&) {
+    solver.minimize(descent, x, value, Vector::Constant(p, -h), Vector::Constant(p, h));
+  } catch (const std::exception& error) {
     descent.rethrow_failure_of_function();
-    maximum.line_search_failed = !maximum.nonfinite;
-    maximum.iterations = std::numeric_limits<double>::quiet_NaN();
+    if (!maximum.nonfinite) maximum.stall = error.what();
   }
   return maximum;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace basin {
 
@@ -16,8 +17,9 @@ struct CubeMaximum {
   at::Tensor point;
   double start_value = 0;   // f at the start
   int64_t evaluations = 0;  // of f with its gradient
-  double iterations = 0;    // NaN where the line search gave up: LBFGS++ doesn't tell
-  bool line_search_failed = false;
+  int64_t iterations = 0;   // finished ones
+  std::string stall;  // why the search ended before its iterations and away from a maximum: what the line
+                      // search says. Rounding as a rule: no step gains more than the last digits of f
   bool nonfinite = false;  // f or its gradient was NaN or infinite somewhere; the search ended there
 };
 
@@ -27,8 +29,8 @@ struct CubeMaximum {
 /// search early.
 ///
 /// Every iterate is feasible, so `value` is a lower bound of the maximum. A start where the gradient vanishes
-/// exactly is returned as it is: start elsewhere. Cost: 1 to 3 evaluations an iteration as a rule, 20 at
-/// most.
+/// exactly is returned as it is: start elsewhere. So does a corner from which every derivative points
+/// outwards: a maximum, reached in no iteration. Cost: 1 to 3 evaluations an iteration as a rule, 20 at most.
 CubeMaximum maximise_in_cube(const CubeFunction& f, const at::Tensor& start, int64_t iterations);
 
 }  // namespace basin

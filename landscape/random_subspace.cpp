@@ -11,7 +11,31 @@
 namespace basin {
 namespace {
 
-constexpr int64_t kRows = 1 << 16;  // rows of A turned to float64 at a time
+constexpr int64_t kRows = 1 << 16;  // rows of A drawn, or turned to float64, at a time
+constexpr int64_t kMostBytes = int64_t{8} << 30;
+
+// Rows of N(0, 1), drawn in float64 on the host whatever they are kept in: a seed names one matrix for every
+// type and device.
+at::Tensor gaussian_rows(int64_t n, int64_t p, uint64_t seed, at::ScalarType dtype, at::Device device) {
+  at::Generator generator = make_generator(seed);
+  at::Tensor matrix = at::empty({n, p}, at::TensorOptions(dtype).device(device));
+  for (int64_t first = 0; first < n; first += kRows) {
+    const int64_t count = std::min(kRows, n - first);
+    matrix.narrow(0, first, count).copy_(at::randn({count, p}, generator, at::kDouble));
+  }
+  return matrix;
+}
+
+void refuse_what_does_not_fit(int64_t n, int64_t p, bool orthonormal, at::ScalarType dtype) {
+  // A QR decomposition holds about three copies in float64.
+  const int64_t bytes = n * p * (orthonormal ? 24 : static_cast<int64_t>(c10::elementSize(dtype)));
+  if (bytes <= kMostBytes) return;
+  throw ConfigError(
+      fmt::format("a random subspace of dimension {} for {} parameters takes {:.1f} GiB, more than {} GiB: "
+                  "lower subspace_dim, "
+                  "or leave the space \"subspace\" out",
+                  p, n, static_cast<double>(bytes) / (int64_t{1} << 30), kMostBytes >> 30));
+}
 
 }  // namespace
 
@@ -30,12 +54,14 @@ RandomSubspace::RandomSubspace(int64_t n, int64_t p, SubspaceDistribution distri
   if (p < 1 || p > n)
     throw ConfigError(fmt::format("subspace_dim = {} violates 1 <= subspace_dim <= {}", p, n));
   at::NoGradGuard no_grad;
-  at::Generator generator = make_generator(seed);
-  // Always drawn on the host, so that a seed names the same subspace on every device.
   const bool orthonormal = distribution == SubspaceDistribution::orthonormal;
-  at::Tensor drawn = at::randn({n, p}, generator, orthonormal ? at::kDouble : dtype);
-  if (orthonormal) drawn = std::get<0>(at::linalg_qr(drawn, "reduced"));
-  matrix_ = drawn.to(device, dtype);
+  refuse_what_does_not_fit(n, p, orthonormal, dtype);
+  if (!orthonormal) {
+    matrix_ = gaussian_rows(n, p, seed, dtype, device);
+    return;
+  }
+  const at::Tensor drawn = gaussian_rows(n, p, seed, at::kDouble, at::kCPU);
+  matrix_ = std::get<0>(at::linalg_qr(drawn, "reduced")).to(device, dtype);
 }
 
 at::Tensor RandomSubspace::expand(const at::Tensor& y) const {

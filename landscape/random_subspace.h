@@ -16,7 +16,8 @@ enum class SubspaceDistribution { gaussian, orthonormal };
 const char* to_string(SubspaceDistribution distribution);
 SubspaceDistribution subspace_distribution(const std::string& name);  // ConfigError for anything else
 
-/// A in R^{n x p} from a seed, p <= n, held in the given type on the given device: n p numbers.
+/// A in R^{n x p} from a seed, p <= n, held in the given type on the given device: n p numbers. Drawn in
+/// float64, so float32 holds the rounded entries of the same matrix. ConfigError above 8 GiB.
 class RandomSubspace {
  public:
   RandomSubspace(int64_t n, int64_t p, SubspaceDistribution distribution, uint64_t seed, at::ScalarType dtype,
