@@ -12,7 +12,7 @@ namespace basin {
 ///
 /// Spectra compares norms with absolute thresholds near 1e-16 and turns its start vector v into A v, which
 /// hides the null space and costs a product. Hence the first call answers with its argument, and all products
-/// are divided by the norm of the first one (scale()), so that a Hessian of any size looks like one of
+/// are divided by the norm of the first one, so that a Hessian of any size looks like one of
 /// size 1.
 ///
 /// perform_op() is const and must not throw: a failure is kept, zeros are returned, and rethrow_if_failed()
@@ -29,7 +29,6 @@ class SpectraOperator {
 
   /// Call before a solver is started: its first product is the one that Spectra wastes on the start vector.
   void expect_start() { pass_through_ = true; }
-  double scale() const { return scale_; }
   int64_t products() const { return products_; }
   /// An answer held NaN or infinity, or an exception was caught; later calls return zeros at once.
   bool failed() const { return nonfinite_ || failure_; }

@@ -82,6 +82,12 @@ bool small_end_is_there(const Ritz& ritz, int64_t wanted, const Thresholds& limi
   return true;
 }
 
+/// Spectra asks for residuals relative to |value|; ours may be kSmallEndFloor of the radius.
+double small_end_slack(const Ritz& ritz, int64_t wanted) {
+  const double largest = ritz.values.head(wanted).cwiseAbs().maxCoeff();
+  return largest > 0 ? std::max(1.0, kSmallEndFloor * ritz.radius() / largest) : 1.0;
+}
+
 Eigen::VectorXd random_start(int64_t n, uint64_t seed) {
   at::Generator generator = make_generator(seed);
   const at::Tensor start = at::randn({n}, generator, at::kDouble);
@@ -136,6 +142,7 @@ void take_guesses(const SteppedSolver& solver, const Ritz& ritz, const Ends& end
 struct Grown {
   Guesses guesses;
   bool large_there = false, small_there = false;
+  double small_slack = 1;  // by how much the small end's tolerance is wider than one relative to its values
 };
 
 Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const Thresholds& limits,
@@ -162,6 +169,7 @@ Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const T
     grown.small_there = small_end_is_there(ritz, ends.small, limits);
     if (full || (grown.large_there && grown.small_there)) {
       take_guesses(solver, ritz, ends, grown.guesses);
+      if (ends.small > 0) grown.small_slack = small_end_slack(ritz, ends.small);
       return grown;
     }
   }
@@ -169,8 +177,8 @@ Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const T
 
 /// One end by Spectra's restarted solver, started from the sum of its best vectors so far.
 std::vector<Eigen::VectorXd> restart_end(SpectraOperator& op, const std::vector<Eigen::VectorXd>& best,
-                                         bool large, int64_t krylov, const TopEigenOptions& options,
-                                         TopEigenResult& result) {
+                                         bool large, double tolerance, int64_t krylov,
+                                         const TopEigenOptions& options, TopEigenResult& result) {
   const auto wanted = static_cast<int64_t>(best.size());
   SteppedSolver solver(op, wanted, krylov);
   Eigen::VectorXd start = 1e-3 * random_start(op.rows(), options.seed + 1).normalized();
@@ -178,7 +186,7 @@ std::vector<Eigen::VectorXd> restart_end(SpectraOperator& op, const std::vector<
   op.expect_start();
   solver.init(start.data());
   const auto rule = large ? Spectra::SortRule::LargestAlge : Spectra::SortRule::SmallestAlge;
-  solver.compute(rule, options.max_restarts, kSafety * options.tolerance, rule);
+  solver.compute(rule, options.max_restarts, kSafety * tolerance, rule);
   result.restarts += solver.num_iterations();
   result.method = "spectra-restarted";
   Guesses guesses;
@@ -192,14 +200,20 @@ Guesses krylov_guesses(LinearOperator& op, const TopEigenOptions& options, const
   SpectraOperator wrapped(op);
   result.method = "spectra-lanczos";
   const int64_t krylov = krylov_limit(op.size(), options, ends);
-  SteppedSolver solver(wrapped, std::max<int64_t>(1, std::min(krylov - 1, ends.large + ends.small)), krylov);
-  Grown grown = grow(wrapped, solver, ends, limits, options.seed, result);
+  Grown grown;
+  {  // its basis is given back before a restart makes another
+    SteppedSolver solver(wrapped, std::max<int64_t>(1, std::min(krylov - 1, ends.large + ends.small)),
+                         krylov);
+    grown = grow(wrapped, solver, ends, limits, options.seed, result);
+  }
   const bool restart = !wrapped.failed() && krylov < op.size() && options.max_restarts > 0;
   if (restart && !grown.large_there) {
-    grown.guesses.large = restart_end(wrapped, grown.guesses.large, true, krylov, options, result);
+    grown.guesses.large =
+        restart_end(wrapped, grown.guesses.large, true, options.tolerance, krylov, options, result);
   }
   if (restart && !grown.small_there) {
-    grown.guesses.small = restart_end(wrapped, grown.guesses.small, false, krylov, options, result);
+    grown.guesses.small = restart_end(wrapped, grown.guesses.small, false,
+                                      options.tolerance * grown.small_slack, krylov, options, result);
   }
   result.products += wrapped.products();
   wrapped.rethrow_if_failed();

@@ -46,7 +46,8 @@ struct TopEigenResult {
 /// solver cannot do before its basis is full. An end that is not there when the basis is full goes to
 /// Spectra's implicitly restarted solver, started from its best Ritz vectors (Sorensen, SIAM J. Matrix Anal.
 /// 13, 1992). Values are Rayleigh quotients and residuals those of one more product a vector, never the
-/// recurrence's own estimate. At most 32 unknowns: dense, by n products.
+/// recurrence's own estimate. Up to max(32, 2 (count + smallest) + 4)
+/// unknowns: dense, by n products.
 ///
 /// A pair has converged when residual <= tolerance |value|; for the small end, whose values lie near zero
 /// beside the others, when residual <= tolerance max(|value|, 0.1 max|lambda|). Below 32 machine epsilons of
