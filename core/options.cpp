@@ -68,11 +68,11 @@ std::optional<OptionValue> converted(const OptionValue& value, const OptionValue
   return std::nullopt;
 }
 
-bool has_nan(const OptionValue& value) {
-  if (const auto* d = std::get_if<double>(&value)) return std::isnan(*d);
+bool is_finite(const OptionValue& value) {
+  if (const auto* d = std::get_if<double>(&value)) return std::isfinite(*d);
   if (const auto* list = std::get_if<std::vector<double>>(&value))
-    return std::any_of(list->begin(), list->end(), [](double d) { return std::isnan(d); });
-  return false;
+    return std::all_of(list->begin(), list->end(), [](double d) { return std::isfinite(d); });
+  return true;
 }
 
 /// `test` on a number or on each element of a list of numbers.
@@ -171,6 +171,24 @@ Constraint one_of(std::vector<std::string> names) {
           }};
 }
 
+Constraint distinct(Constraint each) {
+  const std::string text = fmt::format("at least one, none twice, each {}", each.text);
+  return {text, [each = std::move(each)](const OptionValue& v) {
+            const bool is_set = std::visit(
+                [](const auto& list) {
+                  using T = std::decay_t<decltype(list)>;
+                  if constexpr (std::is_same_v<T, std::vector<int64_t>> || std::is_same_v<T, std::vector<double>> ||
+                                std::is_same_v<T, std::vector<std::string>>) {
+                    return !list.empty() && std::set(list.begin(), list.end()).size() == list.size();
+                  } else {
+                    return true;
+                  }
+                },
+                v);
+            return is_set && each.holds(v);
+          }};
+}
+
 void OptionTable::group(const std::string& name, const std::function<void(OptionTable&)>& bind) {
   const std::string outer = prefix_;
   prefix_ += name + ".";
@@ -205,7 +223,8 @@ void OptionTable::set(const std::string& key, OptionValue value, const std::stri
   const std::optional<OptionValue> fitting = converted(value, current);
   if (!fitting)
     throw ConfigError(fmt::format("{}{} = {} should be {}", prefix, key, basin::to_toml(value), type_name(current)));
-  if (has_nan(*fitting)) throw ConfigError(fmt::format("{}{} = {} is not a number", prefix, key, basin::to_toml(value)));
+  if (!is_finite(*fitting))
+    throw ConfigError(fmt::format("{}{} = {} is not finite", prefix, key, basin::to_toml(value)));
   if (!option.constraint.holds(*fitting))
     throw ConfigError(fmt::format("{}{} = {} violates {} {}", prefix, key, basin::to_toml(value), key, option.constraint.text));
   option.assign(*fitting);

@@ -27,6 +27,9 @@ Constraint between(double low, double high);        // low <= value <= high
 Constraint half_open(double low, double high);      // low <= value < high
 Constraint one_of(std::vector<std::string> names);  // strings
 
+/// A list with at least one element and none twice, each of which satisfies `each`.
+Constraint distinct(Constraint each);
+
 struct Option {
   std::string key;  // dotted: "batch_size", "lamb.beta1"
   std::string help;
@@ -47,7 +50,7 @@ struct Option {
 ///   table.set("sgd.momentum", 0.95, "study.toml:7");
 ///
 /// Field types: bool, int64_t, double, std::string and vectors of the last three. An int64_t value is taken for a double
-/// field, never the other way round. Values are checked when they are set; NaN is refused everywhere.
+/// field, never the other way round. Values are checked when they are set; NaN and infinity are refused everywhere.
 class OptionTable {
  public:
   template <class T>

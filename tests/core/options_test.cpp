@@ -84,7 +84,12 @@ TEST(Options, MessagesNameLineKeyValueAndConstraint) {
             "s:3: name = \"adam\" violates name one of sgd | lamb");
   EXPECT_EQ(message_of([&] { table.set("cuont", int64_t{1}, "s:4"); }),
             "s:4: unknown key \"cuont\"; did you mean \"count\"?");
-  EXPECT_EQ(message_of([&] { table.set("inner.rate", NAN, "s:5"); }), "s:5: inner.rate = nan is not a number");
+  EXPECT_EQ(message_of([&] { table.set("inner.rate", NAN, "s:5"); }), "s:5: inner.rate = nan is not finite");
+  EXPECT_EQ(message_of([&] { set_all(table, parse_toml("[inner]\nlevels = [1.0, inf]\n", "study.toml").entries); }),
+            "study.toml:2: inner.levels = [1.0, inf] is not finite");
+  EXPECT_EQ(message_of([&] { table.set_from_text("inner.rate=-inf", "--set"); }),
+            "--set: inner.rate = -inf is not finite");
+  EXPECT_TRUE(s.levels.empty());
   EXPECT_EQ(s.count, 3) << "a refused value must not be stored";
 }
 
