@@ -27,6 +27,7 @@ void write_quantity(h5::Group& quantities, const ProbeQuantity& quantity) {
   group.set_attribute("long_name", quantity.long_name);
   group.set_attribute("uncertainty_kind", quantity.uncertainty_kind);
   group.set_attribute("status", quantity.status);
+  group.set_attribute("is_vector", quantity.is_vector || quantity.value.size() != 1);
   h5::DataSet index = write_index_scale(group, "index", static_cast<int64_t>(quantity.value.size()), "index");
   const auto add = [&](const char* name, const std::vector<double>& values, const std::string& long_name) {
     if (values.empty() && !quantity.value.empty()) return;  // not given
@@ -39,6 +40,12 @@ void write_quantity(h5::Group& quantities, const ProbeQuantity& quantity) {
   add("uncertainty", quantity.uncertainty, quantity.uncertainty_kind + " of " + quantity.long_name);
   add("ci_low", quantity.ci_low, "lower end of the 95 % interval of " + quantity.long_name);
   add("ci_high", quantity.ci_high, "upper end of the 95 % interval of " + quantity.long_name);
+  if (quantity.entry_status.empty()) return;
+  TORCH_CHECK(quantity.entry_status.size() == quantity.value.size(), "entry_status of ", quantity.name,
+              " has another length than its value");
+  h5::DataSet status = group.write_texts("entry_status", quantity.entry_status);
+  describe(status, "", "status of each entry", quantity.definition);
+  status.attach_scale(0, index);
 }
 
 ProbeQuantity read_quantity(const h5::Group& group, const std::string& name) {
@@ -56,6 +63,11 @@ ProbeQuantity read_quantity(const h5::Group& group, const std::string& name) {
   quantity.uncertainty = optional("uncertainty");
   quantity.ci_low = optional("ci_low");
   quantity.ci_high = optional("ci_high");
+  quantity.entry_status = group.has("entry_status")
+                              ? group.dataset("entry_status").read_texts()
+                              : std::vector<std::string>(quantity.value.size(), quantity.status);
+  quantity.is_vector =
+      group.has_attribute("is_vector") ? group.attribute_as<bool>("is_vector") : quantity.value.size() > 1;
   return quantity;
 }
 

@@ -13,6 +13,8 @@ namespace basin {
 struct ProbeQuantity {
   std::string name, definition, units, long_name, uncertainty_kind, status;
   std::vector<double> value, uncertainty, ci_low, ci_high;
+  std::vector<std::string> entry_status = {};  // of each entry; `status` is the gravest of them
+  bool is_vector = false;                      // then also with one entry: <name>_1
 };
 
 struct ProbeRecord {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 
 namespace basin {
 
@@ -36,13 +36,17 @@ std::string short_scientific(double value) {
   return fmt::format("{}e{}", digits, std::stoi(text.substr(e + 1)));
 }
 
-std::string gravest_status(const std::vector<Quantity>& quantities) {
+std::string gravest_status(const std::vector<std::string>& statuses) {
   for (const char* status : {"nonfinite", "not_converged", "not_resolved"}) {
-    for (const Quantity& quantity : quantities) {
-      if (quantity.status == status) return status;
-    }
+    if (std::find(statuses.begin(), statuses.end(), status) != statuses.end()) return status;
   }
   return "ok";
+}
+
+std::string gravest_status(const std::vector<Quantity>& quantities) {
+  std::vector<std::string> statuses;
+  for (const Quantity& quantity : quantities) statuses.push_back(quantity.status);
+  return gravest_status(statuses);
 }
 
 }  // namespace basin

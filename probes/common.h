@@ -18,7 +18,8 @@ ProbeResult start_result(const std::string& probe, const ProbeContext& context);
 /// 0.001 -> "1e-3", 0.0005 -> "5e-4", 0.25 -> "2.5e-1": a form that fits names.
 std::string short_scientific(double value);
 
-/// The gravest of the statuses of quantities: nonfinite, not_converged, not_resolved, ok.
+/// The gravest of statuses, or of those of quantities: nonfinite, not_converged, not_resolved, ok.
+std::string gravest_status(const std::vector<std::string>& statuses);
 std::string gravest_status(const std::vector<Quantity>& quantities);
 
 }  // namespace basin

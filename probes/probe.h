@@ -20,11 +20,13 @@ struct Quantity {
   std::string definition;  // anchor in docs/probes.md: "keskar-phi-full"
   std::string units;       // "loss/weight^2", "examples", "1"
   std::vector<double> value;
-  std::vector<double> uncertainty;  // same length; what it is stands in uncertainty_kind
-  std::string uncertainty_kind;     // "residual", "standard_error", "ci95_half_width", "lower_bound", "none"
+  std::vector<double> uncertainty;      // same length; what it is stands in uncertainty_kind
+  std::string uncertainty_kind;         // "residual", "standard_error", "lower_bound", "none"
   std::vector<double> ci_low, ci_high;  // empty, or 95 % interval, same length
-  std::string status = "ok";            // ok | not_converged | not_resolved | nonfinite
+  std::string status = "ok";  // ok | not_converged | not_resolved | nonfinite; of a vector the gravest
   std::string long_name;
+  bool is_vector = false;                 // named <name>_1, <name>_2, ... in tables, also with one entry
+  std::vector<std::string> entry_status;  // of a vector, by entry; empty: all as `status`
 };
 
 struct ProbeResult {

@@ -8,8 +8,8 @@ namespace basin {
 namespace {
 
 template <class Options, std::unique_ptr<Probe> (*make)(const Options&)>
-ProbeEntry entry(const std::string& name, const std::string& help) {
-  return {name, help, &make_options<Options>,
+ProbeEntry entry(const std::string& name, const std::string& help, int64_t version) {
+  return {name, help, version, &make_options<Options>,
           [](const AnyOptions& options) { return make(options_as<Options>(options)); }};
 }
 
@@ -18,10 +18,10 @@ ProbeEntry entry(const std::string& name, const std::string& help) {
 const std::vector<ProbeEntry>& probe_registry() {
   static const std::vector<ProbeEntry> table = {
       entry<TopEigenvaluesOptions, make_top_eigenvalues>("top_eigenvalues",
-                                                         "largest and smallest Hessian eigenvalues"),
+                                                         "largest and smallest Hessian eigenvalues", 2),
       entry<SharpnessKeskarOptions, make_sharpness_keskar>("sharpness_keskar",
-                                                           "Keskar's phi in three kinds of box"),
-      entry<NoiseScaleOptions, make_noise_scale>("noise_scale", "gradient noise scale tr Sigma / |G|^2"),
+                                                           "Keskar's phi in three kinds of box", 2),
+      entry<NoiseScaleOptions, make_noise_scale>("noise_scale", "gradient noise scale tr Sigma / |G|^2", 2),
   };
   return table;
 }

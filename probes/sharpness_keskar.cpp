@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <bit>
 #include <chrono>
+#include <iterator>
 
 #include "core/error.h"
 #include "core/interrupt.h"
@@ -58,14 +60,21 @@ class PhiFunction {
 /// One search a start; phi is the best of them, at least 0 because z = 0 is in the box.
 struct PhiSearch {
   double phi = 0;
-  std::vector<double> starts, iterations;
-  std::vector<int64_t> evaluations;
-  int64_t failures = 0;
+  std::vector<double> starts;  // NaN where there was no search
+  std::vector<int64_t> iterations, evaluations;
+  std::vector<std::string> ends;
   bool nonfinite = false;
 
+  std::vector<double> found() const {
+    std::vector<double> values;
+    std::copy_if(starts.begin(), starts.end(), std::back_inserter(values),
+                 [](double v) { return !std::isnan(v); });
+    return values;
+  }
   double spread() const {
-    if (starts.size() < 2) return kNaN;
-    const auto [low, high] = std::minmax_element(starts.begin(), starts.end());
+    const std::vector<double> values = found();
+    if (values.size() < 2) return kNaN;
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
     return *high - *low;
   }
 };
@@ -76,17 +85,28 @@ at::Tensor start_point(const std::string& kind, const PhiFunction& phi, const Ba
   return at::rand({phi.size()}, generator, at::kDouble).mul_(2).sub_(1);
 }
 
+/// How a search ended; see docs/probes.md.
+std::string end_of(const CubeMaximum& maximum, int64_t iterations) {
+  if (maximum.nonfinite) return "nonfinite";
+  if (!maximum.stall.empty()) return "stalled: " + maximum.stall;
+  return maximum.iterations < iterations ? "stationary" : "iterations";
+}
+
 PhiSearch search(const PhiFunction& phi, const Base& base, const SharpnessKeskarOptions& options,
                  uint64_t seed) {
   PhiSearch found;
   for (const std::string& kind : options.starts) {
-    const CubeMaximum maximum = maximise_in_cube(phi, start_point(kind, phi, base, seed), options.iterations);
-    found.starts.push_back(maximum.nonfinite ? kNaN : maximum.value);
+    const at::Tensor start = start_point(kind, phi, base, seed);
+    // Without a gradient its signs name z = 0, from which no search moves.
+    const bool nowhere = kind == "signed_gradient" && start.count_nonzero().item<int64_t>() == 0;
+    const CubeMaximum maximum = nowhere ? CubeMaximum{} : maximise_in_cube(phi, start, options.iterations);
+    const bool usable = !nowhere && !maximum.nonfinite;
+    found.starts.push_back(usable ? maximum.value : kNaN);
     found.iterations.push_back(maximum.iterations);
     found.evaluations.push_back(maximum.evaluations);
-    found.failures += maximum.line_search_failed;
+    found.ends.push_back(nowhere ? "zero gradient" : end_of(maximum, options.iterations));
     found.nonfinite |= maximum.nonfinite;
-    if (!maximum.nonfinite) found.phi = std::max(found.phi, maximum.value);
+    if (usable) found.phi = std::max(found.phi, maximum.value);
   }
   return found;
 }
@@ -107,12 +127,13 @@ Quantity to_quantity(const Target& target, const std::vector<PhiSearch>& draws) 
   double sum = 0, squares = 0;
   for (const PhiSearch& draw : draws) {
     sum += draw.phi;
+    if (draw.found().empty() && q.status == "ok") q.status = "not_resolved";  // no start to search from
     if (draw.nonfinite) q.status = "nonfinite";
   }
   const auto count = static_cast<double>(draws.size());
   const double mean = sum / count;
   for (const PhiSearch& draw : draws) squares += (draw.phi - mean) * (draw.phi - mean);
-  if (q.status == "nonfinite") {
+  if (q.status != "ok") {
     q.value = {kNaN};
     q.uncertainty = {kNaN};
     q.uncertainty_kind = "lower_bound";
@@ -129,24 +150,27 @@ Quantity to_quantity(const Target& target, const std::vector<PhiSearch>& draws) 
 }
 
 void record(const Target& target, const std::vector<PhiSearch>& draws, ProbeResult& result) {
-  std::vector<double> values, iterations;
-  std::vector<int64_t> evaluations;
+  std::vector<double> values;
+  std::vector<int64_t> iterations, evaluations;
+  std::vector<std::string> ends;
   for (const PhiSearch& draw : draws) {
     values.insert(values.end(), draw.starts.begin(), draw.starts.end());
     iterations.insert(iterations.end(), draw.iterations.begin(), draw.iterations.end());
     evaluations.insert(evaluations.end(), draw.evaluations.begin(), draw.evaluations.end());
+    ends.insert(ends.end(), draw.ends.begin(), draw.ends.end());
   }
   result.attributes.insert(result.attributes.end(), {{target.name() + "_start_values", values},
                                                      {target.name() + "_start_iterations", iterations},
-                                                     {target.name() + "_start_evaluations", evaluations}});
+                                                     {target.name() + "_start_evaluations", evaluations},
+                                                     {target.name() + "_start_ends", ends}});
 }
 
 class SharpnessKeskar final : public Probe {
  public:
-  explicit SharpnessKeskar(const SharpnessKeskarOptions& options) : options_(options) {
-    if (options.epsilons.empty() || options.spaces.empty() || options.starts.empty()) {
-      throw ConfigError("sharpness_keskar needs at least one of each: epsilons, spaces, starts");
-    }
+  explicit SharpnessKeskar(SharpnessKeskarOptions options) : options_(std::move(options)) {
+    OptionTable table;  // for callers from C++, whose options no table has seen
+    bind_options(table, options_);
+    for (const Option& option : table.options()) table.set(option.key, option.get(), "sharpness_keskar");
   }
 
   ProbeResult run(const ProbeContext& context) override {
@@ -166,6 +190,8 @@ class SharpnessKeskar final : public Probe {
     result.status = gravest_status(result.quantities);
     if (result.status == "nonfinite")
       result.message = "the loss is not finite at the checkpoint or inside a box";
+    if (result.status == "not_resolved")
+      result.message = "the gradient is zero, so its signs name no start: add the start \"random\"";
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return result;
   }
@@ -175,31 +201,27 @@ class SharpnessKeskar final : public Probe {
                  ProbeResult& result) {
     if (space != "subspace") {
       const bool relative = space == "relative";
-      for (size_t i = 0; i < options_.epsilons.size(); ++i) {
-        const double eps = options_.epsilons[i];
+      for (const double eps : options_.epsilons) {
         const at::Tensor box = relative ? relative_box(base.x, eps) : keskar_box(base.x, eps);
-        finish(
-            {space, "keskar-phi-" + space,
-             relative ? "sharpness in a parameter-relative box" : "Keskar sharpness, full space", eps},
-            {search_box(context, base, box, nullptr, derive_seed(context.seed, "keskar-start-" + space, i))},
-            result);
+        finish({space, "keskar-phi-" + space,
+                relative ? "sharpness in a parameter-relative box" : "Keskar sharpness, full space", eps},
+               {search_box(context, base, box, nullptr, start_seed(context, space, eps))}, result);
       }
       return;
     }
-    const std::string name = "subspace_" + options_.subspace_distribution;
     std::vector<std::vector<PhiSearch>> draws(options_.epsilons.size());
     const int64_t n = context.objective.parameters().size();
     const int64_t p = std::min(options_.subspace_dim, n);
+    const std::string name = fmt::format("subspace_{}_p{}", options_.subspace_distribution, p);
     for (int64_t draw = 0; draw < options_.draws; ++draw) {
       const RandomSubspace subspace(n, p, subspace_distribution(options_.subspace_distribution),
                                     derive_seed(context.seed, "keskar-subspace", draw),
                                     context.objective.dtype(), context.objective.device());
       const at::Tensor coordinates = subspace.coordinates(base.x);
       for (size_t i = 0; i < options_.epsilons.size(); ++i) {
-        const uint64_t seed =
-            derive_seed(context.seed, "keskar-start-subspace", draw * options_.epsilons.size() + i);
-        draws[i].push_back(
-            search_box(context, base, keskar_box(coordinates, options_.epsilons[i]), &subspace, seed));
+        const double eps = options_.epsilons[i];
+        draws[i].push_back(search_box(context, base, keskar_box(coordinates, eps), &subspace,
+                                      start_seed(context, fmt::format("subspace-{}", draw), eps)));
       }
     }
     for (size_t i = 0; i < options_.epsilons.size(); ++i) {
@@ -212,44 +234,47 @@ class SharpnessKeskar final : public Probe {
     result.attributes.emplace_back("subspace_dim", p);
   }
 
+  /// By what is measured, not by its place in a list: the same eps is searched alike whatever stands beside
+  /// it.
+  static uint64_t start_seed(const ProbeContext& context, const std::string& space, double eps) {
+    return derive_seed(context.seed, "keskar-start-" + space, std::bit_cast<uint64_t>(eps));
+  }
+
   PhiSearch search_box(const ProbeContext& context, const Base& base, const at::Tensor& box,
                        const RandomSubspace* subspace, uint64_t seed) const {
     if (!std::isfinite(base.loss) || !base.gradient.isfinite().all().item<bool>()) {
       PhiSearch nothing;
-      nothing.nonfinite = true;
+      nothing.nonfinite = true;  // no start was searched from
       return nothing;
     }
     return search(PhiFunction(context.objective, base, box, subspace), base, options_, seed);
   }
 
-  void finish(const Target& target, const std::vector<PhiSearch>& draws, ProbeResult& result) {
+  static void finish(const Target& target, const std::vector<PhiSearch>& draws, ProbeResult& result) {
     result.quantities.push_back(to_quantity(target, draws));
     record(target, draws, result);
-    for (const PhiSearch& draw : draws) line_search_failures_ += draw.failures;
   }
 
-  void record_settings(ProbeResult& result) {
+  void record_settings(ProbeResult& result) const {
     result.attributes.insert(result.attributes.end(),
                              {{"solver", std::string("lbfgspp-lbfgsb")},
                               {"epsilons", options_.epsilons},
                               {"iterations", options_.iterations},
                               {"starts", options_.starts},
                               {"subspace_distribution", options_.subspace_distribution},
-                              {"draws", options_.draws},
-                              {"line_search_failures", line_search_failures_}});
-    line_search_failures_ = 0;
+                              {"draws", options_.draws}});
   }
 
   SharpnessKeskarOptions options_;
-  int64_t line_search_failures_ = 0;
 };
 
 }  // namespace
 
 void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
-  table.add("epsilons", options.epsilons, greater_than(0), "half widths of the box");
-  table.add("spaces", options.spaces, one_of({"full", "subspace", "relative"}), "full, subspace, relative");
-  table.add("starts", options.starts, one_of({"random", "signed_gradient"}),
+  table.add("epsilons", options.epsilons, distinct(greater_than(0)), "half widths of the box");
+  table.add("spaces", options.spaces, distinct(one_of({"full", "subspace", "relative"})),
+            "full, subspace, relative");
+  table.add("starts", options.starts, distinct(one_of({"random", "signed_gradient"})),
             "where each search begins; the best counts");
   table.add("iterations", options.iterations, between(1, 10000), "L-BFGS-B iterations a start");
   table.add("subspace_dim", options.subspace_dim, at_least(1), "dimension of the random subspace");

@@ -22,19 +22,23 @@ Quantity eigenvalues(const std::string& name, const std::string& long_name, cons
   for (const Eigenpair& pair : pairs) {
     q.value.push_back(pair.value);
     q.uncertainty.push_back(pair.residual);
-    if (!pair.converged) q.status = "not_converged";
+    q.entry_status.push_back(pair.converged ? "ok" : "not_converged");
   }
   if (pairs.empty()) {
     q.value.assign(expected, kNaN);
     q.uncertainty.assign(expected, kNaN);
-    q.status = "nonfinite";
+    q.entry_status.assign(expected, "nonfinite");
   }
+  q.status = gravest_status(q.entry_status);
   return q;
 }
 
 Quantity scaled_by_norm(const Quantity& lambda, double squared_norm) {
   Quantity q = lambda;
   q.name = "lambda_1_w2";
+  q.is_vector = false;
+  q.status = lambda.entry_status.front();  // a lambda_2 that has not converged says nothing of lambda_1
+  q.entry_status = {};
   q.long_name = "largest Hessian eigenvalue times squared weight norm";
   q.definition = "hessian-lambda-norm";
   q.units = "loss";
@@ -62,6 +66,7 @@ class TopEigenvalues final : public Probe {
     result.quantities = {
         eigenvalues("lambda", "largest Hessian eigenvalues", "hessian-lambda", found.largest, expected),
         eigenvalues("lambda_min", "smallest Hessian eigenvalue", "hessian-lambda-min", found.smallest, 1)};
+    result.quantities.front().is_vector = true;
     result.quantities.push_back(scaled_by_norm(result.quantities.front(), norm * norm));
     record(found, result);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

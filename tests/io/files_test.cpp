@@ -89,13 +89,25 @@ struct Kind {
   std::function<void(const std::string&)> write, read;
 };
 
+// apps writes the real one; what matters here is the schema.
+void write_small_sweep(const std::string& path) {
+  h5::File file = create_schema_file(path, kSweepSchema);
+  h5::Group runs = file.create_group("runs");
+  runs.write_texts("run_id", {"0123456789ab", "ba9876543210"});
+  runs.write("test_acc", std::vector<double>(2000, 0.5));
+  file.save();
+}
+
 std::vector<Kind> kinds() {
   return {{kRunSchema, [](const std::string& p) { write_run_file(p, testing::sample_run()); },
            [](const std::string& p) { read_run_file(p); }},
           {kCheckpointSchema, [](const std::string& p) { write_checkpoint(p, testing::sample_checkpoint()); },
            [](const std::string& p) { read_checkpoint(p); }},
           {kProbeSchema, [](const std::string& p) { write_probe_file(p, testing::sample_probe()); },
-           [](const std::string& p) { read_probe_file(p); }}};
+           [](const std::string& p) { read_probe_file(p); }},
+          {kSweepSchema, write_small_sweep, [](const std::string& p) {
+             open_schema_file(p, kSweepSchema).dataset("runs/run_id").read_texts();
+           }}};
 }
 
 TEST(Schema, ForeignFilesAreRefusedInOneLine) {
@@ -234,6 +246,8 @@ TEST(ProbeFile, RoundTrips) {
     expect_same(a.uncertainty, b.uncertainty);
     expect_same(a.ci_low, b.ci_low);
     expect_same(a.ci_high, b.ci_high);
+    EXPECT_EQ(a.entry_status, b.entry_status);
+    EXPECT_EQ(a.is_vector, b.is_vector);
   }
 }
 

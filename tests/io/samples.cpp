@@ -91,9 +91,10 @@ ProbeRecord sample_probe() {
   p.attributes = {{"update", int64_t{7}}, {"train_loss", 1.25}, {"solver", std::string("spectra")}, {"exact", true}};
   p.provenance = {{"host", "here"}};
   p.quantities = {{"lambda", "hessian-top", "loss/weight^2", "leading eigenvalues", "residual", "ok", {3, 2, NAN},
-                   {1e-3, 2e-3, NAN}, {}, {}},
+                   {1e-3, 2e-3, NAN}, {}, {}, {"ok", "not_converged", "nonfinite"}, true},
+                  {"mu", "hessian-top", "loss/weight^2", "a vector of one", "residual", "ok", {3}, {1e-3}, {}, {}, {"ok"}, true},
                   {"b_simple", "noise-scale", "examples", "noise scale", "standard_error", "not_resolved", {100}, {7},
-                   {80}, {130}}};
+                   {80}, {130}, {"not_resolved"}, false}};
   return p;
 }
 

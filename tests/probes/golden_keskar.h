@@ -19,4 +19,15 @@ inline constexpr GoldenPhi kGoldenPhi[] = {
     {"relative", 0.5, 13.499264011708274, 11.22886186064889},
 };
 
+// In the Gaussian subspace of 5 dimensions that seed 21 names.
+struct GoldenSubspacePhi {
+  double eps, maximum;
+};
+
+inline constexpr GoldenSubspacePhi kGoldenSubspacePhi[] = {
+    {0.001, 0.06831140398385424},
+    {0.0005, 0.03407324301570569},
+    {0.02, 1.4995484956625764},
+};
+
 }  // namespace basin::testing

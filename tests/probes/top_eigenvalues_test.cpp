@@ -59,6 +59,32 @@ TEST(TopEigenvaluesProbe, StoredResidualCoversTheErrorInFloat32) {
   EXPECT_NEAR(low.value[0], spectrum[0].item<double>(), low.uncertainty[0] + float32);
 }
 
+TEST(TopEigenvaluesProbe, OneEntryThatHasNotConvergedLeavesTheOthersAlone) {
+  // One eigenvalue far out, then a crowd: a dozen steps find the first alone.
+  at::Tensor d = at::linspace(1, 1.2, 120, at::kDouble);
+  d[119] = 20;
+  Objective objective(std::make_shared<testing::LinearModel>(testing::sine_numbers({1, 120})), LossKind::mse,
+                      at::diag(d), at::zeros({120}, at::kLong), 120);
+  const ProbeResult result = run_probe("top_eigenvalues", objective,
+                                       {"count=2", "tolerance=1e-9", "max_krylov=10", "max_restarts=0"});
+  const Quantity& lambda = quantity(result, "lambda");
+  EXPECT_EQ(lambda.entry_status, std::vector<std::string>({"ok", "not_converged"}));
+  EXPECT_EQ(lambda.status, "not_converged");
+  EXPECT_NEAR(lambda.value[0], 400.0 / 120, 1e-9);
+  EXPECT_EQ(quantity(result, "lambda_1_w2").status, "ok");
+  EXPECT_EQ(result.status, "not_converged");
+}
+
+TEST(TopEigenvaluesProbe, LambdaIsAVectorAlsoWithOneEntry) {
+  const auto batch = testing::tiny_batch(testing::tiny_shape(), 30);
+  Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 30);
+  const ProbeResult result = run_probe("top_eigenvalues", objective, {"count=1"});
+  EXPECT_TRUE(quantity(result, "lambda").is_vector);
+  EXPECT_EQ(quantity(result, "lambda").value.size(), 1u);
+  EXPECT_FALSE(quantity(result, "lambda_1_w2").is_vector);
+  EXPECT_FALSE(quantity(result, "lambda_min").is_vector);
+}
+
 TEST(TopEigenvaluesProbe, SaysNotConverged) {
   const auto batch = testing::tiny_batch(testing::tiny_shape(), 30);
   Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 30);
