@@ -137,6 +137,8 @@ def compare_multisets(what, stored, residuals, exact, allowance):
 
 
 def check_run(run, most):
+    """The number of checkpoints whose stored eigenvalues were compared."""
+    compared = 0
     with h5py.File(run / "run.h5") as record:
         summary = dict(record["summary"].attrs)
     for path in sorted((run / "ckpt").glob("*.h5"))[:most]:
@@ -171,6 +173,8 @@ def check_run(run, most):
         compare_multisets(f"{name} lambda", stored.tolist(), residuals.tolist(), exact.tolist(), allowance)
         smallest = float(eigsh(operator, k=1, which="SA", tol=1e-7, return_eigenvectors=False)[0])
         compare(f"{name} lambda_min", lowest, smallest, atol=low_residual + allowance, why=RESIDUAL)
+        compared += 1
+    return compared
 
 
 def main():
@@ -185,9 +189,9 @@ def main():
             study.write_text(STUDY)
             command = [os.environ["BASIN_BINARY"], "sweep", study, "--out", sweep]
             subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-        for run in sorted((sweep / "runs").iterdir()):
-            if (run / "run.h5").exists():
-                check_run(run, arguments.most)
+        runs = [run for run in sorted((sweep / "runs").iterdir()) if (run / "run.h5").exists()]
+        compared = sum(check_run(run, arguments.most) for run in runs)
+        assert compared > 0, f"{sweep}: no checkpoint with stored eigenvalues, so nothing was compared"
     finish()
 
 
