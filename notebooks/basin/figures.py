@@ -200,11 +200,10 @@ def _loss_lines(ax, rows: pd.DataFrame, loss: str, colours) -> None:
     """One line a run; bars are a value's own interval or residual, none where the value is a search's lower bound."""
     for (size, _), run in rows.groupby(["batch_size", "run_id"]):
         run = run.sort_values(loss)
-        ok = run[run.status == "ok"]
-        x, y = ok[loss].to_numpy(float), ok.value.to_numpy(float)
-        own = np.where(ok.uncertainty_kind.isin(["none", "lower_bound"]), np.nan, ok.uncertainty.astype(float))
-        low = np.where(np.isfinite(ok.ci_low.astype(float)), ok.ci_low.astype(float), y - own)
-        high = np.where(np.isfinite(ok.ci_high.astype(float)), ok.ci_high.astype(float), y + own)
+        x, y = run[loss].to_numpy(float), run.value.where(run.status == "ok").to_numpy(float)  # the line breaks where a value is bad
+        own = np.where(run.uncertainty_kind.isin(["none", "lower_bound"]), np.nan, run.uncertainty.astype(float))
+        low = np.where(np.isfinite(run.ci_low.astype(float)), run.ci_low.astype(float), y - own)
+        high = np.where(np.isfinite(run.ci_high.astype(float)), run.ci_high.astype(float), y + own)
         ax.errorbar(x, y, [np.maximum(y - low, 0), np.maximum(high - y, 0)], color=colours[size], marker="o", markersize=3.5,
                     linewidth=1, elinewidth=0.7, alpha=0.85)  # fmt: skip
         bad = run[run.status != "ok"]

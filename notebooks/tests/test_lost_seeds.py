@@ -7,6 +7,7 @@ from synthetic_sweep import Plan, make_sweep
 import basin
 from basin import text
 from basin.matched import answers, pooled, points_per_nat, reference_of, settings
+from basin.summary import summary
 
 FIVE = dict(batch_sizes=(32, 1024), optimizers=("sgd",), updates=4, seeds=(1, 2, 3, 4, 5), images=6000, seed_error=0.001)
 
@@ -123,3 +124,12 @@ def test_limits_count_what_the_sweep_holds(tmp_path):
     assert "One data set (cifar10-5k), one network (small_cnn)" in text.limits(sweep)
     sweep.runs.loc[sweep.runs.index[0], "model"] = "mlp"
     assert "One data set (cifar10-5k), 2 networks (" in text.limits(sweep)
+
+
+@pytest.mark.parametrize("ending", ["queued", "failed", "diverged"])
+def test_a_sweep_without_any_comparable_run_is_told_in_words(tmp_path, ending):
+    sweep, a = answer(tmp_path / "s", source="runs", images=20, endings={(p, "sgd", b): ending for p in ("A-epochs", "B") for b in (32, 1024)})
+    words = {"queued": "not run yet", "failed": "failed", "diverged": "diverged"}[ending]
+    assert a.gap.reason == f"5 of 5 seeds {words}" and pooled(sweep, [a]) is None
+    assert "no single cell is a drop resolved" in text.overall([a]) and "nothing is corrected" not in text.limits(sweep)
+    assert f"Updates to the target loss at batch 1,024, mean over the seeds that reached it: SGD (5 of 5 seeds {words})" in summary(sweep)
