@@ -170,7 +170,7 @@ def cell_sentence(a: CellAnswer) -> str:
 def _without(c: Contrast) -> str:
     """Who is not in it, unless the verdict has said so."""
     said = lost_text(c)
-    return f", without {said}" if said and said not in c.verdict.text else ""
+    return f" ({said})" if said and said not in c.verdict.text else ""
 
 
 def _words(c: Contrast) -> str:

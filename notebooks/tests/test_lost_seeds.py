@@ -20,7 +20,7 @@ def answer(folder, source="auto", **plan):
 
 def test_all_seeds_there_is_a_plain_verdict(tmp_path):
     _, a = answer(tmp_path / "s")
-    assert a.gap.verdict.word == "no gap" and not a.gap.lost and "without" not in text.cell_sentence(a)
+    assert a.gap.verdict.word == "no gap" and not a.gap.lost and "seeds" not in text.cell_sentence(a)
 
 
 @pytest.mark.parametrize("ending, words", [("target_not_reached", "missed the target"), ("overshot", "overshot the target")])
@@ -45,7 +45,7 @@ def test_a_gap_among_survivors_at_matched_loss_is_no_verdict_either(tmp_path):
 def test_diverged_seeds_under_a(tmp_path):
     # The drop stands, since those that diverged would add to it; its absence would not.
     _, a = answer(tmp_path / "s", endings={("A-epochs", "sgd", 1024, 5): "diverged"})
-    assert a.drop.verdict.word == "gap" and "without 1 of 5 seeds diverged" in text.cell_sentence(a) and a.share is None
+    assert a.drop.verdict.word == "gap" and "(resolved) (1 of 5 seeds diverged)" in text.cell_sentence(a) and a.share is None
     _, b = answer(tmp_path / "t", drop_a=0.0, endings={("A-epochs", "sgd", 1024, 5): "diverged"})
     assert b.drop.verdict.text == "undecided (1 of 5 seeds diverged)"
     _, c = answer(tmp_path / "u", endings={("A-epochs", "sgd", 32, 5): "diverged"})
