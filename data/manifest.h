@@ -11,7 +11,7 @@ namespace basin {
 enum class FileRole { records, images, labels };  // CIFAR's records hold both; idx sets have a file for each
 
 struct ManifestFile {
-  std::string name;  // "data_batch_1.bin"; for idx the compressed name, which the hashes belong to
+  std::string name;  // "data_batch_1.bin"; for idx the compressed name
   bool test = false;
   int64_t examples = 0;
   FileRole role = FileRole::records;
@@ -21,6 +21,7 @@ struct ManifestFile {
 struct KnownCopy {
   std::string pixels;  // what Dataset::pixels says of it
   std::vector<std::string> sha256;
+  std::vector<std::string> unpacked_sha256 = {};  // of what the ".gz" files hold; empty where there are none
 };
 
 struct Manifest {

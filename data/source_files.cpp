@@ -124,19 +124,21 @@ std::string identify_copy(const Manifest& manifest, const std::vector<SourceFile
   std::vector<std::string> hashes;
   for (const SourceFile& file : files) hashes.push_back(sha256_hex(file.stored));
   for (const KnownCopy& copy : manifest.copies) {
+    const auto wanted = [&](size_t i) -> const std::string& {
+      const bool unpacked = files[i].name != manifest.files[i].name;
+      return unpacked ? copy.unpacked_sha256.at(i) : copy.sha256.at(i);
+    };
     size_t equal = 0, misfit = files.size();
     for (size_t i = 0; i < files.size(); ++i) {
-      if (files[i].name != manifest.files[i].name) continue;  // decompressed: its hash is not listed
-      if (hashes[i] == copy.sha256.at(i))
+      if (hashes[i] == wanted(i))
         ++equal;
       else
         misfit = std::min(misfit, i);
     }
     if (equal == files.size()) return copy.pixels;
-    const bool mixture = equal > 0 && misfit < files.size();
-    if (mixture || (manifest.must_be_known && misfit < files.size()))
+    if (equal > 0 || manifest.must_be_known)
       throw DataError(fmt::format("{}: SHA-256 {} is not that of the {} file ({})", files[misfit].where,
-                                  hashes[misfit], copy.pixels, copy.sha256[misfit]));
+                                  hashes[misfit], copy.pixels, wanted(misfit)));
   }
   return "unverified";
 }

@@ -122,7 +122,7 @@ TEST(Source, ForeignClassNamesAreRejected) {
 Manifest known_tiny(Files& other) {
   Manifest manifest = tiny_cifar();
   other = tiny_cifar_files();
-  KnownCopy official{"official", {}}, copy{"jpeg copy", {}};
+  KnownCopy official{"official", {}, {}}, copy{"jpeg copy", {}, {}};
   for (size_t i = 0; i < 3; ++i) {
     official.sha256.push_back(sha256_hex(other[i].second));
     other[i].second.back() ^= 1;
@@ -206,6 +206,43 @@ TEST_P(Idx, RejectsWhatItsHeaderBelies) {
       3, [](std::string& b) { b.back() = 3; }, "record 1 has label 3");
 }
 
+/// tiny_idx with one known copy, packed and unpacked.
+Manifest known_idx() {
+  Manifest manifest = tiny_idx();
+  KnownCopy official{"official", {}, {}};
+  for (const auto& [name, bytes] : tiny_idx_files(true)) official.sha256.push_back(sha256_hex(bytes));
+  for (const auto& [name, bytes] : tiny_idx_files(false)) official.unpacked_sha256.push_back(sha256_hex(bytes));
+  manifest.copies = {official};
+  return manifest;
+}
+
+TEST_P(Idx, IsKnownPackedOrNotAndAFlippedPixelIsDamage) {
+  Files files = tiny_idx_files(false);
+  write_files(folder_ / "good", tiny_idx_files(GetParam()));
+  EXPECT_EQ(read_set(known_idx(), folder_ / "good").pixels, "official");
+  files[2].second.back() ^= 1;
+  if (GetParam())
+    for (auto& [name, bytes] : files) {
+      name += ".gz";
+      bytes = gzipped(bytes);
+    }
+  write_files(folder_ / "flipped", files);
+  EXPECT_THAT(data_error([&] { read_set(known_idx(), folder_ / "flipped"); }),
+              AllOf(HasSubstr(files[2].first), HasSubstr("SHA-256")));
+}
+
+TEST(KnownIdx, OneUnpackedFileAmongPackedOnesIsCheckedToo) {
+  const TemporaryFolder folder;
+  Files files = tiny_idx_files(true);
+  files[0] = tiny_idx_files(false)[0];
+  write_files(folder / "mixed", files);
+  EXPECT_EQ(read_set(known_idx(), folder / "mixed").pixels, "official");
+  files[0].second.back() ^= 1;
+  write_files(folder / "mixed", files);
+  EXPECT_THAT(data_error([&] { read_set(known_idx(), folder / "mixed"); }),
+              AllOf(HasSubstr("train-images: SHA-256"), HasSubstr("official")));
+}
+
 TEST(Gunzip, ReportsDamage) {
   const std::string packed = gzipped(tiny_idx_images(0, 3));
   EXPECT_EQ(gunzip(packed, "x"), tiny_idx_images(0, 3));
@@ -225,7 +262,11 @@ TEST(Manifests, AreWhole) {
     EXPECT_EQ(std::set<std::string>(m.class_names.begin(), m.class_names.end()).size(), m.class_names.size());
     for (const KnownCopy& copy : m.copies) {
       EXPECT_EQ(copy.sha256.size(), m.files.size());
-      for (const std::string& hash : copy.sha256)
+      const bool packed = m.files.front().name.ends_with(".gz");
+      EXPECT_EQ(copy.unpacked_sha256.size(), packed ? m.files.size() : 0);
+      std::vector<std::string> hashes = copy.sha256;
+      hashes.insert(hashes.end(), copy.unpacked_sha256.begin(), copy.unpacked_sha256.end());
+      for (const std::string& hash : hashes)
         EXPECT_EQ(hash.find_first_not_of("0123456789abcdef") == std::string::npos ? hash.size() : 0, 64u)
             << hash;
     }
