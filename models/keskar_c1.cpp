@@ -34,10 +34,10 @@ KeskarC1::KeskarC1(const KeskarC1Options& options, const InputShape& shape, at::
   for (int64_t hidden : options.hidden) {
     linears_.emplace_back(builder, fmt::format("fc{}", linears_.size() + 1), size, hidden);
     add_norm(hidden);
+    dropouts_.emplace_back(builder, fmt::format("dropout{}", dropouts_.size() + 1), options.dropout);
     size = hidden;
   }
   linears_.emplace_back(builder, fmt::format("fc{}", linears_.size() + 1), size, shape.classes);
-  dropout_.emplace(builder, options.dropout);
 }
 
 at::Tensor KeskarC1::forward(const at::Tensor& images) {
@@ -49,7 +49,7 @@ at::Tensor KeskarC1::forward(const at::Tensor& images) {
   }
   x = x.flatten(1);
   for (size_t i = 0; i + 1 < linears_.size(); ++i) {
-    x = (*dropout_)(activate(activation_, norms_[convolutions_.size() + i](linears_[i](x))));
+    x = dropouts_[i](activate(activation_, norms_[convolutions_.size() + i](linears_[i](x))));
   }
   return linears_.back()(x);
 }

@@ -1,7 +1,6 @@
 // defines: KeskarC1, the shallow convolutional network of the large-batch paper.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +23,8 @@ void bind_options(OptionTable& table, KeskarC1Options& options);
 /// 5x5, norm, activation, max-pooling 3x3 of stride 2], then linear layers with norm, activation and dropout,
 /// then the classes. 1,757,834 parameters at 3 x 32 x 32 as published. Convolutions and linear layers keep
 /// their biases in front of the norm, as in the authors' code: with norm = "batch" the loss in training mode
-/// doesn't depend on them. Layers: conv1, norm1, conv2, norm2, fc1, norm3, fc2, norm4, fc3; weights start as
+/// doesn't depend on them. Layers: conv1, norm1, conv2, norm2, fc1, norm3, dropout1, fc2, norm4,
+/// dropout2, fc3; weights start as
 /// PyTorch's defaults (the paper's are Keras's of 2016).
 class KeskarC1 : public Model {
  public:
@@ -36,7 +36,7 @@ class KeskarC1 : public Model {
   std::vector<Conv2d> convolutions_;
   std::vector<Linear> linears_;
   std::vector<Norm> norms_;  // two of convolutions, then one a hidden layer
-  std::optional<Dropout> dropout_;
+  std::vector<Dropout> dropouts_;  // one a hidden layer
 };
 
 }  // namespace basin

@@ -146,15 +146,15 @@ void Norm::accumulate(const at::Tensor& mean, const at::Tensor& unbiased_varianc
   running_var_.mul_(1 - share).add_(unbiased_variance, share);
 }
 
-Dropout::Dropout(const Builder& builder, double p) : model_(&builder.model), p_(p) {
-  if (p > 0) builder.model.note_dropout();
+Dropout::Dropout(const Builder& builder, const std::string& name, double p) : model_(&builder.model), p_(p) {
+  if (p > 0) slot_ = builder.model.add_dropout(name);
 }
 
 at::Tensor Dropout::operator()(const at::Tensor& x) const {
   if (p_ == 0 || !model_->is_training()) return x;
-  TORCH_CHECK(model_->dropout_generator().defined(),
-              "a model with dropout needs set_dropout_generator() to train");
-  const at::Tensor mask = at::empty(x.sizes(), at::kFloat).bernoulli_(1 - p_, model_->dropout_generator());
+  at::Generator& generator = model_->dropout_generators()[slot_].second;
+  TORCH_CHECK(generator.defined(), "a model with dropout needs seed_dropout() to train");
+  const at::Tensor mask = at::empty(x.sizes(), at::kFloat).uniform_(0, 1, generator).ge_(p_);
   return x * mask.to(x.options()).div_(1 - p_);
 }
 

@@ -6,6 +6,8 @@ namespace basin {
 
 const char* to_string(LossKind kind) { return kind == LossKind::mse ? "mse" : "cross_entropy"; }
 
+const char* units_of(LossKind kind) { return kind == LossKind::mse ? "1" : "nat"; }
+
 LossKind loss_kind(const std::string& name) {
   for (LossKind kind : {LossKind::cross_entropy, LossKind::mse}) {
     if (name == to_string(kind)) return kind;

@@ -13,6 +13,8 @@ enum class LossKind { cross_entropy, mse };
 
 const char* to_string(LossKind kind);
 LossKind loss_kind(const std::string& name);
+/// "nat" or "1".
+const char* units_of(LossKind kind);
 
 /// logits [n, classes], labels int64 [n] -> losses [n], differentiable twice.
 at::Tensor example_losses(LossKind kind, const at::Tensor& logits, const at::Tensor& labels);

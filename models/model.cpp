@@ -1,6 +1,7 @@
 #include "models/model.h"
 
 #include "core/error.h"
+#include "core/seed.h"
 
 namespace basin {
 
@@ -50,6 +51,17 @@ at::Tensor Model::add_buffer(const std::string& layer, const std::string& name, 
   at::Tensor buffer = register_buffer(module_name(full_name), initial.detach());
   buffer_table_.emplace_back(full_name, buffer);
   return buffer;
+}
+
+void Model::seed_dropout(uint64_t master_seed) {
+  for (size_t i = 0; i < dropout_generators_.size(); ++i) {
+    dropout_generators_[i].second = make_generator(derive_seed(master_seed, "dropout", i));
+  }
+}
+
+size_t Model::add_dropout(const std::string& layer) {
+  dropout_generators_.emplace_back(layer, at::Generator());
+  return dropout_generators_.size() - 1;
 }
 
 size_t Model::add_batch_norm() {

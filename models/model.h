@@ -5,7 +5,9 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/parameter.h"
@@ -56,16 +58,19 @@ class Model : public torch::nn::Module {
   void reset_running_statistics();
   bool has_batch_statistics() const { return !buffer_table_.empty(); }
 
-  /// A CPU generator, whatever the model's device: masks are the same on every device.
-  void set_dropout_generator(at::Generator generator) { dropout_generator_ = std::move(generator); }
-  at::Generator& dropout_generator() { return dropout_generator_; }
-  bool has_dropout() const { return has_dropout_; }
+  /// Gives each dropout layer a generator of its own, layer i from derive_seed(master_seed, "dropout", i).
+  void seed_dropout(uint64_t master_seed);
+  /// By the layer's name, in order; undefined before seed_dropout(). CPU generators whatever the model's device, for
+  /// masks don't then depend on the device, nor on how a batch is cut into forward calls (layers.h, Dropout).
+  std::vector<std::pair<std::string, at::Generator>>& dropout_generators() { return dropout_generators_; }
+  bool has_dropout() const { return !dropout_generators_.empty(); }
 
   // For layers, while a derived constructor runs.
   at::Tensor add_parameter(const std::string& layer, const std::string& name, ParameterKind kind,
                            at::Tensor initial);
   at::Tensor add_buffer(const std::string& layer, const std::string& name, at::Tensor initial);
-  void note_dropout() { has_dropout_ = true; }
+  /// The layer's place in dropout_generators().
+  size_t add_dropout(const std::string& layer);
   /// A slot for accumulated_examples().
   size_t add_batch_norm();
   /// Examples averaged so far into the running statistics of one batch normalisation layer.
@@ -77,8 +82,7 @@ class Model : public torch::nn::Module {
   NormMode norm_mode_ = NormMode::running;
   int64_t ghost_batch_ = 0;
   std::vector<int64_t> accumulated_examples_;
-  bool has_dropout_ = false;
-  at::Generator dropout_generator_;
+  std::vector<std::pair<std::string, at::Generator>> dropout_generators_;
 };
 
 }  // namespace basin

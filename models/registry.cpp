@@ -43,7 +43,7 @@ std::shared_ptr<Model> make_model(const std::string& name, const AnyOptions& opt
   std::shared_ptr<Model> model = entry.make(options, shape, init);
   for (ParameterInfo parameter : model->parameter_table()) move(parameter.tensor, dtype, device);
   for (auto [buffer_name, buffer] : model->buffer_table()) move(buffer, dtype, device);
-  model->set_dropout_generator(make_generator(derive_seed(master_seed, "dropout")));
+  model->seed_dropout(master_seed);
   return model;
 }
 

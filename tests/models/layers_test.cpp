@@ -129,8 +129,8 @@ TEST(GroupNorm, StatisticsByExampleAndGroup) {
 // A model that is dropout alone.
 struct DropoutOnly : Model {
   explicit DropoutOnly(double p, at::Generator generator = make_generator(1))
-      : dropout(Builder{*this, generator}, p) {
-    set_dropout_generator(make_generator(2));
+      : dropout(Builder{*this, generator}, "dropout1", p) {
+    seed_dropout(2);
   }
   at::Tensor forward(const at::Tensor& x) override { return dropout(x); }
   Dropout dropout;
@@ -150,6 +150,29 @@ TEST(Dropout, ZeroesAShareAndScalesTheRest) {
   EXPECT_NEAR(y.sum().item<double>(), (n - zeros) / 0.7, 1e-6);
   model.eval();
   EXPECT_TRUE(at::equal(model.forward(y), y));
+}
+
+TEST(Dropout, MasksDontDependOnHowABatchIsCut) {
+  const at::Tensor x = at::ones({100, 7}, at::kFloat);
+  DropoutOnly whole(0.5);
+  const at::Tensor expected = whole.forward(x);
+  for (const int64_t size : {1, 16, 33}) {
+    DropoutOnly cut(0.5);
+    std::vector<at::Tensor> parts;
+    for (const at::Tensor& part : at::split(x, size)) parts.push_back(cut.forward(part));
+    EXPECT_TRUE(at::equal(at::cat(parts), expected)) << size;
+  }
+}
+
+TEST(Dropout, EachLayerHasItsOwnStreamFromTheMasterSeed) {
+  const auto model = testing::make_test_model("keskar_c1", {}, {}, 5, at::kFloat);
+  auto& generators = model->dropout_generators();
+  ASSERT_EQ(generators.size(), 2U);
+  EXPECT_EQ(generators[0].first, "dropout1");
+  EXPECT_EQ(generators[1].first, "dropout2");
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(generators[i].second.get_state().equal(make_generator(derive_seed(5, "dropout", i)).get_state()));
+  }
 }
 
 TEST(Activations, AreTheNamedFunctions) {

@@ -220,10 +220,10 @@ TEST_P(ModelContract, GhostBatchesDoNotDependOnHowManyACallHolds) {
 TEST_P(ModelContract, DropoutActsInTrainingAloneAndRepeatsFromItsGenerator) {
   const auto batch = tiny_batch(tiny_image_shape(), 4);
   const auto model = tiny_model(GetParam());
-  model->set_dropout_generator(make_generator(3));
+  model->seed_dropout(3);
   model->train();
   const at::Tensor first = model->forward(batch.images), second = model->forward(batch.images);
-  model->set_dropout_generator(make_generator(3));
+  model->seed_dropout(3);
   EXPECT_TRUE(at::equal(first, model->forward(batch.images)));
   EXPECT_EQ(at::equal(first, second), !model->has_dropout());
   model->eval();
