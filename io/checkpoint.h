@@ -26,7 +26,8 @@ struct Checkpoint {
 };
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
-/// IoError naming the file: missing, truncated (fletcher32 and size are checked), foreign, newer major version.
+/// IoError naming the file: missing, foreign, newer major version; DamagedError (io/damaged.h): truncated or corrupted
+/// (fletcher32 and size are checked).
 Checkpoint read_checkpoint(const std::string& path);
 
 }  // namespace basin

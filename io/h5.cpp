@@ -4,6 +4,7 @@
 #include <hdf5_hl.h>
 
 #include <atomic>
+#include <cerrno>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -295,9 +296,10 @@ File File::open(const std::string& path) {
   const uintmax_t size = std::filesystem::file_size(path, error);
   if (error) throw IoError(fmt::format("{}: {}", path, error.message()));
   const Handle access = access_properties();
+  errno = 0;
   Handle id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
   if (id.get() < 0) {
-    throw IoError(
+    fail_reading(
         fmt::format("{}: truncated, damaged or not an HDF5 file ({} bytes): {}", path, size, hdf5_message()));
   }
   return File(std::move(id), path, "/");

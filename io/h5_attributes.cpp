@@ -94,7 +94,7 @@ std::optional<OptionValue> value_of(hid_t attribute, herr_t* result) {
 int64_t Object::check(int64_t result, const char* what, const std::string& name) const {
   if (result >= 0) return result;
   const std::string object = name.empty() ? path_ : path_ == "/" ? path_ + name : path_ + "/" + name;
-  throw IoError(fmt::format("{}: cannot {} {}: {}", file_, what, object, hdf5_message()));
+  fail_reading(fmt::format("{}: cannot {} {}: {}", file_, what, object, hdf5_message()));
 }
 
 void Object::set_attribute(const std::string& name, const OptionValue& value) {

@@ -1,6 +1,9 @@
 #include "io/h5_types.h"
 
+#include <cerrno>
+
 #include "core/error.h"
+#include "io/damaged.h"
 
 namespace basin::h5 {
 
@@ -18,6 +21,14 @@ std::string hdf5_message() {
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &message);
   H5Eclear2(H5E_DEFAULT);
   return message.empty() ? "no reason given by HDF5" : message;
+}
+
+void fail_reading(const std::string& message) {
+  constexpr int kSystemFaults[] = {EACCES, EPERM, EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ETIMEDOUT};
+  for (const int fault : kSystemFaults) {
+    if (errno == fault) throw IoError(message + " (" + std::strerror(fault) + ")");
+  }
+  throw DamagedError(message);
 }
 
 Handle own(hid_t id) {

@@ -5,6 +5,7 @@
 #include <c10/core/ScalarType.h>
 #include <hdf5.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -16,6 +17,9 @@ namespace basin::h5 {
 
 /// HDF5's innermost message, and clears the stack.
 std::string hdf5_message();
+
+/// IoError where errno, 0 before the call that failed, says that the system was at fault; DamagedError otherwise.
+[[noreturn]] void fail_reading(const std::string& message);
 
 /// For identifiers that can only fail when memory is exhausted: property lists, types, dataspaces.
 Handle own(hid_t id);

@@ -1,18 +1,19 @@
 // defines: status.json, one small file a run that says where it stands.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
 namespace basin {
 
-/// {"run_id":..., "status":..., "message":..., "update":..., "total_updates":..., "images_per_second":..., "loss":...,
+/// {"run_id":..., "status":..., "message":..., "update":..., "done":..., "images_per_second":..., "loss":...,
 ///  "pid":..., "host":..., "updated_utc":...}; written atomically.
 struct RunStatus {
   std::string run_id, status = "queued", message;  // queued running interrupted finished target_not_reached diverged failed
   int64_t update = 0;
   double done = 0;  // share of the planned work, 0..1
-  double images_per_second = 0, loss = 0;
+  double images_per_second = 0, loss = NAN;
   int64_t pid = 0;
   std::string host, updated_utc;
 };
