@@ -15,10 +15,11 @@ namespace basin {
 
 /// g = 1/B sum_i k_i grad loss(f_w(x_i), y_i), x_i the batch's examples and k_i how often each comes up, accumulated over
 /// micro-batches into the .grad tensors that the constructor gives the parameters (laid out like them, so channels-last
-/// stays channels-last). The same to rounding for every micro-batch size.
+/// stays channels-last). The same to rounding for every micro-batch size, with augmentation, dropout and ghost batches too:
+/// crops and flips are drawn from stream positions, dropout masks in stream order from a CPU generator a layer (on a GPU as
+/// well; its own generator's masks would depend on the cut), and micro-batches hold whole ghost batches.
 ///
-/// Cost: one forward and one backward pass an example. Memory: one micro-batch's graph; of the batch only indices. The
-/// generator of dropout masks and the ghost batches are advanced in stream order.
+/// Cost: one forward and one backward pass an example. Memory: one micro-batch's graph; of the batch only indices.
 class BatchGradient {
  public:
   BatchGradient(std::shared_ptr<Model> model, const Dataset& data, const DataOptions& augmentation, LossKind loss,

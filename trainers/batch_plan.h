@@ -20,13 +20,16 @@ struct BatchPlan {
 
 /// ConfigError where micro_batch cuts ghost batches of a network with batch statistics.
 void check_batches(const TrainOptions& options, bool has_batch_statistics);
+/// Whether duplicates within a batch are computed once and weighted.
+bool merges_duplicates(const TrainOptions& options, const DataOptions& data, bool has_dropout, bool has_batch_statistics);
 BatchPlan plan_batches(const TrainOptions& options, const DataOptions& data, const Model& model);
 
 /// Updates T that the schedule is laid over and that the run makes at most, n training examples:
 ///   A-epochs   max(1, ceil(epochs n / B))
 ///   A-updates  updates
 ///   B          the least T whose batches cost max_gradients image gradients; a merged batch costs its distinct examples,
-///              counted on the stream itself (T·B positions are walked once).
+///              counted on the stream itself where its place doesn't tell (a batch across the end of an epoch).
+/// ConfigError where T·B is beyond kMostExamples.
 int64_t planned_updates(const TrainOptions& options, const BatchPlan& plan, int64_t n);
 
 }  // namespace basin

@@ -1,6 +1,7 @@
 // defines: TrainObserver, how recording, checkpoints and progress listen to a Trainer.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ struct UpdateRecord {
 
 struct EvaluationRecord {
   int64_t update = 0, examples = 0, gradients = 0;
-  double train_loss = 0, train_accuracy = 0, validation_loss = 0, validation_accuracy = 0, test_loss = 0, test_accuracy = 0;  // NaN: not evaluated
+  // NaN: not evaluated.
+  double train_loss = NAN, train_accuracy = NAN, validation_loss = NAN, validation_accuracy = NAN;
+  double test_loss = NAN, test_accuracy = NAN;
   double seconds = 0;
 };
 

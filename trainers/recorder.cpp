@@ -5,7 +5,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/provenance.h"
+#include "io/damaged.h"
 #include "io/run_file.h"
+#include "trainers/data_identity.h"
 #include "trainers/tables.h"
 
 namespace basin {
@@ -15,19 +17,13 @@ namespace fs = std::filesystem;
 constexpr double kStatusSeconds = 1.0;
 constexpr double kRunFileSeconds = 30.0;  // replaying the journal costs time in proportion to its length
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 }  // namespace
 
-Recorder::Recorder(std::string folder, RunHeader header, Trainer& trainer, bool with_trust_ratios, bool progress)
+Recorder::Recorder(std::string folder, RunHeader header, Trainer& trainer, bool progress)
     : folder_(std::move(folder)),
       header_(std::move(header)),
       trainer_(trainer),
-      with_trust_ratios_(with_trust_ratios),
+      with_trust_ratios_(trainer.setup().optimizer.has_trust_ratios()),
       progress_("train " + header_.run_id, static_cast<double>(trainer.total_updates()), "updates", progress) {}
 
 bool Recorder::resume_or_start() {
@@ -50,7 +46,7 @@ std::optional<Checkpoint> Recorder::newest_checkpoint() {
     if (!fs::exists(path)) continue;
     try {
       return read_checkpoint(path);
-    } catch (const IoError& error) {
+    } catch (const DamagedError& error) {
       if (damage.empty()) damage = error.what();
       log("warning", std::string(error.what()) + "; trying an older checkpoint");
       // Renamed out of the way, so that it doesn't replace a good one at the next checkpoint.
@@ -65,6 +61,7 @@ void Recorder::resume(const Checkpoint& checkpoint) {
   if (checkpoint.run_id != header_.run_id) {
     throw IoError(folder_ + ": its checkpoint belongs to run " + checkpoint.run_id + ", not " + header_.run_id);
   }
+  check_same_data(checkpoint_path(checkpoint.label), checkpoint.data, header_.data);
   std::error_code missing;
   const uint64_t size = fs::file_size(journal_path(), missing);
   if (missing || size < checkpoint.journal_offset) {
@@ -73,18 +70,21 @@ void Recorder::resume(const Checkpoint& checkpoint) {
   }
   trainer_.restore(checkpoint);
   journal_ = JournalWriter::resume(journal_path(), checkpoint.journal_offset);
-  replay_journal(journal_path());  // a damaged frame is told now, not after hours
+  const RunRecord record = replay_journal(journal_path());  // a damaged frame is told now, not after hours
+  const auto train = record.tables.find("train");
+  if (train != record.tables.end() && train->second.row_count() > 0) last_loss_ = train->second.column("loss").back();
   log("info", fmt::format("resumed from update {}", checkpoint.update));
 }
 
 void Recorder::start() {
-  for (const char* leftover : {"journal", "run.h5", "ckpt"}) fs::remove_all(folder_ + "/" + leftover);
+  for (const char* leftover : {"journal", "run.h5", "ckpt", "probes"}) fs::remove_all(folder_ + "/" + leftover);
   make_folders(folder_ + "/ckpt");
   journal_ = JournalWriter::create(journal_path(), header_);
-  std::vector<ParameterInfo> parameters;
-  for (const ParameterRow& row : header_.parameters) parameters.push_back({row.name, row.layer, parameter_kind(row.kind), {}});
-  journal_->define_table(train_table(parameters, with_trust_ratios_));
-  journal_->define_table(eval_table());
+  const TrainSetup& setup = trainer_.setup();
+  const LossKind loss = loss_kind(setup.train.loss);
+  journal_->define_table(
+      train_table(setup.model->parameter_table(), loss, setup.optimizer.trust_ratio_definition()));
+  journal_->define_table(eval_table(loss));
   journal_->set_status("running", "");
   log("info", "started");
 }
@@ -120,8 +120,7 @@ void Recorder::on_checkpoint(const std::string& label) {
   checkpoint.config = header_.config;
   checkpoint.data = header_.data;
   checkpoint.label = label;
-  journal_->sync();  // what the checkpoint counts on must survive a crash of the machine
-  checkpoint.journal_offset = journal_->offset();
+  checkpoint.journal_offset = journal_->offset();  // synced: what the checkpoint counts on survives a crash of the machine
   const std::string path = checkpoint_path(label);
   if (label == "latest" && fs::exists(path)) fs::rename(path, checkpoint_path("previous"));
   write_checkpoint(path, checkpoint);

@@ -20,10 +20,12 @@ namespace basin {
 /// to run.log, never into the record.
 class Recorder : public TrainObserver {
  public:
-  Recorder(std::string folder, RunHeader header, Trainer& trainer, bool with_trust_ratios, bool progress);
+  Recorder(std::string folder, RunHeader header, Trainer& trainer, bool progress);
 
-  /// Restores the trainer from the newest readable checkpoint, or clears the folder's leftovers and starts a journal.
-  /// IoError where a checkpoint or the journal is damaged beyond that. True: resumed.
+  /// Restores the trainer from the newest whole checkpoint, or clears the folder's leftovers, probes of an earlier training
+  /// among them, and starts a journal. IoError where all checkpoints or the journal are damaged, and where a checkpoint is
+  /// whole but not to be taken: of another run, other data or another version, or one that the system doesn't let us read.
+  /// True: resumed.
   bool resume_or_start();
 
   void on_update(const UpdateRecord& record) override;

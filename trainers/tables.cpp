@@ -20,13 +20,14 @@ void append_each(std::vector<double>& row, const std::vector<ParameterStep>& ste
 
 }  // namespace
 
-Table train_table(const std::vector<ParameterInfo>& parameters, bool with_trust_ratios) {
+Table train_table(const std::vector<ParameterInfo>& parameters, LossKind loss,
+                  const std::string& trust_ratio_definition) {
   Table table;
   table.name = "train";
   table.long_name = "training, one row an update";
   table.columns = {
       column("update", "1", "updates done", "number of this update, from 1"),
-      column("loss", "nat", "batch loss", "mean loss of this update's batch, train mode, before the update"),
+      column("loss", units_of(loss), "batch loss", "mean loss of this update's batch, train mode, before the update"),
       column("learning_rate", "1", "learning rate", "peak rate x scaling rule x schedule, used in this update"),
       column("gradient_norm", "loss/weight", "gradient norm", "Euclidean norm of the batch's mean gradient"),
       column("update_norm", "weight", "update norm", "Euclidean norm of the change of all parameters"),
@@ -37,25 +38,25 @@ Table train_table(const std::vector<ParameterInfo>& parameters, bool with_trust_
       column("gradients", "gradients", "image gradients computed", "a duplicate merged into one costs one"),
       column("seconds", "s", "wall time", "of the run, checks and evaluations included"),
   };
-  if (!with_trust_ratios) return table;
+  if (trust_ratio_definition.empty()) return table;
   const auto by_parameter = [&](const std::string& name, const std::string& units, const std::string& long_name,
                                 const std::string& definition) {
     table.columns.push_back({name, units, long_name, definition, static_cast<int64_t>(parameters.size()),
                              names_of_parameters(parameters)});
   };
-  by_parameter("trust_ratio", "1", "trust ratio by parameter", "factor on the parameter's step; NaN where excluded");
+  by_parameter("trust_ratio", "1", "trust ratio by parameter", trust_ratio_definition);
   by_parameter("layer_weight_norm", "weight", "weight norm by parameter", "before the update");
   by_parameter("layer_gradient_norm", "loss/weight", "gradient norm by parameter", "of the batch's mean gradient");
   by_parameter("layer_update_norm", "weight", "update norm by parameter", "of the change");
   return table;
 }
 
-Table eval_table() {
+Table eval_table(LossKind loss) {
   Table table;
   table.name = "eval";
   table.long_name = "evaluation in eval mode; NaN where a split was not evaluated";
   const auto score = [&](const std::string& split) {
-    table.columns.push_back(column(split + "_loss", "nat", split + " loss", "mean loss over the " + split + " split"));
+    table.columns.push_back(column(split + "_loss", units_of(loss), split + " loss", "mean loss over the " + split + " split"));
     table.columns.push_back(
         column(split + "_acc", "1", split + " accuracy", "share of the " + split + " split classified right"));
   };

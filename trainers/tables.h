@@ -6,13 +6,15 @@
 
 #include "core/parameter.h"
 #include "io/record.h"
+#include "models/loss.h"
 #include "trainers/observer.h"
 
 namespace basin {
 
-/// One row an update. Methods with trust ratios add four columns of one entry a parameter.
-Table train_table(const std::vector<ParameterInfo>& parameters, bool with_trust_ratios);
-Table eval_table();
+/// One row an update. Methods with trust ratios (Optimizer::trust_ratio_definition) add four columns of one entry a
+/// parameter.
+Table train_table(const std::vector<ParameterInfo>& parameters, LossKind loss, const std::string& trust_ratio_definition);
+Table eval_table(LossKind loss);
 
 /// Rows in the tables' column order; `row` is reused between calls.
 void fill_train_row(const UpdateRecord& record, bool with_trust_ratios, std::vector<double>& row);

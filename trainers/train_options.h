@@ -9,12 +9,15 @@
 
 namespace basin {
 
+/// Nothing counts further: files hold the counts as float64.
+inline constexpr double kMostExamples = 9007199254740992.0;  // 2^53
+
 /// design: protocol A is a fixed budget in epochs or updates; B ends at a matched training loss.
 struct TrainOptions {
   int64_t seed = 1;
   std::string protocol = "A-epochs";    // A-epochs | A-updates | B
   int64_t batch_size = 256;
-  int64_t micro_batch = 256;            // memory, never mathematics; with batch norm a multiple of ghost_batch
+  int64_t micro_batch = 256;            // memory, never mathematics (to rounding); with batch norm a multiple of ghost_batch
   int64_t ghost_batch = 0;              // 0: min(256, batch_size)
   std::string duplicates = "weighted";  // weighted | repeated
   double learning_rate = 0.1;           // before the scaling rule
@@ -22,12 +25,12 @@ struct TrainOptions {
   int64_t updates = 100;                // A-updates
   double target_loss = 1.0;             // B: full training loss in eval mode
   int64_t max_gradients = 500000;       // B: the schedule's length and the cap, in image gradients computed
-  int64_t check_every = 10000;          // image gradients between checks of the full training loss (B, or loss_levels); denser near the target
+  int64_t check_every = 10000;          // examples between checks of the full training loss (B, or loss_levels); denser near the target
   std::vector<double> loss_levels;      // milestones: a checkpoint at the first check at or below each
   int64_t evaluate_every = 0;           // examples between evaluations on test; 0: at the end alone
   int64_t checkpoint_every = 0;         // updates between milestones "u000100"; 0: none
   double checkpoint_seconds = 30;       // wall time between "latest" checkpoints
-  double divergence_loss = 1e4;         // a batch loss above it, or not finite, is a divergence
+  double divergence_loss = 1e4;         // a batch or checked training loss above it, or not finite, is a divergence
   std::string dtype = "float32";        // float32 | float64
   std::string loss = "cross_entropy";   // cross_entropy | mse
 };

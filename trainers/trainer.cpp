@@ -1,19 +1,20 @@
 #include "trainers/trainer.h"
 
-#include "core/error.h"
+#include "core/dtype.h"
 #include "core/interrupt.h"
-#include "trainers/tensor_norms.h"
+#include "core/tensor_norms.h"
 
 namespace basin {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-at::ScalarType dtype_of(const TrainOptions& options) { return options.dtype == "float64" ? at::kDouble : at::kFloat; }
-
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
+
+// NaN without the sign that it has on some machines.
+std::string shown(double loss) { return std::isnan(loss) ? "nan" : fmt::format("{:.6g}", loss); }
 
 std::vector<at::Tensor> copies(const std::vector<ParameterInfo>& parameters) {
   std::vector<at::Tensor> result;
@@ -27,7 +28,7 @@ Trainer::Trainer(TrainSetup setup)
     : setup_(std::move(setup)),
       plan_(plan_batches(setup_.train, setup_.data_options, *setup_.model)),
       checks_(setup_.train),
-      evaluation_{setup_.data, loss_kind(setup_.train.loss), setup_.train.micro_batch, dtype_of(setup_.train),
+      evaluation_{setup_.data, loss_kind(setup_.train.loss), setup_.train.micro_batch, scalar_type(setup_.train.dtype),
                   setup_.device},
       gradient_(setup_.model, setup_.data, setup_.data_options, evaluation_.loss, plan_,
                 static_cast<uint64_t>(setup_.train.seed), evaluation_.dtype, setup_.device),
@@ -36,7 +37,7 @@ Trainer::Trainer(TrainSetup setup)
       total_updates_(planned_updates(setup_.train, plan_, setup_.data.train.size())),
       start_(copies(setup_.model->parameter_table())),
       stop_requested_([] { return interrupt_signal() != 0; }) {
-  state_.next_check = checks_.next_check(0, NAN);
+  state_.next_check = checks_.next_check(0, false);
   state_.next_evaluation = setup_.train.evaluate_every;
 }
 
@@ -60,8 +61,8 @@ void Trainer::take_update() {
   const Clock::time_point start = Clock::now();
   const Batch batch = stream_.slice(state_.examples, plan_.batch_size, plan_.merge_duplicates);
   const double loss = gradient_.compute(batch);
-  if (!std::isfinite(loss) || loss > setup_.train.divergence_loss) {
-    diverge(fmt::format("batch loss {:.6g} at update {}", loss, state_.update + 1));
+  if (is_divergence(loss)) {
+    diverge(fmt::format("batch loss {} at update {}", shown(loss), state_.update + 1));
     return;
   }
   setup_.optimizer.set_learning_rate(peak_rate_ * schedule_factor(setup_.schedule, state_.update, total_updates_));
@@ -100,7 +101,7 @@ void Trainer::report_update(double loss) {
 void Trainer::evaluate_if_due() {
   if (state_.ending == "diverged") return;
   const bool at_end = state_.update >= total_updates_;
-  const bool check = checks_.active() && (state_.gradients >= state_.next_check || at_end);
+  const bool check = checks_.active() && (state_.examples >= state_.next_check || at_end);
   const bool evaluation = setup_.train.evaluate_every > 0 && state_.examples >= state_.next_evaluation;
   if (check) apply_check(train_score().loss);
   if (evaluation) state_.next_evaluation = state_.examples + setup_.train.evaluate_every;
@@ -112,18 +113,23 @@ void Trainer::evaluate_if_due() {
   } else {
     const SplitScore train = train_score();
     advance_clock();
-    record = {state_.update, state_.examples, state_.gradients, train.loss, train.accuracy, NAN, NAN, NAN, NAN,
-              state_.seconds};
+    record.update = state_.update;
+    record.examples = state_.examples;
+    record.gradients = state_.gradients;
+    record.train_loss = train.loss;
+    record.train_accuracy = train.accuracy;
+    record.seconds = state_.seconds;
   }
   for (TrainObserver* observer : observers_) observer->on_evaluation(record);
 }
 
 void Trainer::apply_check(double train_loss) {
-  if (!std::isfinite(train_loss)) {
-    diverge(fmt::format("training loss {} at update {}", train_loss, state_.update));
+  if (is_divergence(train_loss)) {
+    diverge(fmt::format("training loss {} at update {}", shown(train_loss), state_.update));
     return;
   }
-  state_.next_check = checks_.next_check(state_.gradients, train_loss);
+  state_.near_target = state_.near_target || checks_.near_target(train_loss);
+  state_.next_check = checks_.next_check(state_.examples, state_.near_target);
   pass_levels(train_loss);
   if (!checks_.reached(train_loss)) return;
   state_.ending = "target";
@@ -139,7 +145,7 @@ void Trainer::pass_levels(double train_loss) {
     if (train_loss > level) return;
     state_.levels_passed += 1;
     level_ = level;
-    checkpoint(fmt::format("loss-{:g}", level));
+    checkpoint(CheckRule::level_label(level));
     level_.reset();
     event("info", fmt::format("loss level {:g} passed with {:.6g} at update {}", level, train_loss, state_.update));
   }
@@ -167,13 +173,18 @@ TrainResult Trainer::interrupt() {
 
 TrainResult Trainer::finish() {
   TrainResult result;
-  EvaluationRecord scores{state_.update, state_.examples, state_.gradients, NAN, NAN, NAN, NAN, NAN, NAN, 0};
+  EvaluationRecord scores;
   if (state_.ending != "diverged") {
     scores = evaluate_all(&result.test);
-    if (!std::isfinite(scores.train_loss)) {
-      diverge(fmt::format("training loss is not finite after update {}", state_.update));
+    // The last update's effect shows here alone.
+    if (is_divergence(scores.train_loss)) {
+      diverge(fmt::format("training loss {} after the last update, {}", shown(scores.train_loss), state_.update));
     }
   }
+  if (state_.ending == "diverged") scores = {};
+  scores.update = state_.update;
+  scores.examples = state_.examples;
+  scores.gradients = state_.gradients;
   advance_clock();
   scores.seconds = state_.seconds;
   for (TrainObserver* observer : observers_) observer->on_evaluation(scores);
@@ -207,6 +218,10 @@ SplitScore Trainer::train_score() {
     known_score_ = {state_.update, evaluate(*setup_.model, evaluation_, setup_.data.train)};
   }
   return known_score_->second;
+}
+
+bool Trainer::is_divergence(double loss) const {
+  return !std::isfinite(loss) || loss > setup_.train.divergence_loss;
 }
 
 void Trainer::diverge(const std::string& message) {

@@ -47,7 +47,8 @@ struct TrainResult {
 /// training loss reaches a target (B). Batch t is positions [tB, (t+1)B) of the example stream; its mean gradient is
 /// accumulated over micro-batches; the optimiser steps with rate = learning_rate x scaling rule x schedule.
 ///
-/// Divergence (a batch loss that is not finite or above divergence_loss) is a result, not an exception. Observers see every
+/// Divergence (a batch loss, or a checked or final training loss, that is not finite or above divergence_loss) is a
+/// result without evaluations, not an exception. Observers see every
 /// update, evaluation and checkpoint. restore() then run() gives the same bits as an undisturbed run: what a run does
 /// never depends on when checkpoints fell, and only times differ.
 class Trainer {
@@ -69,12 +70,14 @@ class Trainer {
   int64_t updates_done() const { return state_.update; }
   int64_t total_updates() const { return total_updates_; }
   const BatchPlan& batch_plan() const { return plan_; }
+  const TrainSetup& setup() const { return setup_; }
 
  private:
   /// All that changes while a run goes on, besides tensors.
   struct State {
     int64_t update = 0, examples = 0, gradients = 0;
-    int64_t next_check = 0, next_evaluation = 0, levels_passed = 0;
+    int64_t next_check = 0, next_evaluation = 0, levels_passed = 0;  // the first two in examples
+    bool near_target = false;  // a check was: they are denser since
     double steps_to_target = NAN;
     bool overshot = false;
     std::string ending;   // "", "target" or "diverged"
@@ -94,6 +97,7 @@ class Trainer {
   TrainResult finish();
   EvaluationRecord evaluate_all(ExampleOutcomes* test);
   SplitScore train_score();
+  bool is_divergence(double loss) const;
   void diverge(const std::string& message);
   std::vector<std::pair<std::string, OptionValue>> summarise(const EvaluationRecord& scores) const;
   double distance_from_start() const;

@@ -24,6 +24,15 @@ void copy_into(at::Tensor target, const at::Tensor& source, const std::string& n
   target.copy_(source);
 }
 
+// A run that went on with other masks would be another run.
+void restore_generators(Model& model, const NamedTensors& states) {
+  for (auto& [layer, generator] : model.dropout_generators()) {
+    const auto found = std::find_if(states.begin(), states.end(), [&](const auto& state) { return state.first == layer; });
+    if (found == states.end()) throw IoError("checkpoint: no generator \"" + layer + "\"");
+    generator.set_state(found->second);
+  }
+}
+
 at::Tensor on_host(const at::Tensor& tensor) { return tensor.detach().to(at::kCPU).contiguous(); }
 
 }  // namespace
@@ -34,6 +43,7 @@ void Trainer::save(Checkpoint& checkpoint) const {
                          {"examples", state_.examples},
                          {"gradients", state_.gradients},
                          {"next_check", state_.next_check},
+                         {"near_target", state_.near_target},
                          {"next_evaluation", state_.next_evaluation},
                          {"levels_passed", state_.levels_passed},
                          {"steps_to_target", state_.steps_to_target},
@@ -43,7 +53,10 @@ void Trainer::save(Checkpoint& checkpoint) const {
                          {"seconds", state_.seconds},
                          {"update_seconds", state_.update_seconds}};
   if (known_score_ && known_score_->first == state_.update) checkpoint.progress["train_loss"] = known_score_->second.loss;
-  if (level_) checkpoint.progress["level"] = *level_;
+  if (level_) {
+    checkpoint.progress["level"] = *level_;
+    checkpoint.progress["level_overshot"] = CheckRule::overshot_level(known_score_->second.loss, *level_);
+  }
 
   checkpoint.parameters = setup_.model->parameter_table();
   for (ParameterInfo& parameter : checkpoint.parameters) parameter.tensor = on_host(parameter.tensor);
@@ -52,22 +65,22 @@ void Trainer::save(Checkpoint& checkpoint) const {
   checkpoint.optimizer = setup_.optimizer.state();
   for (auto& [name, tensor] : checkpoint.optimizer) tensor = on_host(tensor);
   checkpoint.generators.clear();
-  at::Generator& dropout = setup_.model->dropout_generator();
-  if (dropout.defined()) checkpoint.generators.emplace_back("dropout", dropout.get_state());
+  for (const auto& [layer, generator] : setup_.model->dropout_generators()) {
+    checkpoint.generators.emplace_back(layer, generator.get_state());
+  }
 }
 
 void Trainer::restore(const Checkpoint& checkpoint) {
   restore_model(*setup_.model, checkpoint);
   setup_.optimizer.load_state(checkpoint.optimizer);
-  for (const auto& [name, state] : checkpoint.generators) {
-    if (name == "dropout" && setup_.model->dropout_generator().defined()) setup_.model->dropout_generator().set_state(state);
-  }
+  restore_generators(*setup_.model, checkpoint.generators);
   const Progress& progress = checkpoint.progress;
   State state;
   take(progress, "update", state.update);
   take(progress, "examples", state.examples);
   take(progress, "gradients", state.gradients);
   take(progress, "next_check", state.next_check);
+  take(progress, "near_target", state.near_target);
   take(progress, "next_evaluation", state.next_evaluation);
   take(progress, "levels_passed", state.levels_passed);
   take(progress, "steps_to_target", state.steps_to_target);

@@ -127,5 +127,24 @@ TEST(AugmentationTest, MicroBatchDoesNotChangeTheDraws) {
   EXPECT_EQ(small.listener.updates.back().gradients, 5 * 512) << "augmented duplicates are different images";
 }
 
+TEST(DropoutTest, MicroBatchDoesNotChangeTheMasks) {
+  RunSettings s = small_settings();
+  s.model = "keskar_c1";
+  s.model_settings = {"width=2", "hidden=[8, 6]", "norm=none", "dropout=0.5"};
+  s.train.updates = 2;
+  s.train.batch_size = 512;
+  s.train.micro_batch = 512;
+  TestRun whole(s);
+  const at::Tensor start = whole.weights();
+  whole.run();
+  ASSERT_GT(relative_difference(whole.weights(), start), 1e-3) << "nothing was trained";
+  for (const int64_t micro_batch : {32, 100}) {
+    s.train.micro_batch = micro_batch;
+    TestRun cut(s);
+    cut.run();
+    EXPECT_LE(relative_difference(cut.weights(), whole.weights()), kRounding) << micro_batch;
+  }
+}
+
 }  // namespace
 }  // namespace basin::testing

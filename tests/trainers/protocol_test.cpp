@@ -1,6 +1,7 @@
 // What ends a run, and how it says so.
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/check_rule.h"
 
@@ -65,6 +66,50 @@ TEST(ProtocolB, EndsAtTheCapWithAResult) {
   EXPECT_FALSE(result.message.empty());
 }
 
+// A batch of 300 out of 200 examples costs 200 gradients merged and 300 repeated: a cadence in gradients would look at
+// other updates.
+TEST(ProtocolB, StopsAtTheSameUpdateHoweverDuplicatesAreComputed) {
+  RunSettings s = matched_settings();
+  s.train.batch_size = 300;
+  s.train.check_every = 700;
+  s.train.learning_rate = 0.004;
+  s.train.max_gradients = 200000;
+  s.train.duplicates = "weighted";
+  TestRun weighted(s);
+  const TrainResult merged = weighted.run();
+  s.train.duplicates = "repeated";
+  TestRun repeated(s);
+  const TrainResult plain = repeated.run();
+  ASSERT_EQ(merged.status, "finished");
+  ASSERT_GT(weighted.listener.evaluations.size(), 4u);
+  EXPECT_LT(number(merged, "gradients"), number(plain, "gradients"));
+  ASSERT_EQ(weighted.listener.evaluations.size(), repeated.listener.evaluations.size());
+  for (size_t i = 0; i < weighted.listener.evaluations.size(); ++i) {
+    EXPECT_EQ(weighted.listener.evaluations[i].update, repeated.listener.evaluations[i].update) << i;
+  }
+}
+
+// A run whose loss was near the target once and rose again: the checkpoint says so, the loss is far above.
+TEST(ProtocolB, StaysDenseOnceItWasNearTheTarget) {
+  RunSettings s = matched_settings();
+  s.train.batch_size = 5;
+  s.train.learning_rate = 1e-5;
+  s.train.check_every = 40;
+  s.train.max_gradients = 200;
+  TestRun first(s), second(s);
+  ASSERT_EQ(first.run_until(10).status, "interrupted");
+  Checkpoint checkpoint = first.listener.checkpoints.at("latest");
+  checkpoint.progress.at("near_target") = true;
+  second.trainer->restore(checkpoint);
+  second.run();
+  std::vector<int64_t> looks;
+  for (const EvaluationRecord& record : second.listener.evaluations) looks.push_back(record.examples);
+  ASSERT_GE(looks.size(), 3u);
+  EXPECT_GT(second.listener.evaluations.front().train_loss, CheckRule::kNear * 1.0);
+  looks.resize(3);
+  EXPECT_EQ(looks, (std::vector<int64_t>{80, 90, 100}));
+}
+
 TEST(ProtocolB, KeepsACheckpointAtEachLossLevel) {
   RunSettings s = matched_settings();
   s.train.loss_levels = {1.5, 2.0};
@@ -77,8 +122,45 @@ TEST(ProtocolB, KeepsACheckpointAtEachLossLevel) {
     EXPECT_EQ(std::get<double>(progress.at("level")), level);
     EXPECT_LE(std::get<double>(progress.at("train_loss")), level);
   }
+  EXPECT_FALSE(std::get<bool>(checkpoints.at("loss-2").progress.at("level_overshot")));
   EXPECT_LE(checkpoints.at("loss-2").update, checkpoints.at("loss-1.5").update);
   EXPECT_FALSE(checkpoints.at("end").progress.count("level"));
+}
+
+TEST(ProtocolB, MarksACheckpointFarBelowItsLevel) {
+  RunSettings s = matched_settings();
+  s.train.check_every = 4000;
+  s.train.loss_levels = {2.0, 1.1};
+  s.train.target_loss = 0.9;
+  TestRun run(s);
+  run.run();
+  const auto& progress = run.listener.checkpoints.at("loss-2").progress;
+  ASSERT_LT(std::get<double>(progress.at("train_loss")), 0.8 * 2.0);
+  EXPECT_TRUE(std::get<bool>(progress.at("level_overshot")));
+}
+
+TEST(LossLevels, AreRefusedWhereTwoWouldShareACheckpoint) {
+  TrainOptions options;
+  options.loss_levels = {1.0000001, 2.0, 1.0};
+  try {
+    const CheckRule rule(options);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "loss_levels: 1.0000001 and 1.0 would share the checkpoint loss-1");
+  }
+}
+
+TEST(Budget, IsRefusedBeyondWhatCanBeCounted) {
+  RunSettings s = small_settings();
+  s.train.protocol = "A-epochs";
+  s.train.epochs = 1e300;
+  EXPECT_THROW(TestRun{s}, ConfigError);
+  s.train.protocol = "A-updates";
+  s.train.updates = int64_t{1} << 50;
+  EXPECT_THROW(TestRun{s}, ConfigError) << "times 50 examples";
+  s.train.protocol = "B";
+  s.train.max_gradients = int64_t{1} << 62;
+  EXPECT_THROW(TestRun{s}, ConfigError);
 }
 
 TEST(ProtocolA, MakesAtLeastOneUpdateAndRecordsTheRest) {
@@ -147,15 +229,50 @@ TEST(Divergence, IsSeenInTheLastEvaluationToo) {
   EXPECT_EQ(run.run().status, "diverged");
 }
 
+// Large batches make one update or a few: a rate that throws the loss far up must not end as "finished".
+TEST(Divergence, OfTheLastUpdateIsSeenWhereTheLossIsFinite) {
+  for (const char* protocol : {"A-updates", "B"}) {
+    RunSettings s = small_settings();
+    s.train.protocol = protocol;
+    s.train.updates = 1;
+    s.train.max_gradients = 200;
+    s.train.batch_size = 200;
+    s.train.check_every = 200;
+    s.train.learning_rate = 1e8;
+    TestRun run(s);
+    const TrainResult result = run.run();
+    EXPECT_EQ(result.status, "diverged") << protocol;
+    EXPECT_EQ(result.message.find("nan"), std::string::npos) << result.message;
+    EXPECT_EQ(number(result, "updates"), 1);
+    for (const char* key : {"train_loss", "train_acc", "validation_loss", "validation_acc", "test_loss", "test_acc"}) {
+      EXPECT_TRUE(std::isnan(number(result, key))) << protocol << ' ' << key;
+    }
+    EXPECT_TRUE(result.test.loss.empty());
+    EXPECT_TRUE(std::isnan(run.listener.evaluations.back().test_loss));
+  }
+}
+
+// NaN compares false with any limit.
+TEST(Divergence, IsSeenInABatchLossThatIsNotANumber) {
+  TestRun run(small_settings());
+  at::Tensor first = run.model->parameter_table().front().tensor.detach();  // shares the memory
+  first.fill_(NAN);
+  const TrainResult result = run.run();
+  EXPECT_EQ(result.status, "diverged");
+  EXPECT_EQ(result.message, "batch loss nan at update 1");
+  EXPECT_EQ(number(result, "updates"), 0);
+}
+
 TEST(CheckRuleTest, IsDenserNearTheTarget) {
   TrainOptions options;
   options.protocol = "B";
   options.target_loss = 1.0;
   options.check_every = 1000;
   const CheckRule rule(options);
-  EXPECT_EQ(rule.next_check(500, NAN), 1500);
-  EXPECT_EQ(rule.next_check(500, 1.16), 1500);
-  EXPECT_EQ(rule.next_check(500, 1.14), 750);
+  EXPECT_EQ(rule.next_check(500, false), 1500);
+  EXPECT_EQ(rule.next_check(500, true), 750);
+  EXPECT_TRUE(rule.near_target(1.14));
+  EXPECT_FALSE(rule.near_target(1.16));
   EXPECT_TRUE(rule.reached(1.0));
   EXPECT_FALSE(rule.reached(1.001));
   EXPECT_FALSE(rule.overshot(0.81));

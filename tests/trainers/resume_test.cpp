@@ -53,8 +53,18 @@ void expect_same_records(const Listener& undisturbed, const Listener& first, con
     EXPECT_EQ(a.loss, b.loss);
     EXPECT_EQ(a.learning_rate, b.learning_rate);
     EXPECT_EQ(a.gradient_norm, b.gradient_norm);
+    EXPECT_EQ(a.update_norm, b.update_norm);
+    EXPECT_EQ(a.weight_norm, b.weight_norm);
     EXPECT_EQ(a.distance_from_start, b.distance_from_start);
     EXPECT_EQ(a.gradients, b.gradients);
+  }
+  std::vector<std::vector<ParameterStep>> steps = first.steps;
+  steps.insert(steps.end(), second.steps.begin(), second.steps.end());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (size_t p = 0; p < steps[i].size(); ++p) {
+      EXPECT_EQ(steps[i][p].update_norm, undisturbed.steps[i][p].update_norm);
+      EXPECT_EQ(fmt::format("{}", steps[i][p].trust_ratio), fmt::format("{}", undisturbed.steps[i][p].trust_ratio));
+    }
   }
   std::vector<EvaluationRecord> evaluations = first.evaluations;
   evaluations.insert(evaluations.end(), second.evaluations.begin(), second.evaluations.end());
@@ -95,6 +105,25 @@ TEST(RestoreTest, RefusesAnotherModelsCheckpoint) {
   s.model_settings = {"hidden=[7]"};
   TestRun other(s);
   EXPECT_THROW(other.trainer->restore(run.listener.checkpoints.at("end")), IoError);
+}
+
+TEST(RestoreTest, RefusesACheckpointWithoutAGeneratorOfItsDropout) {
+  RunSettings s = small_settings();
+  s.model = "keskar_c1";
+  s.model_settings = {"width=2", "hidden=[4, 3]"};
+  s.train.updates = 1;
+  s.train.batch_size = 8;
+  TestRun run(s), other(s);
+  run.run();
+  Checkpoint checkpoint = run.listener.checkpoints.at("end");
+  ASSERT_EQ(checkpoint.generators.size(), 2u);
+  checkpoint.generators.pop_back();
+  try {
+    other.trainer->restore(checkpoint);
+    FAIL();
+  } catch (const IoError& error) {
+    EXPECT_STREQ(error.what(), "checkpoint: no generator \"dropout2\"");
+  }
 }
 
 }  // namespace

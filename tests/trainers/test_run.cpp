@@ -38,6 +38,7 @@ RunSettings small_settings() {
 void Listener::on_update(const UpdateRecord& record) {
   updates.push_back(record);
   updates.back().parameters = nullptr;
+  steps.push_back(*record.parameters);
 }
 
 void Listener::on_checkpoint(const std::string& label) {

@@ -32,6 +32,7 @@ struct Listener : TrainObserver {
 
   Trainer* trainer = nullptr;
   std::vector<UpdateRecord> updates;  // their `parameters` point nowhere
+  std::vector<std::vector<ParameterStep>> steps;
   std::vector<EvaluationRecord> evaluations;
   std::vector<std::string> events;
   std::map<std::string, Checkpoint> checkpoints;  // deep copies

@@ -1,0 +1,250 @@
+// Stop, kill and go on through the files: every table and parameter to the bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "io/journal.h"
+#include "io/run_file.h"
+#include "io/status_file.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/trainers/test_run.h"
+#include "trainers/data_identity.h"
+#include "trainers/recorder.h"
+#include "trainers/tables.h"
+
+namespace basin::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+/// A TestRun whose record is in a folder.
+struct RecordedRun : TestRun {
+  RecordedRun(const RunSettings& s, const std::string& folder)
+      : TestRun(s), recorder(folder, header(), *trainer, false) {
+    trainer->observe(recorder);
+    resumed = recorder.resume_or_start();
+  }
+  RunHeader header() const {
+    RunHeader h;
+    h.run_id = "0123456789ab";
+    h.config_id = "cdef01234567";
+    h.data = data_attributes(data);
+    h.parameters = parameter_rows(model->parameter_table());
+    return h;
+  }
+  TrainResult finish() {
+    const TrainResult result = run();
+    recorder.conclude(result);
+    return result;
+  }
+
+  Recorder recorder;
+  bool resumed = false;
+};
+
+// As a crash leaves the files: the journal is ahead of the newest checkpoint and nobody says goodbye.
+struct Crash : TrainObserver {
+  explicit Crash(int64_t after) : after_(after) {}
+  void on_update(const UpdateRecord& record) override {
+    if (record.update == after_) throw std::runtime_error("crash");
+  }
+  int64_t after_;
+};
+
+void expect_same_tables(const RunRecord& a, const RunRecord& b) {
+  ASSERT_EQ(a.tables.size(), b.tables.size());
+  for (const auto& [name, table] : a.tables) {
+    const Table& other = b.tables.at(name);
+    ASSERT_EQ(table.row_count(), other.row_count()) << name;
+    for (int64_t row = 0; row < table.row_count(); ++row) {
+      size_t entry = static_cast<size_t>(row * table.row_width());
+      for (const Column& column : table.columns) {
+        const size_t bytes = static_cast<size_t>(column.width) * sizeof(double);
+        const bool same = std::memcmp(&table.rows[entry], &other.rows[entry], bytes) == 0;  // NaN equals NaN
+        EXPECT_TRUE(same || column.name == "seconds") << name << '.' << column.name << " in row " << row;
+        entry += static_cast<size_t>(column.width);
+      }
+    }
+  }
+}
+
+RunSettings noisy_settings(const std::string& optimizer) {
+  RunSettings s = small_settings();
+  s.model = "keskar_c1";  // dropout, batch statistics, channels-last convolutions
+  s.model_settings = {"width=4", "hidden=[8, 6]", "norm=batch", "dropout=0.5"};
+  s.optimizer = optimizer;
+  s.train.dtype = "float32";
+  s.train.updates = 8;
+  s.train.batch_size = 24;
+  s.train.micro_batch = 12;
+  s.train.ghost_batch = 12;
+  s.train.evaluate_every = 48;
+  s.train.checkpoint_seconds = 1e6;
+  s.train.learning_rate = 0.01;
+  s.data.train_examples = 60;
+  s.data.test_examples = 20;
+  s.data.augmentation = "crop_flip";
+  s.schedule.schedule = "cosine";
+  return s;
+}
+
+class ThroughTheFiles : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Optimizers, ThroughTheFiles, ::testing::Values("lamb", "lars"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
+  const TemporaryFolder quiet, disturbed;
+  const RunSettings s = noisy_settings(GetParam());
+  RecordedRun undisturbed(s, quiet.path());
+  const TrainResult expected = undisturbed.finish();
+  ASSERT_EQ(expected.status, "finished");
+  {
+    RecordedRun first(s, disturbed.path());
+    const TrainResult stopped = first.run_until(3);
+    ASSERT_EQ(stopped.status, "interrupted");
+    first.recorder.conclude(stopped);
+  }
+  {
+    RecordedRun second(s, disturbed.path());
+    EXPECT_TRUE(second.resumed);
+    Crash crash(6);
+    second.trainer->observe(crash);
+    EXPECT_THROW(second.run(), std::runtime_error);
+    EXPECT_EQ(replay_journal(disturbed / "journal").tables.at("train").row_count(), 6);
+  }
+  RecordedRun third(s, disturbed.path());
+  EXPECT_TRUE(third.resumed);
+  EXPECT_EQ(third.trainer->updates_done(), 3);
+  const TrainResult result = third.finish();
+  EXPECT_EQ(result.status, "finished");
+  EXPECT_EQ(result.test.loss, expected.test.loss);
+  expect_same_tables(read_run_file(disturbed / "run.h5"), read_run_file(quiet / "run.h5"));
+  const Checkpoint a = read_checkpoint(disturbed / "ckpt/end.h5"), b = read_checkpoint(quiet / "ckpt/end.h5");
+  for (size_t i = 0; i < a.parameters.size(); ++i) {
+    EXPECT_TRUE(a.parameters[i].tensor.equal(b.parameters[i].tensor)) << a.parameters[i].name;
+  }
+  for (const auto& [mine, theirs] : {std::pair{&a.buffers, &b.buffers}, {&a.optimizer, &b.optimizer},
+                                     {&a.generators, &b.generators}}) {
+    ASSERT_EQ(mine->size(), theirs->size());
+    for (size_t i = 0; i < mine->size(); ++i) EXPECT_TRUE((*mine)[i].second.equal((*theirs)[i].second)) << (*mine)[i].first;
+  }
+}
+
+/// A run stopped after two updates, with latest.h5 and previous.h5.
+struct StoppedRun {
+  StoppedRun() {
+    settings = small_settings();
+    settings.train.checkpoint_seconds = 0;
+    RecordedRun run(settings, folder.path());
+    run.recorder.conclude(run.run_until(2));
+  }
+  std::string error() {
+    try {
+      RecordedRun again(settings, folder.path());
+    } catch (const IoError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+  TemporaryFolder folder;
+  RunSettings settings;
+};
+
+TEST(RecorderTest, LetsANewerSchemaStandInsteadOfGoingBack) {
+  StoppedRun run;
+  const std::string path = run.folder / "ckpt/latest.h5";
+  std::string bytes = read_file(path);
+  const size_t version = bytes.find("1.0.0");
+  ASSERT_NE(version, std::string::npos);
+  bytes[version] = '9';
+  write_file_atomically(path, bytes);
+  EXPECT_THAT(run.error(), HasSubstr("schema version 9.0.0"));
+  EXPECT_EQ(read_file(path), bytes) << "renamed or written over";
+}
+
+TEST(RecorderTest, LetsAForeignFileAndASystemErrorThrough) {
+  StoppedRun run;
+  const std::string path = run.folder / "ckpt/latest.h5";
+  fs::remove(path);
+  fs::create_directory(path);  // as a file that the system won't give us
+  EXPECT_THAT(run.error(), HasSubstr("latest.h5"));
+  EXPECT_TRUE(fs::is_directory(path));
+  fs::remove(path);
+  fs::copy_file(run.folder / "run.h5", path);
+  EXPECT_THAT(run.error(), HasSubstr("a basin/run file, not a basin/checkpoint file"));
+  EXPECT_TRUE(fs::exists(path));
+}
+
+TEST(RecorderTest, GoesBackWhereACheckpointIsDamaged) {
+  StoppedRun run;
+  const std::string path = run.folder / "ckpt/latest.h5";
+  fs::resize_file(path, fs::file_size(path) / 2);
+  RecordedRun again(run.settings, run.folder.path());
+  EXPECT_TRUE(again.resumed);
+  EXPECT_TRUE(fs::exists(path + ".damaged"));
+}
+
+TEST(RecorderTest, RefusesToGoOnWithOtherData) {
+  StoppedRun run;
+  run.settings.data.train_examples = 199;
+  const std::string error = run.error();
+  EXPECT_THAT(error, HasSubstr("other data"));
+  EXPECT_THAT(error, HasSubstr(load_dataset(run.settings.data).sha256));
+  run.settings.data.train_examples = 200;
+  EXPECT_THAT(error, HasSubstr(load_dataset(run.settings.data).sha256));
+}
+
+TEST(RecorderTest, StartingAfreshTakesProbesOfAnEarlierTrainingAway) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "probes");
+  write_file_atomically(folder / "probes/end.noise_scale.h5", "stale");
+  RecordedRun run(small_settings(), folder.path());
+  EXPECT_FALSE(run.resumed);
+  EXPECT_FALSE(fs::exists(folder / "probes"));
+}
+
+TEST(RecorderTest, SaysWhereAFailedRunStood) {
+  const TemporaryFolder folder;
+  RunSettings s = small_settings();
+  RecordedRun run(s, folder.path());
+  Crash crash(3);
+  run.trainer->observe(crash);
+  EXPECT_THROW(run.run(), std::runtime_error);
+  run.recorder.fail("crash");
+  const RunStatus status = read_status(folder / "status.json");
+  EXPECT_EQ(status.status, "failed");
+  EXPECT_EQ(status.update, 3);
+  EXPECT_GT(status.loss, 0);
+  EXPECT_NE(status.pid, 0);
+}
+
+TEST(TablesTest, UnitsAndDefinitionsAreThoseOfTheRun) {
+  for (const auto& [loss, units] : {std::pair{"cross_entropy", "nat"}, {"mse", "1"}}) {
+    const TemporaryFolder folder;
+    RunSettings s = small_settings();
+    s.train.loss = loss;
+    s.train.updates = 1;
+    s.optimizer = "lars";
+    RecordedRun run(s, folder.path());
+    run.finish();
+    const RunRecord record = read_run_file(folder / "run.h5");
+    for (const auto& [name, table] : record.tables) {
+      for (const Column& column : table.columns) {
+        const bool is_loss = column.name == "loss" || column.name.ends_with("_loss");
+        if (is_loss) {
+          EXPECT_EQ(column.units, units) << name << '.' << column.name;
+        }
+        if (column.name == "trust_ratio") {
+          EXPECT_EQ(column.definition, run.optimizer->trust_ratio_definition());
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace basin::testing
