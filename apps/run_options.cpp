@@ -8,12 +8,10 @@
 #include "optim/registry.h"
 #include "probes/registry.h"
 #include "trainers/batch_plan.h"
+#include "trainers/check_rule.h"
 
 namespace basin {
 namespace {
-
-// They say how or where a run executes, and change no number but times.
-const std::set<std::string> kExecutionKeys = {"checkpoint_seconds", "data.path"};
 
 void bind_top_level(OptionTable& table, RunOptions& options) {
   table.add("model", options.model, one_of(names_of(model_registry())), "network; its options stand in a table of its name");
@@ -29,7 +27,7 @@ std::string identity_hash(const RunOptions& options, bool with_seed) {
   const OptionTable table = copy.defining_table();
   std::string text;
   for (const Option& option : table.options()) {
-    if (kExecutionKeys.count(option.key) || (!with_seed && option.key == "seed")) continue;
+    if (is_execution_key(option.key) || (!with_seed && option.key == "seed")) continue;
     text += option.key + " = " + to_toml(option.get()) + "\n";
   }
   return sha256_hex(text).substr(0, 12);
@@ -37,13 +35,16 @@ std::string identity_hash(const RunOptions& options, bool with_seed) {
 
 bool is_sweep_key(const std::string& key) { return key == "sweep" || key.rfind("sweep.", 0) == 0; }
 
-// Whether the chosen model was asked for batch normalisation.
-bool wants_batch_statistics(const OptionTable& table, const std::string& model) {
-  const std::string key = model + ".norm";
+}  // namespace
+
+bool is_execution_key(const std::string& key) { return key == "checkpoint_seconds" || key == "data.path"; }
+
+bool wants_batch_statistics(const RunOptions& options) {
+  RunOptions copy = options;
+  const OptionTable table = copy.table();
+  const std::string key = options.model + ".norm";
   return table.has(key) && table.at(key).get() == OptionValue(std::string("batch"));
 }
-
-}  // namespace
 
 void bind_options(OptionTable& table, ProbePlan& plan) {
   table.add("run", plan.run, one_of(names_of(probe_registry())), "probes to run on checkpoints");
@@ -139,11 +140,8 @@ RunOptions load_run_options(const std::string& path, const std::vector<std::stri
 }
 
 void check(const RunOptions& options) {
-  RunOptions copy = options;
-  check_batches(options.train, wants_batch_statistics(copy.table(), options.model));
-  if (options.train.protocol == "B" && options.train.max_gradients < 1) {
-    throw ConfigError("max_gradients must be at least 1 in protocol B");
-  }
+  check_batches(options.train, wants_batch_statistics(options));
+  const CheckRule levels(options.train);  // refuses levels that would share a checkpoint
   if (options.data.augmentation != "none" && options.data.padding < 1) {
     throw ConfigError(fmt::format("data.padding = {} must be at least 1 with augmentation = \"{}\"", options.data.padding,
                                   options.data.augmentation));

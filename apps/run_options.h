@@ -84,6 +84,12 @@ struct RunOptions {
 RunOptions load_run_options(const std::string& path, const std::vector<std::string>& sets);
 RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets);
 
+/// Whether the key says how or where a run executes and changes no number but times (checkpoint_seconds, data.path).
+bool is_execution_key(const std::string& key);
+
+/// Whether the run's model was asked for batch normalisation.
+bool wants_batch_statistics(const RunOptions& options);
+
 /// Relations between options that no single option can check; ConfigError in one line.
 void check(const RunOptions& options);
 

@@ -1,15 +1,8 @@
 #include "apps/run_parts.h"
 
-#include "core/error.h"
 #include "models/registry.h"
 
 namespace basin {
-
-at::ScalarType scalar_type(const std::string& dtype) {
-  if (dtype == "float64") return at::kDouble;
-  if (dtype == "float32") return at::kFloat;
-  throw ConfigError("unknown dtype \"" + dtype + "\"; known: float32, float64");
-}
 
 std::shared_ptr<Model> build_model(const RunOptions& options, const Dataset& data, at::ScalarType dtype,
                                    at::Device device) {

@@ -9,13 +9,16 @@
 #include "apps/run_parts.h"
 #include "apps/study.h"
 #include "apps/subcommands.h"
+#include "apps/sweep_folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/provenance.h"
 #include "core/seed.h"
+#include "io/run_file.h"
 #include "io/status_file.h"
 #include "optim/registry.h"
+#include "trainers/data_identity.h"
 #include "trainers/recorder.h"
 #include "trainers/tables.h"
 #include "trainers/trainer.h"
@@ -46,33 +49,24 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   for (const char* stream : {"init", "data-order", "augmentation", "dropout", "probe"}) {
     header.rng.emplace_back(std::string("seed_") + stream, std::to_string(derive_seed(master, stream)));
   }
-  header.data = {{"name", data.name},
-                 {"pixels", data.pixels},
-                 {"sha256", data.sha256},
-                 {"split_hash", data.split_hash},
-                 {"n_train", data.train.size()},
-                 {"n_validation", data.validation.size()},
-                 {"n_test", data.test.size()},
-                 {"classes", data.classes()},
-                 {"class_names", data.class_names},
-                 {"mean", data.mean},
-                 {"std", data.std}};
+  header.data = data_attributes(data);
   header.parameters = parameter_rows(model.parameter_table());
   return header;
 }
 
-// The status of a run that is done, or nothing.
-std::optional<std::string> final_status(const std::string& folder) {
-  const std::string path = folder + "/status.json";
-  if (!fs::exists(path) || !fs::exists(folder + "/run.h5")) return std::nullopt;
+// The status of a run that is done, or nothing. IoError where it was done on other data than lies there now.
+std::optional<std::string> final_status(const RunOptions& options, const std::string& folder) {
+  const std::string path = folder + "/status.json", record = folder + "/run.h5";
+  if (!fs::exists(path) || !fs::exists(record)) return std::nullopt;
   const RunStatus status = read_status(path);
   if (!is_final(status.status)) return std::nullopt;
+  check_same_data(record, read_run_file(record).header.data, data_attributes(load_dataset(options.data)));
   return status.status;
 }
 
+// Before there is a Recorder to say so. What an earlier attempt wrote of where it stands remains.
 void leave_failed(const std::string& folder, const std::string& run_id, const std::string& message) {
-  RunStatus status;
-  status.run_id = run_id;
+  RunStatus status = status_of(folder, run_id);
   status.status = "failed";
   status.message = message;
   status.updated_utc = utc_now();
@@ -82,21 +76,49 @@ void leave_failed(const std::string& folder, const std::string& run_id, const st
   }
 }
 
-TrainResult train(const RunOptions& options, const std::string& folder) {
-  const c10::Device device = apply_runtime(options.runtime);
-  const Dataset data = load_dataset(options.data);
-  const std::shared_ptr<Model> model = build_model(options, data, scalar_type(options.train.dtype), device);
+std::unique_ptr<Optimizer> make_optimizer(const RunOptions& options, const Model& model) {
   const OptimizerEntry& entry = find_entry(optimizer_registry(), options.optimizer, "optimizer");
-  const std::unique_ptr<Optimizer> optimizer =
-      entry.make(model->parameter_table(), options.optimizers.at(options.optimizer));
+  return entry.make(model.parameter_table(), options.optimizers.at(options.optimizer));
+}
 
-  Trainer trainer({options.train, options.schedule, options.data, data, model, *optimizer, device});
-  Recorder recorder(folder, header_of(options, data, *model), trainer, optimizer->has_trust_ratios(),
-                    options.runtime.progress);
-  trainer.observe(recorder);
+/// What a run is made of; each part refers to those before it.
+struct RunParts {
+  explicit RunParts(const RunOptions& options)
+      : device(apply_runtime(options.runtime)),
+        data(load_dataset(options.data)),
+        model(build_model(options, data, scalar_type(options.train.dtype), device)),
+        optimizer(make_optimizer(options, *model)),
+        trainer({options.train, options.schedule, options.data, data, model, *optimizer, device}),
+        header(header_of(options, data, *model)) {}
+  RunParts(const RunParts&) = delete;
+  RunParts& operator=(const RunParts&) = delete;
+
+  c10::Device device;
+  Dataset data;
+  std::shared_ptr<Model> model;
+  std::unique_ptr<Optimizer> optimizer;
+  Trainer trainer;
+  RunHeader header;
+};
+
+std::unique_ptr<RunParts> prepare(const RunOptions& options, const std::string& folder) {
+  try {
+    write_file_atomically(folder + "/config.toml", options.resolved());
+    return std::make_unique<RunParts>(options);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    leave_failed(folder, options.run_id(), one_line(error));
+    throw;
+  }
+}
+
+TrainResult train(RunParts& run, const std::string& folder, bool progress) {
+  Recorder recorder(folder, run.header, run.trainer, progress);
+  run.trainer.observe(recorder);
   try {
     recorder.resume_or_start();
-    TrainResult result = trainer.run();
+    TrainResult result = run.trainer.run();
     recorder.conclude(result);
     return result;
   } catch (const std::exception& error) {
@@ -122,7 +144,7 @@ int run_train(const TrainArguments& arguments) {
     return 0;
   }
   check(options);
-  const std::string out = arguments.out.empty() ? "out/" + fs::path(arguments.study).stem().string() : arguments.out;
+  const std::string out = arguments.out.empty() ? "out/" + fs::path(arguments.study).stem().string() + "-train" : arguments.out;
   const std::string folder = run_folder(out, options);
   const std::string status = train_run(options, folder);
   fmt::print("{} {}\n", folder, status);
@@ -138,25 +160,18 @@ std::string train_run(const RunOptions& options, const std::string& folder) {
   check(options);
   make_folders(folder);
   const FileLock lock(folder + "/lock", folder);
-  if (const std::optional<std::string> status = final_status(folder)) return *status;
-  try {
-    write_file_atomically(folder + "/config.toml", options.resolved());
-    const TrainResult result = train(options, folder);
-    if (result.status == "interrupted") throw_if_interrupted();
-    return result.status;
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const std::exception& error) {
-    leave_failed(folder, options.run_id(), one_line(error));
-    throw;
-  }
+  if (const std::optional<std::string> status = final_status(options, folder)) return *status;
+  const std::unique_ptr<RunParts> run = prepare(options, folder);
+  const TrainResult result = train(*run, folder, options.runtime.progress);
+  if (result.status == "interrupted") throw_if_interrupted();
+  return result.status;
 }
 
 void add_train(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* command = app.add_subcommand("train", "Train one run of a study file, or go on with it");
   command->add_option("study", arguments->study, "study file (TOML); of a sweep its first run that agrees with --set")->required();
-  command->add_option("--out", arguments->out, "folder for runs/<run_id>; default out/<name of the study>");
+  command->add_option("--out", arguments->out, "folder for runs/<run_id>; default out/<name of the study>-train");
   add_set_option(*command, arguments->sets);
   command->add_flag("--print-config", arguments->print_config, "print all options with their meaning and stop");
   command->add_flag("--probe", arguments->probe, "run the study's [probes] on the checkpoints afterwards");

@@ -11,7 +11,7 @@ namespace basin {
 std::string run_folder(const std::string& out, const RunOptions& options);
 
 /// Trains the run in its folder, which it makes, or goes on from its newest checkpoint; returns at once where the run is
-/// final. Returns the run's status (finished, target_not_reached, diverged). An exception leaves status failed with its
+/// final. IoError where the folder's run saw other data than lie at options.data now. Returns the run's status (finished, target_not_reached, diverged). An exception leaves status failed with its
 /// message; a signal leaves a resumable state and throws Interrupted.
 std::string train_run(const RunOptions& options, const std::string& folder);
 

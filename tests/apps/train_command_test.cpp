@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "apps/run_options.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
 #include "io/run_file.h"
@@ -133,6 +134,9 @@ TEST(TrainCommandBadInput, NamesValuesOutOfRange) {
   expect_error(TinyStudy().train({"--set", "batch_size=0"}), 2, {"--set", "batch_size"});
   expect_error(TinyStudy({"learning_rate = -0.1"}).train(), 2, {"learning_rate"});
   expect_error(TinyStudy({"protocol = \"C\""}).train(), 2, {"protocol", "A-epochs"});
+  expect_error(TinyStudy({"epochs = inf"}).train(), 2, {"study.toml:", "epochs = inf is not finite"});
+  expect_error(TinyStudy({"protocol = \"A-epochs\"", "epochs = 1e300"}).train(), 2, {"epochs = 1e+300", "2^53"});
+  expect_error(TinyStudy({"loss_levels = [1.0, 1.0000001]"}).train(), 2, {"loss_levels", "loss-1"});
 }
 
 TEST(TrainCommandBadInput, NamesRelationsBetweenOptions) {
@@ -155,6 +159,41 @@ TEST(TrainCommandBadInput, MissingDataIsTheRunsFailure) {
   const RunStatus status = read_status(study.run_folder() + "/status.json");
   EXPECT_EQ(status.status, "failed");
   EXPECT_THAT(status.message, HasSubstr("/nowhere/cifar"));
+  EXPECT_TRUE(std::isnan(status.loss)) << "no loss was seen, and 0 would be one";
+}
+
+const std::string kOtherHash(64, 'f');
+
+void name_other_data(std::vector<std::pair<std::string, OptionValue>>& data) {
+  for (auto& [key, value] : data) {
+    if (key == "sha256") value = kOtherHash;
+  }
+}
+
+// data.path is no part of a run's id, so other images may lie there than those that the run was trained on.
+TEST(TrainCommandBadInput, ADoneRunOfOtherDataIsNotTakenForThisOne) {
+  const TinyStudy study;
+  ASSERT_EQ(study.train().exit_code, 0);
+  const std::string path = study.run_folder() + "/run.h5";
+  RunRecord record = read_run_file(path);
+  const std::string ours = load_dataset(run_options_from(parse_toml(record.header.config, "c"), {}).data).sha256;
+  name_other_data(record.header.data);
+  write_run_file(path, record);
+  expect_error(study.train(), 4, {"run.h5", "other data", kOtherHash, ours});
+  EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, "finished") << "the run itself is none the worse";
+}
+
+TEST(TrainCommandBadInput, ARunIsNotResumedOnOtherData) {
+  const TinyStudy study;
+  ASSERT_EQ(study.train().exit_code, 0);
+  for (const char* label : {"latest", "previous"}) {
+    const std::string path = study.run_folder() + "/ckpt/" + label + ".h5";
+    Checkpoint checkpoint = read_checkpoint(path);
+    name_other_data(checkpoint.data);
+    write_checkpoint(path, checkpoint);
+  }
+  fs::remove(study.run_folder() + "/status.json");
+  expect_error(study.train(), 4, {"latest.h5", "other data", kOtherHash});
 }
 
 TEST(TrainCommandBadInput, UsageErrorsExitWithTwo) {
