@@ -1,22 +1,14 @@
 // defines: AdamW, Adam with decoupled weight decay.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "optim/adam_moments.h"
-#include "optim/exclusion.h"
 #include "optim/optimizer.h"
 
 namespace basin {
 
-struct AdamWOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.01;
-  std::vector<std::string> exclude_from_decay = default_exclusions();
-};
+struct AdamWOptions : MomentOptions {};
 void bind_options(OptionTable& table, AdamWOptions& options);
 
 /// w -= lr (r + wd w), with r Adam's bias-corrected direction (optim/adam_moments.h). Loshchilov & Hutter

@@ -1,28 +1,26 @@
 #include "optim/lamb.h"
 
-#include "optim/norm.h"
+#include "core/tensor_norms.h"
 
 namespace basin {
 
 void bind_options(OptionTable& table, LambOptions& options) {
-  table.add("beta1", options.beta1, half_open(0, 1), "decay of the first moment");
-  table.add("beta2", options.beta2, half_open(0, 1), "decay of the second moment");
-  table.add("eps", options.eps, at_least(0), "added to the root of the corrected second moment");
-  table.add("weight_decay", options.weight_decay, at_least(0),
-            "lambda of the paper, inside the trust ratio's norm");
-  table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(),
-            "parameter kinds without weight decay");
+  bind_moment_options(table, options, "lambda of the paper, inside the trust ratio's norm");
   table.add("exclude_from_trust", options.exclude_from_trust, parameter_kinds(),
-            "parameter kinds with ratio 1");
+            "parameter kinds with ratio 1; [] for the paper to the letter");
 }
 
 Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& options)
     : Optimizer(std::move(parameters)),
-      moments_{options.beta1, options.beta2, options.eps},
+      moments_(options),
       decay_(decay_by_parameter(parameters_, options.weight_decay, options.exclude_from_decay)),
       no_trust_(excluded_parameters(parameters_, options.exclude_from_trust)) {
-  add_slot("first_moment");
-  add_slot("second_moment");
+  for (const char* name : kMomentSlots) add_slot(name);
+}
+
+std::string Lamb::trust_ratio_definition() const {
+  return "|w| / |u| of each tensor, u Adam's direction plus weight decay, 1 where either is 0: factor beside "
+         "the learning rate on the whole step, without a coefficient; NaN where excluded";
 }
 
 void Lamb::update_parameter(size_t i, const at::Tensor& gradient) {

@@ -1,6 +1,6 @@
 #include "optim/lars.h"
 
-#include "optim/norm.h"
+#include "core/tensor_norms.h"
 
 namespace basin {
 
@@ -13,7 +13,7 @@ void bind_options(OptionTable& table, LarsOptions& options) {
   table.add("exclude_from_decay", options.exclude_from_decay, parameter_kinds(),
             "parameter kinds without weight decay");
   table.add("exclude_from_trust", options.exclude_from_trust, parameter_kinds(),
-            "parameter kinds whose local rate is trust_coefficient");
+            "parameter kinds whose local rate is trust_coefficient; [] for the paper to the letter");
 }
 
 Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& options)
@@ -22,6 +22,12 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& options)
       decay_(decay_by_parameter(parameters_, options.weight_decay, options.exclude_from_decay)),
       no_trust_(excluded_parameters(parameters_, options.exclude_from_trust)) {
   add_slot("momentum");
+}
+
+std::string Lars::trust_ratio_definition() const {
+  return "local rate trust_coefficient |w| / (|g| + weight_decay |w| + eps) of each tensor, trust_coefficient "
+         "where |w| or the denominator is 0: factor beside the learning rate on the new gradient as it enters "
+         "the momentum buffer, not on the step; NaN where excluded";
 }
 
 void Lars::update_parameter(size_t i, const at::Tensor& gradient) {

@@ -19,20 +19,22 @@ struct LarsOptions {
 };
 void bind_options(OptionTable& table, LarsOptions& options);
 
-/// LARS as printed in You et al. 2017 (arXiv 1708.03888), algorithm 1:
+/// LARS, the formulas as printed in You et al. 2017 (arXiv 1708.03888), algorithm 1:
 ///   lambda = trust_coefficient |w| / (|g| + wd |w|)            for each parameter tensor
 ///   v = momentum v + lr lambda (g + wd w);   w -= v
 /// Learning rate and trust ratio stand inside the momentum buffer, so a change of either acts on new
 /// gradients alone.
 ///
-/// The paper is silent on two points. Where |w| or the denominator is 0 the fraction |w|/(...) counts as 1,
+/// The paper is silent on three points. By default biases and the weights and biases of norms are excluded from
+/// trust ratios and from weight decay, as in most code bases (exclude_from_trust, exclude_from_decay; [] for both
+/// is the algorithm to the letter). Where |w| or the denominator is 0 the fraction |w|/(...) counts as 1,
 /// so lambda = trust_coefficient; the same for parameters excluded from trust ratios. The reported trust
 /// ratio is lambda. A tensor whose norm is close to 0, but not 0, hardly moves: lambda is proportional to
 /// |w|.
 class Lars : public Optimizer {
  public:
   Lars(std::vector<ParameterInfo> parameters, const LarsOptions& options);
-  bool has_trust_ratios() const override { return true; }
+  std::string trust_ratio_definition() const override;
 
  private:
   void update_parameter(size_t i, const at::Tensor& gradient) override;

@@ -36,8 +36,9 @@ class Optimizer : public torch::optim::Optimizer {
   const std::vector<ParameterInfo>& parameter_table() const { return parameters_; }
   /// One entry a parameter, of the last step.
   const std::vector<ParameterStep>& last_step() const { return last_step_; }
-  /// True for methods that scale layers by a trust ratio.
-  virtual bool has_trust_ratios() const { return false; }
+  /// For methods that scale layers by a trust ratio: what the reported one is; empty for the others.
+  virtual std::string trust_ratio_definition() const { return {}; }
+  bool has_trust_ratios() const { return !trust_ratio_definition().empty(); }
 
   /// Everything that the next step depends on but parameters and learning rate: "momentum/conv1.weight", ...,
   /// and "updates" as an int64 scalar. Copies. load_state checks names, shapes and types (IoError).

@@ -1,7 +1,7 @@
 #include "optim/sgd.h"
 
 #include "core/error.h"
-#include "optim/norm.h"
+#include "core/tensor_norms.h"
 
 namespace basin {
 

@@ -91,6 +91,18 @@ TEST(AdamW, FirstStepIsTheSign) {
   EXPECT_EQ(end[2], 1);
 }
 
+// The paper says nothing of |u| = 0: the ratio then counts as 1, not as |w|/0, and the tensor stays where it is.
+TEST(Lamb, TakesRatioOneWhereThereIsNoDirection) {
+  const std::vector<ParameterInfo> parameters{make_parameter("fc.weight", ParameterKind::weight, {3, 4})};
+  const auto optimizer = make_test_optimizer("lamb", {"weight_decay=0.0"}, parameters);
+  optimizer->set_learning_rate(0.1);
+  set_gradient(parameters[0], {0, 0});
+  optimizer->step();
+  EXPECT_EQ(values_of(parameters[0].tensor), (std::vector<double>{3, 4}));
+  EXPECT_EQ(optimizer->last_step()[0].trust_ratio, 1);
+  EXPECT_EQ(optimizer->last_step()[0].update_norm, 0);
+}
+
 // eps = 0 stays 0: a NaN gradient still shows, and elements without gradient don't make one.
 TEST(Lamb, ZeroEpsKeepsNaNsOfTheGradient) {
   const std::vector<ParameterInfo> parameters{make_parameter("fc.weight", ParameterKind::weight, {1, 1})};

@@ -3,7 +3,8 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "optim/norm.h"
+#include "core/tensor_norms.h"
+#include "core/tensor_norms.h"
 #include "tests/optim/optim_support.h"
 
 namespace basin {
@@ -124,6 +125,8 @@ TEST_P(OptimizerContract, ReportsTrustRatiosWhereItHasThem) {
   const auto optimizer = make_test_optimizer(GetParam(), {}, parameters);
   run(*optimizer, parameters, 0, 1);
   EXPECT_EQ(optimizer->has_trust_ratios(), GetParam() == "lars" || GetParam() == "lamb");
+  const std::string definition = optimizer->trust_ratio_definition();
+  EXPECT_EQ(definition.find("trust_coefficient") != std::string::npos, GetParam() == "lars") << definition;
   EXPECT_EQ(std::isfinite(optimizer->last_step()[0].trust_ratio), optimizer->has_trust_ratios());
   EXPECT_TRUE(std::isnan(optimizer->last_step()[1].trust_ratio));  // a bias is excluded by default
 }

@@ -1,0 +1,63 @@
+#include "core/tensor_norms.h"
+
+namespace basin {
+namespace {
+
+/// sum_i f(i)^2 in sums side by side, so that the compiler may use vector registers without reordering a single sum.
+template <class F>
+double sum_of_squares(int64_t n, F&& f) {
+  constexpr int64_t kLanes = 16;
+  std::array<double, kLanes> partial{};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      const double value = f(i + lane);
+      partial[static_cast<size_t>(lane)] += value * value;
+    }
+  }
+  double sum = 0;
+  for (; i < n; ++i) {
+    const double value = f(i);
+    sum += value * value;
+  }
+  for (const double value : partial) sum += value;
+  return sum;
+}
+
+template <class T>
+double dense_squared_norm(const at::Tensor& a) {
+  const T* x = a.const_data_ptr<T>();
+  return sum_of_squares(a.numel(), [x](int64_t i) { return static_cast<double>(x[i]); });
+}
+
+template <class T>
+double dense_squared_distance(const at::Tensor& a, const at::Tensor& b) {
+  const T *x = a.const_data_ptr<T>(), *y = b.const_data_ptr<T>();
+  return sum_of_squares(a.numel(), [x, y](int64_t i) { return static_cast<double>(x[i]) - static_cast<double>(y[i]); });
+}
+
+// The order of elements in memory doesn't matter, only that there are no gaps.
+bool dense(const at::Tensor& a) { return a.device().is_cpu() && a.is_non_overlapping_and_dense(); }
+
+bool same_dense_memory(const at::Tensor& a, const at::Tensor& b) {
+  return dense(a) && b.device().is_cpu() && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides();
+}
+
+}  // namespace
+
+double squared_norm(const at::Tensor& a) {
+  if (dense(a) && a.scalar_type() == at::kFloat) return dense_squared_norm<float>(a);
+  if (dense(a) && a.scalar_type() == at::kDouble) return dense_squared_norm<double>(a);
+  return a.detach().to(at::kDouble).square().sum().item<double>();
+}
+
+double norm_of(const at::Tensor& a) { return std::sqrt(squared_norm(a)); }
+
+double squared_distance(const at::Tensor& a, const at::Tensor& b) {
+  if (same_dense_memory(a, b) && a.scalar_type() == at::kFloat) return dense_squared_distance<float>(a, b);
+  if (same_dense_memory(a, b) && a.scalar_type() == at::kDouble) return dense_squared_distance<double>(a, b);
+  return squared_norm(a.detach().to(at::kDouble) - b.detach().to(at::kDouble));
+}
+
+}  // namespace basin
