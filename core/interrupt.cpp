@@ -16,16 +16,22 @@ void remember(int signal) {
   seen = signal;
 }
 
-}  // namespace
+[[noreturn]] void leave(int signal) { ::_exit(128 + signal); }
 
-void install_interrupt_handlers() {
+void handle_with(void (*handler)(int)) {
   struct sigaction action = {};
-  action.sa_handler = remember;
+  action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
+
+}  // namespace
+
+void install_interrupt_handlers() { handle_with(remember); }
+
+void exit_on_interrupt() { handle_with(leave); }
 
 int interrupt_signal() { return seen; }
 

@@ -3,8 +3,11 @@
 
 namespace basin {
 
-/// After this SIGINT and SIGTERM only set a flag; a second one ends the process at once.
+/// After this SIGINT and SIGTERM only set a flag; a second one ends the process at once. For what has a state worth
+/// keeping and looks at the flag.
 void install_interrupt_handlers();
+/// After this they end the process at once with exit code 128 + signal. For all else.
+void exit_on_interrupt();
 /// 0, or the number of the signal seen.
 int interrupt_signal();
 /// Throws Interrupted when a signal was seen. Call where the state on disk is complete.

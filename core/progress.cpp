@@ -4,14 +4,9 @@
 
 #include <cstdio>
 
+#include "core/clock.h"
+
 namespace basin {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-}  // namespace
 
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 

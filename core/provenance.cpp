@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <pwd.h>
 #include <torch/version.h>
 #include <unistd.h>
@@ -14,12 +15,9 @@
 namespace basin {
 namespace {
 
-std::string command_line;
+constexpr const char* kNone = "none";
 
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
+std::string command_line, start_utc;
 
 std::string user_name() {
   const passwd* entry = ::getpwuid(::getuid());
@@ -32,9 +30,46 @@ std::string working_folder() {
   return error ? "unknown" : path.string();
 }
 
+// "13.0" of CUDA's 13000, "9.10.2" of cuDNN's 91002.
+std::string cuda_version(long number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+std::string cudnn_version(long number) {
+  return fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100);
+}
+
+// What the NVIDIA driver tells of each of its devices, whatever this build was made for.
+std::string gpu_names() {
+  std::vector<std::string> names;
+  std::error_code missing;
+  for (const auto& gpu : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", missing)) {
+    std::ifstream file(gpu.path() / "information");
+    const std::string label = "Model:";
+    for (std::string line; std::getline(file, line);) {
+      if (line.rfind(label, 0) != 0) continue;
+      const size_t start = line.find_first_not_of(" \t", label.size());
+      if (start != std::string::npos) names.push_back(line.substr(start));
+    }
+  }
+  return names.empty() ? kNone : fmt::format("{}", fmt::join(names, ", "));
+}
+
+// "580.82.07" of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.82.07  ...".
+std::string driver_version() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  for (std::string word; file >> word;) {
+    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+  }
+  return kNone;
+}
+
 }  // namespace
 
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
 void remember_command_line(int argc, char** argv) {
+  start_utc = utc_now();
   command_line = fmt::format("{}", fmt::join(argv, argv + argc, " "));
 }
 
@@ -48,8 +83,9 @@ std::string utc_now() {
 }
 
 Provenance collect_provenance() {
-  auto& context = at::globalContext();
-  const bool cuda = at::hasCUDA() && at::getNumGPUs() > 0;
+  const auto& context = at::globalContext();
+  const bool cuda = at::hasCUDA();
+  const bool tf32 = context.allowTF32CuBLAS() || context.allowTF32CuDNN();
   return {
       {"git_commit", build_git_commit()},
       {"git_dirty", build_git_dirty()},
@@ -62,11 +98,14 @@ Provenance collect_provenance() {
       {"flags", build_flags()},
       {"libtorch", TORCH_VERSION},
       {"libraries", build_libraries()},
-      {"cuda", cuda ? "present" : "none"},
+      {"cuda", cuda ? cuda_version(at::detail::getCUDAHooks().versionCUDART()) : kNone},
+      {"cudnn", cuda ? cudnn_version(at::detail::getCUDAHooks().versionRuntimeCuDNN()) : kNone},
+      {"gpu", gpu_names()},
+      {"driver", driver_version()},
       {"num_threads", std::to_string(at::get_num_threads())},
-      {"tf32", "off"},
+      {"tf32", tf32 ? "on" : "off"},
       {"deterministic", context.deterministicAlgorithms() ? "yes" : "no"},
-      {"started_utc", utc_now()},
+      {"started_utc", start_utc.empty() ? utc_now() : start_utc},
   };
 }
 

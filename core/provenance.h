@@ -7,13 +7,16 @@
 
 namespace basin {
 
-/// git_commit, git_dirty, argv, cwd, host, user, pid, compiler, flags, versions of torch/Eigen/Spectra/HDF5, cuda, cudnn, gpu, driver,
-/// threads, tf32, deterministic, started_utc. Commit and dirty flag are those of the build.
+/// git_commit, git_dirty, argv, cwd, host, user, pid, compiler, flags, libtorch, libraries (versions of Eigen, Spectra, HDF5),
+/// cuda, cudnn, gpu, driver ("none" where there is none), num_threads, tf32, deterministic, started_utc (of the process).
+/// Commit and dirty flag are those of the build. Files add ended_utc when what they record has ended.
 using Provenance = std::vector<std::pair<std::string, std::string>>;
 
 /// Called once at start with main's arguments.
 void remember_command_line(int argc, char** argv);
+/// As it stands now: threads, TF32 and determinism are read from the library.
 Provenance collect_provenance();
+std::string host_name();
 std::string utc_now();  // 2026-11-21T14:03:22Z
 
 }  // namespace basin

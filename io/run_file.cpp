@@ -7,7 +7,11 @@
 namespace basin {
 namespace {
 
+constexpr const char* kEnded = "ended_utc";  // in /provenance, once the run has ended
+
 // ---- writing
+
+std::string updated_utc(const RunRecord& record) { return record.updated_utc.empty() ? utc_now() : record.updated_utc; }
 
 void write_root(h5::File& file, const RunRecord& record) {
   const RunHeader& header = record.header;
@@ -16,19 +20,22 @@ void write_root(h5::File& file, const RunRecord& record) {
   file.set_attribute("status", record.status);
   file.set_attribute("status_message", record.status_message);
   file.set_attribute("created_utc", header.created_utc);
-  file.set_attribute("updated_utc", record.updated_utc.empty() ? utc_now() : record.updated_utc);
+  file.set_attribute("updated_utc", updated_utc(record));
   file.set_attribute("generator", std::string("basin"));
   // What a viewer draws first (NeXus): the evaluations, or whatever table there is.
   const std::string first = record.tables.empty() ? "" : record.tables.begin()->first;
   file.set_attribute("default", record.tables.count("eval") ? std::string("eval") : first);
 }
 
-void write_header_groups(h5::File& file, const RunHeader& header) {
+void write_header_groups(h5::File& file, const RunRecord& record) {
+  const RunHeader& header = record.header;
   h5::Group config = file.create_group("config");
   h5::DataSet toml = config.write_text("toml", header.config);
   describe(toml, "1", "resolved study file of this run", "config");
   config.set_attributes(header.options);
-  file.create_group("provenance").set_attributes(text_attributes(header.provenance));
+  h5::Group provenance = file.create_group("provenance");
+  provenance.set_attributes(text_attributes(header.provenance));
+  if (record.status != "running") provenance.set_attribute(kEnded, updated_utc(record));
   file.create_group("rng").set_attributes(header.rng);
   file.create_group("data").set_attributes(header.data);
 }
@@ -257,7 +264,7 @@ std::vector<RunRecord::Event> read_log(const h5::Group& group) {
 void write_run_file(const std::string& path, const RunRecord& record) {
   h5::File file = create_schema_file(path, kRunSchema);
   write_root(file, record);
-  write_header_groups(file, record.header);
+  write_header_groups(file, record);
   write_parameters(file, record.header.parameters);
   for (const auto& [name, table] : record.tables) write_table(file, table);
   for (const auto& [split, outcomes] : record.outcomes) write_outcomes(file, split, outcomes);
@@ -278,6 +285,7 @@ RunRecord read_run_file(const std::string& path) {
   record.header.config = file.dataset("config/toml").read_text();
   record.header.options = file.group("config").attributes();
   record.header.provenance = texts_of(file.group("provenance").attributes());
+  std::erase_if(record.header.provenance, [](const auto& entry) { return entry.first == kEnded; });  // updated_utc has it
   record.header.rng = file.group("rng").attributes();
   record.header.data = file.group("data").attributes();
   record.header.parameters = read_parameters(file.group("params"));

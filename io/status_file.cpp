@@ -4,27 +4,13 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/options.h"
 
 namespace basin {
 namespace {
 
-/// A JSON string; control characters escaped, UTF-8 left as it is.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\u{:04x}", static_cast<int>(c));
-        else out += c;
-    }
-  }
-  return out + "\"";
-}
+/// TOML's basic strings as to_toml() writes them are JSON strings too: control characters escaped, UTF-8 left as it is.
+std::string quoted(const std::string& text) { return to_toml(OptionValue(text)); }
 
 /// JSON has no NaN and no infinity.
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }

@@ -1,3 +1,4 @@
+#include <ATen/Context.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,6 +11,8 @@
 #include "core/hash.h"
 #include "core/interrupt.h"
 #include "core/progress.h"
+#include "core/provenance.h"
+#include "core/runtime.h"
 #include "core/seed.h"
 
 namespace basin {
@@ -112,6 +115,45 @@ TEST(Interrupt, ASignalIsRememberedAndThrownWhereTheLoopLooks) {
     EXPECT_EQ(error.exit_code(), 130);
   }
   reset_interrupt();
+}
+
+TEST(Interrupt, WhatKeepsNoStateEndsAtOnce) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      exit_on_interrupt();
+      ::raise(signal);
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 128 + signal);
+  }
+}
+
+std::string provenance(const std::string& name) {
+  for (const auto& [key, value] : collect_provenance()) {
+    if (key == name) return value;
+  }
+  return "missing";
+}
+
+TEST(Provenance, SaysWhoWithWhatAndWhere) {
+  for (const char* name : {"git_commit", "git_dirty", "cwd", "host", "user", "pid", "compiler", "flags", "libtorch", "libraries",
+                           "cuda", "cudnn", "gpu", "driver", "num_threads", "tf32", "deterministic", "started_utc"}) {
+    EXPECT_NE(provenance(name), "missing") << name;
+    EXPECT_NE(provenance(name), "") << name;
+  }
+  EXPECT_EQ(provenance("pid"), std::to_string(::getpid()));
+  EXPECT_EQ(provenance("cuda") == "none", !at::hasCUDA());
+}
+
+TEST(Provenance, Tf32IsWhatTheLibraryIsSetTo) {
+  at::globalContext().setAllowTF32CuBLAS(true);
+  EXPECT_EQ(provenance("tf32"), "on");
+  apply_runtime({"cpu", 1, false});
+  EXPECT_EQ(provenance("tf32"), "off");
 }
 
 TEST(Progress, DurationsReadAsAPersonWouldSayThem) {
