@@ -1,9 +1,6 @@
 #include <gmock/gmock.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
 
-#include <csignal>
-
+#include "../support/full_disk.h"
 #include "../support/temporary_folder.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
@@ -15,42 +12,10 @@ namespace basin {
 namespace {
 
 using testing::expect_io_error;
+using testing::FileSizeLimit;
 using testing::sample_run;
+using testing::SmallDisk;
 using testing::TemporaryFolder;
-
-/// A file system of 128 KiB on a folder of its own.
-class SmallDisk {
- public:
-  SmallDisk() { mounted_ = ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=128k") == 0; }
-  ~SmallDisk() {
-    if (mounted_) ::umount(folder_.path().c_str());
-  }
-  bool mounted() const { return mounted_; }
-  std::string operator/(const std::string& name) const { return folder_ / name; }
-
- private:
-  TemporaryFolder folder_;
-  bool mounted_ = false;
-};
-
-/// No file of this process may grow past `bytes`: what a full disk looks like to write(), without privileges.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 Checkpoint large_checkpoint() {
   Checkpoint checkpoint = testing::sample_checkpoint();
@@ -77,8 +42,9 @@ void expect_journal_keeps_whole_frames(const std::string& path, const std::strin
 }
 
 TEST(FullDisk, FilesOnASmallTmpfs) {
-  SmallDisk disk;
-  if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here; FullDisk.FileSizeLimit tests the same paths";
+  TemporaryFolder disk;
+  const SmallDisk small(disk.path(), 128 << 10);
+  if (!small.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here; FullDisk.FileSizeLimit tests the same paths";
   write_checkpoint(disk / "end.h5", testing::sample_checkpoint());
   expect_old_file_untouched(disk / "end.h5", "No space left on device");
   expect_journal_keeps_whole_frames(disk / "journal", "No space left on device");
