@@ -1,19 +1,18 @@
 #include "apps/cost_model.h"
 
-#include <unistd.h>
-
 #include <queue>
 
 #include "apps/process_pool.h"
 #include "apps/run_cell.h"
+#include "apps/scratch_folder.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/interrupt.h"
 #include "data/manifest.h"
+#include "trainers/batch_plan.h"
 
 namespace basin {
 namespace {
-
-
 
 int64_t whole(const RunOptions& options, const std::string& key) {
   RunOptions copy = options;
@@ -26,13 +25,6 @@ double length(const RunOptions& options, const std::string& key) {
   return static_cast<double>(std::get<std::vector<T>>(copy.table().at(key).get()).size());
 }
 
-bool has_batch_norm(const RunOptions& options) {
-  RunOptions copy = options;
-  const OptionTable table = copy.table();
-  const std::string key = options.model + ".norm";
-  return table.has(key) && table.at(key).get() == OptionValue(std::string("batch"));
-}
-
 bool has_dropout(const RunOptions& options) {
   RunOptions copy = options;
   const OptionTable table = copy.table();
@@ -40,31 +32,27 @@ bool has_dropout(const RunOptions& options) {
   return table.has(key) && table.at(key).get() != OptionValue(false) && table.at(key).get() != OptionValue(0.0);
 }
 
-// As plan_batches() decides it, but without building the network.
-bool merges_duplicates(const RunOptions& options) {
-  return options.train.duplicates == "weighted" && options.data.augmentation == "none" && !has_batch_norm(options) &&
-         !has_dropout(options);
-}
-
-int64_t planned_updates_of(const TrainOptions& train, double images, int64_t n) {
-  const double batch = static_cast<double>(train.batch_size);
-  if (train.protocol == "A-updates") return train.updates;
-  const double planned = train.protocol == "B" ? static_cast<double>(train.max_gradients) / images
-                                               : train.epochs * static_cast<double>(n) / batch;
-  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(planned - 1e-9)));
+// The run's batch plan as far as its budget goes by it, without building the network.
+BatchPlan budget_plan(const RunOptions& options) {
+  BatchPlan plan;
+  plan.batch_size = options.train.batch_size;
+  plan.merge_duplicates =
+      merges_duplicates(options.train, options.data, has_dropout(options), wants_batch_statistics(options));
+  return plan;
 }
 
 // Images looked at outside of updates: checks of the training loss (four times as dense near the target, where a run
 // spends a check or two's worth of time), evaluations on the way, and all splits at the end.
 double forwards_of(const RunOptions& options, const CellWork& work, const SplitSizes& sizes) {
   const TrainOptions& train = options.train;
-  const double passes = has_batch_norm(options) ? 2 : 1;  // statistics are re-estimated first
+  const double passes = wants_batch_statistics(options) ? 2 : 1;  // statistics are re-estimated first
   const double n = static_cast<double>(sizes.train);
   const double all = passes * n + static_cast<double>(sizes.validation + sizes.test);
   double forwards = all;
   if (train.protocol == "B" || !train.loss_levels.empty()) {
     const double near_target = train.protocol == "B" ? 4 : 0;
-    const double checks = work.gradients / static_cast<double>(train.check_every) + near_target;
+    const double examples = static_cast<double>(work.updates) * static_cast<double>(train.batch_size);
+    const double checks = examples / static_cast<double>(train.check_every) + near_target;
     forwards += passes * n * std::min(checks, static_cast<double>(work.updates));
   }
   if (train.evaluate_every > 0) {
@@ -108,6 +96,8 @@ std::vector<int64_t> benchmark_batches(const std::set<int64_t>& images) {
   return {all.front(), all[all.size() / 3], all[2 * all.size() / 3], all.back()};
 }
 
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 }  // namespace
 
 ProbePasses probe_passes(const std::string& probe, const RunOptions& options) {
@@ -134,8 +124,9 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   const RunOptions& options = cell.options;
   CellWork work;
   const int64_t batch = options.train.batch_size;
-  work.images_per_update = static_cast<double>(merges_duplicates(options) ? std::min(batch, sizes.train) : batch);
-  work.updates = planned_updates_of(options.train, work.images_per_update, sizes.train);
+  const BatchPlan plan = budget_plan(options);
+  work.images_per_update = static_cast<double>(plan.merge_duplicates ? std::min(batch, sizes.train) : batch);
+  work.updates = planned_updates(options.train, plan, sizes.train);
   if (cell.expected_gradients > 0 && options.train.protocol == "B") {
     work.gradients_expected = true;
     const double updates = std::ceil(cell.expected_gradients / work.images_per_update);
@@ -178,6 +169,7 @@ CostModel::CostModel(const std::vector<Cell>& cells, bool with_probes) {
   round.batch = {32, 1024};
   round.update_seconds = {6e-3, 0.15};
   for (const Cell& cell : cells) {
+    throw_if_interrupted();
     const CellWork work = plan_work(cell, sizes_of(cell.options), with_probes);
     const std::string kind = kind_of(cell.options);
     costs_[cell.run_id] = {work, expected_seconds(work, round), kind};
@@ -200,49 +192,60 @@ SplitSizes CostModel::sizes_of(const RunOptions& options) {
   return sizes;
 }
 
-void CostModel::calibrate(const std::string& program, int64_t jobs, int64_t threads) {
-  namespace fs = std::filesystem;
-  const fs::path root = fs::temp_directory_path() / fmt::format("basin-timing-{}", getpid());
-  std::vector<std::pair<std::string, std::string>> pending;  // kind, folder
+std::vector<CostModel::Timing> CostModel::prepare_timings(const std::string& folder, int64_t jobs, int64_t threads) const {
   // As many at once as in the sweep, for they share caches and memory: the last round is filled with repetitions.
-  const int64_t rounds = static_cast<int64_t>((kinds_.size() + static_cast<size_t>(jobs) - 1) / static_cast<size_t>(jobs));
-  for (int64_t i = 0; i < rounds * jobs; ++i) {
-    const auto& [kind, example] = *std::next(kinds_.begin(), i % static_cast<int64_t>(kinds_.size()));
-    const std::string folder = root / std::to_string(i);
-    make_folders(folder);
+  const int64_t kinds = static_cast<int64_t>(kinds_.size());
+  const int64_t count = (kinds + jobs - 1) / jobs * jobs;
+  std::vector<Timing> timings;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto& [kind, example] = *std::next(kinds_.begin(), i % kinds);
+    timings.push_back({kind, folder + "/" + std::to_string(i)});
+    make_folders(timings.back().folder);
     RunOptions options = example.example;
     options.runtime.threads = threads;
     options.runtime.progress = false;
-    write_cell_file(folder, options);
-    pending.emplace_back(kind, folder);
+    write_cell_file(timings.back().folder, options);
+  }
+  return timings;
+}
+
+std::map<std::string, std::vector<CellSpeed>> CostModel::time_round(const std::string& program, int64_t threads,
+                                                                    const std::vector<Timing>& round) const {
+  ProcessPool pool;
+  for (size_t i = 0; i < round.size(); ++i) {
+    ProcessJob job{std::to_string(i), program, {"time-cell", round[i].folder}, round[i].folder + "/log",
+                   {{"OMP_NUM_THREADS", std::to_string(threads)}}, 600};
+    for (const int64_t batch : benchmark_batches(kinds_.at(round[i].kind).images)) {
+      job.arguments.push_back(std::to_string(batch));
+    }
+    pool.start(job);
   }
   std::map<std::string, std::vector<CellSpeed>> measured;
-  std::string failure;
-  for (int64_t round = 0; round < rounds && failure.empty(); ++round) {
-    ProcessPool pool;
-    for (int64_t i = round * jobs; i < (round + 1) * jobs; ++i) {
-      const auto& [kind, folder] = pending[static_cast<size_t>(i)];
-      ProcessJob job{std::to_string(i), program, {"time-cell", folder}, folder + "/log",
-                     {{"OMP_NUM_THREADS", std::to_string(threads)}}, 600};
-      for (const int64_t batch : benchmark_batches(kinds_.at(kind).images)) job.arguments.push_back(std::to_string(batch));
-      pool.start(job);
-    }
-    while (pool.running() > 0) {
-      for (const ProcessResult& result : pool.collect(1)) {
-        const auto& [kind, folder] = pending[static_cast<size_t>(std::stoll(result.id))];
-        if (!result.ok()) {
-          failure = fmt::format("the cost model's micro-benchmark failed ({}): {}", result.describe(),
-                                read_file(folder + "/log"));
-          continue;
-        }
-        CellSpeed speed = parse_speed(read_file(folder + "/speed.toml"), folder + "/speed.toml");
-        speed.start_up = std::max(0.0, result.seconds - speed.measured_seconds);
-        measured[kind].push_back(speed);
+  while (pool.running() > 0) {
+    throw_if_interrupted();
+    for (const ProcessResult& result : pool.collect(0.2)) {
+      const auto& [kind, folder] = round[static_cast<size_t>(std::stoll(result.id))];
+      if (!result.ok()) {
+        throw NumericError(fmt::format("the cost model's micro-benchmark failed ({}): {}", result.describe(),
+                                       first_line(read_file(folder + "/log"))));
       }
+      CellSpeed speed = parse_speed(read_file(folder + "/speed.toml"), folder + "/speed.toml");
+      speed.start_up = std::max(0.0, result.seconds - speed.measured_seconds);
+      measured[kind].push_back(speed);
     }
   }
-  fs::remove_all(root);
-  if (!failure.empty()) throw NumericError(failure);
+  return measured;
+}
+
+void CostModel::calibrate(const std::string& program, int64_t jobs, int64_t threads) {
+  const ScratchFolder scratch("basin-timing");
+  const std::vector<Timing> timings = prepare_timings(scratch.path(), jobs, threads);
+  std::map<std::string, std::vector<CellSpeed>> measured;
+  for (auto start = timings.begin(); start != timings.end(); start += jobs) {
+    for (auto& [kind, speeds] : time_round(program, threads, {start, start + jobs})) {
+      measured[kind].insert(measured[kind].end(), speeds.begin(), speeds.end());
+    }
+  }
   for (auto& [run_id, cost] : costs_) {
     double sum = 0;
     for (const CellSpeed& speed : measured.at(cost.kind)) sum += expected_seconds(cost.work, speed);

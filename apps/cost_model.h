@@ -52,8 +52,8 @@ double expected_seconds(const CellWork& work, const CellSpeed& speed);
 
 /// The micro-benchmark, a second or two: real updates of the cell's model and optimiser at the given batch sizes (the
 /// larger ones are left out where one update would take seconds), a forward pass, a gradient, a Hessian-vector product and
-/// a whole run of one update. Where the data can't be read, synthetic images stand in.
-CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches);
+/// a whole run of one update, made in `scratch`. Where the data can't be read, synthetic images stand in.
+CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches, const std::string& scratch);
 std::string to_toml(const CellSpeed& speed);
 CellSpeed parse_speed(const std::string& toml, const std::string& file_name);
 
@@ -63,7 +63,8 @@ class CostModel {
   /// Uses round figures for an average CPU: good for the order of cells, not for promises. Reads the data for its sizes.
   CostModel(const std::vector<Cell>& cells, bool with_probes);
   /// Replaces the round figures: one benchmark for each kind of cell (model, optimiser, micro-batch, ...), in `jobs`
-  /// processes of `program` (this one: "/proc/self/exe") at once, as in the sweep. Throws Error where one fails.
+  /// processes of `program` (this one: "/proc/self/exe") at once, as in the sweep. Throws Error where one fails, and keeps
+  /// the round figures then; Interrupted after SIGINT or SIGTERM.
   void calibrate(const std::string& program, int64_t jobs, int64_t threads);
 
   const CellWork& work(const std::string& run_id) const { return costs_.at(run_id).work; }
@@ -82,6 +83,13 @@ class CostModel {
     RunOptions example;
     std::set<int64_t> images;  // distinct images an update, of all its cells
   };
+  /// One process of the micro-benchmark.
+  struct Timing {
+    std::string kind, folder;
+  };
+  std::vector<Timing> prepare_timings(const std::string& folder, int64_t jobs, int64_t threads) const;
+  std::map<std::string, std::vector<CellSpeed>> time_round(const std::string& program, int64_t threads,
+                                                           const std::vector<Timing>& round) const;
   SplitSizes sizes_of(const RunOptions& options);
   std::map<std::string, Cost> costs_;
   std::map<std::string, Kind> kinds_;

@@ -4,6 +4,7 @@
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/interrupt.h"
 #include "data/import.h"
 #include "data/manifest.h"
 #include "data/registry.h"
@@ -81,9 +82,16 @@ int get(const std::string& set, const std::string& out) {
   require_new_folder(out);
   if (const std::string parent = std::filesystem::absolute(out).parent_path().string(); !parent.empty())
     make_folders(parent);
+  install_interrupt_handlers();  // not to leave the archive behind
   const TemporaryFile archive{fmt::format("{}.download-{}.tar.gz", out, ::getpid())};
   fmt::print(stderr, "fetching {}\n", manifest.archive_url);
-  fetch_archive(manifest.archive_url, manifest.archive_sha256, archive.path);
+  try {
+    fetch_archive(manifest.archive_url, manifest.archive_sha256, archive.path);
+  } catch (const DataError&) {  // Ctrl-C ends the fetching program too
+    throw_if_interrupted();
+    throw;
+  }
+  throw_if_interrupted();
   DataOptions options;
   options.set = set;
   options.path = archive.path;

@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <set>
+#include <string>
 
 #include "apps/arguments.h"
 #include "apps/subcommands.h"
@@ -12,6 +14,9 @@
 namespace {
 
 constexpr int kUsage = 2;
+
+// They leave a state to go on from when they are interrupted; all others end at once.
+const std::set<std::string> kResumable = {"train", "sweep", "run-cell", "probe"};
 
 int run(int argc, char** argv) {
   CLI::App app("Basin: how batch size, optimiser and sharpness go together. docs/ has a page on each subcommand.", "basin");
@@ -29,6 +34,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
+  if (kResumable.count(app.get_subcommands().front()->get_name())) basin::install_interrupt_handlers();
   return action();
 }
 
@@ -36,7 +42,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   basin::tune_allocator();
-  basin::install_interrupt_handlers();
+  basin::exit_on_interrupt();
   basin::remember_command_line(argc, argv);
   try {
     return run(argc, argv);

@@ -1,11 +1,8 @@
 // The micro-benchmark behind the cost model; runs in a worker process of its own.
-#include <unistd.h>
-
-#include <chrono>
-
 #include "apps/cost_model.h"
 #include "apps/run_parts.h"
 #include "apps/train.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/toml_file.h"
 #include "hessian/objective.h"
@@ -15,13 +12,9 @@
 namespace basin {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kSecondsPerPoint = 0.4;  // of updates at one batch size
 constexpr double kTooLong = 2.0;          // an update expected to take longer isn't measured
 constexpr int64_t kImages = 1024;         // that are kept of the data
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 Split first_examples(const Split& split, int64_t count) {
   count = std::min(count, split.size());
@@ -134,25 +127,22 @@ void time_probes(const RunOptions& options, const Dataset& data, at::Device devi
 }
 
 // What every run pays beside its updates: reading the data, building the network, checkpoints, the record.
-void run_once(RunOptions options, const DataOptions& data, int64_t batch) {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::temp_directory_path() / fmt::format("basin-timing-run-{}", getpid());
+void run_once(RunOptions options, const DataOptions& data, int64_t batch, const std::string& folder) {
   options = updates_only(options, batch);
   options.data = data;
   options.data.train_examples = options.data.test_examples = 64;
   options.train.updates = 1;
   train_run(options, folder);
-  fs::remove_all(folder);
 }
 
 }  // namespace
 
-CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches) {
+CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches, const std::string& scratch) {
   const at::Device device = apply_runtime(options.runtime);
   DataOptions data_options = options.data;
   Dataset data = readable_data(data_options);
   data.train = first_examples(data.train, kImages);
-  run_once(options, data_options, batches.front());
+  run_once(options, data_options, batches.front(), scratch + "/run");
   const Clock::time_point start = Clock::now();
   CellSpeed speed;
   time_batches(options, data, device, batches, speed);

@@ -10,16 +10,13 @@
 #include <cstring>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 extern char** environ;
 
 namespace basin {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Our environment with the job's settings in place of ours.
 std::vector<std::string> merged_environment(const ProcessJob& job) {
@@ -74,6 +71,7 @@ std::string ProcessResult::describe() const {
   if (timed_out) return fmt::format("no end within {:.0f} s", seconds);
   if (signal == SIGKILL) return "killed by signal 9 (out of memory?)";
   if (signal != 0) return fmt::format("killed by signal {} ({})", signal, strsignal(signal));
+  if (exit_code < 0) return "its end was not seen";
   return fmt::format("exit code {}", exit_code);
 }
 
@@ -110,13 +108,15 @@ std::vector<ProcessResult> ProcessPool::collect_now() {
     }
     int status = 0;
     rusage usage = {};
-    if (wait4(worker.pid, &status, WNOHANG, &usage) != worker.pid) {
+    const pid_t ended_pid = wait4(worker.pid, &status, WNOHANG, &usage);
+    if (ended_pid == 0 || (ended_pid < 0 && errno == EINTR)) {
       ++i;
       continue;
     }
     ProcessResult result{worker.id};
-    if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
-    if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+    const bool seen = ended_pid == worker.pid;  // else no child any more (ECHILD): where SIGCHLD is ignored, for one
+    if (seen && WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+    if (seen && WIFSIGNALED(status)) result.signal = WTERMSIG(status);
     result.timed_out = worker.timed_out;
     result.seconds = seconds;
     result.peak_megabytes = static_cast<double>(usage.ru_maxrss) / 1024;

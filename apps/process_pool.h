@@ -1,11 +1,12 @@
 // defines: ProcessPool, worker processes that die with their parent; ProcessJob, ProcessResult.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/clock.h"
 
 namespace basin {
 
@@ -21,13 +22,13 @@ struct ProcessJob {
 
 struct ProcessResult {
   std::string id;
-  int exit_code = -1;  // -1 where a signal ended it
+  int exit_code = -1;  // -1 where a signal ended it, or another part of this program took its end away
   int signal = 0;
   bool timed_out = false;
   double seconds = 0;
   double peak_megabytes = 0;
   bool ok() const { return exit_code == 0 && signal == 0; }
-  /// "exit code 4", "killed by signal 9 (Killed; out of memory?)", "no end within 10 s".
+  /// "exit code 4", "killed by signal 9 (out of memory?)", "no end within 10 s", "its end was not seen".
   std::string describe() const;
 };
 
@@ -55,7 +56,7 @@ class ProcessPool {
   struct Worker {
     std::string id;
     int pid;
-    std::chrono::steady_clock::time_point start;
+    Clock::time_point start;
     double timeout_seconds;
     bool timed_out;
   };

@@ -3,34 +3,36 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/cost_model.h"
+#include "apps/probe_plan_text.h"
 #include "apps/probing.h"
 #include "apps/train.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
 
-std::string cell_path(const std::string& folder) { return folder + "/cell.toml"; }
 std::string done_path(const std::string& folder) { return folder + "/probes/done"; }
 
 // What decides a probe's numbers beside the checkpoint.
 std::string probe_settings_hash(const RunOptions& options) {
-  RunOptions copy = options;
-  OptionTable table;
-  table.group("probes", [&](OptionTable& t) { bind_options(t, copy.probes); });
-  for (const std::string& probe : copy.probes.run) copy.probe_options.bind_only(table, probe);
-  return sha256_hex(table.to_toml());
+  std::string text = probe_plan_text(options);
+  for (const std::string& probe : options.probes.run) {
+    text += fmt::format("{} {}\n", probe, find_entry(probe_registry(), probe, "probe").version);
+  }
+  return sha256_hex(text);
 }
 
-// probes/done: the settings' hash, then a line for each file.
-void note_probes_done(const std::string& folder, const RunOptions& options, const std::vector<ProbeOutcome>& outcomes) {
-  std::string text = probe_settings_hash(options) + "\n";
-  for (const ProbeOutcome& outcome : outcomes) {
-    text += std::filesystem::path(outcome.path).filename().string() + "\n";
+// A checkpoint written after the probes were done may be another one: the worker compares its content.
+bool has_checkpoint_since(const std::string& folder, const std::string& done) {
+  if (!std::filesystem::is_directory(folder + "/ckpt")) return true;
+  const auto then = std::filesystem::last_write_time(done);
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/ckpt")) {
+    const std::string label = entry.path().stem();
+    if (label != "latest" && label != "previous" && entry.last_write_time() > then) return true;
   }
-  make_folders(folder + "/probes");
-  write_file_atomically(done_path(folder), text);
+  return false;
 }
 
 int probe_cell(const std::string& folder, const RunOptions& options) {
@@ -49,9 +51,20 @@ int probe_cell(const std::string& folder, const RunOptions& options) {
 
 }  // namespace
 
+std::string cell_path(const std::string& folder) { return folder + "/cell.toml"; }
+
 void write_cell_file(const std::string& folder, const RunOptions& options) {
   RunOptions copy = options;
   write_file_atomically(cell_path(folder), copy.table().to_toml());
+}
+
+void note_probes_done(const std::string& folder, const RunOptions& options, const std::vector<ProbeOutcome>& outcomes) {
+  std::string text = probe_settings_hash(options) + "\n";
+  for (const ProbeOutcome& outcome : outcomes) {
+    text += std::filesystem::path(outcome.path).filename().string() + "\n";
+  }
+  make_folders(folder + "/probes");
+  write_file_atomically(done_path(folder), text);
 }
 
 bool probes_done(const std::string& folder, const RunOptions& options) {
@@ -62,7 +75,7 @@ bool probes_done(const std::string& folder, const RunOptions& options) {
   while (std::getline(done, line)) {
     if (!std::filesystem::exists(folder + "/probes/" + line)) return false;
   }
-  return true;
+  return !has_checkpoint_since(folder, done_path(folder));
 }
 
 void add_worker_subcommands(CLI::App& app, Action& action) {
@@ -84,7 +97,7 @@ void add_worker_subcommands(CLI::App& app, Action& action) {
   timing->add_option("batches", *batches)->required();
   timing->callback([&action, folder, batches] {
     action = [folder, batches] {
-      const CellSpeed speed = measure_speed(load_run_options(cell_path(*folder), {}), *batches);
+      const CellSpeed speed = measure_speed(load_run_options(cell_path(*folder), {}), *batches, *folder);
       write_file_atomically(*folder + "/speed.toml", to_toml(speed));
       return 0;
     };

@@ -1,5 +1,6 @@
 #include "apps/study.h"
 
+#include "apps/probe_plan_text.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
@@ -60,7 +61,7 @@ bool defines_a_run(const std::string& key) {
   table.group("runtime", [&](OptionTable& t) { bind_options(t, scratch.runtime); });
   table.group("probes", [&](OptionTable& t) { bind_options(t, scratch.probes); });
   scratch.probe_options.bind(table);
-  return !table.has(key) && key != "checkpoint_seconds" && key != "data.path";
+  return !table.has(key) && !is_execution_key(key);
 }
 
 // "when.batch_size" with prefix "when" -> "batch_size"; empty for other keys.
@@ -451,11 +452,7 @@ std::vector<Cell> expand_tuning(const Study& study) {
 std::vector<std::string> fingerprints(const Study& study) {
   std::vector<std::string> prints;
   for (const Cell& cell : expand(study)) {
-    RunOptions options = cell.options;
-    OptionTable measured;
-    measured.group("probes", [&](OptionTable& t) { bind_options(t, options.probes); });
-    for (const std::string& probe : options.probes.run) options.probe_options.bind_only(measured, probe);
-    std::string text = cell.run_id + "\n" + measured.to_toml();
+    std::string text = cell.run_id + "\n" + probe_plan_text(cell.options);
     if (study.selection.enabled) text += fmt::format("selection seeds {}", fmt::join(study.selection.seeds, " "));
     prints.push_back(sha256_hex(text));
   }

@@ -73,8 +73,9 @@ std::vector<Cell> expand(const Study& study, const ChosenRates& chosen = {});
 /// The runs that choose: for each group that has cells and more than one learning rate, each rate at the selection seeds.
 std::vector<Cell> expand_tuning(const Study& study);
 
-/// SHA-256 over all that decides what is run and measured (cells, probes and their options, selection): equal for study
-/// files that differ in comments, order of keys or [runtime] alone.
+/// A SHA-256 for each cell over all that decides what is run and measured (run_id, probes and their options, selection),
+/// sorted: equal for study files that differ in comments, order of keys, [runtime], probes.micro_batch and
+/// probes.retain_graph alone.
 std::vector<std::string> fingerprints(const Study& study);
 
 }  // namespace basin

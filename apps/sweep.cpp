@@ -10,6 +10,7 @@
 #include "apps/subcommands.h"
 #include "apps/sweep_folder.h"
 #include "apps/sweep_phase.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/progress.h"
 
@@ -22,7 +23,7 @@ constexpr double kWorthCalibrating = 60;  // seconds of a sweep that make two fo
 struct SweepArguments {
   std::string study, out, retry;
   std::vector<std::string> sets;
-  int64_t jobs = 0;
+  int64_t jobs = 0, threads = 0;
   bool dry_run = false, keep_going = false, fail_fast = false, no_probes = false, extend = false;
 };
 
@@ -30,13 +31,14 @@ struct Workers {
   int64_t jobs = 1, threads = 1;
 };
 
-// On CPU one thread a worker and as many workers as cores: two one-thread workers beat one two-thread run on small nets.
+// On CPU one thread a worker unless more are asked for, and as many workers as then have cores of their own: two one-thread
+// workers beat one two-thread run on small nets.
 Workers plan_workers(const SweepArguments& arguments, const RuntimeOptions& runtime) {
   const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
   const bool on_gpu = runtime.device.rfind("cuda", 0) == 0 || (runtime.device == "auto" && at::hasCUDA());
   Workers workers;
-  workers.jobs = arguments.jobs > 0 ? arguments.jobs : on_gpu ? 1 : cores;
-  workers.threads = runtime.threads > 0 ? runtime.threads : std::max<int64_t>(1, cores / workers.jobs);
+  workers.threads = arguments.threads > 0 ? arguments.threads : std::max<int64_t>(1, runtime.threads);
+  workers.jobs = arguments.jobs > 0 ? arguments.jobs : on_gpu ? 1 : std::max<int64_t>(1, cores / workers.threads);
   return workers;
 }
 
@@ -104,13 +106,21 @@ class SweepRun {
     folder_.admit(study_, arguments_.extend);
     const std::vector<Cell> tuning = expand_tuning(study_);
     CostModel costs = forecast(all_cells(study_, tuning));
+    start_ = Clock::now();
     const ChosenRates chosen = tuning.empty() ? ChosenRates{} : choose(tuning, costs);
+    if (stopped_) return conclude();
     const std::vector<Cell> cells = expand(study_, chosen);
-    if (!tuning.empty()) costs = CostModel(cells, !arguments_.no_probes);
-    if (study_.selection.enabled) keep(cells);
-    if (stopped_) return 1;
+    if (!tuning.empty()) {
+      costs = CostModel(cells, !arguments_.no_probes);
+      folder_.keep_chosen(ids_of(cells), ids_of(tuning));
+    }
     run_phase("sweep", cells, costs, !arguments_.no_probes, false);
-    collect(folder_.path());
+    if (problems_.empty()) report_time();
+    try {
+      collect(folder_.path());
+    } catch (const IoError& error) {  // the runs that failed are told all the same
+      if (file_fault_.empty()) file_fault_ = error.what();
+    }
     return conclude();
   }
 
@@ -119,12 +129,39 @@ class SweepRun {
     CostModel costs(cells, !arguments_.no_probes);
     fmt::print(stderr, "{} runs, {} worker(s) of {} thread(s), results in {}\n", cells.size(), workers_.jobs,
                workers_.threads, folder_.path());
-    std::vector<double> seconds;
-    for (const Cell& cell : cells) seconds.push_back(costs.seconds(cell.run_id));
-    if (makespan(seconds, workers_.jobs) > kWorthCalibrating) {
-      costs.calibrate(kThisProgram, workers_.jobs, workers_.threads);
+    if (expected_wall_time(cells, costs) > kWorthCalibrating) {
+      try {
+        costs.calibrate(kThisProgram, workers_.jobs, workers_.threads);
+        calibrated_ = true;
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error& error) {
+        fmt::print(stderr, "note: no forecast from this machine, round figures stand in: {}\n", error.what());
+      }
     }
+    expected_ = expected_wall_time(cells, costs);
     return costs;
+  }
+
+  // Of what is left to do.
+  double expected_wall_time(const std::vector<Cell>& cells, const CostModel& costs) const {
+    std::vector<double> seconds;
+    for (const Cell& cell : cells) {
+      const std::string folder = folder_.tuning_folder(cell.run_id);
+      const std::string status = status_of(folder, cell.run_id).status;
+      if (status == "failed" && arguments_.retry.empty()) continue;
+      const bool trained = is_final(status);
+      const bool probed = arguments_.no_probes || probes_done(folder, cell.options);
+      if (!trained || !probed) seconds.push_back(costs.seconds(cell.run_id));
+    }
+    return makespan(seconds, workers_.jobs);
+  }
+
+  void report_time() const {
+    const double measured = seconds_since(start_);
+    fmt::print(stderr, "wall time {}; expected {} ({:+.0f} %{})\n", format_duration(measured), format_duration(expected_),
+               expected_ > 0 ? 100 * (expected_ / measured - 1) : 0,
+               calibrated_ ? "" : "; from round figures, not measured here");
   }
 
   ChosenRates choose(const std::vector<Cell>& tuning, const CostModel& costs) {
@@ -141,10 +178,10 @@ class SweepRun {
     return chosen_rates(choices);
   }
 
-  void keep(const std::vector<Cell>& cells) {
+  static std::set<std::string> ids_of(const std::vector<Cell>& cells) {
     std::set<std::string> ids;
     for (const Cell& cell : cells) ids.insert(cell.run_id);
-    if (!stopped_) folder_.keep_chosen(ids);
+    return ids;
   }
 
   void run_phase(const std::string& what, const std::vector<Cell>& cells, const CostModel& costs, bool probes,
@@ -158,17 +195,19 @@ class SweepRun {
     const PhaseResult result = run_cells(std::move(placed), costs, options);
     if (result.final_before > 0) fmt::print(stderr, "{}: {} runs were done before\n", what, result.final_before);
     problems_.insert(problems_.end(), result.problems.begin(), result.problems.end());
+    if (file_fault_.empty()) file_fault_ = result.file_fault;
     stopped_ = arguments_.fail_fast && !result.problems.empty();
   }
 
   int conclude() const {
-    if (problems_.empty()) {
+    if (problems_.empty() && file_fault_.empty()) {
       fmt::print("{}/sweep.h5 and table.md are complete\n", folder_.path());
       return 0;
     }
     fmt::print(stderr, "{} run(s) without a result:\n", problems_.size());
     for (const std::string& problem : problems_) fmt::print(stderr, "  {}\n", problem);
     fmt::print(stderr, "--retry failed runs them again\n");
+    if (!file_fault_.empty()) throw IoError(file_fault_);
     return 1;
   }
 
@@ -177,13 +216,16 @@ class SweepRun {
   Workers workers_;
   SweepFolder folder_;
   std::vector<std::string> problems_;
-  bool stopped_ = false;
+  std::string file_fault_;  // the first file that couldn't be read or written
+  bool stopped_ = false, calibrated_ = false;
+  double expected_ = 0;  // seconds
+  Clock::time_point start_;
 };
 
 int run_sweep(SweepArguments arguments) {
   const Study study = read_study(arguments.study, arguments.sets);
-  expand(study);  // every cell's options are checked before anything is made
-  const Workers workers = plan_workers(arguments, study.base.runtime);
+  // Every cell's options are checked before anything is made. [runtime] is the whole sweep's, --set among it.
+  const Workers workers = plan_workers(arguments, expand(study).front().options.runtime);
   if (arguments.dry_run) return dry_run(study, arguments, workers);
   if (arguments.out.empty()) arguments.out = "out/" + std::filesystem::path(arguments.study).stem().string();
   return SweepRun(study, arguments, workers).run();
@@ -197,6 +239,8 @@ void add_sweep(CLI::App& app, Action& action) {
   command->add_option("study", arguments->study, "study file (docs/study.md)")->required();
   command->add_option("--out", arguments->out, "folder of the sweep; default out/<name of the study>");
   command->add_option("--jobs", arguments->jobs, "worker processes; default: as many as cores, on a GPU one")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--threads", arguments->threads, "threads of a worker; default runtime.threads of the study, else 1")
       ->check(CLI::Range(1, 4096));
   command->add_flag("--dry-run", arguments->dry_run, "list the runs with their expected cost and stop");
   command->add_option("--retry", arguments->retry, "run failed runs again")->check(CLI::IsMember({"failed"}));

@@ -10,12 +10,8 @@
 namespace basin {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kTerminalInterval = 0.2;
 constexpr double kPlainInterval = 30;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 size_t terminal_width() {
   winsize size = {};
@@ -27,7 +23,7 @@ size_t terminal_width() {
 std::string to_text(const WorkerLine& line) {
   std::string text = fmt::format("{} {}", line.activity, line.label);
   if (line.activity != "training") return text;
-  text += fmt::format("  {:.0f} %", 100 * line.done);
+  text += fmt::format("  update {}  {:.0f} %", line.update, 100 * line.done);
   if (line.images_per_second > 0) text += fmt::format("  {:.0f} images/s", line.images_per_second);
   if (std::isfinite(line.loss) && line.loss > 0) text += fmt::format("  loss {:.3g}", line.loss);
   return text;

@@ -1,16 +1,18 @@
 // defines: SweepDisplay, where a sweep stands: redrawn in place on a terminal, plain lines when piped.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "core/clock.h"
 
 namespace basin {
 
 struct WorkerLine {
   std::string label;
   std::string activity;  // "training", "probing"
+  int64_t update = 0;    // updates done
   double done = 0;       // share, 0..1
   double images_per_second = 0, loss = 0;
 };
@@ -37,10 +39,10 @@ class SweepDisplay {
   std::string what_;
   bool terminal_;
   int64_t drawn_lines_ = 0;
-  std::chrono::steady_clock::time_point start_, last_drawn_;
+  Clock::time_point start_, last_drawn_;
 };
 
-/// "training lamb B=2048 protocol B seed 1   43 %   8,120 images/s   loss 1.62"
+/// "training lamb B=2048 protocol B seed 1  update 34  43 %  8120 images/s  loss 1.62"
 std::string to_text(const WorkerLine& line);
 
 }  // namespace basin

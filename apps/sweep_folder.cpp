@@ -20,9 +20,7 @@ SweepFolder::SweepFolder(std::string path)
 
 void SweepFolder::admit(const Study& study, bool extend) {
   const std::string frozen_path = path_ + "/study.toml";
-  if (!fs::exists(frozen_path)) {
-    refuse_foreign_runs(study);
-  } else if (read_file(frozen_path) != study.text) {
+  if (fs::exists(frozen_path) && read_file(frozen_path) != study.text) {
     const std::vector<std::string> ours = fingerprints(study);
     const std::vector<std::string> frozen = fingerprints(read_study(frozen_path, {}));
     const bool contained = std::includes(ours.begin(), ours.end(), frozen.begin(), frozen.end());
@@ -36,34 +34,22 @@ void SweepFolder::admit(const Study& study, bool extend) {
   write_file_atomically(frozen_path, study.text);
 }
 
-void SweepFolder::refuse_foreign_runs(const Study& study) const {
-  std::set<std::string> known;
-  for (const Cell& cell : expand(study)) known.insert(cell.run_id);
-  for (const Cell& cell : expand_tuning(study)) known.insert(cell.run_id);
-  for (const auto& entry : fs::directory_iterator(path_ + "/runs")) {
-    if (!known.count(entry.path().filename().string())) {
-      throw ConfigError(fmt::format("{} holds runs of something else (runs/{}): choose another --out", path_,
-                                    entry.path().filename().string()));
-    }
-  }
-}
-
 std::string SweepFolder::tuning_folder(const std::string& run_id) const {
   const std::string chosen = run_folder(run_id);
   return fs::exists(chosen) ? chosen : path_ + "/tuning/" + run_id;
 }
 
-void SweepFolder::keep_chosen(const std::set<std::string>& run_ids) const {
+void SweepFolder::keep_chosen(const std::set<std::string>& run_ids, const std::set<std::string>& tuning_ids) const {
   make_folders(path_ + "/tuning");
   for (const std::string& run_id : run_ids) {
     const std::string tuned = path_ + "/tuning/" + run_id;
     if (fs::exists(tuned) && !fs::exists(run_folder(run_id))) fs::rename(tuned, run_folder(run_id));
   }
-  std::vector<fs::path> unchosen;
-  for (const auto& entry : fs::directory_iterator(path_ + "/runs")) {
-    if (!run_ids.count(entry.path().filename().string())) unchosen.push_back(entry.path());
+  for (const std::string& run_id : tuning_ids) {
+    if (!run_ids.count(run_id) && fs::exists(run_folder(run_id))) {
+      fs::rename(run_folder(run_id), path_ + "/tuning/" + run_id);
+    }
   }
-  for (const fs::path& run : unchosen) fs::rename(run, path_ + "/tuning/" + run.filename().string());
 }
 
 RunStatus status_of(const std::string& run_folder, const std::string& run_id) {

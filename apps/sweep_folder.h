@@ -19,18 +19,18 @@ class SweepFolder {
   explicit SweepFolder(std::string path);
 
   /// Freezes the study in study.toml, or compares it with the one that is frozen there: ConfigError unless both give the
-  /// same runs and probes. With `extend` it may have more runs than the frozen one, never fewer.
+  /// same runs and probes. With `extend` it may have more runs than the frozen one, never fewer. Runs of something else
+  /// under runs/ are left where they are; collect() leaves them out.
   void admit(const Study& study, bool extend);
 
   const std::string& path() const { return path_; }
   std::string run_folder(const std::string& run_id) const { return path_ + "/runs/" + run_id; }
   /// A tuning run that was chosen lies under runs/.
   std::string tuning_folder(const std::string& run_id) const;
-  /// Moves runs between runs/ and tuning/ so that runs/ holds none but these.
-  void keep_chosen(const std::set<std::string>& run_ids) const;
+  /// Moves tuning runs between runs/ and tuning/ so that runs/ holds those of `run_ids` alone.
+  void keep_chosen(const std::set<std::string>& run_ids, const std::set<std::string>& tuning_ids) const;
 
  private:
-  void refuse_foreign_runs(const Study& study) const;
   std::string path_;
   FileLock lock_;
 };

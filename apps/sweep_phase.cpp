@@ -20,14 +20,26 @@ constexpr double kTick = 0.2;             // seconds between looks at the worker
 constexpr double kPatience = 120;         // seconds that interrupted workers have to write their checkpoints
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Last line of a worker's log that says something, without "basin: ".
-std::string last_words(const std::string& log) {
+const int kFileFault = IoError("").exit_code();
+
+// "2026-11-21T14:03:22Z info started": what the run itself logs.
+bool is_log_entry(const std::string& line) { return line.size() > 20 && line[10] == 'T' && line[19] == 'Z'; }
+
+// Last thing that a worker said on its streams, without "basin: "; `start` is the log's length before it began.
+std::string last_words(const std::string& log, uintmax_t start) {
   std::ifstream file(log);
+  file.seekg(static_cast<std::streamoff>(start));
   std::string line, last;
   while (std::getline(file, line)) {
-    if (!line.empty()) last = line;
+    if (!line.empty() && !is_log_entry(line)) last = line;
   }
   return last.rfind("basin: ", 0) == 0 ? last.substr(7) : last;
+}
+
+uintmax_t size_of(const std::string& path) {
+  std::error_code missing;
+  const uintmax_t size = std::filesystem::file_size(path, missing);
+  return missing ? 0 : size;
 }
 
 class Phase {
@@ -79,6 +91,7 @@ class Phase {
     ProcessJob job{placed.cell.run_id, options_.program, {"run-cell", placed.folder}, placed.folder + "/run.log",
                    {{"OMP_NUM_THREADS", std::to_string(options_.threads)}}, 0};
     if (!options_.probes) job.arguments.push_back("--no-probes");
+    log_start_[placed.cell.run_id] = size_of(job.log);
     pool_.start(job);
     running_.push_back(std::move(placed));
   }
@@ -109,8 +122,11 @@ class Phase {
 
   void conclude_failed(const PlacedCell& placed, RunStatus status, const ProcessResult& result) {
     failed_now_ = true;
-    const std::string said = result.signal == 0 && !result.timed_out ? last_words(placed.folder + "/run.log") : "";
-    const std::string reason = said.empty() ? "worker ended: " + result.describe() : said;
+    const bool ended_itself = result.signal == 0 && !result.timed_out;
+    const std::string said = ended_itself ? last_words(placed.folder + "/run.log", log_start_[result.id]) : "";
+    const std::string reason =
+        said.empty() ? fmt::format("{}: worker ended: {}", placed.folder, result.describe()) : said;
+    if (result.exit_code == kFileFault && result_.file_fault.empty()) result_.file_fault = reason;
     if (is_final(status.status)) {  // the training stands; only what came after it went wrong
       report_problem(placed, "probes failed: " + reason);
       return;
@@ -168,8 +184,8 @@ class Phase {
     for (const PlacedCell& placed : running_) {
       const RunStatus status = status_of(placed.folder, placed.cell.run_id);
       const bool trained = is_final(status.status);
-      state_.workers.push_back({placed.cell.label, !trained ? "training" : options_.probes ? "probing" : "ending", status.done,
-                                status.images_per_second, status.loss});
+      state_.workers.push_back({placed.cell.label, !trained ? "training" : options_.probes ? "probing" : "ending", status.update,
+                                status.done, status.images_per_second, status.loss});
       const double expected = factor * costs_.seconds(placed.cell.run_id);
       left.push_back(std::max(0.05 * expected, expected - pool_.running_for(placed.cell.run_id)));
     }
@@ -185,6 +201,7 @@ class Phase {
   PhaseResult result_;
   std::deque<PlacedCell> waiting_;
   std::vector<PlacedCell> running_;
+  std::map<std::string, uintmax_t> log_start_;  // by run_id: length of run.log before the worker began
   ProcessPool pool_;
   bool failed_now_ = false;
   double measured_seconds_ = 0, expected_seconds_ = 0;

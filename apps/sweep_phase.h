@@ -27,6 +27,7 @@ struct PhaseResult {
   int64_t final_before = 0;  // had nothing left to do
   int64_t ended = 0;         // came to a final status now
   std::vector<std::string> problems;  // a line for each cell that failed, now or before, or whose probes did
+  std::string file_fault;  // what the first worker said that couldn't read or write a file (a full disk); else empty
 };
 
 /// Runs what is left of the cells, the longest first, one process each. A worker that crashes, throws or is killed leaves

@@ -1,7 +1,12 @@
 // Counts and forecasts against sums done by hand.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "apps/cost_model.h"
+#include "core/error.h"
+#include "tests/support/temporary_folder.h"
+#include "trainers/batch_plan.h"
 
 namespace basin {
 namespace {
@@ -24,8 +29,31 @@ TEST(PlanWork, ABatchBeyondTheDataCostsTheDataOnce) {
   const CellWork work = plan_work(cell_of(text), kSizes, true);
   EXPECT_EQ(work.updates, 60);
   EXPECT_EQ(work.gradients, 300000);
-  EXPECT_EQ(work.forwards, 6000 + 5000 * 34);  // 30 checks, 4 more near the target
+  EXPECT_EQ(work.forwards, 6000 + 5000 * 60);  // a check an update: check_every counts examples, duplicates too
   EXPECT_EQ(plan_work(cell_of("duplicates = 'repeated'\n" + text), kSizes, true).updates, 5);
+}
+
+TEST(PlanWork, CountsTheUpdatesThatTheRunWillMake) {
+  // 3 x 2 examples of 4: the second batch holds examples of two epochs, and may hold one of them twice. The trainer counts
+  // them on the stream; a cap of two epochs is reached after 3 or 4 updates, never after the 2.67 of the division.
+  const Cell cell = cell_of("protocol = 'B'\nmax_gradients = 8\nbatch_size = 3\n");
+  BatchPlan plan;
+  plan.batch_size = 3;
+  plan.merge_duplicates = true;
+  EXPECT_EQ(plan_work(cell, {4, 0, 1}, false).updates, planned_updates(cell.options.train, plan, 4));
+}
+
+TEST(Calibrate, AFailureKeepsTheRoundFiguresAndNoFolder) {
+  const testing::TemporaryFolder folder;
+  ::setenv("TMPDIR", folder.path().c_str(), 1);
+  const Cell cell = cell_of("epochs = 1\n[data]\nset = 'synthetic'\n");
+  CostModel costs({cell}, false);
+  const double before = costs.seconds(cell.run_id);
+  EXPECT_THROW(costs.calibrate("/bin/false", 1, 1), NumericError);
+  EXPECT_THROW(costs.calibrate("/bin/true", 1, 1), IoError);  // leaves no measurement to read
+  EXPECT_EQ(costs.seconds(cell.run_id), before);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  ::unsetenv("TMPDIR");
 }
 
 TEST(PlanWork, BelievesTheStudysExpectation) {

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <thread>
 
@@ -57,6 +58,17 @@ TEST_F(Pool, AppendsBothStreamsToTheLogAndSetsTheEnvironment) {
   pool.start(job);
   all(pool);
   EXPECT_EQ(log("a"), "before\nout green\nerr\n");
+}
+
+TEST_F(Pool, TellsOfAWorkerWhoseEndItDidNotSee) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);  // the kernel then keeps no exit status
+  ProcessPool pool;
+  pool.start(shell("unseen", "exit 0"));
+  const std::vector<ProcessResult> results = all(pool);
+  std::signal(SIGCHLD, before);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_FALSE(results[0].ok());
+  EXPECT_EQ(results[0].describe(), "its end was not seen");
 }
 
 TEST_F(Pool, KillsWhatRunsPastItsTimeout) {
