@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "apps/sweep_rows.h"
 #include "core/error.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
@@ -82,15 +83,9 @@ RateTrial read_trial(const Cell& cell, const std::string& run_folder) {
     trial.status = read_status(run_folder + "/status.json").status;
     if (trial.status != "finished" && trial.status != "target_not_reached") return trial;
     for (const auto& [name, value] : read_run_file(run_folder + "/run.h5").summary) {
-      const auto number = [&, &v = value] {
-        const auto* real = std::get_if<double>(&v);
-        const auto* whole = std::get_if<int64_t>(&v);
-        const auto* flag = std::get_if<bool>(&v);
-        return real ? *real : whole ? static_cast<double>(*whole) : flag ? static_cast<double>(*flag) : NAN;
-      };
-      if (name == "validation_loss") trial.validation_loss = number();
-      if (name == "gradients") trial.gradients = number();
-      if (name == "overshot") trial.overshot = number() != 0;
+      if (name == "validation_loss") trial.validation_loss = as_number(value);
+      if (name == "gradients") trial.gradients = as_number(value);
+      if (name == "overshot") trial.overshot = as_number(value) != 0;
     }
   } catch (const IoError&) {
     trial.status = "failed";

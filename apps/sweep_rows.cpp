@@ -2,21 +2,15 @@
 
 #include <filesystem>
 
+#include "apps/probe_settings.h"
+#include "apps/study.h"
 #include "core/error.h"
-#include "core/toml_file.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
 
 namespace basin {
 namespace fs = std::filesystem;
 namespace {
-
-double as_number(const OptionValue& value) {
-  if (const double* d = std::get_if<double>(&value)) return *d;
-  if (const int64_t* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
-  if (const bool* b = std::get_if<bool>(&value)) return *b ? 1.0 : 0.0;
-  return NAN;
-}
 
 void put(SweepRow& row, const std::string& column, OptionValue value) {
   for (auto& [name, old] : row.columns) {
@@ -80,7 +74,12 @@ void take_record(SweepRow& row, const RunRecord& record) {
     row.test_correct = it->second.correct;
 }
 
-void take_probe(SweepRow& row, ProbeRecord probe) {
+void take_probe(SweepRow& row, const std::string& path) {
+  ProbeRecord probe = read_probe_file(path);
+  if (!is_studys_own(path, probe)) {
+    row.extra_probes.push_back(std::move(probe));
+    return;
+  }
   for (const ProbeQuantity& quantity : probe.quantities) {
     const auto entry = [](const std::vector<double>& values, size_t i) {
       return i < values.size() ? values[i] : NAN;
@@ -93,7 +92,7 @@ void take_probe(SweepRow& row, ProbeRecord probe) {
       row.columns.emplace_back(name + ".uncertainty", entry(quantity.uncertainty, i));
       row.columns.emplace_back(name + ".ci_low", entry(quantity.ci_low, i));
       row.columns.emplace_back(name + ".ci_high", entry(quantity.ci_high, i));
-      row.columns.emplace_back(name + ".status", quantity.status);
+      row.columns.emplace_back(name + ".status", quantity.entry_status[i]);
     }
   }
   row.probes.push_back(std::move(probe));
@@ -110,12 +109,17 @@ std::vector<fs::path> sorted_entries(const fs::path& folder, const std::string& 
   return found;
 }
 
-void fill(SweepRow& row, const fs::path& folder) {
+void take_options(SweepRow& row, RunOptions options) {
+  put(row, "config_id", options.config_id());
+  const OptionTable table = options.defining_table();
+  for (const Option& option : table.options()) put(row, option.key, option.get());
+}
+
+void fill(SweepRow& row, const fs::path& folder, bool knows_its_options) {
   if (fs::exists(folder / "run.h5")) {
     take_record(row, read_run_file((folder / "run.h5").string()));
-  } else if (fs::exists(folder / "config.toml")) {
-    for (const TomlEntry& entry : read_toml((folder / "config.toml").string()).entries)
-      put(row, entry.key, entry.value);
+  } else if (!knows_its_options && fs::exists(folder / "config.toml")) {
+    take_options(row, load_run_options((folder / "config.toml").string(), {}));
   }
   if (fs::exists(folder / "status.json")) {
     const RunStatus status = read_status((folder / "status.json").string());
@@ -123,18 +127,29 @@ void fill(SweepRow& row, const fs::path& folder) {
     put(row, "status_message", status.message);
   }
   for (const fs::path& file : sorted_entries(folder / "probes", ".h5"))
-    take_probe(row, read_probe_file(file.string()));
+    take_probe(row, file.string());
 }
 
-SweepRow read_row(const fs::path& folder) {
+/// The study's cells by run_id, with every rate that it may choose; empty where the folder has no study.
+std::map<std::string, RunOptions> cells_of(const fs::path& sweep_folder) {
+  std::map<std::string, RunOptions> cells;
+  const fs::path study = sweep_folder / "study.toml";
+  if (!fs::exists(study)) return cells;
+  for (Cell& cell : expand(read_study(study.string(), {}))) cells.emplace(cell.run_id, std::move(cell.options));
+  return cells;
+}
+
+/// `options`: those of the study's cell, where they are known.
+SweepRow read_row(const fs::path& folder, const RunOptions* options) {
   SweepRow row;
   row.run_id = folder.filename().string();
   row.columns = {{"run_id", row.run_id},
                  {"config_id", std::string()},
                  {"status", std::string("queued")},
                  {"status_message", std::string()}};
+  if (options) take_options(row, *options);
   try {
-    fill(row, folder);
+    fill(row, folder, options != nullptr);
   } catch (const Error& error) {
     // One damaged run must not hide the others: it is a row that says what is wrong.
     fmt::print(stderr, "warning: {}\n", error.what());
@@ -145,6 +160,13 @@ SweepRow read_row(const fs::path& folder) {
 }
 
 }  // namespace
+
+double as_number(const OptionValue& value) {
+  if (const double* d = std::get_if<double>(&value)) return *d;
+  if (const int64_t* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
+  if (const bool* b = std::get_if<bool>(&value)) return *b ? 1.0 : 0.0;
+  return NAN;
+}
 
 const OptionValue* SweepRow::find(const std::string& column) const {
   for (const auto& [name, value] : columns) {
@@ -166,7 +188,14 @@ std::string SweepRow::text(const std::string& column) const {
 
 std::string probe_column(const ProbeRecord& probe, const ProbeQuantity& quantity, size_t index) {
   const std::string name = fmt::format("probe.{}.{}.{}", probe.checkpoint, probe.probe, quantity.name);
-  return quantity.value.size() > 1 ? fmt::format("{}_{}", name, index + 1) : name;
+  return quantity.is_vector ? fmt::format("{}_{}", name, index + 1) : name;
+}
+
+std::string probe_attribute_text(const ProbeRecord& probe, const std::string& name) {
+  for (const auto& [key, value] : probe.attributes) {
+    if (const std::string* text = std::get_if<std::string>(&value); text && key == name) return *text;
+  }
+  return "";
 }
 
 double probe_attribute(const ProbeRecord& probe, const std::string& name) {
@@ -177,9 +206,20 @@ double probe_attribute(const ProbeRecord& probe, const std::string& name) {
 }
 
 std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder) {
+  const std::map<std::string, RunOptions> cells = cells_of(sweep_folder);
   std::vector<SweepRow> rows;
-  for (const fs::path& folder : sorted_entries(fs::path(sweep_folder) / "runs", ""))
-    rows.push_back(read_row(folder));
+  std::vector<std::string> strays;
+  for (const fs::path& folder : sorted_entries(fs::path(sweep_folder) / "runs", "")) {
+    const auto cell = cells.find(folder.filename().string());
+    if (cells.empty() || cell != cells.end())
+      rows.push_back(read_row(folder, cells.empty() ? nullptr : &cell->second));
+    else
+      strays.push_back(folder.filename().string());
+  }
+  if (!strays.empty()) {
+    fmt::print(stderr, "warning: {}/runs holds {} run(s) that the study doesn't have, left out: {}\n", sweep_folder,
+               strays.size(), fmt::join(strays, ", "));
+  }
   if (rows.empty()) throw IoError(sweep_folder + ": no folder runs/ with a run in it");
   const auto key = [](const SweepRow& row) {
     return std::make_tuple(row.text("protocol"), row.text("optimizer"), row.number("batch_size"),

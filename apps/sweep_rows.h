@@ -22,7 +22,8 @@ struct SweepRow {
   Table train, eval;  // thinned to kCurveRows rows; train without its wide columns
   Table trust_ratio;  // columns update, trust_ratio[parameter]; empty where the optimiser has none
   std::vector<uint8_t> test_correct;
-  std::vector<ProbeRecord> probes;
+  std::vector<ProbeRecord> probes;        // by the study's settings: these have columns
+  std::vector<ProbeRecord> extra_probes;  // measured by hand with others
 
   const OptionValue* find(const std::string& column) const;  // nullptr where there is none
   double number(const std::string& column) const;            // NaN where absent or text
@@ -33,15 +34,22 @@ struct SweepRow {
 /// run.h5 has them all.
 inline constexpr int64_t kCurveRows = 2000;
 
-/// Every folder of SWEEP_FOLDER/runs, ordered by protocol, optimiser, batch size, learning rate and seed.
-/// IoError where there is no run at all or a file is of a newer schema.
+/// The runs of SWEEP_FOLDER/runs that are cells of SWEEP_FOLDER/study.toml (a warning names the others), or all of them
+/// where there is no study; ordered by protocol, optimiser, batch size, learning rate and seed. IoError where there is none.
+/// A run has its setting's options and config_id whatever of its files is there; one with a file that can't be read
+/// (damaged, of a newer schema) is a row with status failed.
 std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder);
 
 /// Name of a probe quantity's column: probe.<checkpoint>.<probe>.<quantity>, for vectors <quantity>_<index +
 /// 1>.
 std::string probe_column(const ProbeRecord& probe, const ProbeQuantity& quantity, size_t index);
 
+/// Of a bool or a number; NaN for all else.
+double as_number(const OptionValue& value);
+
 /// A number of a probe's attributes (update, train_loss, ...) or NaN.
 double probe_attribute(const ProbeRecord& probe, const std::string& name);
+/// A text of them, or "".
+std::string probe_attribute_text(const ProbeRecord& probe, const std::string& name);
 
 }  // namespace basin

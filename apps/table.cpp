@@ -3,46 +3,20 @@
 namespace basin {
 namespace {
 
-using Rows = std::vector<const SweepRow*>;
-
 /// A column of the table: heading, and the text for the comparable runs of a line.
 struct TableColumn {
   std::string heading;
-  std::function<std::string(const Rows&)> text;
+  std::function<std::string(const RowList&)> text;
 };
 
-std::vector<double> numbers(const Rows& rows, const std::string& column, double factor = 1.0) {
+std::vector<double> numbers(const RowList& rows, const std::string& column, double factor = 1.0) {
   std::vector<double> values;
   for (const SweepRow* row : rows) values.push_back(factor * row->number(column));
   return values;
 }
 
 TableColumn plain(const std::string& heading, const std::string& column, double factor = 1.0) {
-  return {heading, [=](const Rows& rows) { return mean_and_error(numbers(rows, column, factor)); }};
-}
-
-/// A probe's value at the end of training: only those with status ok, and how many were not. A vector of one
-/// entry has the quantity's own name, `alone`.
-TableColumn probed(const std::string& heading, const std::string& name, const std::string& alone = "") {
-  return {heading, [=](const Rows& rows) {
-            std::vector<double> values;
-            std::map<std::string, int> refused;
-            for (const SweepRow* row : rows) {
-              const std::string& column = row->find(name) || alone.empty() ? name : alone;
-              const std::string status = row->text(column + ".status");
-              if (status == "ok")
-                values.push_back(row->number(column));
-              else if (!status.empty())
-                ++refused[status];
-            }
-            std::string text = values.empty() && !refused.empty() ? "" : mean_and_error(values);
-            for (const auto& [status, count] : refused) {
-              std::string words = status;
-              std::replace(words.begin(), words.end(), '_', ' ');
-              text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, words);
-            }
-            return text;
-          }};
+  return {heading, [=](const RowList& rows) { return mean_and_error(numbers(rows, column, factor)); }};
 }
 
 std::vector<TableColumn> columns_of(const std::string& protocol) {
@@ -53,9 +27,10 @@ std::vector<TableColumn> columns_of(const std::string& protocol) {
     return columns;
   }
   columns.push_back(plain("updates to target", "steps_to_target"));
-  columns.push_back(probed("λ₁", "probe.end.top_eigenvalues.lambda_1", "probe.end.top_eigenvalues.lambda"));
-  columns.push_back(probed("φ (ε = 1e-3)", "probe.end.sharpness_keskar.phi_full_1e-3"));
-  columns.push_back(probed("B_simple", "probe.end.noise_scale.b_simple"));
+  columns.push_back({"λ₁", [](const RowList& runs) { return probe_text(runs, "top_eigenvalues", "lambda"); }});
+  columns.push_back(
+      {"φ (ε = 1e-3)", [](const RowList& runs) { return probe_text(runs, "sharpness_keskar", "phi_full_1e-3"); }});
+  columns.push_back({"B_simple [95 %]", noise_text});
   return columns;
 }
 
@@ -68,34 +43,41 @@ std::string heading_of(const std::string& protocol) {
   return protocol.empty() ? "Runs without a configuration" : "Protocol " + protocol;
 }
 
-std::string how_runs_ended(const Rows& rows) {
-  std::map<std::string, int> counts;
-  for (const SweepRow* row : rows) {
-    const std::string status = row->text("status");
-    ++counts[status == "finished" && !is_comparable(*row) ? "overshot" : status];
-  }
+/// What the table calls a status; a run that may enter means is "finished".
+std::string ending_of(const SweepRow& row) {
+  const std::string status = row.text("status");
+  if (status == "finished") return is_comparable(row) ? status : "overshot the target";
+  if (status == "target_not_reached") return "missed the target";
+  return status == "queued" ? "not begun" : status;
+}
+
+/// "5 finished", or "1 of 5 finished, 4 of 5 missed the target": how many seeds enter the means, and why not the others.
+std::string how_runs_ended(const RowList& rows) {
+  std::map<std::string, size_t> counts;
+  for (const SweepRow* row : rows) ++counts[ending_of(*row)];
+  if (counts.size() == 1) return fmt::format("{} {}", rows.size(), counts.begin()->first);
   std::string text;
-  for (const auto& [status, count] : counts)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, status);
+  if (counts.count("finished")) text = fmt::format("{} of {} finished", counts.at("finished"), rows.size());
+  for (const auto& [ending, count] : counts) {
+    if (ending == "finished") continue;
+    text += fmt::format("{}{} of {} {}", text.empty() ? "" : ", ", count, rows.size(), ending);
+  }
   return text;
 }
 
 /// Where no run is comparable, the first column says why; the others stay empty.
-std::string reason_for_nothing(const Rows& rows) {
+std::string reason_for_nothing(const RowList& rows) {
   std::set<std::string> reasons;
-  for (const SweepRow* row : rows) {
-    const std::string status = row->text("status");
-    reasons.insert(status == "finished" ? "overshot" : status);
-  }
+  for (const SweepRow* row : rows) reasons.insert(ending_of(*row));
   return fmt::format("*{}*", fmt::join(reasons, ", "));
 }
 
-std::string table_line(const Rows& rows, const std::vector<TableColumn>& columns) {
+std::string table_line(const RowList& rows, const std::vector<TableColumn>& columns) {
   const SweepRow& first = *rows.front();
   std::string line =
       fmt::format("| {:.0f} | {} | {:g} | {} |", first.number("batch_size"), first.text("optimizer"),
                   first.number("learning_rate"), how_runs_ended(rows));
-  Rows comparable;
+  RowList comparable;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(comparable),
                [](const SweepRow* row) { return is_comparable(*row); });
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -110,7 +92,7 @@ std::string table_line(const Rows& rows, const std::vector<TableColumn>& columns
 }
 
 std::string section(const std::string& protocol, const std::vector<SweepRow>& rows) {
-  std::map<std::tuple<double, std::string, double, std::string>, Rows> lines;
+  std::map<std::tuple<double, std::string, double, std::string>, RowList> lines;
   for (const SweepRow& row : rows) {
     if (row.text("protocol") != protocol) continue;
     lines[{row.number("batch_size"), row.text("optimizer"), row.number("learning_rate"),
@@ -146,21 +128,6 @@ bool is_comparable(const SweepRow& row) {
   return row.text("protocol") != "B" || !(row.number("overshot") > 0);
 }
 
-std::string mean_and_error(const std::vector<double>& values) {
-  std::vector<double> finite;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
-               [](double v) { return std::isfinite(v); });
-  const double n = static_cast<double>(finite.size());
-  if (finite.empty()) return "–";
-  const double mean = std::accumulate(finite.begin(), finite.end(), 0.0) / n;
-  double squares = 0;
-  for (double v : finite) squares += (v - mean) * (v - mean);
-  const double error = finite.size() > 1 ? std::sqrt(squares / (n - 1) / n) : 0.0;
-  if (error == 0.0) return fmt::format("{:.4g}{} ({})", mean, finite.size() > 1 ? " ± 0" : "", finite.size());
-  const int decimals = std::clamp(1 - static_cast<int>(std::floor(std::log10(error))), 0, 8);
-  return fmt::format("{:.{}f} ± {:.{}f} ({})", mean, decimals, error, decimals, finite.size());
-}
-
 std::string table_markdown(const std::vector<SweepRow>& rows) {
   std::set<std::string> protocols;
   for (const SweepRow& row : rows) protocols.insert(row.text("protocol"));
@@ -169,7 +136,8 @@ std::string table_markdown(const std::vector<SweepRow>& rows) {
       "Mean ± standard error over seeds (n). Diverged runs, and under protocol B those that missed the "
       "target loss or fell "
       "below 0.8 of it, are counted under \"runs\" and enter no mean. Standard errors are over seeds alone; "
-      "report.html adds the test images' part.\n",
+      "report.html adds the test images' part. B_simple is the ratio of the means of tr Σ and |G|² over seeds with "
+      "a 95 % interval by Fieller's theorem (docs/probes.md); a number of one run has that run's own uncertainty.\n",
       rows.size(), distinct(rows, "dataset.name"), distinct(rows, "dataset.pixels"),
       distinct(rows, "dataset.n_train"), distinct(rows, "dataset.n_test"), distinct(rows, "model"));
   for (const std::string& protocol : protocols) text += section(protocol, rows);

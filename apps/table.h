@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/sweep_rows.h"
+#include "apps/table_probes.h"
 
 namespace basin {
 
@@ -16,9 +17,5 @@ std::string table_markdown(const std::vector<SweepRow>& rows);
 
 /// Whether a run may enter means: finished, and under protocol B not overshot.
 bool is_comparable(const SweepRow& row);
-
-/// "51.23 ± 0.40 (3)" of the finite values, "51.23 (1)", or "–"; the error carries two digits, the mean as
-/// many decimals.
-std::string mean_and_error(const std::vector<double>& values);
 
 }  // namespace basin

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "apps/collect.h"
+#include "apps/sweep_folder.h"
 #include "apps/sweep_rows.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -22,7 +23,6 @@ class Collect : public ::testing::Test {
  protected:
   void SetUp() override {
     fs::create_directories(at("runs"));
-    write_file_atomically(at("study.toml"), "model = \"mlp\"\n");
   }
 
   std::string at(const std::string& name) const { return folder_ / name; }
@@ -91,7 +91,6 @@ TEST_F(Collect, EveryOptionSummaryAndProbeIsAColumn) {
   add_run("bbbbbbbbbbbb", 1, false);
   collect(folder_.path());
   const h5::File file = open_schema_file(at("sweep.h5"), kSweepSchema);
-  EXPECT_EQ(file.attribute_as<std::string>("study"), "model = \"mlp\"\n");
   const h5::Group runs = file.group("runs");
   EXPECT_THAT(runs.dataset("run_id").read_texts(), ::testing::ElementsAre("aaaaaaaaaaaa", "bbbbbbbbbbbb"));
   EXPECT_THAT(runs.dataset("small_cnn.widths").read_texts(), ::testing::Each("[8, 16]"));
@@ -139,6 +138,29 @@ TEST_F(Collect, AnUnfinishedSweepGivesAPartialTable) {
   EXPECT_THAT(runs.dataset("batch_size").read<int64_t>(), ::testing::ElementsAre(256, 4096));
   EXPECT_TRUE(std::isnan(runs.dataset("test_acc").read<double>()[1]));
   EXPECT_THAT(read_file(at("table.md")), ::testing::HasSubstr("| 4096 | sgd |"));
+}
+
+TEST_F(Collect, ARunThatNeverBeganBelongsToItsCell) {
+  const std::string text = "protocol = \"B\"\nbatch_size = 512\n[sweep]\nseed = [1, 2, 3]\n";
+  write_file_atomically(at("study.toml"), text);
+  const std::vector<Cell> cells = expand(read_study(at("study.toml"), {}));
+  add_run("aaaaaaaaaaaa", 1, true);  // not the study's
+  fs::create_directories(at("runs/" + cells[0].run_id));  // with nothing in it
+  queue_run(at("runs/" + cells[1].run_id), cells[1]);
+  fs::create_directories(at("runs/" + cells[2].run_id));
+  write_file_atomically(at("runs/" + cells[2].run_id + "/run.h5"), "not HDF5");
+  ::testing::internal::CaptureStderr();
+  collect(folder_.path());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("left out: aaaaaaaaaaaa"));
+  const h5::File file = open_schema_file(at("sweep.h5"), kSweepSchema);
+  EXPECT_EQ(file.attribute_as<std::string>("study"), text);
+  const h5::Group runs = file.group("runs");
+  EXPECT_THAT(runs.dataset("run_id").read_texts(),
+              ::testing::ElementsAre(cells[0].run_id, cells[1].run_id, cells[2].run_id));
+  EXPECT_THAT(runs.dataset("config_id").read_texts(), ::testing::Each(cells[0].options.config_id()));
+  EXPECT_THAT(runs.dataset("batch_size").read<int64_t>(), ::testing::Each(512));
+  EXPECT_THAT(runs.dataset("status").read_texts(), ::testing::ElementsAre("queued", "queued", "failed"));
+  EXPECT_THAT(read_file(at("table.md")), ::testing::HasSubstr("| 1 of 3 failed, 2 of 3 not begun |"));  // one line
 }
 
 TEST_F(Collect, ADamagedRunIsARowThatSaysSo) {
