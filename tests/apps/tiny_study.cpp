@@ -13,10 +13,16 @@ bool is_time(const std::string& name) {
 
 std::string without_times(const Table& table) {
   std::string text;
+  int64_t start = 0;
   for (const Column& column : table.columns) {
-    if (column.width == 1 && !is_time(column.name)) {
-      text += fmt::format("{}.{}: {}\n", table.name, column.name, fmt::join(table.column(column.name), " "));
+    const auto begin = static_cast<size_t>(start);
+    start += column.width;
+    if (is_time(column.name)) continue;
+    text += fmt::format("{}.{}:", table.name, column.name);
+    for (size_t row = begin; row < table.rows.size(); row += static_cast<size_t>(table.row_width())) {
+      for (int64_t i = 0; i < column.width; ++i) text += fmt::format(" {}", table.rows[row + static_cast<size_t>(i)]);
     }
+    text += "\n";
   }
   return text;
 }

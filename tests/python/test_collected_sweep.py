@@ -1,8 +1,10 @@
 """The program's sweep.h5 and the Python reader's view of its run folders say the same, column by column."""
 import os
 import pathlib
+import shutil
 import subprocess
 
+import h5py
 import numpy as np
 import pytest
 
@@ -41,7 +43,9 @@ def test_both_views_agree(folder):
 def test_tables_beside_the_runs_agree(folder):
     file, runs = basin.open_sweep(folder, "file"), basin.open_sweep(folder, "runs")
     keys = ["run_id", "checkpoint", "probe", "quantity", "index"]
-    for a, b in zip(file.probes.sort_values(keys).to_dict("records"), runs.probes.sort_values(keys).to_dict("records")):
+    one, two = (view.probes.sort_values(keys).to_dict("records") for view in (file, runs))
+    assert len(one) == len(two) > 0
+    for a, b in zip(one, two):
         assert a.keys() == b.keys() and all(same(a[k], b[k]) for k in a), a
     for row in file.runs.itertuples():
         np.testing.assert_array_equal(file.correct([row.run_id]), runs.correct([row.run_id]))
@@ -61,6 +65,44 @@ def test_collect_without_the_file_writes_it_again(folder):
     done = program("collect", folder)
     assert done.returncode == 0, done.stderr
     assert (folder / "table.md").read_text() == before and len(basin.load_sweep(folder, "file")) == 4
+
+
+@pytest.fixture
+def newer(folder, tmp_path):
+    """A copy of the sweep in which every HDF5 file of one run, and sweep.h5, is of the next major version."""
+    out = tmp_path / "newer"
+    shutil.copytree(folder, out)
+    run = sorted((out / "runs").iterdir())[0]
+    for path in [*run.rglob("*.h5"), out / "sweep.h5"]:
+        with h5py.File(path, "r+") as file:
+            file.attrs["schema_version"] = "2.0.0"
+    return out, run
+
+
+def refused(done, path):
+    assert done.returncode == 4 and done.stderr.count("\n") == 1
+    assert str(path) in done.stderr and "schema version 2.0.0" in done.stderr
+
+
+def test_inspect_refuses_files_of_a_newer_schema(newer):
+    out, run = newer
+    paths = [run / "run.h5", run / "ckpt" / "end.h5", next((run / "probes").glob("*.h5")), out / "sweep.h5"]
+    for path in paths:
+        refused(program("inspect", path), path)
+
+
+def test_probe_refuses_a_checkpoint_of_a_newer_schema(newer):
+    done = program("probe", newer[1], "--only", "noise_scale", "--subset", "20")
+    assert done.returncode == 4 and ".h5" in done.stderr and "schema version 2.0.0" in done.stderr
+
+
+def test_collect_says_which_run_is_of_a_newer_schema(newer):
+    out, run = newer
+    done = program("collect", out)
+    assert done.returncode == 0 and str(run / "run.h5") in done.stderr and "schema version 2.0.0" in done.stderr
+    row = basin.load_sweep(out, "file").set_index("run_id").loc[run.name]
+    assert row.status == "failed" and "schema version 2.0.0" in row.status_message
+    assert row.config_id and row.batch_size == 128
 
 
 def test_collect_refuses_a_folder_without_runs(tmp_path):

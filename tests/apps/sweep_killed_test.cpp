@@ -1,0 +1,144 @@
+// A sweep that is killed, or interrupted, and started again leaves the very bits of an undisturbed one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "core/files.h"
+#include "io/status_file.h"
+#include "tests/apps/stored_numbers.h"
+#include "tests/apps/tiny_sweep.h"
+
+namespace basin::testing {
+namespace {
+
+using ::testing::IsEmpty;
+
+// Names of the same length: paths stand in command lines, and those in the journals.
+const std::string kUndisturbed = "out-a", kDisturbed = "out-b";
+
+void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+// Until a worker is training (or probing). False where the sweep ended before.
+bool wait_for_worker(RunningBinary& sweep, const std::string& out, bool Worker::*state) {
+  while (sweep.alive()) {
+    for (const Worker& worker : live_workers(out)) {
+      if (worker.*state) return true;
+    }
+    sleep_for(0.002);
+  }
+  return false;
+}
+
+void wait_until_gone(const std::string& out) {
+  for (int i = 0; i < 1000 && !live_workers(out).empty(); ++i) sleep_for(0.01);
+  ASSERT_THAT(live_workers(out), IsEmpty()) << "workers outlive their sweep";
+}
+
+struct KillCounts {
+  int training = 0, probing = 0;  // kills that ended a worker in this state
+};
+
+// In which states a kill met the workers, from what their files say now that they are dead.
+KillCounts states_of_dead(const std::vector<Worker>& workers) {
+  KillCounts counts;
+  for (const Worker& worker : workers) {
+    const RunStatus status = read_status(worker.folder + "/status.json");
+    const bool probes_begun = std::filesystem::exists(worker.folder + "/probes/lock");
+    const bool probes_done = std::filesystem::exists(worker.folder + "/probes/done");
+    counts.training = counts.training || (status.status == "running" && status.pid == worker.pid);
+    counts.probing = counts.probing || (is_final(status.status) && probes_begun && !probes_done);
+  }
+  return counts;
+}
+
+// The stored numbers of both, and that the comparison is of all that it should be of.
+void expect_same_numbers(const TinySweep& sweep) {
+  const auto expected = stored_numbers(sweep.path(kUndisturbed)), found = stored_numbers(sweep.path(kDisturbed));
+  EXPECT_THAT(differences(found, expected), IsEmpty());
+  std::string names;
+  for (const auto& [name, text] : expected) names += name + "\n";
+  for (const char* part : {"/run.h5:/train/trust_ratio", "/ckpt/end.h5:/model/", "/ckpt/start.h5:/model/",
+                           "/ckpt/end.h5:/optimizer/", "/probes/end.noise_scale.h5:@", "/probes/end.noise_scale.h5:/quantities/",
+                           "sweep.h5:/runs/test_acc", "sweep.h5:/curves/train/loss", "table.md", "status.json"}) {
+    EXPECT_THAT(names, ::testing::HasSubstr(part));
+  }
+}
+
+// Sweeps into two folders of one study, the second killed at random moments and started again each time: every third kill
+// waits until a worker probes, the others until one trains, and then up to `longest_wait` seconds more. The last start must
+// end with the very numbers of the undisturbed sweep.
+void expect_kills_change_nothing(const TinySweep& sweep, int kills, double longest_wait, unsigned seed) {
+  ASSERT_EQ(sweep.run({}, kUndisturbed).exit_code, 0);
+  const std::string out = sweep.path(kDisturbed);
+  std::mt19937 random(seed);
+  KillCounts total;
+  for (int i = 0; i < kills; ++i) {
+    RunningBinary process(sweep.arguments({}, kDisturbed));
+    const bool in_probes = i % 3 == 1;
+    ASSERT_TRUE(wait_for_worker(process, out, in_probes ? &Worker::probing : &Worker::training))
+        << "kill " << i << ": the sweep ended before, " << process.wait().err;
+    sleep_for(std::uniform_real_distribution<double>(0, in_probes ? 0.02 : longest_wait)(random));
+    const std::vector<Worker> workers = live_workers(out);
+    process.send(SIGKILL);
+    ASSERT_EQ(process.wait().exit_code, 128 + SIGKILL) << "kill " << i << ": the sweep ended before";
+    wait_until_gone(out);
+    const KillCounts now = states_of_dead(workers);
+    total.training += now.training;
+    total.probing += now.probing;
+  }
+  fmt::print("{} kills: {} met a worker training, {} one probing\n", kills, total.training, total.probing);
+  EXPECT_GE(total.training, kills / 3);
+  EXPECT_GE(total.probing, kills / 6 + (kills < 6));
+  const BinaryResult last = sweep.run({}, kDisturbed);
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  std::string logs;
+  for (const std::string& run : sweep.runs(kDisturbed + "/runs")) logs += read_file(run + "/run.log");
+  EXPECT_THAT(logs, ::testing::HasSubstr("resumed from update"));
+  expect_same_numbers(sweep);
+}
+
+// Probes that take half a second on the tiny network, so that a kill can meet them.
+const std::string kLongerProbes =
+    "[[sweep.set]]\nset = { probes.run = ['top_eigenvalues', 'sharpness_keskar', 'noise_scale'], probes.subset = 0, "
+    "probes.micro_batch = 20, sharpness_keskar.iterations = 20, top_eigenvalues.tolerance = 1e-3 }\n";
+
+TEST(SweepCommandKilled, ThreeTimesEndsWithTheSameNumbers) {
+  expect_kills_change_nothing(TinySweep(kTwoByTwo + "[[sweep.set]]\nset = { updates = 1200 }\n" + kLongerProbes), 3, 0.5, 1);
+}
+
+// About a minute on two workers: twelve cells of every kind of end and three probes.
+TEST(SlowSweepCommandKilled, TwentyTimesEndsWithTheSameNumbers) {
+  const std::string study =
+      "[sweep]\noptimizer = ['sgd', 'lars', 'lamb']\nprotocol = ['A-updates', 'B']\nseed = [1, 2]\n" + kLongerProbes +
+      "[[sweep.set]]\nset = { updates = 12000, target_loss = 0.5, max_gradients = 400000, check_every = 2000, "
+      "loss_levels = [1.5], evaluate_every = 20000, probes.at = ['end', 'loss', 'start'] }\n"
+      "[[sweep.set]]\nwhen = { optimizer = 'lars' }\nset = { learning_rate = 1.0 }\n"
+      "[[sweep.set]]\nwhen = { optimizer = 'lamb' }\nset = { learning_rate = 0.005 }\n";
+  expect_kills_change_nothing(TinySweep(study), 20, 1.5, 2);
+}
+
+TEST(SweepCommand, CtrlCLeavesResumableStates) {
+  const TinySweep sweep(kTwoByTwo + "[[sweep.set]]\nset = { updates = 1200 }\n");
+  ASSERT_EQ(sweep.run({}, kUndisturbed).exit_code, 0);
+  RunningBinary process(sweep.arguments({}, kDisturbed));
+  ASSERT_TRUE(wait_for_worker(process, sweep.path(kDisturbed), &Worker::training));
+  sleep_for(0.1);
+  process.send(SIGINT);
+  const BinaryResult result = process.wait();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_THAT(result.err, ::testing::HasSubstr("the same command goes on from here"));
+  std::multiset<std::string> statuses;
+  for (const std::string& run : sweep.runs(kDisturbed + "/runs")) statuses.insert(read_status(run + "/status.json").status);
+  EXPECT_EQ(statuses.count("interrupted") + statuses.count("queued"), 4u) << ::testing::PrintToString(statuses);
+  EXPECT_GE(statuses.count("interrupted"), 1u);
+  const BinaryResult second = sweep.run({}, kDisturbed);
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  expect_same_numbers(sweep);
+}
+
+}  // namespace
+}  // namespace basin::testing
