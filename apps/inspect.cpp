@@ -80,11 +80,11 @@ void print_probe(const ProbeRecord& record) {
              "status");
   for (const ProbeQuantity& q : record.quantities) {
     for (size_t i = 0; i < q.value.size(); ++i) {
-      const std::string name = q.value.size() == 1 ? q.name : fmt::format("{}_{}", q.name, i + 1);
+      const std::string name = q.is_vector ? fmt::format("{}_{}", q.name, i + 1) : q.name;
       const std::string interval =
           i < q.ci_low.size() ? fmt::format("[{}, {}]", entry(q.ci_low, i), entry(q.ci_high, i)) : "-";
       fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", name, entry(q.value, i), entry(q.uncertainty, i),
-                 q.uncertainty_kind, interval, q.status);
+                 q.uncertainty_kind, interval, q.entry_status[i]);
     }
   }
   fmt::print("\n");

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "apps/arguments.h"
+#include "apps/probe_settings.h"
 #include "apps/probing.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
@@ -30,11 +31,21 @@ void refuse_run_keys(const std::vector<std::string>& sets) {
   for (const std::string& set : sets) allowed.set_from_text(set, "--set");
 }
 
-ProbeRequest request_of(const ProbeArguments& arguments) {
-  refuse_run_keys(arguments.sets);
+// As the run's study has them, or every probe with default settings at the end.
+RunOptions default_options(const std::string& run_folder) {
+  if (std::optional<RunOptions> study = study_options(run_folder)) {
+    if (study->probes.run.empty()) study->probes.run = names_of(probe_registry());
+    return *std::move(study);
+  }
   RunOptions options;
   options.probes.run = names_of(probe_registry());
   options.probes.at = {"end"};
+  return options;
+}
+
+ProbeRequest request_of(const ProbeArguments& arguments) {
+  refuse_run_keys(arguments.sets);
+  RunOptions options = default_options(arguments.folder);
   OptionTable table = options.table();
   for (const std::string& set : arguments.sets) table.set_from_text(set, "--set");
   if (!arguments.only.empty()) table.set("probes.run", arguments.only, "--only");
@@ -47,20 +58,25 @@ ProbeRequest request_of(const ProbeArguments& arguments) {
 
 void print_outcome(const ProbeOutcome& outcome) {
   fmt::print("{}  {}  {}{}{}\n", outcome.checkpoint, outcome.probe, outcome.status,
-             outcome.message.empty() ? "" : ": " + outcome.message, outcome.skipped ? "  (measured before)" : "");
+             outcome.message.empty() ? "" : ": " + outcome.message,
+             outcome.skipped ? "  (measured before)" : "");
+  const std::string file = std::filesystem::path(outcome.path).filename();
+  fmt::print("  in probes/{}\n", file);
   for (const ProbeQuantity& quantity : read_probe_file(outcome.path).quantities) {
     for (size_t i = 0; i < quantity.value.size(); ++i) {
-      const std::string index = quantity.value.size() > 1 ? fmt::format("[{}]", i) : "";
+      const std::string index = quantity.is_vector ? fmt::format("_{}", i + 1) : "";
+      const std::string& status = quantity.entry_status[i];
       const double uncertainty = i < quantity.uncertainty.size() ? quantity.uncertainty[i] : NAN;
-      fmt::print("  {:<34} {:>14.6g}  +- {:<12.3g} {} ({}{})\n", quantity.name + index, quantity.value[i], uncertainty,
-                 quantity.units, quantity.uncertainty_kind, quantity.status == "ok" ? "" : ", " + quantity.status);
+      fmt::print("  {:<34} {:>14.6g}  +- {:<12.3g} {} ({}{})\n", quantity.name + index, quantity.value[i],
+                 uncertainty, quantity.units, quantity.uncertainty_kind, status == "ok" ? "" : ", " + status);
     }
   }
 }
 
 int run_probe(const ProbeArguments& arguments) {
   const std::vector<ProbeOutcome> outcomes = probe_run(arguments.folder, request_of(arguments));
-  if (outcomes.empty()) throw ConfigError(arguments.folder + ": no checkpoint of that name; see its folder ckpt/");
+  if (outcomes.empty())
+    throw ConfigError(arguments.folder + ": no checkpoint of that name; see its folder ckpt/");
   bool failed = false;
   for (const ProbeOutcome& outcome : outcomes) {
     print_outcome(outcome);
@@ -75,11 +91,16 @@ void add_probe(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<ProbeArguments>();
   CLI::App* command = app.add_subcommand("probe", "Measure checkpoints of a run, old ones too");
   command->add_option("run", arguments->folder, "folder of the run, OUT/runs/<run_id>")->required();
-  command->add_option("--only", arguments->only, "probes, by name; default all")->delimiter(',')->allow_extra_args(false);
-  command->add_option("--checkpoint", arguments->checkpoints, "end, start, loss, all, or a label; default end")
+  command->add_option("--only", arguments->only, "probes, by name; default: the study's, or all")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--subset", arguments->subset, "training examples, chosen by image hash; 0: all; default 1000");
+  command
+      ->add_option("--checkpoint", arguments->checkpoints,
+                   "end, start, loss, all, or a label; default: the study's, or end")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--subset", arguments->subset,
+                      "training examples, chosen by image hash; 0: all; default: the study's, or 1000");
   command->add_option("--micro-batch", arguments->micro_batch, "examples a pass; memory alone");
   command->add_option("--dtype", arguments->dtype, "float32 or float64");
   command->add_flag("--force", arguments->force, "measure again what was measured with the same settings");

@@ -1,24 +1,25 @@
 #include "apps/probing.h"
 
 #include "apps/arguments.h"
+#include "apps/probe_settings.h"
 #include "apps/run_parts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/provenance.h"
 #include "core/seed.h"
+#include "core/tensor_norms.h"
 #include "hessian/objective.h"
 #include "io/checkpoint.h"
 #include "io/probe_file.h"
 #include "probes/registry.h"
-#include "trainers/tensor_norms.h"
+#include "trainers/data_identity.h"
 #include "trainers/trainer.h"
 
 namespace basin {
 namespace {
 
 namespace fs = std::filesystem;
-using Attributes = std::vector<std::pair<std::string, OptionValue>>;
 
 std::string checkpoint_path(const std::string& run_folder, const std::string& label) {
   return run_folder + "/ckpt/" + label + ".h5";
@@ -36,24 +37,23 @@ std::vector<std::string> chosen_labels(const std::string& run_folder, const Prob
   return chosen;
 }
 
-bool all_finite(const Checkpoint& checkpoint) {
-  return std::all_of(checkpoint.parameters.begin(), checkpoint.parameters.end(), [](const ParameterInfo& parameter) {
-    return at::isfinite(parameter.tensor).all().item<bool>();
-  });
-}
-
 double weight_norm(const Checkpoint& checkpoint) {
   double sum = 0;
   for (const ParameterInfo& parameter : checkpoint.parameters) sum += squared_norm(parameter.tensor);
   return std::sqrt(sum);
 }
 
-/// One run's data, read once, and what probes look at: a network at a checkpoint on a subset of the training split.
+/// One run's data, read once, and what probes look at: a network at a checkpoint on a subset of the training
+/// split.
 class Subject {
  public:
   Subject(const Checkpoint& checkpoint, const ProbeRequest& request, at::Device device)
-      : options_(run_options_from(parse_toml(checkpoint.config, "config of checkpoint " + checkpoint.label), {})),
-        plan_(request.plan), device_(device), data_(load_dataset(options_.data)) {
+      : options_(
+            run_options_from(parse_toml(checkpoint.config, "config of checkpoint " + checkpoint.label), {})),
+        plan_(request.plan),
+        device_(device),
+        data_(load_dataset(options_.data)) {
+    check_same_data("checkpoint " + checkpoint.label, checkpoint.data, data_attributes(data_));
     index_ = hashed_subset(data_.train, plan_.subset);
     subset_hash_ = basin::subset_hash(data_.train, index_);
   }
@@ -64,30 +64,27 @@ class Subject {
     restore_model(*model, checkpoint);
     const at::Tensor inputs = network_inputs(data_, data_.train, index_, dtype, device_);
     const at::Tensor labels = data_.train.labels.index_select(0, index_).to(device_);
-    return std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels, plan_.micro_batch,
-                                       plan_.retain_graph);
+    return std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels,
+                                       plan_.micro_batch, plan_.retain_graph);
   }
 
   uint64_t seed() const { return derive_seed(static_cast<uint64_t>(options_.train.seed), "probe"); }
   int64_t train_examples() const { return data_.train.size(); }
   const std::string& subset_hash() const { return subset_hash_; }
 
-  /// What a measurement hangs on; equal settings give equal numbers.
-  Attributes settings(const Checkpoint& checkpoint, const std::string& probe, const OptionSets& probe_options) const {
-    Attributes settings = {{"update", checkpoint.update},
-                           {"set", std::string("train")},
-                           {"n_examples", index_.numel()},
-                           {"train_examples", train_examples()},
-                           {"subset_hash", subset_hash_},
-                           {"bn_mode", std::string(checkpoint.buffers.empty() ? "none" : "running")},
-                           {"dtype", plan_.dtype},
-                           {"seed", std::to_string(seed())},
-                           {"tf32", false}};
-    OptionSets copy = probe_options;
-    OptionTable table;
-    copy.bind_only(table, probe);
-    for (const Option& option : table.options()) settings.emplace_back("option." + option.key, option.get());
-    return settings;
+  int64_t examples_of(const ProbePlan& plan) const {
+    return plan.subset > 0 ? std::min(plan.subset, train_examples()) : train_examples();
+  }
+
+  /// What a measurement hangs on beside what is chosen; equal settings give equal numbers.
+  ProbeAttributes given_settings(const Checkpoint& checkpoint, const std::string& probe) const {
+    return {{"update", checkpoint.update},
+            {"checkpoint_sha256", content_hash(checkpoint)},
+            {"version", find_entry(probe_registry(), probe, "probe").version},
+            {"train_examples", train_examples()},
+            {"subset_hash", subset_hash_},
+            {"bn_mode", std::string(checkpoint.buffers.empty() ? "none" : "running")},
+            {"seed", std::to_string(seed())}};
   }
 
  private:
@@ -99,29 +96,21 @@ class Subject {
   std::string subset_hash_;
 };
 
-bool same_settings(const ProbeRecord& record, const Checkpoint& checkpoint, const Attributes& settings) {
-  if (record.status == "failed" || record.run_id != checkpoint.run_id) return false;
-  return std::all_of(settings.begin(), settings.end(), [&](const auto& setting) {
-    return std::any_of(record.attributes.begin(), record.attributes.end(), [&](const auto& stored) {
-      return stored.first == setting.first && to_toml(stored.second) == to_toml(setting.second);
-    });
-  });
-}
-
 // A file that can't be read is measured again.
-bool already_measured(const std::string& path, const Checkpoint& checkpoint, const Attributes& settings) {
+bool already_measured(const std::string& path, const Checkpoint& checkpoint,
+                      const ProbeAttributes& settings) {
   if (!fs::exists(path)) return false;
   try {
-    return same_settings(read_probe_file(path), checkpoint, settings);
+    return same_settings(read_probe_file(path), checkpoint.run_id, settings);
   } catch (const Error&) {
     return false;
   }
 }
 
-ProbeResult without_result(const std::string& probe, const std::string& status, const std::string& message) {
+ProbeResult failed_result(const std::string& probe, const std::string& message) {
   ProbeResult result;
   result.probe = probe;
-  result.status = status;
+  result.status = "failed";
   result.message = message;
   return result;
 }
@@ -130,16 +119,17 @@ ProbeResult measure(const std::string& probe, const ProbeRequest& request, const
                     Objective& objective) {
   try {
     const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
-    const ProbeContext context{objective, subject.seed(), subject.train_examples(), subject.subset_hash(), "train"};
+    const ProbeContext context{objective, subject.seed(), subject.train_examples(), subject.subset_hash(),
+                               "train"};
     return entry.make(request.probe_options.at(probe))->run(context);
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception& error) {
-    return without_result(probe, "failed", one_line(error));
+    return failed_result(probe, one_line(error));
   }
 }
 
-ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, Attributes attributes) {
+ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, ProbeAttributes attributes) {
   ProbeRecord record;
   record.run_id = checkpoint.run_id;
   record.config_id = checkpoint.config_id;
@@ -155,9 +145,12 @@ ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, A
   attributes.emplace_back("seconds", result.seconds);
   record.attributes = std::move(attributes);
   record.provenance = collect_provenance();
+  record.provenance.emplace_back("ended_utc", utc_now());
   for (const Quantity& q : result.quantities) {
-    record.quantities.push_back({q.name, q.definition, q.units, q.long_name, q.uncertainty_kind, q.status, q.value,
-                                 q.uncertainty, q.ci_low, q.ci_high});
+    const std::vector<std::string> entry_status =
+        q.entry_status.empty() ? std::vector<std::string>(q.value.size(), q.status) : q.entry_status;
+    record.quantities.push_back({q.name, q.definition, q.units, q.long_name, q.uncertainty_kind, q.status,
+                                 q.value, q.uncertainty, q.ci_low, q.ci_high, entry_status, q.is_vector});
   }
   return record;
 }
@@ -166,19 +159,31 @@ ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, A
 class CheckpointProbes {
  public:
   CheckpointProbes(const std::string& run_folder, const std::string& label, Checkpoint checkpoint,
-                   const ProbeRequest& request, const Subject& subject)
-      : run_folder_(run_folder), label_(label), checkpoint_(std::move(checkpoint)), request_(request),
-        subject_(subject), finite_(all_finite(checkpoint_)) {}
+                   const ProbeRequest& request, const std::optional<RunOptions>& study,
+                   const Subject& subject)
+      : run_folder_(run_folder),
+        label_(label),
+        checkpoint_(std::move(checkpoint)),
+        request_(request),
+        study_(study),
+        subject_(subject) {}
 
   ProbeOutcome run(const std::string& probe) {
-    ProbeOutcome outcome{label_, probe, "", "", run_folder_ + "/probes/" + label_ + "." + probe + ".h5", 0, false};
-    Attributes attributes = subject_.settings(checkpoint_, probe, request_.probe_options);
+    ProbeAttributes attributes = chosen(probe, request_.plan, request_.probe_options);
+    const std::string fingerprint = settings_fingerprint(attributes);
+    std::optional<std::string> studys;
+    if (study_) studys = settings_fingerprint(chosen(probe, study_->probes, study_->probe_options));
+    ProbeOutcome outcome{label_, probe, "", "", probe_path(run_folder_, label_, probe, fingerprint, studys),
+                         0,      false};
+    for (auto& setting : subject_.given_settings(checkpoint_, probe))
+      attributes.push_back(std::move(setting));
     if (!request_.force && already_measured(outcome.path, checkpoint_, attributes)) {
       outcome.skipped = true;
       outcome.status = read_probe_file(outcome.path).status;
       return outcome;
     }
-    const ProbeResult result = finite_ ? measured(probe) : without_result(probe, "nonfinite", "parameters are not finite");
+    const ProbeResult result = measured(probe);
+    attributes.emplace_back("settings", fingerprint);
     describe(attributes);
     write_probe_file(outcome.path, record_of(result, checkpoint_, attributes));
     outcome.status = result.status;
@@ -188,6 +193,11 @@ class CheckpointProbes {
   }
 
  private:
+  ProbeAttributes chosen(const std::string& probe, const ProbePlan& plan,
+                         const OptionSets& probe_options) const {
+    return chosen_settings(probe, subject_.examples_of(plan), plan.dtype, probe_options);
+  }
+
   ProbeResult measured(const std::string& probe) {
     if (!objective_) {
       objective_ = subject_.objective(checkpoint_);
@@ -196,23 +206,24 @@ class CheckpointProbes {
     return measure(probe, request_, subject_, *objective_);
   }
 
-  // What a measurement doesn't hang on, but its reader wants.
-  void describe(Attributes& attributes) const {
-    attributes.emplace_back("train_loss", subset_loss_);
+  // What a measurement doesn't hang on, but its reader wants. A checkpoint at which the whole training set
+  // was not evaluated has no train_loss.
+  void describe(ProbeAttributes& attributes) const {
+    const auto full = checkpoint_.progress.find("train_loss");
+    attributes.emplace_back("train_loss",
+                            full == checkpoint_.progress.end() ? OptionValue(NAN) : full->second);
+    attributes.emplace_back("subset_loss", subset_loss_);
     attributes.emplace_back("weight_norm", weight_norm(checkpoint_));
     attributes.emplace_back("micro_batch", request_.plan.micro_batch);
-    for (const char* key : {"train_loss", "level"}) {
-      const auto found = checkpoint_.progress.find(key);
-      if (found == checkpoint_.progress.end()) continue;
-      attributes.emplace_back(std::string(key) == "level" ? "loss_level" : "full_train_loss", found->second);
-    }
+    const auto level = checkpoint_.progress.find("level");
+    if (level != checkpoint_.progress.end()) attributes.emplace_back("loss_level", level->second);
   }
 
   std::string run_folder_, label_;
   Checkpoint checkpoint_;
   const ProbeRequest& request_;
+  const std::optional<RunOptions>& study_;
   const Subject& subject_;
-  bool finite_;
   std::unique_ptr<Objective> objective_;
   double subset_loss_ = NAN;
 };
@@ -241,11 +252,12 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
   make_folders(run_folder + "/probes");
   const FileLock lock(run_folder + "/probes/lock", run_folder + "/probes");
   const c10::Device device = apply_runtime(request.runtime);
+  const std::optional<RunOptions> study = study_options(run_folder);
   std::unique_ptr<Subject> subject;
   for (const std::string& label : labels) {
     Checkpoint checkpoint = read_checkpoint(checkpoint_path(run_folder, label));
     if (!subject) subject = std::make_unique<Subject>(checkpoint, request, device);
-    CheckpointProbes probes(run_folder, label, std::move(checkpoint), request, *subject);
+    CheckpointProbes probes(run_folder, label, std::move(checkpoint), request, study, *subject);
     for (const std::string& probe : request.plan.run) {
       throw_if_interrupted();  // what is measured is on disk
       outcomes.push_back(probes.run(probe));

@@ -26,8 +26,9 @@ struct ProbeOutcome {
 /// Checkpoints of a run folder in order of update: labels of ckpt/*.h5 but "latest" and "previous".
 std::vector<std::string> checkpoint_labels(const std::string& run_folder);
 
-/// Writes probes/<label>.<probe>.h5 for every checkpoint that plan.at names and every probe in plan.run. Works from the
-/// checkpoint's own config alone, so on old runs too. A probe that throws is recorded with status failed.
+/// Measures every checkpoint that plan.at names with every probe in plan.run, and writes probe_path() of
+/// apps/probe_settings.h for each. Works from the checkpoint's own config alone, so on old runs too. A probe that throws
+/// is recorded with status failed.
 std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request);
 
 }  // namespace basin

@@ -164,51 +164,64 @@ void write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
   }
 }
 
-void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
+/// The columns of /probes, one row a number.
+struct ProbeTable {
   std::map<std::string, std::vector<std::string>> texts;
   std::map<std::string, std::vector<double>> numbers;
   std::vector<int64_t> indices;
-  for (const SweepRow& row : rows) {
-    for (const ProbeRecord& probe : row.probes) {
-      for (const ProbeQuantity& q : probe.quantities) {
-        for (size_t i = 0; i < q.value.size(); ++i) {
-          const auto entry = [i](const std::vector<double>& values) {
-            return i < values.size() ? values[i] : NAN;
-          };
-          texts["run_id"].push_back(row.run_id);
-          texts["checkpoint"].push_back(probe.checkpoint);
-          texts["probe"].push_back(probe.probe);
-          texts["quantity"].push_back(q.name);
-          texts["uncertainty_kind"].push_back(q.uncertainty_kind);
-          texts["status"].push_back(q.status);
-          texts["definition"].push_back(q.definition);
-          texts["units"].push_back(q.units);
-          for (const std::string key : {"update", "train_loss", "n_examples"}) {
-            numbers[key].push_back(probe_attribute(probe, key));
-          }
-          numbers["value"].push_back(q.value[i]);
-          numbers["uncertainty"].push_back(entry(q.uncertainty));
-          numbers["ci_low"].push_back(entry(q.ci_low));
-          numbers["ci_high"].push_back(entry(q.ci_high));
-          indices.push_back(static_cast<int64_t>(i));
+  std::vector<uint8_t> of_study;
+
+  void add(const std::string& run_id, const ProbeRecord& probe, bool is_of_study) {
+    for (const ProbeQuantity& q : probe.quantities) {
+      for (size_t i = 0; i < q.value.size(); ++i) {
+        const auto entry = [i](const std::vector<double>& values) { return i < values.size() ? values[i] : NAN; };
+        texts["run_id"].push_back(run_id);
+        texts["checkpoint"].push_back(probe.checkpoint);
+        texts["probe"].push_back(probe.probe);
+        texts["quantity"].push_back(q.name);
+        texts["uncertainty_kind"].push_back(q.uncertainty_kind);
+        texts["status"].push_back(q.entry_status[i]);
+        texts["definition"].push_back(q.definition);
+        texts["units"].push_back(q.units);
+        for (const std::string key : {"subset_hash", "settings"}) texts[key].push_back(probe_attribute_text(probe, key));
+        for (const std::string key : {"update", "train_loss", "subset_loss", "n_examples"}) {
+          numbers[key].push_back(probe_attribute(probe, key));
         }
+        numbers["value"].push_back(q.value[i]);
+        numbers["uncertainty"].push_back(entry(q.uncertainty));
+        numbers["ci_low"].push_back(entry(q.ci_low));
+        numbers["ci_high"].push_back(entry(q.ci_high));
+        indices.push_back(static_cast<int64_t>(i));
+        of_study.push_back(is_of_study);
       }
     }
   }
-  if (indices.empty()) return;
+};
+
+void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
+  ProbeTable table;
+  for (const SweepRow& row : rows) {
+    for (const ProbeRecord& probe : row.probes) table.add(row.run_id, probe, true);
+    for (const ProbeRecord& probe : row.extra_probes) table.add(row.run_id, probe, false);
+  }
+  if (table.indices.empty()) return;
   h5::Group group = file.create_group("probes");
   group.set_attribute("long_name", std::string("one row a number that a probe gave, at any checkpoint"));
-  h5::DataSet scale = group.write_texts("run_id", texts.at("run_id"));
+  h5::DataSet scale = group.write_texts("run_id", table.texts.at("run_id"));
   describe(scale, meaning_of("run_id", {}));
   scale.make_scale("run_id");
-  texts.erase("run_id");
+  table.texts.erase("run_id");
   const auto finish = [&](h5::DataSet data, const std::string& name) {
-    describe(data, {name == "train_loss" ? "nat" : name == "update" ? "updates" : "", name, "probe-table"});
+    const bool loss = name == "train_loss" || name == "subset_loss";
+    describe(data, {loss ? "nat" : name == "update" ? "updates" : "", name, "probe-table"});
     data.attach_scale(0, scale);
   };
-  finish(group.write("index", indices), "index");
-  for (const auto& [name, column] : texts) finish(group.write_texts(name, column), name);
-  for (const auto& [name, column] : numbers) finish(group.write(name, column), name);
+  finish(group.write("index", table.indices), "index");
+  h5::DataSet of_study = group.write("study", table.of_study);
+  of_study.set_attribute("type", std::string("bool"));
+  finish(std::move(of_study), "study");
+  for (const auto& [name, column] : table.texts) finish(group.write_texts(name, column), name);
+  for (const auto& [name, column] : table.numbers) finish(group.write(name, column), name);
 }
 
 void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows) {

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/files.h"
 #include "io/checkpoint.h"
+#include "io/h5.h"
 #include "io/probe_file.h"
+#include "io/schema.h"
 #include "tests/apps/tiny_study.h"
 
 namespace basin::testing {
@@ -24,7 +27,9 @@ class ProbeCommand : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_binary(arguments);
   }
-  ProbeRecord record(const std::string& name) const { return read_probe_file(folder_ + "/probes/" + name + ".h5"); }
+  ProbeRecord record(const std::string& name) const {
+    return read_probe_file(folder_ + "/probes/" + name + ".h5");
+  }
 
   TinyStudy study_;
   std::string folder_;
@@ -53,7 +58,7 @@ TEST_F(ProbeCommand, MeasuresACheckpointAndSaysOnWhat) {
   EXPECT_TRUE(std::isfinite(found.quantities.front().value.at(0)));
 }
 
-TEST_F(ProbeCommand, SkipsWhatIsMeasuredAndMeasuresOtherSettings) {
+TEST_F(ProbeCommand, SkipsWhatIsMeasuredAndKeepsOtherSettingsApart) {
   const std::vector<std::string> arguments = {"--only", "top_eigenvalues", "--subset", "50"};
   ASSERT_EQ(probe(arguments).exit_code, 0);
   const auto path = folder_ + "/probes/end.top_eigenvalues.h5";
@@ -61,17 +66,83 @@ TEST_F(ProbeCommand, SkipsWhatIsMeasuredAndMeasuresOtherSettings) {
   EXPECT_THAT(probe(arguments).out, HasSubstr("measured before"));
   EXPECT_EQ(fs::last_write_time(path), first);
   EXPECT_EQ(probe({"--only", "top_eigenvalues", "--subset", "40"}).exit_code, 0);
-  EXPECT_EQ(attribute(record("end.top_eigenvalues"), "n_examples"), OptionValue(int64_t{40}));
-  const auto second = fs::last_write_time(path);
-  EXPECT_EQ(probe({"--only", "top_eigenvalues", "--subset", "40", "--force"}).exit_code, 0);
-  EXPECT_NE(fs::last_write_time(path), second);
+  EXPECT_EQ(fs::last_write_time(path), first);
+  EXPECT_EQ(attribute(record("end.top_eigenvalues"), "n_examples"), OptionValue(int64_t{50}));
+  EXPECT_EQ(probe({"--only", "top_eigenvalues", "--subset", "50", "--force"}).exit_code, 0);
+  EXPECT_NE(fs::last_write_time(path), first);
+}
+
+TEST_F(ProbeCommand, HandMadeSettingsLeaveTheStudysNumberAlone) {
+  // What a sweep leaves beside a run: the whole cell, with its probes.
+  write_text(folder_ + "/cell.toml", read_file(study_.study()) +
+                                         "[probes]\nrun = ['top_eigenvalues']\nat = ['end']\nsubset = 50\n"
+                                         "[top_eigenvalues]\ncount = 1\n");
+  ASSERT_EQ(probe({}).exit_code, 0);  // by the study's settings
+  const std::string path = folder_ + "/probes/end.top_eigenvalues.h5";
+  const auto written = fs::last_write_time(path);
+  const ProbeRecord studys = record("end.top_eigenvalues");
+  EXPECT_EQ(attribute(studys, "n_examples"), OptionValue(int64_t{50}));
+  EXPECT_EQ(attribute(studys, "option.count"), OptionValue(int64_t{1}));
+  EXPECT_FALSE(fs::exists(folder_ + "/probes/end.noise_scale.h5"));
+
+  const BinaryResult by_hand =
+      probe({"--only", "top_eigenvalues,sharpness_keskar", "--subset", "0", "--force"});
+  ASSERT_EQ(by_hand.exit_code, 0) << by_hand.err;
+  EXPECT_EQ(fs::last_write_time(path), written);
+  EXPECT_FALSE(fs::exists(folder_ + "/probes/end.sharpness_keskar.h5"));
+
+  ASSERT_EQ(run_binary({"collect", study_.path("out")}).exit_code, 0);
+  const h5::File sweep = open_schema_file(study_.path("out") + "/sweep.h5", kSweepSchema);
+  const h5::Group runs = sweep.group("runs"), probes = sweep.group("probes");
+  const std::string column = "probe.end.top_eigenvalues.lambda_1";  // _1 also where there is one alone
+  EXPECT_EQ(runs.dataset(column).read<double>()[0], studys.quantities.front().value[0]);
+  EXPECT_FALSE(runs.has("probe.end.sharpness_keskar.phi_full_1e-3"));
+
+  const auto of_study = probes.dataset("study").read<uint8_t>();
+  const auto names = probes.dataset("quantity").read_texts(),
+             settings = probes.dataset("settings").read_texts();
+  const auto examples = probes.dataset("n_examples").read<double>();
+  const auto full_loss = probes.dataset("train_loss").read<double>();
+  const auto subset_loss = probes.dataset("subset_loss").read<double>();
+  std::map<std::string, double> lambda_examples;  // by settings
+  for (size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(examples[i], of_study[i] ? 50 : 200) << names[i];
+    EXPECT_EQ(full_loss[i], runs.dataset("train_loss").read<double>()[0]);
+    if (of_study[i])
+      EXPECT_NE(subset_loss[i], full_loss[i]);
+    else
+      EXPECT_NEAR(subset_loss[i], full_loss[i], 1e-5);  // float32 in other micro-batches
+    if (names[i] == "lambda") lambda_examples[settings[i]] = examples[i];
+  }
+  EXPECT_EQ(lambda_examples.size(), 2u);
+}
+
+TEST_F(ProbeCommand, MeasuresAgainAfterRetrainingOrAChangedEstimator) {
+  const std::vector<std::string> arguments = {"--only", "top_eigenvalues", "--subset", "50"};
+  ASSERT_EQ(probe(arguments).exit_code, 0);
+  const std::string path = folder_ + "/ckpt/end.h5", file = folder_ + "/probes/end.top_eigenvalues.h5";
+  Checkpoint checkpoint = read_checkpoint(path);
+  write_checkpoint(path, checkpoint);  // the same content in a new file
+  EXPECT_THAT(probe(arguments).out, HasSubstr("measured before"));
+  checkpoint.parameters.front().tensor.flatten()[0] += 0.5;
+  write_checkpoint(path, checkpoint);
+  EXPECT_THAT(probe(arguments).out, ::testing::Not(HasSubstr("measured before")));
+
+  ProbeRecord old = record("end.top_eigenvalues");
+  for (auto& [key, value] : old.attributes) {
+    if (key == "version") value = int64_t{0};
+  }
+  write_probe_file(file, old);
+  EXPECT_THAT(probe(arguments).out, ::testing::Not(HasSubstr("measured before")));
+  EXPECT_THAT(probe(arguments).out, HasSubstr("measured before"));
 }
 
 TEST_F(ProbeCommand, TakesSeveralCheckpointsAndProbes) {
   const BinaryResult result =
       probe({"--only", "top_eigenvalues,noise_scale", "--checkpoint", "start,end", "--subset", "40"});
   ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
-  for (const char* name : {"start.top_eigenvalues", "end.top_eigenvalues", "start.noise_scale", "end.noise_scale"}) {
+  for (const char* name :
+       {"start.top_eigenvalues", "end.top_eigenvalues", "start.noise_scale", "end.noise_scale"}) {
     EXPECT_EQ(record(name).checkpoint, std::string(name).substr(0, std::string(name).find('.')));
   }
 }
@@ -82,7 +153,13 @@ TEST_F(ProbeCommand, NonfiniteParametersAreAStatus) {
   checkpoint.parameters.front().tensor.fill_(std::numeric_limits<double>::quiet_NaN());
   write_checkpoint(path, checkpoint);
   EXPECT_EQ(probe({"--only", "top_eigenvalues"}).exit_code, 0);
-  EXPECT_EQ(record("end.top_eigenvalues").status, "nonfinite");
+  const ProbeRecord found = record("end.top_eigenvalues");
+  EXPECT_EQ(found.status, "nonfinite");
+  ASSERT_FALSE(found.quantities.empty());  // a row that says so, not a gap
+  for (const ProbeQuantity& quantity : found.quantities) {
+    EXPECT_EQ(quantity.status, "nonfinite");
+    EXPECT_TRUE(std::isnan(quantity.value.at(0)));
+  }
 }
 
 TEST_F(ProbeCommand, RefusesBadInputInOneLine) {
