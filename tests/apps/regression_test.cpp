@@ -1,5 +1,6 @@
-// Small CIFAR models, trained for a fixed number of updates on the embedded images and probed: the whole chain from the
-// pixels to B_simple, pinned. One thread. A change of any number here is a change of what users would have published.
+// Small CIFAR models, trained for a fixed number of updates on the embedded images and probed: the whole
+// chain from the pixels to B_simple, pinned. One thread. A change of any number here is a change of what
+// users would have published.
 #include <gtest/gtest.h>
 
 #include "apps/probing.h"
@@ -11,14 +12,23 @@
 namespace basin {
 namespace {
 
+struct Numbers {
+  double train_loss, test_loss, train_accuracy, test_accuracy, lambda_1, phi, b_simple;
+};
+
 struct Pinned {
   const char* name;
   const char* settings;  // on top of kCommon
-  double train_loss, test_loss, train_accuracy, lambda_1, phi, b_simple;
+  Numbers float64;
+};
+
+struct Case {
+  const Pinned* pinned;
+  const char* dtype;
 };
 
 // What GoogleTest shows of a parameter: else the bytes of its pointers, another text in every build.
-void PrintTo(const Pinned& pinned, std::ostream* out) { *out << pinned.name; }
+void PrintTo(const Case& c, std::ostream* out) { *out << c.pinned->name << ' ' << c.dtype; }
 
 constexpr const char* kCommon = R"(
 protocol = "A-updates"
@@ -27,7 +37,6 @@ batch_size = 64
 micro_batch = 32
 ghost_batch = 16
 learning_rate = 0.05
-dtype = "float64"
 [data]
 set = "cifar10-5k"
 train_examples = 256
@@ -39,7 +48,6 @@ threads = 1
 run = ["top_eigenvalues", "sharpness_keskar", "noise_scale"]
 at = ["end"]
 subset = 64
-dtype = "float64"
 [top_eigenvalues]
 count = 1
 tolerance = 1e-6
@@ -49,19 +57,34 @@ spaces = ["full"]
 iterations = 3
 )";
 
-// float64 from pixels to probes, so that another processor's order of sums (1e-16 a sum, some 1e5 sums, 12 updates) moves
-// nothing beyond 1e-9; what is allowed is a hundred times that.
-constexpr double kRelative = 1e-7;
-// The eigenpair is solved to a relative residual of 1e-6, so its value to better than that.
-constexpr double kEigenvalue = 1e-5;
-// Three L-BFGS-B iterations: a line search may accept another trial point when the loss moves in its last digits.
-constexpr double kPhi = 1e-4;
+/// What is allowed, relative to each number; accuracies in examples.
+struct Tolerance {
+  double loss, lambda_1, phi, b_simple;
+  int examples;
+};
+
+// float64 from pixels to probes, so that another processor's order of sums (1e-16 a sum, some 1e5 sums, 12
+// updates) moves nothing beyond 1e-9; what is allowed is a hundred times that. lambda_1 is solved to a
+// relative residual of 1e-6. phi comes from three L-BFGS-B iterations, where a line search may accept another
+// trial point when the loss moves in its last digits.
+constexpr Tolerance kFloat64{1e-7, 1e-5, 1e-4, 1e-7, 0};
+// float32, which users train and probe in, against the float64 numbers. Where these were pinned the two lay
+// apart by at most 4e-6 in the losses, 2.4e-3 in lambda_1, 1.9e-4 in phi and 1.5e-2 in B_simple, a ratio
+// whose denominator is small here (all the most with resnet20 under LARS). Another processor's rounding lies
+// about as far from float64: five times that is allowed.
+constexpr Tolerance kFloat32{2e-5, 1.2e-2, 1e-3, 7.5e-2, 1};
 
 const Pinned kPinned[] = {
-    {"small_cnn", "model = \"small_cnn\"\n[small_cnn]\nwidths = [4, 8]\n", 2.20992141632, 2.27104245052, 0.15234375, 5.85365507935, 1.47296638849, 24.2270032736},
-    {"keskar_c1", "model = \"keskar_c1\"\noptimizer = \"lamb\"\n[keskar_c1]\nwidth = 4\nhidden = [16, 8]\n", 2.25231055307, 2.28936063412, 0.13671875, 40.2074218082, 1.54701530229, 33.4652817718},
-    {"resnet20", "model = \"resnet20\"\noptimizer = \"lars\"\n[resnet20]\nwidth = 4\nblocks = 1\n[lars]\ntrust_coefficient = 0.02\n",
-     2.65184973141, 2.54148067054, 0.16015625, 24.6152392893, 3.08401053558, 27.212226644},
+    {"small_cnn",
+     "model = \"small_cnn\"\n[small_cnn]\nwidths = [4, 8]\n",
+     {2.20992141632, 2.27104245052, 0.15234375, 0.12, 5.85365507935, 1.47296638849, 39.9898986518}},
+    {"keskar_c1",
+     "model = \"keskar_c1\"\noptimizer = \"lamb\"\n[keskar_c1]\nwidth = 4\nhidden = [16, 8]\n",
+     {2.24360559985, 2.27578110401, 0.16796875, 0.14, 21.5057229673, 2.02398846071, 55.0942042887}},
+    {"resnet20",
+     "model = \"resnet20\"\noptimizer = \"lars\"\n[resnet20]\nwidth = 4\nblocks = 1\n"
+     "[lars]\ntrust_coefficient = 0.02\n",
+     {2.65184973141, 2.54148067054, 0.16015625, 0.13, 24.6152392893, 3.08401053558, 48.6641761109}},
 };
 
 double summary_value(const RunRecord& run, const std::string& name) {
@@ -70,48 +93,71 @@ double summary_value(const RunRecord& run, const std::string& name) {
   return NAN;
 }
 
-double headline(const std::string& folder, const std::string& probe, const std::string& quantity) {
+double headline(const std::string& folder, const std::string& probe, const std::string& quantity,
+                const std::string& status) {
   const ProbeRecord record = read_probe_file(folder + "/probes/end." + probe + ".h5");
   for (const ProbeQuantity& q : record.quantities) {
     if (q.name != quantity) continue;
-    EXPECT_EQ(q.status, "ok") << quantity << ": " << record.message;
+    EXPECT_EQ(q.status, status) << quantity << ": " << record.message;
     return q.value.at(0);
   }
   return NAN;
 }
 
-class RegressionTest : public ::testing::TestWithParam<Pinned> {};
+class RegressionTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RegressionTest, TrainingAndProbesGiveThePinnedNumbers) {
-  const Pinned& pinned = GetParam();
+  const auto [pinned, dtype] = GetParam();
+  const Numbers& expected = pinned->float64;
+  const Tolerance& tolerance = std::string(dtype) == "float64" ? kFloat64 : kFloat32;
   const testing::TemporaryFolder out;
-  RunOptions cell = run_options_from(parse_toml(pinned.settings, "model"), {});
+  RunOptions cell = run_options_from(parse_toml(pinned->settings, "model"), {});
   OptionTable table = cell.table();
   set_all(table, parse_toml(kCommon, "common").entries);
+  for (const char* key : {"dtype", "probes.dtype"}) table.set(key, std::string(dtype), "test");
 
   const std::string folder = run_folder(out.path(), cell);
   EXPECT_EQ(train_run(cell, folder), "finished");
   probe_run(folder, {cell.probes, cell.probe_options, cell.runtime, false});
 
   const RunRecord run = read_run_file(folder + "/run.h5");
-  const double measured[] = {summary_value(run, "train_loss"),
-                             summary_value(run, "test_loss"),
-                             summary_value(run, "train_acc"),
-                             headline(folder, "top_eigenvalues", "lambda"),
-                             headline(folder, "sharpness_keskar", "phi_full_1e-3"),
-                             headline(folder, "noise_scale", "b_simple_finite")};
-  // To pin anew after a deliberate change, copy this line.
-  const std::string line = fmt::format("{:.12g}", fmt::join(measured, ", "));
-  EXPECT_NEAR(measured[0], pinned.train_loss, kRelative * pinned.train_loss) << line;
-  EXPECT_NEAR(measured[1], pinned.test_loss, kRelative * pinned.test_loss) << line;
-  EXPECT_DOUBLE_EQ(measured[2], pinned.train_accuracy) << line;
-  EXPECT_NEAR(measured[3], pinned.lambda_1, kEigenvalue * pinned.lambda_1) << line;
-  EXPECT_NEAR(measured[4], pinned.phi, kPhi * pinned.phi) << line;
-  EXPECT_NEAR(measured[5], pinned.b_simple, kRelative * pinned.b_simple) << line;
+  const Numbers measured{summary_value(run, "train_loss"),
+                         summary_value(run, "test_loss"),
+                         summary_value(run, "train_acc"),
+                         summary_value(run, "test_acc"),
+                         headline(folder, "top_eigenvalues", "lambda", "ok"),
+                         headline(folder, "sharpness_keskar", "phi_full_1e-3", "ok"),
+                         headline(folder, "noise_scale", "b_simple", "not_resolved")};
+  // To pin anew after a deliberate change, copy this line of the float64 run. 64 examples don't resolve
+  // B_simple's denominator, and its status must say so; the number is pinned all the same.
+  const std::string line =
+      fmt::format("{{{:.12g}, {:.12g}, {:.12g}, {:.12g}, {:.12g}, {:.12g}, {:.12g}}}", measured.train_loss,
+                  measured.test_loss, measured.train_accuracy, measured.test_accuracy, measured.lambda_1,
+                  measured.phi, measured.b_simple);
+  const auto expect_near = [&](double value, double wanted, double relative, const char* what) {
+    EXPECT_NEAR(value, wanted, relative * std::abs(wanted)) << what << " of " << line;
+  };
+  expect_near(measured.train_loss, expected.train_loss, tolerance.loss, "train loss");
+  expect_near(measured.test_loss, expected.test_loss, tolerance.loss, "test loss");
+  EXPECT_NEAR(measured.train_accuracy, expected.train_accuracy, tolerance.examples / 256.0 + 1e-12) << line;
+  EXPECT_NEAR(measured.test_accuracy, expected.test_accuracy, tolerance.examples / 100.0 + 1e-12) << line;
+  expect_near(measured.lambda_1, expected.lambda_1, tolerance.lambda_1, "lambda 1");
+  expect_near(measured.phi, expected.phi, tolerance.phi, "phi");
+  expect_near(measured.b_simple, expected.b_simple, tolerance.b_simple, "B_simple");
 }
 
-INSTANTIATE_TEST_SUITE_P(SmallCifarModels, RegressionTest, ::testing::ValuesIn(kPinned),
-                         [](const auto& info) { return std::string(info.param.name); });
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Pinned& pinned : kPinned) {
+    for (const char* dtype : {"float64", "float32"}) all.push_back({&pinned, dtype});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallCifarModels, RegressionTest, ::testing::ValuesIn(cases()),
+                         [](const auto& info) {
+                           return std::string(info.param.pinned->name) + "_" + info.param.dtype;
+                         });
 
 }  // namespace
 }  // namespace basin
