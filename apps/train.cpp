@@ -127,12 +127,14 @@ TrainResult train(RunParts& run, const std::string& folder, bool progress) {
   }
 }
 
-// The study's rules hold for a single run as well: a rate tuned for LAMB at this batch size is the one it gets.
+// The study's rules hold for a single run as well: a rate tuned for LAMB at this batch size is the one it
+// gets.
 RunOptions first_cell(const TrainArguments& arguments) {
   const std::vector<Cell> cells = expand(read_study(arguments.study, arguments.sets));
   if (cells.empty()) throw ConfigError(arguments.study + ": [[sweep.skip]] leaves no run with these --set");
   if (cells.size() > 1 && !arguments.print_config) {
-    fmt::print(stderr, "{}: {} runs; training the first, {}\n", arguments.study, cells.size(), cells.front().label);
+    fmt::print(stderr, "{}: {} runs; training the first, {}\n", arguments.study, cells.size(),
+               cells.front().label);
   }
   return cells.front().options;
 }
@@ -144,7 +146,8 @@ int run_train(const TrainArguments& arguments) {
     return 0;
   }
   check(options);
-  const std::string out = arguments.out.empty() ? "out/" + fs::path(arguments.study).stem().string() + "-train" : arguments.out;
+  const std::string out =
+      arguments.out.empty() ? "out/" + fs::path(arguments.study).stem().string() + "-train" : arguments.out;
   const std::string folder = run_folder(out, options);
   const std::string status = train_run(options, folder);
   fmt::print("{} {}\n", folder, status);
@@ -154,7 +157,9 @@ int run_train(const TrainArguments& arguments) {
 
 }  // namespace
 
-std::string run_folder(const std::string& out, const RunOptions& options) { return out + "/runs/" + options.run_id(); }
+std::string run_folder(const std::string& out, const RunOptions& options) {
+  return out + "/runs/" + options.run_id();
+}
 
 std::string train_run(const RunOptions& options, const std::string& folder) {
   check(options);
@@ -170,10 +175,15 @@ std::string train_run(const RunOptions& options, const std::string& folder) {
 void add_train(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<TrainArguments>();
   CLI::App* command = app.add_subcommand("train", "Train one run of a study file, or go on with it");
-  command->add_option("study", arguments->study, "study file (TOML); of a sweep its first run that agrees with --set")->required();
-  command->add_option("--out", arguments->out, "folder for runs/<run_id>; default out/<name of the study>-train");
+  command
+      ->add_option("study", arguments->study,
+                   "study file (TOML); of a sweep its first run that agrees with --set")
+      ->required();
+  command->add_option("--out", arguments->out,
+                      "folder for runs/<run_id>; default out/<name of the study>-train");
   add_set_option(*command, arguments->sets);
-  command->add_flag("--print-config", arguments->print_config, "print all options with their meaning and stop");
+  command->add_flag("--print-config", arguments->print_config,
+                    "print all options with their meaning and stop");
   command->add_flag("--probe", arguments->probe, "run the study's [probes] on the checkpoints afterwards");
   command->callback([arguments, &action] { action = [arguments] { return run_train(*arguments); }; });
 }

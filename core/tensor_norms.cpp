@@ -3,7 +3,8 @@
 namespace basin {
 namespace {
 
-/// sum_i f(i)^2 in sums side by side, so that the compiler may use vector registers without reordering a single sum.
+/// sum_i f(i)^2 in sums side by side, so that the compiler may use vector registers without reordering a
+/// single sum.
 template <class F>
 double sum_of_squares(int64_t n, F&& f) {
   constexpr int64_t kLanes = 16;
@@ -33,7 +34,8 @@ double dense_squared_norm(const at::Tensor& a) {
 template <class T>
 double dense_squared_distance(const at::Tensor& a, const at::Tensor& b) {
   const T *x = a.const_data_ptr<T>(), *y = b.const_data_ptr<T>();
-  return sum_of_squares(a.numel(), [x, y](int64_t i) { return static_cast<double>(x[i]) - static_cast<double>(y[i]); });
+  return sum_of_squares(a.numel(),
+                        [x, y](int64_t i) { return static_cast<double>(x[i]) - static_cast<double>(y[i]); });
 }
 
 // The order of elements in memory doesn't matter, only that there are no gaps.

@@ -35,7 +35,7 @@ void Lamb::update_parameter(size_t i, const at::Tensor& gradient) {
     step.trust_ratio = ratio;
   }
   step.update_norm = std::abs(learning_rate()) * ratio * direction_norm;
-  w.add_(u, -learning_rate() * ratio);
+  add_scaled(w, u, -learning_rate() * ratio);
 }
 
 }  // namespace basin

@@ -25,8 +25,10 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& options)
 }
 
 std::string Lars::trust_ratio_definition() const {
-  return "local rate trust_coefficient |w| / (|g| + weight_decay |w| + eps) of each tensor, trust_coefficient "
-         "where |w| or the denominator is 0: factor beside the learning rate on the new gradient as it enters "
+  return "local rate trust_coefficient |w| / (|g| + weight_decay |w| + eps) of each tensor, "
+         "trust_coefficient "
+         "where |w| or the denominator is 0: factor beside the learning rate on the new gradient as it "
+         "enters "
          "the momentum buffer, not on the step; NaN where excluded";
 }
 
@@ -41,8 +43,8 @@ void Lars::update_parameter(size_t i, const at::Tensor& gradient) {
   }
   const double local_rate = learning_rate() * options_.trust_coefficient * fraction;
   at::Tensor& v = slot(0, i);
-  v.mul_(options_.momentum).add_(gradient, local_rate);
-  if (decay_[i] > 0) v.add_(w, local_rate * decay_[i]);
+  add_scaled(v.mul_(options_.momentum), gradient, local_rate);
+  if (decay_[i] > 0) add_scaled(v, w, local_rate * decay_[i]);
   step.update_norm = norm_of(v);
   w.sub_(v);
 }

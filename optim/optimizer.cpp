@@ -53,6 +53,14 @@ torch::Tensor Optimizer::step(LossClosure closure) {
   return loss;
 }
 
+void Optimizer::add_scaled(const at::Tensor& w, const at::Tensor& d, double factor) {
+  if (std::abs(factor) <= std::numeric_limits<float>::max()) {
+    w.add_(d, factor);
+  } else {
+    w.add_((d.to(at::kDouble) * factor).to(w.scalar_type()));
+  }
+}
+
 void Optimizer::add_slot(const std::string& name) {
   std::vector<at::Tensor> tensors;
   for (const ParameterInfo& parameter : parameters_)

@@ -52,6 +52,8 @@ class Optimizer : public torch::optim::Optimizer {
   /// Declares a zero-initialised state tensor for each parameter; for derived constructors.
   void add_slot(const std::string& name);
   at::Tensor& slot(size_t which, size_t i) { return slots_[which].second[i]; }
+  /// w += factor d, also where the factor alone is beyond the type: a trust ratio grows without bound as |d| vanishes.
+  static void add_scaled(const at::Tensor& w, const at::Tensor& d, double factor);
   /// Updates completed, so this one is number updates_done() + 1.
   int64_t updates_done() const { return updates_; }
 

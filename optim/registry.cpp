@@ -21,10 +21,10 @@ const std::vector<OptimizerEntry>& optimizer_registry() {
       {"sgd", "Gradient descent with momentum or Nesterov momentum.", make_options<SgdOptions>,
        make<Sgd, SgdOptions>},
       {"adamw", "Adam with decoupled weight decay.", make_options<AdamWOptions>, make<AdamW, AdamWOptions>},
-      {"lars", "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded unless told.", make_options<LarsOptions>,
-       make<Lars, LarsOptions>},
-      {"lamb", "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded unless told.", make_options<LambOptions>,
-       make<Lamb, LambOptions>},
+      {"lars", "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded unless told.",
+       make_options<LarsOptions>, make<Lars, LarsOptions>},
+      {"lamb", "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded unless told.",
+       make_options<LambOptions>, make<Lamb, LambOptions>},
   };
   return table;
 }

@@ -18,19 +18,21 @@ int64_t ceil_divide(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 void check_examples(double updates, const BatchPlan& plan, const std::string& budget) {
   const double examples = updates * static_cast<double>(plan.batch_size);
   if (examples <= kMostExamples) return;
-  throw ConfigError(fmt::format("{} with batch_size = {} asks for {:.3g} examples; at most 2^53 can be counted", budget,
-                                plan.batch_size, examples));
+  throw ConfigError(
+      fmt::format("{} with batch_size = {} asks for {:.3g} examples; at most 2^53 can be counted", budget,
+                  plan.batch_size, examples));
 }
 
-// Among the positions [start, start + count). Within one epoch all differ, and a whole epoch holds every example: only a
-// batch that holds parts of two epochs and no whole one must be looked at.
+// Among the positions [start, start + count). Within one epoch all differ, and a whole epoch holds every
+// example: only a batch that holds parts of two epochs and no whole one must be looked at.
 int64_t distinct_examples(ExampleStream& stream, int64_t start, int64_t count, int64_t n) {
   if ((start / n + 1) * n >= start + count) return count;
   if (ceil_divide(start, n) * n + n <= start + count) return n;
   return static_cast<int64_t>(stream.slice(start, count, true).examples.size());
 }
 
-// Exact, because the schedule and the cap hang on it: batches that straddle epochs hold fewer distinct examples.
+// Exact, because the schedule and the cap hang on it: batches that straddle epochs hold fewer distinct
+// examples.
 int64_t updates_for_gradients(const TrainOptions& options, int64_t n) {
   ExampleStream stream(static_cast<uint64_t>(options.seed), n);
   int64_t gradients = 0, updates = 0;
@@ -48,13 +50,16 @@ void check_batches(const TrainOptions& options, bool has_batch_statistics) {
   const int64_t ghost = ghost_batch_of(options);
   const int64_t micro = std::min(options.micro_batch, options.batch_size);
   if (micro < options.batch_size && micro % ghost != 0) {
-    throw ConfigError(fmt::format("micro_batch = {} must be a multiple of ghost_batch ({}) with batch statistics",
-                                  options.micro_batch, ghost));
+    throw ConfigError(
+        fmt::format("micro_batch = {} must be a multiple of ghost_batch ({}) with batch statistics",
+                    options.micro_batch, ghost));
   }
 }
 
-bool merges_duplicates(const TrainOptions& options, const DataOptions& data, bool has_dropout, bool has_batch_statistics) {
-  return options.duplicates == "weighted" && data.augmentation == "none" && !has_dropout && !has_batch_statistics;
+bool merges_duplicates(const TrainOptions& options, const DataOptions& data, bool has_dropout,
+                       bool has_batch_statistics) {
+  return options.duplicates == "weighted" && data.augmentation == "none" && !has_dropout &&
+         !has_batch_statistics;
 }
 
 BatchPlan plan_batches(const TrainOptions& options, const DataOptions& data, const Model& model) {

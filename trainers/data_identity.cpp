@@ -34,8 +34,8 @@ void check_same_data(const std::string& file, const DataAttributes& stored, cons
   for (const char* key : {"sha256", "split_hash", "mean", "std"}) {
     const std::string then = text_of(stored, key), now = text_of(loaded, key);
     if (then == now) continue;
-    throw IoError(fmt::format("{}: made from other data ({}): {} {} there, {} in the data read now ({})", file,
-                              text_of(stored, "pixels"), key, then, now, text_of(loaded, "pixels")));
+    throw IoError(fmt::format("{}: made from other data ({}): {} {} there, {} in the data read now ({})",
+                              file, text_of(stored, "pixels"), key, then, now, text_of(loaded, "pixels")));
   }
 }
 

@@ -28,7 +28,8 @@ void append(std::vector<T>& to, const at::Tensor& from) {
 
 }  // namespace
 
-SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split, ExampleOutcomes* outcomes) {
+SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split,
+                    ExampleOutcomes* outcomes) {
   if (split.size() == 0) return {};
   const at::NoGradGuard no_grad;
   const bool was_training = model.is_training();

@@ -24,7 +24,8 @@ Recorder::Recorder(std::string folder, RunHeader header, Trainer& trainer, bool 
       header_(std::move(header)),
       trainer_(trainer),
       with_trust_ratios_(trainer.setup().optimizer.has_trust_ratios()),
-      progress_("train " + header_.run_id, static_cast<double>(trainer.total_updates()), "updates", progress) {}
+      progress_("train " + header_.run_id, static_cast<double>(trainer.total_updates()), "updates",
+                progress) {}
 
 bool Recorder::resume_or_start() {
   make_folders(folder_ + "/ckpt");
@@ -50,16 +51,19 @@ std::optional<Checkpoint> Recorder::newest_checkpoint() {
       if (damage.empty()) damage = error.what();
       log("warning", std::string(error.what()) + "; trying an older checkpoint");
       // Renamed out of the way, so that it doesn't replace a good one at the next checkpoint.
-      if (fs::exists(checkpoint_path("previous")) && std::string(label) == "latest") fs::rename(path, path + ".damaged");
+      if (fs::exists(checkpoint_path("previous")) && std::string(label) == "latest")
+        fs::rename(path, path + ".damaged");
     }
   }
-  if (!damage.empty()) throw IoError(damage + "; no older checkpoint to go on from: remove " + folder_ + " to start afresh");
+  if (!damage.empty())
+    throw IoError(damage + "; no older checkpoint to go on from: remove " + folder_ + " to start afresh");
   return std::nullopt;
 }
 
 void Recorder::resume(const Checkpoint& checkpoint) {
   if (checkpoint.run_id != header_.run_id) {
-    throw IoError(folder_ + ": its checkpoint belongs to run " + checkpoint.run_id + ", not " + header_.run_id);
+    throw IoError(folder_ + ": its checkpoint belongs to run " + checkpoint.run_id + ", not " +
+                  header_.run_id);
   }
   check_same_data(checkpoint_path(checkpoint.label), checkpoint.data, header_.data);
   std::error_code missing;
@@ -72,12 +76,14 @@ void Recorder::resume(const Checkpoint& checkpoint) {
   journal_ = JournalWriter::resume(journal_path(), checkpoint.journal_offset);
   const RunRecord record = replay_journal(journal_path());  // a damaged frame is told now, not after hours
   const auto train = record.tables.find("train");
-  if (train != record.tables.end() && train->second.row_count() > 0) last_loss_ = train->second.column("loss").back();
+  if (train != record.tables.end() && train->second.row_count() > 0)
+    last_loss_ = train->second.column("loss").back();
   log("info", fmt::format("resumed from update {}", checkpoint.update));
 }
 
 void Recorder::start() {
-  for (const char* leftover : {"journal", "run.h5", "ckpt", "probes"}) fs::remove_all(folder_ + "/" + leftover);
+  for (const char* leftover : {"journal", "run.h5", "ckpt", "probes"})
+    fs::remove_all(folder_ + "/" + leftover);
   make_folders(folder_ + "/ckpt");
   journal_ = JournalWriter::create(journal_path(), header_);
   const TrainSetup& setup = trainer_.setup();
@@ -96,7 +102,8 @@ void Recorder::on_update(const UpdateRecord& record) {
   const Clock::time_point now = Clock::now();
   const double elapsed = std::chrono::duration<double>(now - last_status_).count();
   if (elapsed < kStatusSeconds && gradients_then_ >= 0) return;
-  if (gradients_then_ >= 0) images_per_second_ = static_cast<double>(record.gradients - gradients_then_) / elapsed;
+  if (gradients_then_ >= 0)
+    images_per_second_ = static_cast<double>(record.gradients - gradients_then_) / elapsed;
   gradients_then_ = record.gradients;
   last_status_ = now;
   progress_.update(static_cast<double>(record.update),
@@ -120,7 +127,8 @@ void Recorder::on_checkpoint(const std::string& label) {
   checkpoint.config = header_.config;
   checkpoint.data = header_.data;
   checkpoint.label = label;
-  checkpoint.journal_offset = journal_->offset();  // synced: what the checkpoint counts on survives a crash of the machine
+  checkpoint.journal_offset =
+      journal_->offset();  // synced: what the checkpoint counts on survives a crash of the machine
   const std::string path = checkpoint_path(label);
   if (label == "latest" && fs::exists(path)) fs::rename(path, checkpoint_path("previous"));
   write_checkpoint(path, checkpoint);

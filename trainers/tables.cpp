@@ -14,7 +14,8 @@ std::vector<std::string> names_of_parameters(const std::vector<ParameterInfo>& p
   return names;
 }
 
-void append_each(std::vector<double>& row, const std::vector<ParameterStep>& steps, double ParameterStep::*field) {
+void append_each(std::vector<double>& row, const std::vector<ParameterStep>& steps,
+                 double ParameterStep::*field) {
   for (const ParameterStep& step : steps) row.push_back(step.*field);
 }
 
@@ -27,8 +28,10 @@ Table train_table(const std::vector<ParameterInfo>& parameters, LossKind loss,
   table.long_name = "training, one row an update";
   table.columns = {
       column("update", "1", "updates done", "number of this update, from 1"),
-      column("loss", units_of(loss), "batch loss", "mean loss of this update's batch, train mode, before the update"),
-      column("learning_rate", "1", "learning rate", "peak rate x scaling rule x schedule, used in this update"),
+      column("loss", units_of(loss), "batch loss",
+             "mean loss of this update's batch, train mode, before the update"),
+      column("learning_rate", "1", "learning rate",
+             "peak rate x scaling rule x schedule, used in this update"),
       column("gradient_norm", "loss/weight", "gradient norm", "Euclidean norm of the batch's mean gradient"),
       column("update_norm", "weight", "update norm", "Euclidean norm of the change of all parameters"),
       column("weight_norm", "weight", "weight norm", "Euclidean norm of all parameters before the update"),
@@ -39,14 +42,15 @@ Table train_table(const std::vector<ParameterInfo>& parameters, LossKind loss,
       column("seconds", "s", "wall time", "of the run, checks and evaluations included"),
   };
   if (trust_ratio_definition.empty()) return table;
-  const auto by_parameter = [&](const std::string& name, const std::string& units, const std::string& long_name,
-                                const std::string& definition) {
+  const auto by_parameter = [&](const std::string& name, const std::string& units,
+                                const std::string& long_name, const std::string& definition) {
     table.columns.push_back({name, units, long_name, definition, static_cast<int64_t>(parameters.size()),
                              names_of_parameters(parameters)});
   };
   by_parameter("trust_ratio", "1", "trust ratio by parameter", trust_ratio_definition);
   by_parameter("layer_weight_norm", "weight", "weight norm by parameter", "before the update");
-  by_parameter("layer_gradient_norm", "loss/weight", "gradient norm by parameter", "of the batch's mean gradient");
+  by_parameter("layer_gradient_norm", "loss/weight", "gradient norm by parameter",
+               "of the batch's mean gradient");
   by_parameter("layer_update_norm", "weight", "update norm by parameter", "of the change");
   return table;
 }
@@ -56,13 +60,15 @@ Table eval_table(LossKind loss) {
   table.name = "eval";
   table.long_name = "evaluation in eval mode; NaN where a split was not evaluated";
   const auto score = [&](const std::string& split) {
-    table.columns.push_back(column(split + "_loss", units_of(loss), split + " loss", "mean loss over the " + split + " split"));
     table.columns.push_back(
-        column(split + "_acc", "1", split + " accuracy", "share of the " + split + " split classified right"));
+        column(split + "_loss", units_of(loss), split + " loss", "mean loss over the " + split + " split"));
+    table.columns.push_back(column(split + "_acc", "1", split + " accuracy",
+                                   "share of the " + split + " split classified right"));
   };
-  table.columns = {column("update", "1", "updates done", "updates before this evaluation"),
-                   column("examples", "examples", "examples seen", "batch_size x update: duplicates counted"),
-                   column("gradients", "gradients", "image gradients computed", "a duplicate merged into one costs one")};
+  table.columns = {
+      column("update", "1", "updates done", "updates before this evaluation"),
+      column("examples", "examples", "examples seen", "batch_size x update: duplicates counted"),
+      column("gradients", "gradients", "image gradients computed", "a duplicate merged into one costs one")};
   score("train");
   score("validation");
   score("test");
@@ -71,8 +77,9 @@ Table eval_table(LossKind loss) {
 }
 
 void fill_train_row(const UpdateRecord& r, bool with_trust_ratios, std::vector<double>& row) {
-  row.assign({static_cast<double>(r.update), r.loss, r.learning_rate, r.gradient_norm, r.update_norm, r.weight_norm,
-              r.distance_from_start, static_cast<double>(r.examples), static_cast<double>(r.gradients), r.seconds});
+  row.assign({static_cast<double>(r.update), r.loss, r.learning_rate, r.gradient_norm, r.update_norm,
+              r.weight_norm, r.distance_from_start, static_cast<double>(r.examples),
+              static_cast<double>(r.gradients), r.seconds});
   if (!with_trust_ratios) return;
   append_each(row, *r.parameters, &ParameterStep::trust_ratio);
   append_each(row, *r.parameters, &ParameterStep::weight_norm);
@@ -81,17 +88,17 @@ void fill_train_row(const UpdateRecord& r, bool with_trust_ratios, std::vector<d
 }
 
 void fill_eval_row(const EvaluationRecord& r, std::vector<double>& row) {
-  row.assign({static_cast<double>(r.update), static_cast<double>(r.examples), static_cast<double>(r.gradients),
-              r.train_loss, r.train_accuracy, r.validation_loss, r.validation_accuracy, r.test_loss, r.test_accuracy,
-              r.seconds});
+  row.assign({static_cast<double>(r.update), static_cast<double>(r.examples),
+              static_cast<double>(r.gradients), r.train_loss, r.train_accuracy, r.validation_loss,
+              r.validation_accuracy, r.test_loss, r.test_accuracy, r.seconds});
 }
 
 std::vector<ParameterRow> parameter_rows(const std::vector<ParameterInfo>& parameters) {
   std::vector<ParameterRow> rows;
   int64_t offset = 0;
   for (const ParameterInfo& parameter : parameters) {
-    rows.push_back({parameter.name, parameter.layer, to_string(parameter.kind), parameter.tensor.sizes().vec(), offset,
-                    parameter.tensor.numel()});
+    rows.push_back({parameter.name, parameter.layer, to_string(parameter.kind),
+                    parameter.tensor.sizes().vec(), offset, parameter.tensor.numel()});
     offset += parameter.tensor.numel();
   }
   return rows;

@@ -7,22 +7,30 @@ void bind_options(OptionTable& table, TrainOptions& o) {
   table.add("protocol", o.protocol, one_of({"A-epochs", "A-updates", "B"}),
             "A: fixed budget in epochs or updates; B: matched training loss");
   table.add("batch_size", o.batch_size, at_least(1), "logical batch; may exceed the training set");
-  table.add("micro_batch", o.micro_batch, at_least(1), "examples a pass; memory, never mathematics: results change by rounding alone");
-  table.add("ghost_batch", o.ghost_batch, at_least(0), "examples a batch normalisation sees; 0: min(256, batch_size)");
+  table.add("micro_batch", o.micro_batch, at_least(1),
+            "examples a pass; memory, never mathematics: results change by rounding alone");
+  table.add("ghost_batch", o.ghost_batch, at_least(0),
+            "examples a batch normalisation sees; 0: min(256, batch_size)");
   table.add("duplicates", o.duplicates, one_of({"weighted", "repeated"}),
             "an example that comes up k times in a batch is computed once with weight k, or k times");
   table.add("learning_rate", o.learning_rate, greater_than(0), "peak, before the scaling rule");
   table.add("epochs", o.epochs, greater_than(0), "A-epochs: budget; at least one update is made");
   table.add("updates", o.updates, at_least(1), "A-updates: budget");
   table.add("target_loss", o.target_loss, greater_than(0), "B: full training loss to stop at, in eval mode");
-  table.add("max_gradients", o.max_gradients, at_least(1), "B: length of the schedule and cap, in image gradients");
-  table.add("check_every", o.check_every, between(1, kMostExamples),
-            "examples, duplicates counted, between checks of the training loss; a quarter of it near the target");
-  table.add("loss_levels", o.loss_levels, greater_than(0), "a checkpoint at the first check at or below each");
-  table.add("evaluate_every", o.evaluate_every, between(0, kMostExamples), "examples between evaluations of all splits; 0: at the end");
+  table.add("max_gradients", o.max_gradients, at_least(1),
+            "B: length of the schedule and cap, in image gradients");
+  table.add(
+      "check_every", o.check_every, between(1, kMostExamples),
+      "examples, duplicates counted, between checks of the training loss; a quarter of it near the target");
+  table.add("loss_levels", o.loss_levels, greater_than(0),
+            "a checkpoint at the first check at or below each");
+  table.add("evaluate_every", o.evaluate_every, between(0, kMostExamples),
+            "examples between evaluations of all splits; 0: at the end");
   table.add("checkpoint_every", o.checkpoint_every, at_least(0), "updates between kept checkpoints; 0: none");
-  table.add("checkpoint_seconds", o.checkpoint_seconds, at_least(0), "wall time between checkpoints for resuming");
-  table.add("divergence_loss", o.divergence_loss, greater_than(0), "a batch loss, or a checked or final training loss, above it or not finite is a divergence");
+  table.add("checkpoint_seconds", o.checkpoint_seconds, at_least(0),
+            "wall time between checkpoints for resuming");
+  table.add("divergence_loss", o.divergence_loss, greater_than(0),
+            "a batch loss, or a checked or final training loss, above it or not finite is a divergence");
   table.add("dtype", o.dtype, one_of({"float32", "float64"}), "type of parameters and arithmetic");
   table.add("loss", o.loss, one_of({"cross_entropy", "mse"}), "per-example loss");
 }

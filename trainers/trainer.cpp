@@ -28,8 +28,8 @@ Trainer::Trainer(TrainSetup setup)
     : setup_(std::move(setup)),
       plan_(plan_batches(setup_.train, setup_.data_options, *setup_.model)),
       checks_(setup_.train),
-      evaluation_{setup_.data, loss_kind(setup_.train.loss), setup_.train.micro_batch, scalar_type(setup_.train.dtype),
-                  setup_.device},
+      evaluation_{setup_.data, loss_kind(setup_.train.loss), setup_.train.micro_batch,
+                  scalar_type(setup_.train.dtype), setup_.device},
       gradient_(setup_.model, setup_.data, setup_.data_options, evaluation_.loss, plan_,
                 static_cast<uint64_t>(setup_.train.seed), evaluation_.dtype, setup_.device),
       stream_(static_cast<uint64_t>(setup_.train.seed), setup_.data.train.size()),
@@ -65,7 +65,8 @@ void Trainer::take_update() {
     diverge(fmt::format("batch loss {} at update {}", shown(loss), state_.update + 1));
     return;
   }
-  setup_.optimizer.set_learning_rate(peak_rate_ * schedule_factor(setup_.schedule, state_.update, total_updates_));
+  setup_.optimizer.set_learning_rate(peak_rate_ *
+                                     schedule_factor(setup_.schedule, state_.update, total_updates_));
   setup_.optimizer.step();
   state_.update += 1;
   state_.examples += plan_.batch_size;
@@ -135,7 +136,8 @@ void Trainer::apply_check(double train_loss) {
   state_.ending = "target";
   state_.steps_to_target = static_cast<double>(state_.update);
   state_.overshot = checks_.overshot(train_loss);
-  event("info", fmt::format("training loss {:.6g} reached the target at update {}", train_loss, state_.update));
+  event("info",
+        fmt::format("training loss {:.6g} reached the target at update {}", train_loss, state_.update));
 }
 
 void Trainer::pass_levels(double train_loss) {
@@ -147,7 +149,8 @@ void Trainer::pass_levels(double train_loss) {
     level_ = level;
     checkpoint(CheckRule::level_label(level));
     level_.reset();
-    event("info", fmt::format("loss level {:g} passed with {:.6g} at update {}", level, train_loss, state_.update));
+    event("info",
+          fmt::format("loss level {:g} passed with {:.6g} at update {}", level, train_loss, state_.update));
   }
 }
 
@@ -178,7 +181,8 @@ TrainResult Trainer::finish() {
     scores = evaluate_all(&result.test);
     // The last update's effect shows here alone.
     if (is_divergence(scores.train_loss)) {
-      diverge(fmt::format("training loss {} after the last update, {}", shown(scores.train_loss), state_.update));
+      diverge(
+          fmt::format("training loss {} after the last update, {}", shown(scores.train_loss), state_.update));
     }
   }
   if (state_.ending == "diverged") scores = {};
@@ -197,8 +201,8 @@ TrainResult Trainer::finish() {
     result.test = {};
   } else if (checks_.matched_loss() && state_.ending != "target") {
     result.status = "target_not_reached";
-    result.message = fmt::format("training loss {:.6g} at the cap of {} gradients, target {:g}", scores.train_loss,
-                                 setup_.train.max_gradients, setup_.train.target_loss);
+    result.message = fmt::format("training loss {:.6g} at the cap of {} gradients, target {:g}",
+                                 scores.train_loss, setup_.train.max_gradients, setup_.train.target_loss);
   }
   return result;
 }
@@ -208,8 +212,8 @@ EvaluationRecord Trainer::evaluate_all(ExampleOutcomes* test) {
   const SplitScore validation = evaluate(*setup_.model, evaluation_, setup_.data.validation);
   const SplitScore held_out = evaluate(*setup_.model, evaluation_, setup_.data.test, test);
   advance_clock();
-  return {state_.update,       state_.examples,     state_.gradients, train.loss,        train.accuracy, validation.loss,
-          validation.accuracy, held_out.loss, held_out.accuracy, state_.seconds};
+  return {state_.update,   state_.examples,     state_.gradients, train.loss,        train.accuracy,
+          validation.loss, validation.accuracy, held_out.loss,    held_out.accuracy, state_.seconds};
 }
 
 SplitScore Trainer::train_score() {
@@ -235,7 +239,8 @@ std::vector<std::pair<std::string, OptionValue>> Trainer::summarise(const Evalua
   const double epochs = static_cast<double>(state_.examples) / n;
   const bool by_epochs = setup_.train.protocol == "A-epochs";
   double weight = 0;
-  for (const ParameterInfo& parameter : setup_.model->parameter_table()) weight += squared_norm(parameter.tensor);
+  for (const ParameterInfo& parameter : setup_.model->parameter_table())
+    weight += squared_norm(parameter.tensor);
   return {{"updates", state_.update},
           {"planned_updates", total_updates_},
           {"epochs", epochs},

@@ -11,7 +11,8 @@ template <class T>
 void take(const Progress& progress, const std::string& key, T& field) {
   const auto found = progress.find(key);
   if (found == progress.end()) throw IoError("checkpoint: progress has no \"" + key + "\"");
-  if (!std::holds_alternative<T>(found->second)) throw IoError("checkpoint: progress \"" + key + "\" has the wrong type");
+  if (!std::holds_alternative<T>(found->second))
+    throw IoError("checkpoint: progress \"" + key + "\" has the wrong type");
   field = std::get<T>(found->second);
 }
 
@@ -27,7 +28,8 @@ void copy_into(at::Tensor target, const at::Tensor& source, const std::string& n
 // A run that went on with other masks would be another run.
 void restore_generators(Model& model, const NamedTensors& states) {
   for (auto& [layer, generator] : model.dropout_generators()) {
-    const auto found = std::find_if(states.begin(), states.end(), [&](const auto& state) { return state.first == layer; });
+    const auto found =
+        std::find_if(states.begin(), states.end(), [&](const auto& state) { return state.first == layer; });
     if (found == states.end()) throw IoError("checkpoint: no generator \"" + layer + "\"");
     generator.set_state(found->second);
   }
@@ -52,7 +54,8 @@ void Trainer::save(Checkpoint& checkpoint) const {
                          {"message", state_.message},
                          {"seconds", state_.seconds},
                          {"update_seconds", state_.update_seconds}};
-  if (known_score_ && known_score_->first == state_.update) checkpoint.progress["train_loss"] = known_score_->second.loss;
+  if (known_score_ && known_score_->first == state_.update)
+    checkpoint.progress["train_loss"] = known_score_->second.loss;
   if (level_) {
     checkpoint.progress["level"] = *level_;
     checkpoint.progress["level_overshot"] = CheckRule::overshot_level(known_score_->second.loss, *level_);
@@ -95,7 +98,8 @@ void Trainer::restore(const Checkpoint& checkpoint) {
 
 void restore_model(Model& model, const Checkpoint& checkpoint) {
   const std::vector<ParameterInfo>& parameters = model.parameter_table();
-  if (parameters.size() != checkpoint.parameters.size() || model.buffer_table().size() != checkpoint.buffers.size()) {
+  if (parameters.size() != checkpoint.parameters.size() ||
+      model.buffer_table().size() != checkpoint.buffers.size()) {
     throw IoError(fmt::format("checkpoint: {} parameters and {} buffers, the model has {} and {}",
                               checkpoint.parameters.size(), checkpoint.buffers.size(), parameters.size(),
                               model.buffer_table().size()));

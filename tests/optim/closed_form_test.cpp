@@ -91,7 +91,8 @@ TEST(AdamW, FirstStepIsTheSign) {
   EXPECT_EQ(end[2], 1);
 }
 
-// The paper says nothing of |u| = 0: the ratio then counts as 1, not as |w|/0, and the tensor stays where it is.
+// The paper says nothing of |u| = 0: the ratio then counts as 1, not as |w|/0, and the tensor stays where it
+// is.
 TEST(Lamb, TakesRatioOneWhereThereIsNoDirection) {
   const std::vector<ParameterInfo> parameters{make_parameter("fc.weight", ParameterKind::weight, {3, 4})};
   const auto optimizer = make_test_optimizer("lamb", {"weight_decay=0.0"}, parameters);

@@ -11,7 +11,8 @@ namespace {
 // Rounding of float64 sums in another order: five updates amplify 1e-16 by far less than 1e4.
 constexpr double kRounding = 1e-12;
 
-RunSettings accumulation_settings(const std::string& optimizer, int64_t micro_batch, const std::string& duplicates) {
+RunSettings accumulation_settings(const std::string& optimizer, int64_t micro_batch,
+                                  const std::string& duplicates) {
   RunSettings s = small_settings();
   s.model = "small_cnn";
   s.model_settings = {"widths=[3, 4, 5]"};
@@ -34,7 +35,8 @@ TEST_P(MicroBatch, FiveUpdatesAgreeForEverySizeAndBothKindsOfDuplicates) {
     for (const int64_t micro_batch : {32, 100, 512}) {
       TestRun run(accumulation_settings(GetParam(), micro_batch, duplicates));
       run.run();
-      EXPECT_LE(relative_difference(run.weights(), reference.weights()), kRounding) << duplicates << ' ' << micro_batch;
+      EXPECT_LE(relative_difference(run.weights(), reference.weights()), kRounding)
+          << duplicates << ' ' << micro_batch;
     }
   }
 }
@@ -50,13 +52,15 @@ TEST(BatchGradientTest, IsTheMeanOverTheBatchWithDuplicates) {
   TestRun run(s), plain(s);
   const at::Tensor before = run.weights();
   run.run();
-  // With rate 1 and no momentum the change is minus the gradient. By hand: one pass over all 300 examples as they come.
+  // With rate 1 and no momentum the change is minus the gradient. By hand: one pass over all 300 examples as
+  // they come.
   const Batch batch = ExampleStream(1, 200).slice(0, 300, false);
   const at::Tensor index = at::tensor(batch.examples, at::kLong);
   const at::Tensor inputs = network_inputs(plain.data, plain.data.train, index, at::kDouble, at::kCPU);
   plain.model->eval();
   const at::Tensor probabilities = at::log_softmax(plain.model->forward(inputs), 1);
-  const at::Tensor loss = -probabilities.gather(1, plain.data.train.labels.index_select(0, index).unsqueeze(1)).mean();
+  const at::Tensor loss =
+      -probabilities.gather(1, plain.data.train.labels.index_select(0, index).unsqueeze(1)).mean();
   loss.backward();
   std::vector<at::Tensor> gradient;
   for (const auto& p : plain.model->parameter_table()) gradient.push_back(p.tensor.grad().reshape({-1}));
@@ -111,7 +115,8 @@ TEST(GhostBatchTest, RefusesMicroBatchesThatCutGhostBatches) {
     TestRun run(ghost_settings(24));
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "micro_batch = 24 must be a multiple of ghost_batch (16) with batch statistics");
+    EXPECT_STREQ(error.what(),
+                 "micro_batch = 24 must be a multiple of ghost_batch (16) with batch statistics");
   }
 }
 

@@ -21,7 +21,8 @@ RunSettings matched_settings() {
 double full_loss(const TestRun& run) {
   const at::NoGradGuard no_grad;
   const at::Tensor all = at::arange(run.data.train.size(), at::kLong);
-  const at::Tensor logits = run.model->forward(network_inputs(run.data, run.data.train, all, at::kDouble, at::kCPU));
+  const at::Tensor logits =
+      run.model->forward(network_inputs(run.data, run.data.train, all, at::kDouble, at::kCPU));
   const at::Tensor own = logits.gather(1, run.data.train.labels.unsqueeze(1)).squeeze(1);
   return (logits.exp().sum(1).log() - own).mean().item<double>();
 }
@@ -37,7 +38,8 @@ TEST(ProtocolB, StopsAtTheFirstCheckAtOrBelowTheTarget) {
   ASSERT_GE(run.listener.evaluations.size(), 2u);
   for (size_t i = 0; i + 1 < run.listener.evaluations.size(); ++i) {
     EXPECT_GT(run.listener.evaluations[i].train_loss, 1.0) << "an earlier check was at the target";
-    EXPECT_TRUE(std::isnan(run.listener.evaluations[i].test_loss)) << "a check looks at the training loss alone";
+    EXPECT_TRUE(std::isnan(run.listener.evaluations[i].test_loss))
+        << "a check looks at the training loss alone";
   }
   EXPECT_EQ(run.listener.evaluations.back().train_loss, number(result, "train_loss"));
 }
@@ -66,8 +68,8 @@ TEST(ProtocolB, EndsAtTheCapWithAResult) {
   EXPECT_FALSE(result.message.empty());
 }
 
-// A batch of 300 out of 200 examples costs 200 gradients merged and 300 repeated: a cadence in gradients would look at
-// other updates.
+// A batch of 300 out of 200 examples costs 200 gradients merged and 300 repeated: a cadence in gradients
+// would look at other updates.
 TEST(ProtocolB, StopsAtTheSameUpdateHoweverDuplicatesAreComputed) {
   RunSettings s = matched_settings();
   s.train.batch_size = 300;
@@ -216,7 +218,8 @@ TEST(Divergence, IsAResult) {
   EXPECT_EQ(result.status, "diverged");
   EXPECT_NE(result.message.find("at update"), std::string::npos) << result.message;
   EXPECT_LT(number(result, "updates"), 50);
-  for (const char* key : {"train_loss", "test_loss", "test_acc"}) EXPECT_TRUE(std::isnan(number(result, key))) << key;
+  for (const char* key : {"train_loss", "test_loss", "test_acc"})
+    EXPECT_TRUE(std::isnan(number(result, key))) << key;
   EXPECT_TRUE(result.test.loss.empty());
   EXPECT_TRUE(run.listener.checkpoints.count("end"));
 }
@@ -244,7 +247,8 @@ TEST(Divergence, OfTheLastUpdateIsSeenWhereTheLossIsFinite) {
     EXPECT_EQ(result.status, "diverged") << protocol;
     EXPECT_EQ(result.message.find("nan"), std::string::npos) << result.message;
     EXPECT_EQ(number(result, "updates"), 1);
-    for (const char* key : {"train_loss", "train_acc", "validation_loss", "validation_acc", "test_loss", "test_acc"}) {
+    for (const char* key :
+         {"train_loss", "train_acc", "validation_loss", "validation_acc", "test_loss", "test_acc"}) {
       EXPECT_TRUE(std::isnan(number(result, key))) << protocol << ' ' << key;
     }
     EXPECT_TRUE(result.test.loss.empty());
@@ -296,7 +300,8 @@ TEST(NormsTest, RecordWhatAnUpdateDid) {
   const at::Tensor first = start.weights();
   EXPECT_NEAR(run.listener.updates.at(0).weight_norm, first.norm().item<double>(), 1e-12);
   EXPECT_NEAR(run.listener.updates.at(0).distance_from_start, run.listener.updates.at(0).update_norm, 1e-12);
-  EXPECT_NEAR(run.listener.updates.at(2).distance_from_start, (run.weights() - first).norm().item<double>(), 1e-12);
+  EXPECT_NEAR(run.listener.updates.at(2).distance_from_start, (run.weights() - first).norm().item<double>(),
+              1e-12);
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ void expect_same_records(const Listener& undisturbed, const Listener& first, con
   for (size_t i = 0; i < steps.size(); ++i) {
     for (size_t p = 0; p < steps[i].size(); ++p) {
       EXPECT_EQ(steps[i][p].update_norm, undisturbed.steps[i][p].update_norm);
-      EXPECT_EQ(fmt::format("{}", steps[i][p].trust_ratio), fmt::format("{}", undisturbed.steps[i][p].trust_ratio));
+      EXPECT_EQ(fmt::format("{}", steps[i][p].trust_ratio),
+                fmt::format("{}", undisturbed.steps[i][p].trust_ratio));
     }
   }
   std::vector<EvaluationRecord> evaluations = first.evaluations;

@@ -73,7 +73,8 @@ TrainResult TestRun::run_until(int64_t updates) {
 
 at::Tensor TestRun::weights() const {
   std::vector<at::Tensor> flat;
-  for (const auto& p : model->parameter_table()) flat.push_back(p.tensor.detach().to(at::kDouble).reshape({-1}));
+  for (const auto& p : model->parameter_table())
+    flat.push_back(p.tensor.detach().to(at::kDouble).reshape({-1}));
   return at::cat(flat);
 }
 
