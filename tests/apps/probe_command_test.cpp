@@ -162,6 +162,19 @@ TEST_F(ProbeCommand, NonfiniteParametersAreAStatus) {
   }
 }
 
+TEST_F(ProbeCommand, RefusesOtherDataThanTheRunWasTrainedOn) {
+  const std::string path = folder_ + "/ckpt/end.h5";
+  Checkpoint checkpoint = read_checkpoint(path);
+  for (auto& [key, value] : checkpoint.data) {
+    if (key == "sha256" || key == "split_hash") value = std::string(64, '0');
+  }
+  write_checkpoint(path, checkpoint);
+  const BinaryResult result = probe({"--only", "top_eigenvalues", "--subset", "40"});
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("checkpoint end"));
+  EXPECT_FALSE(fs::exists(folder_ + "/probes/end.top_eigenvalues.h5"));
+}
+
 TEST_F(ProbeCommand, RefusesBadInputInOneLine) {
   const auto expect = [](const BinaryResult& result, int exit_code, const std::string& part) {
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
