@@ -114,7 +114,7 @@ TEST(SweepCommandKilled, ThreeTimesEndsWithTheSameNumbers) {
 TEST(SlowSweepCommandKilled, TwentyTimesEndsWithTheSameNumbers) {
   const std::string study =
       "[sweep]\noptimizer = ['sgd', 'lars', 'lamb']\nprotocol = ['A-updates', 'B']\nseed = [1, 2]\n" + kLongerProbes +
-      "[[sweep.set]]\nset = { updates = 12000, target_loss = 0.5, max_gradients = 400000, check_every = 2000, "
+      "[[sweep.set]]\nset = { updates = 6000, target_loss = 0.5, max_gradients = 200000, check_every = 2000, "
       "loss_levels = [1.5], evaluate_every = 20000, probes.at = ['end', 'loss', 'start'] }\n"
       "[[sweep.set]]\nwhen = { optimizer = 'lars' }\nset = { learning_rate = 1.0 }\n"
       "[[sweep.set]]\nwhen = { optimizer = 'lamb' }\nset = { learning_rate = 0.005 }\n";
