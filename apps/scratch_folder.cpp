@@ -12,7 +12,8 @@ ScratchFolder::ScratchFolder(const std::string& name) {
   const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
   if (error) throw IoError("no folder for temporary files (TMPDIR): " + error.message());
   path_ = (parent / (name + "-XXXXXX")).string();
-  if (::mkdtemp(path_.data()) == nullptr) throw IoError("cannot make folder " + path_ + ": " + std::strerror(errno));
+  if (::mkdtemp(path_.data()) == nullptr)
+    throw IoError("cannot make folder " + path_ + ": " + std::strerror(errno));
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -5,8 +5,8 @@
 
 namespace basin {
 
-/// Made under the system's folder for temporary files with a name of its own; IoError where that fails. Removed with all
-/// that is in it when this object goes, so what writes there must have ended.
+/// Made under the system's folder for temporary files with a name of its own; IoError where that fails.
+/// Removed with all that is in it when this object goes, so what writes there must have ended.
 class ScratchFolder {
  public:
   /// `name` begins the folder's name: "basin-timing".

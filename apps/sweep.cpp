@@ -18,7 +18,8 @@ namespace basin {
 namespace {
 
 constexpr const char* kThisProgram = "/proc/self/exe";
-constexpr double kWorthCalibrating = 60;  // seconds of a sweep that make two for a better forecast worth while
+constexpr double kWorthCalibrating =
+    60;  // seconds of a sweep that make two for a better forecast worth while
 
 struct SweepArguments {
   std::string study, out, retry;
@@ -31,18 +32,21 @@ struct Workers {
   int64_t jobs = 1, threads = 1;
 };
 
-// On CPU one thread a worker unless more are asked for, and as many workers as then have cores of their own: two one-thread
-// workers beat one two-thread run on small nets.
+// On CPU one thread a worker unless more are asked for, and as many workers as then have cores of their own:
+// two one-thread workers beat one two-thread run on small nets.
 Workers plan_workers(const SweepArguments& arguments, const RuntimeOptions& runtime) {
   const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
   const bool on_gpu = runtime.device.rfind("cuda", 0) == 0 || (runtime.device == "auto" && at::hasCUDA());
   Workers workers;
   workers.threads = arguments.threads > 0 ? arguments.threads : std::max<int64_t>(1, runtime.threads);
-  workers.jobs = arguments.jobs > 0 ? arguments.jobs : on_gpu ? 1 : std::max<int64_t>(1, cores / workers.threads);
+  workers.jobs = arguments.jobs > 0 ? arguments.jobs
+                 : on_gpu           ? 1
+                                    : std::max<int64_t>(1, cores / workers.threads);
   return workers;
 }
 
-// The tuning runs, and the runs after them with the middle rate of each list in place of the one to be chosen.
+// The tuning runs, and the runs after them with the middle rate of each list in place of the one to be
+// chosen.
 std::vector<Cell> all_cells(const Study& study, std::vector<Cell> tuning) {
   std::map<std::string, std::set<double>> rates;
   for (const Cell& cell : tuning) rates[cell.group].insert(cell.options.train.learning_rate);
@@ -59,18 +63,22 @@ std::vector<Cell> all_cells(const Study& study, std::vector<Cell> tuning) {
 }
 
 void print_cells(const std::vector<Cell>& cells, const CostModel& costs) {
-  fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9} {:>8} {:>12} {:>10} {:>9}\n", "run_id", "batch", "optimizer", "protocol",
-             "seed", "rate", "updates", "gradients", "probe", "seconds");
+  fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9} {:>8} {:>12} {:>10} {:>9}\n", "run_id", "batch", "optimizer",
+             "protocol", "seed", "rate", "updates", "gradients", "probe", "seconds");
   for (const Cell& cell : cells) {
     const TrainOptions& train = cell.options.train;
     const CellWork& work = costs.work(cell.run_id);
-    fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9.1f}\n", cell.run_id, train.batch_size,
-               cell.options.optimizer, train.protocol, train.seed, train.learning_rate, work.updates, work.gradients,
-               work.gradients_expected ? '~' : train.protocol == "B" ? '<' : ' ',
+    fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9.1f}\n", cell.run_id,
+               train.batch_size, cell.options.optimizer, train.protocol, train.seed, train.learning_rate,
+               work.updates, work.gradients,
+               work.gradients_expected ? '~'
+               : train.protocol == "B" ? '<'
+                                       : ' ',
                work.probe_gradients + 2.5 * work.probe_hvps, costs.seconds(cell.run_id));
   }
-  fmt::print("gradients: image gradients; < at most (cap of protocol B), ~ as [[sweep.expect]] says\n"
-             "probe: what the probes cost in image gradients, a Hessian-vector product counted as 2.5\n");
+  fmt::print(
+      "gradients: image gradients; < at most (cap of protocol B), ~ as [[sweep.expect]] says\n"
+      "probe: what the probes cost in image gradients, a Hessian-vector product counted as 2.5\n");
 }
 
 int dry_run(const Study& study, const SweepArguments& arguments, const Workers& workers) {
@@ -87,12 +95,15 @@ int dry_run(const Study& study, const SweepArguments& arguments, const Workers& 
     gradients += costs.work(cell.run_id).gradients;
   }
   if (!tuning.empty()) {
-    fmt::print("{} of these runs choose learning rates; the others are listed with the middle rate of their list\n",
-               tuning.size());
+    fmt::print(
+        "{} of these runs choose learning rates; the others are listed with the middle rate of their list\n",
+        tuning.size());
   }
-  fmt::print("{} runs, {:.0f} image gradients\nexpected wall time with {} worker(s) of {} thread(s): {} ({:.0f} s)\n",
-             cells.size(), gradients, workers.jobs, workers.threads, format_duration(makespan(seconds, workers.jobs)),
-             makespan(seconds, workers.jobs));
+  fmt::print(
+      "{} runs, {:.0f} image gradients\nexpected wall time with {} worker(s) of {} thread(s): {} ({:.0f} "
+      "s)\n",
+      cells.size(), gradients, workers.jobs, workers.threads,
+      format_duration(makespan(seconds, workers.jobs)), makespan(seconds, workers.jobs));
   return 0;
 }
 
@@ -159,8 +170,8 @@ class SweepRun {
 
   void report_time() const {
     const double measured = seconds_since(start_);
-    fmt::print(stderr, "wall time {}; expected {} ({:+.0f} %{})\n", format_duration(measured), format_duration(expected_),
-               expected_ > 0 ? 100 * (expected_ / measured - 1) : 0,
+    fmt::print(stderr, "wall time {}; expected {} ({:+.0f} %{})\n", format_duration(measured),
+               format_duration(expected_), expected_ > 0 ? 100 * (expected_ / measured - 1) : 0,
                calibrated_ ? "" : "; from round figures, not measured here");
   }
 
@@ -173,7 +184,8 @@ class SweepRun {
     write_file_atomically(folder_.path() + "/selection.toml", selection_toml(choices, study_));
     for (const RateChoice& choice : choices) {
       fmt::print(stderr, "chosen for {}: learning rate {:g}{}{}\n", choice.group, choice.rate,
-                 choice.at_edge ? " (the edge of its list)" : "", choice.any_ended ? "" : " (every rate diverged or failed)");
+                 choice.at_edge ? " (the edge of its list)" : "",
+                 choice.any_ended ? "" : " (every rate diverged or failed)");
     }
     return chosen_rates(choices);
   }
@@ -190,10 +202,16 @@ class SweepRun {
     for (const Cell& cell : cells) {
       placed.push_back({cell, tuning ? folder_.tuning_folder(cell.run_id) : folder_.run_folder(cell.run_id)});
     }
-    PhaseOptions options{what, kThisProgram, workers_.jobs, workers_.threads, probes, arguments_.fail_fast,
+    PhaseOptions options{what,
+                         kThisProgram,
+                         workers_.jobs,
+                         workers_.threads,
+                         probes,
+                         arguments_.fail_fast,
                          !arguments_.retry.empty()};
     const PhaseResult result = run_cells(std::move(placed), costs, options);
-    if (result.final_before > 0) fmt::print(stderr, "{}: {} runs were done before\n", what, result.final_before);
+    if (result.final_before > 0)
+      fmt::print(stderr, "{}: {} runs were done before\n", what, result.final_before);
     problems_.insert(problems_.end(), result.problems.begin(), result.problems.end());
     if (file_fault_.empty()) file_fault_ = result.file_fault;
     stopped_ = arguments_.fail_fast && !result.problems.empty();
@@ -235,18 +253,22 @@ int run_sweep(SweepArguments arguments) {
 
 void add_sweep(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<SweepArguments>();
-  CLI::App* command = app.add_subcommand("sweep", "Train and probe every run of a study; again: go on with it");
+  CLI::App* command =
+      app.add_subcommand("sweep", "Train and probe every run of a study; again: go on with it");
   command->add_option("study", arguments->study, "study file (docs/study.md)")->required();
   command->add_option("--out", arguments->out, "folder of the sweep; default out/<name of the study>");
   command->add_option("--jobs", arguments->jobs, "worker processes; default: as many as cores, on a GPU one")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--threads", arguments->threads, "threads of a worker; default runtime.threads of the study, else 1")
+  command
+      ->add_option("--threads", arguments->threads,
+                   "threads of a worker; default runtime.threads of the study, else 1")
       ->check(CLI::Range(1, 4096));
   command->add_flag("--dry-run", arguments->dry_run, "list the runs with their expected cost and stop");
   command->add_option("--retry", arguments->retry, "run failed runs again")->check(CLI::IsMember({"failed"}));
   CLI::Option* keep_going = command->add_flag("--keep-going", arguments->keep_going,
                                               "a failed run doesn't stop the others (the default)");
-  command->add_flag("--fail-fast", arguments->fail_fast, "stop at the first failed run")->excludes(keep_going);
+  command->add_flag("--fail-fast", arguments->fail_fast, "stop at the first failed run")
+      ->excludes(keep_going);
   command->add_flag("--no-probes", arguments->no_probes, "train only; a later sweep without it probes");
   command->add_flag("--extend", arguments->extend, "the study may have more runs than the folder's");
   add_set_option(*command, arguments->sets);

@@ -25,10 +25,10 @@ void SweepFolder::admit(const Study& study, bool extend) {
     const std::vector<std::string> frozen = fingerprints(read_study(frozen_path, {}));
     const bool contained = std::includes(ours.begin(), ours.end(), frozen.begin(), frozen.end());
     if (ours != frozen && !(extend && contained)) {
-      throw ConfigError(fmt::format(
-          "{} holds another study ({} runs, this one has {}; see {}): choose another --out{}", path_, frozen.size(),
-          ours.size(), frozen_path,
-          !contained ? "" : ", or --extend to add this study's further runs to it"));
+      throw ConfigError(
+          fmt::format("{} holds another study ({} runs, this one has {}; see {}): choose another --out{}",
+                      path_, frozen.size(), ours.size(), frozen_path,
+                      !contained ? "" : ", or --extend to add this study's further runs to it"));
     }
   }
   write_file_atomically(frozen_path, study.text);
@@ -39,7 +39,8 @@ std::string SweepFolder::tuning_folder(const std::string& run_id) const {
   return fs::exists(chosen) ? chosen : path_ + "/tuning/" + run_id;
 }
 
-void SweepFolder::keep_chosen(const std::set<std::string>& run_ids, const std::set<std::string>& tuning_ids) const {
+void SweepFolder::keep_chosen(const std::set<std::string>& run_ids,
+                              const std::set<std::string>& tuning_ids) const {
   make_folders(path_ + "/tuning");
   for (const std::string& run_id : run_ids) {
     const std::string tuned = path_ + "/tuning/" + run_id;

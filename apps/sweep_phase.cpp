@@ -16,8 +16,8 @@
 namespace basin {
 namespace {
 
-constexpr double kTick = 0.2;             // seconds between looks at the workers' status
-constexpr double kPatience = 120;         // seconds that interrupted workers have to write their checkpoints
+constexpr double kTick = 0.2;      // seconds between looks at the workers' status
+constexpr double kPatience = 120;  // seconds that interrupted workers have to write their checkpoints
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 const int kFileFault = IoError("").exit_code();
@@ -25,7 +25,8 @@ const int kFileFault = IoError("").exit_code();
 // "2026-11-21T14:03:22Z info started": what the run itself logs.
 bool is_log_entry(const std::string& line) { return line.size() > 20 && line[10] == 'T' && line[19] == 'Z'; }
 
-// Last thing that a worker said on its streams, without "basin: "; `start` is the log's length before it began.
+// Last thing that a worker said on its streams, without "basin: "; `start` is the log's length before it
+// began.
 std::string last_words(const std::string& log, uintmax_t start) {
   std::ifstream file(log);
   file.seekg(static_cast<std::streamoff>(start));
@@ -88,8 +89,12 @@ class Phase {
     RunOptions options = placed.cell.options;
     options.runtime.threads = options_.threads;
     write_cell_file(placed.folder, options);
-    ProcessJob job{placed.cell.run_id, options_.program, {"run-cell", placed.folder}, placed.folder + "/run.log",
-                   {{"OMP_NUM_THREADS", std::to_string(options_.threads)}}, 0};
+    ProcessJob job{placed.cell.run_id,
+                   options_.program,
+                   {"run-cell", placed.folder},
+                   placed.folder + "/run.log",
+                   {{"OMP_NUM_THREADS", std::to_string(options_.threads)}},
+                   0};
     if (!options_.probes) job.arguments.push_back("--no-probes");
     log_start_[placed.cell.run_id] = size_of(job.log);
     pool_.start(job);
@@ -123,7 +128,8 @@ class Phase {
   void conclude_failed(const PlacedCell& placed, RunStatus status, const ProcessResult& result) {
     failed_now_ = true;
     const bool ended_itself = result.signal == 0 && !result.timed_out;
-    const std::string said = ended_itself ? last_words(placed.folder + "/run.log", log_start_[result.id]) : "";
+    const std::string said =
+        ended_itself ? last_words(placed.folder + "/run.log", log_start_[result.id]) : "";
     const std::string reason =
         said.empty() ? fmt::format("{}: worker ended: {}", placed.folder, result.describe()) : said;
     if (result.exit_code == kFileFault && result_.file_fault.empty()) result_.file_fault = reason;
@@ -147,15 +153,15 @@ class Phase {
 
   void report_problem(const PlacedCell& placed, const std::string& reason) {
     ++state_.failed;
-    const std::string line = fmt::format("{} {}: {} (log: {}/run.log)", placed.cell.run_id, placed.cell.label, reason,
-                                         placed.folder);
+    const std::string line = fmt::format("{} {}: {} (log: {}/run.log)", placed.cell.run_id, placed.cell.label,
+                                         reason, placed.folder);
     result_.problems.push_back(line);
     display_.announce("FAILED  " + line);
   }
 
   void announce(const PlacedCell& placed, const std::string& status, double seconds) {
-    display_.announce(fmt::format("[{}/{}] {} {}  {}  {:.1f} s", state_.done, state_.total, placed.cell.run_id,
-                                  placed.cell.label, status, seconds));
+    display_.announce(fmt::format("[{}/{}] {} {}  {}  {:.1f} s", state_.done, state_.total,
+                                  placed.cell.run_id, placed.cell.label, status, seconds));
   }
 
   PhaseResult fail_fast() {
@@ -166,7 +172,8 @@ class Phase {
   }
 
   void stop_workers() {
-    display_.announce(fmt::format("stopping {} workers, which write their checkpoints first", pool_.running()));
+    display_.announce(
+        fmt::format("stopping {} workers, which write their checkpoints first", pool_.running()));
     pool_.signal_all(SIGTERM);
     drain();
     display_.announce("interrupted; the same command goes on from here");
@@ -184,8 +191,11 @@ class Phase {
     for (const PlacedCell& placed : running_) {
       const RunStatus status = status_of(placed.folder, placed.cell.run_id);
       const bool trained = is_final(status.status);
-      state_.workers.push_back({placed.cell.label, !trained ? "training" : options_.probes ? "probing" : "ending", status.update,
-                                status.done, status.images_per_second, status.loss});
+      state_.workers.push_back({placed.cell.label,
+                                !trained          ? "training"
+                                : options_.probes ? "probing"
+                                                  : "ending",
+                                status.update, status.done, status.images_per_second, status.loss});
       const double expected = factor * costs_.seconds(placed.cell.run_id);
       left.push_back(std::max(0.05 * expected, expected - pool_.running_for(placed.cell.run_id)));
     }

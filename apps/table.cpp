@@ -27,9 +27,11 @@ std::vector<TableColumn> columns_of(const std::string& protocol) {
     return columns;
   }
   columns.push_back(plain("updates to target", "steps_to_target"));
-  columns.push_back({"λ₁", [](const RowList& runs) { return probe_text(runs, "top_eigenvalues", "lambda"); }});
   columns.push_back(
-      {"φ (ε = 1e-3)", [](const RowList& runs) { return probe_text(runs, "sharpness_keskar", "phi_full_1e-3"); }});
+      {"λ₁", [](const RowList& runs) { return probe_text(runs, "top_eigenvalues", "lambda"); }});
+  columns.push_back({"φ (ε = 1e-3)", [](const RowList& runs) {
+                       return probe_text(runs, "sharpness_keskar", "phi_full_1e-3");
+                     }});
   columns.push_back({"B_simple [95 %]", noise_text});
   return columns;
 }
@@ -51,7 +53,8 @@ std::string ending_of(const SweepRow& row) {
   return status == "queued" ? "not begun" : status;
 }
 
-/// "5 finished", or "1 of 5 finished, 4 of 5 missed the target": how many seeds enter the means, and why not the others.
+/// "5 finished", or "1 of 5 finished, 4 of 5 missed the target": how many seeds enter the means, and why not
+/// the others.
 std::string how_runs_ended(const RowList& rows) {
   std::map<std::string, size_t> counts;
   for (const SweepRow* row : rows) ++counts[ending_of(*row)];
@@ -136,8 +139,10 @@ std::string table_markdown(const std::vector<SweepRow>& rows) {
       "Mean ± standard error over seeds (n). Diverged runs, and under protocol B those that missed the "
       "target loss or fell "
       "below 0.8 of it, are counted under \"runs\" and enter no mean. Standard errors are over seeds alone; "
-      "report.html adds the test images' part. B_simple is the ratio of the means of tr Σ and |G|² over seeds with "
-      "a 95 % interval by Fieller's theorem (docs/probes.md); a number of one run has that run's own uncertainty.\n",
+      "report.html adds the test images' part. B_simple is the ratio of the means of tr Σ and |G|² over "
+      "seeds with "
+      "a 95 % interval by Fieller's theorem (docs/probes.md); a number of one run has that run's own "
+      "uncertainty.\n",
       rows.size(), distinct(rows, "dataset.name"), distinct(rows, "dataset.pixels"),
       distinct(rows, "dataset.n_train"), distinct(rows, "dataset.n_test"), distinct(rows, "model"));
   for (const std::string& protocol : protocols) text += section(protocol, rows);

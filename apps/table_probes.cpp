@@ -73,7 +73,8 @@ std::string alone(const Entry& entry) {
   const std::string& kind = entry.quantity->uncertainty_kind;
   const double uncertainty = entry.own(entry.quantity->uncertainty);
   if (kind == "none" || !std::isfinite(uncertainty)) return fmt::format("{:.4g} (1)", entry.value());
-  if (kind == "lower_bound") return fmt::format("{:.4g} (1; lower bound, starts apart by {:.2g})", entry.value(), uncertainty);
+  if (kind == "lower_bound")
+    return fmt::format("{:.4g} (1; lower bound, starts apart by {:.2g})", entry.value(), uncertainty);
   return fmt::format("{:.4g} (1; {} {:.2g})", entry.value(), in_words(kind), uncertainty);
 }
 
@@ -97,8 +98,10 @@ std::string probe_text(const RowList& runs, const std::string& probe, const std:
   std::vector<Entry> good;
   std::map<std::string, int> refused;
   for (const Entry& entry : entries) {
-    if (entry.status() == "ok") good.push_back(entry);
-    else ++refused[entry.status()];
+    if (entry.status() == "ok")
+      good.push_back(entry);
+    else
+      ++refused[entry.status()];
   }
   const std::string others = in_words(refused);
   if (good.empty()) return others.empty() ? "–" : others;
@@ -133,7 +136,8 @@ std::string noise_text(const RowList& runs) {
   for (const Entry& ratio : ratios) {
     const ProbeQuantity* trace = quantity_of(*ratio.record, "tr_sigma");
     const ProbeQuantity* square = quantity_of(*ratio.record, "g2");
-    const bool there = trace && square && std::isfinite(trace->value.front()) && std::isfinite(square->value.front());
+    const bool there =
+        trace && square && std::isfinite(trace->value.front()) && std::isfinite(square->value.front());
     if (!there) {
       ++refused[ratio.status()];
       continue;
@@ -149,9 +153,9 @@ std::string noise_text(const RowList& runs) {
     text = only->status() == "ok" ? alone(*only) : in_words(only->status()) + " (1)";
   } else {
     const PooledNoise pooled = pooled_noise(tr_sigma, g2);
-    text = pooled.resolved
-               ? fmt::format("{:.3g} [{:.3g}, {:.3g}] ({})", pooled.value, pooled.low, pooled.high, pooled.runs)
-               : fmt::format("not resolved ({})", pooled.runs);
+    text = pooled.resolved ? fmt::format("{:.3g} [{:.3g}, {:.3g}] ({})", pooled.value, pooled.low,
+                                         pooled.high, pooled.runs)
+                           : fmt::format("not resolved ({})", pooled.runs);
   }
   return others.empty() ? text : text + ", " + others;
 }

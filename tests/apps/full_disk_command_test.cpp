@@ -1,5 +1,5 @@
-// A disk that fills up under `basin train` and `basin sweep`: one line that names the file, exit code 4, and once there is
-// room again the same numbers as on a disk that had it all along.
+// A disk that fills up under `basin train` and `basin sweep`: one line that names the file, exit code 4, and
+// once there is room again the same numbers as on a disk that had it all along.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +66,8 @@ class FullDiskTrain : public ::testing::Test {
   void expect_goes_on_to_the_same_numbers() const {
     const BinaryResult result = train(disturbed_);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_THAT(differences(stored_numbers(disturbed_.path("out")), stored_numbers(undisturbed_.path("out"))), IsEmpty());
+    EXPECT_THAT(differences(stored_numbers(disturbed_.path("out")), stored_numbers(undisturbed_.path("out"))),
+                IsEmpty());
   }
   TinyStudy undisturbed_{lines()}, disturbed_{lines()};
 };
@@ -94,9 +95,11 @@ class FullDiskSweep : public ::testing::Test {
   void expect_goes_on_to_the_same_numbers() const {
     const BinaryResult result = sweep_.run({"--retry", "failed"}, "out-b");
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_THAT(differences(stored_numbers(sweep_.path("out-b")), stored_numbers(sweep_.path("out-a"))), IsEmpty());
+    EXPECT_THAT(differences(stored_numbers(sweep_.path("out-b")), stored_numbers(sweep_.path("out-a"))),
+                IsEmpty());
   }
-  const TinySweep sweep_{"[sweep]\nseed = [1, 2]\n[[sweep.set]]\nset = { updates = 2500, mlp.hidden = [2] }\n"};
+  const TinySweep sweep_{
+      "[sweep]\nseed = [1, 2]\n[[sweep.set]]\nset = { updates = 2500, mlp.hidden = [2] }\n"};
 };
 
 TEST_F(FullDiskSweep, FileSizeLimit) {

@@ -14,9 +14,11 @@ namespace fs = std::filesystem;
 using Numbers = std::map<std::string, std::string>;
 
 bool is_incidental(const std::string& name) {
-  static const std::set<std::string> names = {
-      "seconds",     "update_seconds", "images_per_second", "time",        "created_utc", "updated_utc",   "started_utc",
-      "ended_utc",   "pid",            "host",              "argv",        "cwd",         "journal_offset"};
+  static const std::set<std::string> names = {"seconds",       "update_seconds", "images_per_second",
+                                              "time",          "created_utc",    "updated_utc",
+                                              "started_utc",   "ended_utc",      "pid",
+                                              "host",          "argv",           "cwd",
+                                              "journal_offset"};
   return names.count(name) > 0;
 }
 
@@ -40,7 +42,8 @@ void take_attributes(const h5::Object& object, const std::string& where, Numbers
 std::string content(const h5::DataSet& dataset) {
   std::string text = fmt::format("[{}] ", fmt::join(dataset.shape(), ", "));
   if (dataset.is_text()) {
-    return text + (dataset.shape().empty() ? dataset.read_text() : fmt::format("{}", fmt::join(dataset.read_texts(), "\n")));
+    return text + (dataset.shape().empty() ? dataset.read_text()
+                                           : fmt::format("{}", fmt::join(dataset.read_texts(), "\n")));
   }
   const at::Tensor tensor = dataset.read_tensor().contiguous();
   return text + c10::toString(dataset.dtype()) + " " +
@@ -55,18 +58,20 @@ void take_group(const h5::Group& group, const std::string& where, Numbers& numbe
     numbers[where + "/" + name] = content(dataset);
     take_attributes(dataset, where + "/" + name, numbers);
   }
-  for (const std::string& name : group.group_names()) take_group(group.group(name), where + "/" + name, numbers);
+  for (const std::string& name : group.group_names())
+    take_group(group.group(name), where + "/" + name, numbers);
 }
 
 void take_status(const RunStatus& status, const std::string& where, Numbers& numbers) {
-  numbers[where] = fmt::format("{} {} {} {} {:a} {:a}", status.run_id, status.status, status.message, status.update,
-                               status.done, status.loss);
+  numbers[where] = fmt::format("{} {} {} {} {:a} {:a}", status.run_id, status.status, status.message,
+                               status.update, status.done, status.loss);
 }
 
 }  // namespace
 
 Numbers stored_numbers(const std::string& folder) {
-  static const std::set<std::string> texts = {"table.md", "config.toml", "cell.toml", "selection.toml", "done"};
+  static const std::set<std::string> texts = {"table.md", "config.toml", "cell.toml", "selection.toml",
+                                              "done"};
   Numbers numbers;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().filename(), label = entry.path().stem();

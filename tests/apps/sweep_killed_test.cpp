@@ -57,20 +57,22 @@ KillCounts states_of_dead(const std::vector<Worker>& workers) {
 
 // The stored numbers of both, and that the comparison is of all that it should be of.
 void expect_same_numbers(const TinySweep& sweep) {
-  const auto expected = stored_numbers(sweep.path(kUndisturbed)), found = stored_numbers(sweep.path(kDisturbed));
+  const auto expected = stored_numbers(sweep.path(kUndisturbed)),
+             found = stored_numbers(sweep.path(kDisturbed));
   EXPECT_THAT(differences(found, expected), IsEmpty());
   std::string names;
   for (const auto& [name, text] : expected) names += name + "\n";
-  for (const char* part : {"/run.h5:/train/trust_ratio", "/ckpt/end.h5:/model/", "/ckpt/start.h5:/model/",
-                           "/ckpt/end.h5:/optimizer/", "/probes/end.noise_scale.h5:@", "/probes/end.noise_scale.h5:/quantities/",
-                           "sweep.h5:/runs/test_acc", "sweep.h5:/curves/train/loss", "table.md", "status.json"}) {
+  for (const char* part :
+       {"/run.h5:/train/trust_ratio", "/ckpt/end.h5:/model/", "/ckpt/start.h5:/model/",
+        "/ckpt/end.h5:/optimizer/", "/probes/end.noise_scale.h5:@", "/probes/end.noise_scale.h5:/quantities/",
+        "sweep.h5:/runs/test_acc", "sweep.h5:/curves/train/loss", "table.md", "status.json"}) {
     EXPECT_THAT(names, ::testing::HasSubstr(part));
   }
 }
 
-// Sweeps into two folders of one study, the second killed at random moments and started again each time: every third kill
-// waits until a worker probes, the others until one trains, and then up to `longest_wait` seconds more. The last start must
-// end with the very numbers of the undisturbed sweep.
+// Sweeps into two folders of one study, the second killed at random moments and started again each time:
+// every third kill waits until a worker probes, the others until one trains, and then up to `longest_wait`
+// seconds more. The last start must end with the very numbers of the undisturbed sweep.
 void expect_kills_change_nothing(const TinySweep& sweep, int kills, double longest_wait, unsigned seed) {
   ASSERT_EQ(sweep.run({}, kUndisturbed).exit_code, 0);
   const std::string out = sweep.path(kDisturbed);
@@ -103,17 +105,20 @@ void expect_kills_change_nothing(const TinySweep& sweep, int kills, double longe
 
 // Probes that take half a second on the tiny network, so that a kill can meet them.
 const std::string kLongerProbes =
-    "[[sweep.set]]\nset = { probes.run = ['top_eigenvalues', 'sharpness_keskar', 'noise_scale'], probes.subset = 0, "
+    "[[sweep.set]]\nset = { probes.run = ['top_eigenvalues', 'sharpness_keskar', 'noise_scale'], "
+    "probes.subset = 0, "
     "probes.micro_batch = 20, sharpness_keskar.iterations = 20, top_eigenvalues.tolerance = 1e-3 }\n";
 
 TEST(SweepCommandKilled, ThreeTimesEndsWithTheSameNumbers) {
-  expect_kills_change_nothing(TinySweep(kTwoByTwo + "[[sweep.set]]\nset = { updates = 1200 }\n" + kLongerProbes), 3, 0.5, 1);
+  expect_kills_change_nothing(
+      TinySweep(kTwoByTwo + "[[sweep.set]]\nset = { updates = 1200 }\n" + kLongerProbes), 3, 0.5, 1);
 }
 
 // About a minute on two workers: twelve cells of every kind of end and three probes.
 TEST(SlowSweepCommandKilled, TwentyTimesEndsWithTheSameNumbers) {
   const std::string study =
-      "[sweep]\noptimizer = ['sgd', 'lars', 'lamb']\nprotocol = ['A-updates', 'B']\nseed = [1, 2]\n" + kLongerProbes +
+      "[sweep]\noptimizer = ['sgd', 'lars', 'lamb']\nprotocol = ['A-updates', 'B']\nseed = [1, 2]\n" +
+      kLongerProbes +
       "[[sweep.set]]\nset = { updates = 6000, target_loss = 0.5, max_gradients = 200000, check_every = 2000, "
       "loss_levels = [1.5], evaluate_every = 20000, probes.at = ['end', 'loss', 'start'] }\n"
       "[[sweep.set]]\nwhen = { optimizer = 'lars' }\nset = { learning_rate = 1.0 }\n"
@@ -132,8 +137,10 @@ TEST(SweepCommand, CtrlCLeavesResumableStates) {
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_THAT(result.err, ::testing::HasSubstr("the same command goes on from here"));
   std::multiset<std::string> statuses;
-  for (const std::string& run : sweep.runs(kDisturbed + "/runs")) statuses.insert(read_status(run + "/status.json").status);
-  EXPECT_EQ(statuses.count("interrupted") + statuses.count("queued"), 4u) << ::testing::PrintToString(statuses);
+  for (const std::string& run : sweep.runs(kDisturbed + "/runs"))
+    statuses.insert(read_status(run + "/status.json").status);
+  EXPECT_EQ(statuses.count("interrupted") + statuses.count("queued"), 4u)
+      << ::testing::PrintToString(statuses);
   EXPECT_GE(statuses.count("interrupted"), 1u);
   const BinaryResult second = sweep.run({}, kDisturbed);
   EXPECT_EQ(second.exit_code, 0) << second.err;

@@ -55,7 +55,8 @@ TinySweep::TinySweep(const std::string& sweep, const std::string& top) {
   write_text(folder_ / "study.toml", top + kBase + sweep);
 }
 
-std::vector<std::string> TinySweep::arguments(const std::vector<std::string>& more, const std::string& out) const {
+std::vector<std::string> TinySweep::arguments(const std::vector<std::string>& more,
+                                              const std::string& out) const {
   std::vector<std::string> all = {"sweep", folder_ / "study.toml", "--out", folder_ / out};
   all.insert(all.end(), more.begin(), more.end());
   if (std::find(all.begin(), all.end(), "--jobs") == all.end()) all.insert(all.end(), {"--jobs", "2"});

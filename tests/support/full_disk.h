@@ -31,8 +31,8 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
-/// No file of this process and its children may grow past `bytes`: what a full disk looks like to write(), without
-/// privileges.
+/// No file of this process and its children may grow past `bytes`: what a full disk looks like to write(),
+/// without privileges.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
