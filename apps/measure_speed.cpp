@@ -4,7 +4,9 @@
 #include "apps/train.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/memory.h"
 #include "core/toml_file.h"
+#include "hessian/curvature_operator.h"
 #include "hessian/objective.h"
 #include "optim/registry.h"
 #include "trainers/trainer.h"
@@ -33,7 +35,8 @@ Dataset readable_data(DataOptions& options) {
   }
 }
 
-// The options of the cell turned into a run of updates and nothing else, at a rate that leaves the weights where they are.
+// The options of the cell turned into a run of updates and nothing else, at a rate that leaves the weights
+// where they are.
 RunOptions updates_only(RunOptions options, int64_t batch) {
   TrainOptions& train = options.train;
   train.protocol = "A-updates";
@@ -53,7 +56,8 @@ struct Network {
   std::unique_ptr<Optimizer> optimizer;
 };
 
-Network make_network(const RunOptions& options, const Dataset& data, const std::string& dtype, at::Device device) {
+Network make_network(const RunOptions& options, const Dataset& data, const std::string& dtype,
+                     at::Device device) {
   Network network;
   network.model = build_model(options, data, scalar_type(dtype), device);
   network.optimizer = find_entry(optimizer_registry(), options.optimizer, "optimizer")
@@ -65,7 +69,8 @@ Network make_network(const RunOptions& options, const Dataset& data, const std::
 double time_updates(const RunOptions& cell, const Dataset& data, at::Device device, int64_t batch) {
   const RunOptions options = updates_only(cell, batch);
   Network network = make_network(options, data, options.train.dtype, device);
-  Trainer trainer({options.train, options.schedule, options.data, data, network.model, *network.optimizer, device});
+  Trainer trainer(
+      {options.train, options.schedule, options.data, data, network.model, *network.optimizer, device});
   TrainObserver nobody;  // so that the trainer does what it does for an observer
   trainer.observe(nobody);
   Clock::time_point start;
@@ -82,12 +87,13 @@ double time_updates(const RunOptions& cell, const Dataset& data, at::Device devi
   return mean;
 }
 
-void time_batches(const RunOptions& options, const Dataset& data, at::Device device, std::vector<int64_t> batches,
-                  CellSpeed& speed) {
+void time_batches(const RunOptions& options, const Dataset& data, at::Device device,
+                  std::vector<int64_t> batches, CellSpeed& speed) {
   std::sort(batches.begin(), batches.end());
   for (const int64_t batch : batches) {
     const bool first = speed.batch.empty();
-    if (!first && speed.update_seconds.back() * static_cast<double>(batch) / speed.batch.back() > kTooLong) break;
+    if (!first && speed.update_seconds.back() * static_cast<double>(batch) / speed.batch.back() > kTooLong)
+      break;
     speed.update_seconds.push_back(time_updates(options, data, device, batch));
     speed.batch.push_back(static_cast<double>(batch));
   }
@@ -118,12 +124,15 @@ void time_probes(const RunOptions& options, const Dataset& data, at::Device devi
   const Network network = make_network(options, data, options.probes.dtype, device);
   const int64_t count = std::min(data.train.size(), options.probes.micro_batch);
   const at::Tensor index = at::arange(count, at::kLong);
-  Objective objective(network.model, loss_kind(options.train.loss), network_inputs(data, data.train, index, dtype, device),
+  Objective objective(network.model, loss_kind(options.train.loss),
+                      network_inputs(data, data.train, index, dtype, device),
                       data.train.labels.narrow(0, 0, count), options.probes.micro_batch,
-                      options.probes.retain_graph);
-  const at::Tensor direction = at::ones({objective.parameters().size()}, at::TensorOptions(dtype).device(device));
+                      options.probes.graph_memory * kMebibyte);
+  CurvatureOperator hessian(objective, Curvature::hessian);
+  const at::Tensor direction =
+      at::ones({objective.parameters().size()}, at::TensorOptions(dtype).device(device));
   speed.probe_gradient = time_per_image(count, [&] { objective.gradient(); });
-  speed.probe_hvp = time_per_image(count, [&] { objective.hvp(direction); });
+  speed.probe_hvp = time_per_image(count, [&] { hessian.apply(direction); });
 }
 
 // What every run pays beside its updates: reading the data, building the network, checkpoints, the record.
@@ -137,7 +146,8 @@ void run_once(RunOptions options, const DataOptions& data, int64_t batch, const 
 
 }  // namespace
 
-CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches, const std::string& scratch) {
+CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches,
+                        const std::string& scratch) {
   const at::Device device = apply_runtime(options.runtime);
   DataOptions data_options = options.data;
   Dataset data = readable_data(data_options);
@@ -154,7 +164,8 @@ CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& b
 
 std::string to_toml(const CellSpeed& s) {
   return fmt::format(
-      "batch = {}\nupdate_seconds = {}\nforward = {}\nprobe_gradient = {}\nprobe_hvp = {}\nmeasured_seconds = {}\n",
+      "batch = {}\nupdate_seconds = {}\nforward = {}\nprobe_gradient = {}\nprobe_hvp = {}\nmeasured_seconds "
+      "= {}\n",
       to_toml(OptionValue(s.batch)), to_toml(OptionValue(s.update_seconds)), to_toml(s.forward),
       to_toml(s.probe_gradient), to_toml(s.probe_hvp), to_toml(s.measured_seconds));
 }

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
+#include "core/memory.h"
 #include "core/provenance.h"
 #include "core/seed.h"
 #include "core/tensor_norms.h"
@@ -65,7 +66,7 @@ class Subject {
     const at::Tensor inputs = network_inputs(data_, data_.train, index_, dtype, device_);
     const at::Tensor labels = data_.train.labels.index_select(0, index_).to(device_);
     return std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels,
-                                       plan_.micro_batch, plan_.retain_graph);
+                                       plan_.micro_batch, plan_.graph_memory * kMebibyte);
   }
 
   uint64_t seed() const { return derive_seed(static_cast<uint64_t>(options_.train.seed), "probe"); }

@@ -14,7 +14,8 @@ namespace basin {
 namespace {
 
 void bind_top_level(OptionTable& table, RunOptions& options) {
-  table.add("model", options.model, one_of(names_of(model_registry())), "network; its options stand in a table of its name");
+  table.add("model", options.model, one_of(names_of(model_registry())),
+            "network; its options stand in a table of its name");
   table.add("optimizer", options.optimizer, one_of(names_of(optimizer_registry())),
             "method; its options stand in a table of its name");
   bind_options(table, options.train);
@@ -51,7 +52,8 @@ void bind_options(OptionTable& table, ProbePlan& plan) {
   table.add("subset", plan.subset, at_least(0), "training examples, chosen by image hash; 0: all");
   table.add("micro_batch", plan.micro_batch, at_least(1), "examples a pass; memory alone");
   table.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes");
-  table.add("retain_graph", plan.retain_graph, anything(), "keep the graphs of all micro-batches between products");
+  table.add("graph_memory", plan.graph_memory, at_least(0),
+            "MiB for graphs kept between Hessian-vector products; speed alone");
   table.add("at", plan.at, anything(), "checkpoints: end, start, loss (every level), all, or labels");
 }
 
@@ -127,7 +129,8 @@ RunOptions run_options_from(const TomlDocument& document, const std::vector<std:
   }
   for (const TomlTableArray& array : document.table_arrays) {
     if (!is_sweep_key(array.key)) {
-      throw ConfigError((array.where.empty() ? "" : array.where.front() + ": ") + "unknown table [[" + array.key + "]]");
+      throw ConfigError((array.where.empty() ? "" : array.where.front() + ": ") + "unknown table [[" +
+                        array.key + "]]");
     }
   }
   set_all(table, entries);
@@ -143,8 +146,8 @@ void check(const RunOptions& options) {
   check_batches(options.train, wants_batch_statistics(options));
   const CheckRule levels(options.train);  // refuses levels that would share a checkpoint
   if (options.data.augmentation != "none" && options.data.padding < 1) {
-    throw ConfigError(fmt::format("data.padding = {} must be at least 1 with augmentation = \"{}\"", options.data.padding,
-                                  options.data.augmentation));
+    throw ConfigError(fmt::format("data.padding = {} must be at least 1 with augmentation = \"{}\"",
+                                  options.data.padding, options.data.augmentation));
   }
 }
 

@@ -19,12 +19,13 @@ namespace basin {
 
 /// [probes]: what is measured after training, on which checkpoints and examples.
 struct ProbePlan {
-  std::vector<std::string> run;                   // registry names; empty: none
-  int64_t subset = 1000;                          // hashed subset of the training split; 0: all of it
-  int64_t micro_batch = 250;                      // memory alone
-  std::string dtype = "float32";                  // float32 | float64
-  bool retain_graph = false;                      // 1.4 x faster products for the memory of all micro-batches' graphs
-  std::vector<std::string> at = {"end", "loss"};  // "end", "loss" (every level), "start", "all", or a checkpoint's label
+  std::vector<std::string> run;   // registry names; empty: none
+  int64_t subset = 1000;          // hashed subset of the training split; 0: all of it
+  int64_t micro_batch = 250;      // memory alone
+  std::string dtype = "float32";  // float32 | float64
+  int64_t graph_memory = 1024;    // MiB for graphs kept between products, which makes them 1.4 x faster
+  std::vector<std::string> at = {
+      "end", "loss"};  // "end", "loss" (every level), "start", "all", or a checkpoint's label
 };
 void bind_options(OptionTable& table, ProbePlan& plan);
 
@@ -70,21 +71,23 @@ struct RunOptions {
   /// Only what defines the run: top-level keys, [data], the active model's and optimiser's tables.
   OptionTable defining_table();
 
-  /// Canonical TOML of defining_table(), what config.toml and every file of the run hold. Reads back as a study file.
+  /// Canonical TOML of defining_table(), what config.toml and every file of the run hold. Reads back as a
+  /// study file.
   std::string resolved() const;
-  /// First 12 hex digits of SHA-256 over the lines `key = value` of defining_table() but for the keys that say how and
-  /// where a run executes (checkpoint_seconds, data.path).
+  /// First 12 hex digits of SHA-256 over the lines `key = value` of defining_table() but for the keys that
+  /// say how and where a run executes (checkpoint_seconds, data.path).
   std::string run_id() const;
   /// The same without `seed`: equal for the repetitions of one setting.
   std::string config_id() const;
 };
 
-/// Default < file < sets ("key=value"). Entries under [sweep] and [[sweep.*]] are left to the sweep; any other unknown key
-/// is a ConfigError with its line. Does not call check().
+/// Default < file < sets ("key=value"). Entries under [sweep] and [[sweep.*]] are left to the sweep; any
+/// other unknown key is a ConfigError with its line. Does not call check().
 RunOptions load_run_options(const std::string& path, const std::vector<std::string>& sets);
 RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets);
 
-/// Whether the key says how or where a run executes and changes no number but times (checkpoint_seconds, data.path).
+/// Whether the key says how or where a run executes and changes no number but times (checkpoint_seconds,
+/// data.path).
 bool is_execution_key(const std::string& key);
 
 /// Whether the run's model was asked for batch normalisation.

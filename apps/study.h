@@ -39,7 +39,8 @@ struct SelectionPlan {
   std::string where;
 };
 
-/// A study file (docs/study.md) as read: base options, axes of the grid, rules. Every message names file and line.
+/// A study file (docs/study.md) as read: base options, axes of the grid, rules. Every message names file and
+/// line.
 struct Study {
   std::string text;  // with --set written as [[sweep.override]]: read again, it gives the same cells
   RunOptions base;
@@ -49,9 +50,11 @@ struct Study {
   SelectionPlan selection;
 };
 
-/// `sets` are "key=value" from the command line: an axis is replaced by the value or list, any other key is set after all
-/// rules. Throws ConfigError for unknown keys, wrong types, values out of range and rules that can never hold.
-Study parse_study(const std::string& text, const std::string& file_name, const std::vector<std::string>& sets);
+/// `sets` are "key=value" from the command line: an axis is replaced by the value or list, any other key is
+/// set after all rules. Throws ConfigError for unknown keys, wrong types, values out of range and rules that
+/// can never hold.
+Study parse_study(const std::string& text, const std::string& file_name,
+                  const std::vector<std::string>& sets);
 Study read_study(const std::string& path, const std::vector<std::string>& sets);
 
 /// One run to be done, fully resolved.
@@ -66,16 +69,17 @@ struct Cell {
 /// By group.
 using ChosenRates = std::map<std::string, double>;
 
-/// All cells in grid order, the first axis slowest, without those skipped, each run_id once. A group with several
-/// learning rates has a cell for each, or for the chosen one where `chosen` knows the group.
+/// All cells in grid order, the first axis slowest, without those skipped, each run_id once. A group with
+/// several learning rates has a cell for each, or for the chosen one where `chosen` knows the group.
 std::vector<Cell> expand(const Study& study, const ChosenRates& chosen = {});
 
-/// The runs that choose: for each group that has cells and more than one learning rate, each rate at the selection seeds.
+/// The runs that choose: for each group that has cells and more than one learning rate, each rate at the
+/// selection seeds.
 std::vector<Cell> expand_tuning(const Study& study);
 
-/// A SHA-256 for each cell over all that decides what is run and measured (run_id, probes and their options, selection),
-/// sorted: equal for study files that differ in comments, order of keys, [runtime], probes.micro_batch and
-/// probes.retain_graph alone.
+/// A SHA-256 for each cell over all that decides what is run and measured (run_id, probes and their options,
+/// selection), sorted: equal for study files that differ in comments, order of keys, [runtime],
+/// probes.micro_batch and probes.graph_memory alone.
 std::vector<std::string> fingerprints(const Study& study);
 
 }  // namespace basin

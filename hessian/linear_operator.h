@@ -1,4 +1,4 @@
-// defines: LinearOperator, a symmetric matrix known by its products, and two of them.
+// defines: LinearOperator, a symmetric matrix known by its products; FunctionOperator.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -6,8 +6,6 @@
 #include <functional>
 
 namespace basin {
-
-class Objective;
 
 class LinearOperator {
  public:
@@ -17,19 +15,6 @@ class LinearOperator {
   virtual at::Device device() const = 0;
   /// y = A x for a flat x of size(), dtype() and device().
   virtual at::Tensor apply(const at::Tensor& x) = 0;
-};
-
-/// The Hessian of an Objective at the model's current parameters.
-class HessianOperator : public LinearOperator {
- public:
-  explicit HessianOperator(Objective& objective) : objective_(objective) {}
-  int64_t size() const override;
-  at::ScalarType dtype() const override;
-  at::Device device() const override;
-  at::Tensor apply(const at::Tensor& x) override;
-
- private:
-  Objective& objective_;
 };
 
 /// Any function, for tests and for C++ users.

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "hessian/curvature_operator.h"
 #include "hessian/top_eigenpairs.h"
 #include "probes/common.h"
 
@@ -54,13 +55,14 @@ class TopEigenvalues final : public Probe {
   ProbeResult run(const ProbeContext& context) override {
     const auto start = std::chrono::steady_clock::now();
     ProbeResult result = start_result("top_eigenvalues", context);
-    HessianOperator hessian(context.objective);
+    CurvatureOperator hessian(context.objective, Curvature::hessian);
     const TopEigenResult found = top_eigenpairs(hessian, {.count = options_.count,
                                                           .smallest = 1,
                                                           .tolerance = options_.tolerance,
                                                           .max_krylov = options_.max_krylov,
                                                           .max_restarts = options_.max_restarts,
-                                                          .seed = context.seed});
+                                                          .seed = context.seed,
+                                                          .solver = options_.solver});
     const int64_t expected = std::min(options_.count, hessian.size());
     const double norm = context.objective.parameters().gather().to(at::kDouble).norm().item<double>();
     result.quantities = {
@@ -79,7 +81,7 @@ class TopEigenvalues final : public Probe {
     for (const auto* end : {&found.largest, &found.smallest}) {
       for (const Eigenpair& pair : *end) relative.push_back(pair.relative_residual);
     }
-    result.attributes.insert(result.attributes.end(), {{"solver", std::string("spectra")},
+    result.attributes.insert(result.attributes.end(), {{"solver", options_.solver},
                                                        {"method", found.method},
                                                        {"tolerance", options_.tolerance},
                                                        {"hvps", found.products},
@@ -107,6 +109,8 @@ void bind_options(OptionTable& table, TopEigenvaluesOptions& options) {
             "most Krylov vectors held; 0: 120, or what fits 512 MiB");
   table.add("max_restarts", options.max_restarts, at_least(0),
             "restarts of Spectra's solver past a full basis");
+  table.add("solver", options.solver, one_of({"lanczos", "spectra"}),
+            "lanczos: ours; spectra: the reference");
 }
 
 std::unique_ptr<Probe> make_top_eigenvalues(const TopEigenvaluesOptions& options) {

@@ -80,7 +80,8 @@ TEST_F(FullDiskTrain, FileSizeLimit) {
   expect_goes_on_to_the_same_numbers();
 }
 
-TEST_F(FullDiskTrain, SmallTmpfs) {
+using SlowFullDiskTrain = FullDiskTrain;  // where a tmpfs can be mounted; the file size limit is the same in less time
+TEST_F(SlowFullDiskTrain, SmallTmpfs) {
   fs::create_directories(disturbed_.path("out"));
   SmallDisk disk(disturbed_.path("out"), pages(undisturbed_.path("out")) * 6 / 10);
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here; FileSizeLimit tests the same";
@@ -110,7 +111,8 @@ TEST_F(FullDiskSweep, FileSizeLimit) {
   expect_goes_on_to_the_same_numbers();
 }
 
-TEST_F(FullDiskSweep, SmallTmpfs) {
+using SlowFullDiskSweep = FullDiskSweep;
+TEST_F(SlowFullDiskSweep, SmallTmpfs) {
   fs::create_directories(sweep_.path("out-b"));
   SmallDisk disk(sweep_.path("out-b"), pages(sweep_.path("out-a")) * 6 / 10);
   if (!disk.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here; FileSizeLimit tests the same";

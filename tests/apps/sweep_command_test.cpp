@@ -242,7 +242,7 @@ TEST(SweepCommandFolder, TakesOtherMicroBatchesOfProbesForTheSameStudy) {
   const TinySweep sweep("[sweep]\nseed = [1]\n");
   ASSERT_EQ(sweep.run().exit_code, 0);
   const auto written = fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5");
-  const BinaryResult again = sweep.run({"--set", "probes.micro_batch=10", "--set", "probes.retain_graph=true"});
+  const BinaryResult again = sweep.run({"--set", "probes.micro_batch=10", "--set", "probes.graph_memory=0"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("1 runs were done before"));
   EXPECT_EQ(fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5"), written);

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "hessian/linear_operator.h"
+#include "hessian/curvature_operator.h"
 #include "tests/support/analytic_models.h"
 #include "tests/support/tiny_models.h"
 
@@ -28,14 +28,18 @@ at::Tensor numbers(int64_t n, uint64_t seed) {
 struct Mlp {
   std::shared_ptr<Model> model = testing::tiny_mlp();
   testing::TinyBatch batch = tiny_batch(testing::tiny_shape(), 23);
-  Objective objective(int64_t micro_batch = 23, bool retain = false,
+  Objective objective(int64_t micro_batch = 23, int64_t graph_memory = 0,
                       LossKind loss = LossKind::cross_entropy) {
-    return Objective(model, loss, batch.images, batch.labels, micro_batch, retain);
+    return Objective(model, loss, batch.images, batch.labels, micro_batch, graph_memory);
   }
 };
 
+at::Tensor hvp(Objective& objective, const at::Tensor& v) {
+  return CurvatureOperator(objective, Curvature::hessian).apply(v);
+}
+
 at::Tensor dense(Objective& objective) {
-  HessianOperator hessian(objective);
+  CurvatureOperator hessian(objective, Curvature::hessian);
   std::vector<at::Tensor> columns;
   for (const at::Tensor& unit : at::eye(hessian.size(), at::kDouble).unbind())
     columns.push_back(hessian.apply(unit));
@@ -73,7 +77,7 @@ TEST(Objective, MatchesClosedFormOfSoftmaxRegression) {
 
 TEST(Objective, MatchesClosedFormOfLeastSquares) {
   const Linear l;
-  Objective objective(l.model, LossKind::mse, l.x, l.labels, 4, /*retain_graph=*/true);
+  Objective objective(l.model, LossKind::mse, l.x, l.labels, 4);
   const at::Tensor expected = at::kron(at::eye(3, at::kDouble), l.x.t().matmul(l.x) / l.n);
   EXPECT_LT(relative(dense(objective), expected), 1e-12);
 }
@@ -111,7 +115,7 @@ TEST(Objective, ProductIsLinear) {
   Mlp mlp;
   Objective objective = mlp.objective();
   const at::Tensor a = numbers(143, 1), b = numbers(143, 2);
-  EXPECT_LT(relative(objective.hvp(2.0 * a - 3.0 * b), 2.0 * objective.hvp(a) - 3.0 * objective.hvp(b)),
+  EXPECT_LT(relative(hvp(objective, 2.0 * a - 3.0 * b), 2.0 * hvp(objective, a) - 3.0 * hvp(objective, b)),
             1e-13);
 }
 
@@ -119,34 +123,35 @@ TEST(Objective, MicroBatchesCountByTheirShare) {
   Mlp mlp;
   Objective whole = mlp.objective();
   const at::Tensor v = numbers(143, 3);
-  const at::Tensor g = whole.gradient(), hv = whole.hvp(v);
+  const at::Tensor g = whole.gradient(), hv = hvp(whole, v);
   for (const int64_t micro_batch : {1, 5, 8, 20, 22, 1000}) {  // of 23: every unequal last one
     Objective split = mlp.objective(micro_batch);
     // Only the order of float64 sums differs. Means of batches taken unweighted are off by tens of percent
     // here.
     EXPECT_NEAR(split.loss(), whole.loss(), 1e-14);
     EXPECT_LT(relative(split.gradient(), g), 1e-13) << micro_batch;
-    EXPECT_LT(relative(split.hvp(v), hv), 1e-13) << micro_batch;
+    EXPECT_LT(relative(hvp(split, v), hv), 1e-13) << micro_batch;
   }
 }
 
 TEST(Objective, RetainedGraphsEqualRebuiltOnesAndFollowTheParameters) {
   Mlp mlp;
-  Objective rebuilt = mlp.objective(8), retained = mlp.objective(8, true);
-  const at::Tensor v = numbers(143, 4), w = rebuilt.parameters().gather();
-  EXPECT_TRUE(at::equal(retained.hvp(v), rebuilt.hvp(v)));
-  EXPECT_TRUE(at::equal(retained.hvp(v), rebuilt.hvp(v)));  // the second time from the kept graph
-  const at::Tensor before = retained.hvp(v);
-  retained.parameters().scatter(w * 1.5);
-  EXPECT_TRUE(at::equal(retained.hvp(v), rebuilt.hvp(v)));
-  EXPECT_FALSE(at::equal(retained.hvp(v), before));
-  retained.parameters().scatter(w);  // old values in rewritten tensors
-  EXPECT_TRUE(at::equal(retained.hvp(v), before));
+  Objective without = mlp.objective(8), with = mlp.objective(8, 1 << 30);
+  CurvatureOperator rebuilt(without, Curvature::hessian), retained(with, Curvature::hessian);
+  const at::Tensor v = numbers(143, 4), w = with.parameters().gather();
+  EXPECT_TRUE(at::equal(retained.apply(v), rebuilt.apply(v)));
+  EXPECT_TRUE(at::equal(retained.apply(v), rebuilt.apply(v)));  // the second time from the kept graph
+  const at::Tensor before = retained.apply(v);
+  with.parameters().scatter(w * 1.5);
+  EXPECT_TRUE(at::equal(retained.apply(v), rebuilt.apply(v)));
+  EXPECT_FALSE(at::equal(retained.apply(v), before));
+  with.parameters().scatter(w);  // old values in rewritten tensors
+  EXPECT_TRUE(at::equal(retained.apply(v), before));
   {
     at::NoGradGuard no_grad;
     mlp.model->parameter_table()[0].tensor.data().mul_(2);  // leaves no trace in the version counter
   }
-  EXPECT_TRUE(at::equal(retained.hvp(v), rebuilt.hvp(v)));
+  EXPECT_TRUE(at::equal(retained.apply(v), rebuilt.apply(v)));
 }
 
 TEST(Objective, GradientOverIsTheMeanOfItsExamples) {
@@ -168,8 +173,8 @@ TEST(Objective, UnusedParametersHaveZeroDerivatives) {
                       l.labels, 5);
   ASSERT_EQ(objective.parameters().size(), 14);
   EXPECT_EQ(objective.gradient().slice(0, 12).abs().sum().item<double>(), 0);
-  EXPECT_EQ(objective.hvp(at::ones({14}, at::kDouble)).slice(0, 12).abs().sum().item<double>(), 0);
-  EXPECT_GT(objective.hvp(at::ones({14}, at::kDouble)).norm().item<double>(), 0);
+  EXPECT_EQ(hvp(objective, at::ones({14}, at::kDouble)).slice(0, 12).abs().sum().item<double>(), 0);
+  EXPECT_GT(hvp(objective, at::ones({14}, at::kDouble)).norm().item<double>(), 0);
 }
 
 TEST(Objective, TouchesNeitherGradFieldsNorRunningStatistics) {
@@ -180,7 +185,7 @@ TEST(Objective, TouchesNeitherGradFieldsNorRunningStatistics) {
   Objective whole(model, LossKind::cross_entropy, batch.images, batch.labels, 6);
   Objective split(model, LossKind::cross_entropy, batch.images, batch.labels, 4);
   const at::Tensor v = at::ones({whole.parameters().size()}, at::kDouble);
-  EXPECT_LT(relative(split.hvp(v), whole.hvp(v)),
+  EXPECT_LT(relative(hvp(split, v), hvp(whole, v)),
             1e-11);  // batch statistics would differ between 4 + 2 and 6
   EXPECT_LT(relative(split.gradient(), whole.gradient()), 1e-12);
   for (size_t i = 0; i < buffers.size(); ++i)
@@ -197,7 +202,7 @@ TEST(Objective, Float32AgreesWithFloat64) {
   const at::Tensor v = numbers(exact.parameters().size(), 6);
   EXPECT_EQ(single.dtype(), at::kFloat);
   // Some ten float32 roundings of 6e-8 in a row.
-  EXPECT_LT(relative(single.hvp(v.to(at::kFloat)).to(at::kDouble), exact.hvp(v)), 5e-6);
+  EXPECT_LT(relative(hvp(single, v.to(at::kFloat)).to(at::kDouble), hvp(exact, v)), 5e-6);
   EXPECT_NEAR(single.loss(), exact.loss(), 1e-6);
   EXPECT_EQ(single.accuracy(), exact.accuracy());
 }

@@ -34,7 +34,7 @@ def peak_memory(*arguments):
     return usage.ru_maxrss / 1024
 
 
-@pytest.mark.parametrize("augmentation", ["none", "crop_flip"])
+@pytest.mark.parametrize("augmentation", ["none", pytest.param("crop_flip", marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_the_batch(tmp_path: pathlib.Path, augmentation):
     study = tmp_path / "study.toml"
     study.write_text(STUDY.format(augmentation=augmentation))

@@ -1,0 +1,92 @@
+#include "hessian/curvature_operator.h"
+
+#include <ATen/ATen.h>
+
+#include "core/memory.h"
+#include "hessian/objective.h"
+
+namespace basin {
+
+CurvatureOperator::CurvatureOperator(Objective& objective, Curvature kind)
+    : objective_(objective), kind_(kind) {}
+
+CurvatureOperator::~CurvatureOperator() = default;
+
+int64_t CurvatureOperator::size() const { return objective_.parameters().size(); }
+
+at::ScalarType CurvatureOperator::dtype() const { return objective_.dtype(); }
+
+at::Device CurvatureOperator::device() const { return objective_.device(); }
+
+void CurvatureOperator::drop_stale_graphs() {
+  const ParameterVector& vector = objective_.parameters();
+  bool current = built_at_.defined();
+  for (size_t i = 0; current && i < versions_.size(); ++i) {
+    // A rewritten parameter invalidates the saved tensors even where its old values are back.
+    current = vector.parameters()[i].tensor._version() == versions_[i];
+  }
+  // Writes through .data() leave no trace in the counter.
+  if (current && at::equal(vector.gather(), built_at_)) return;
+  graphs_.clear();
+  bytes_ = 0;
+  memory_spent_ = objective_.graph_memory() == 0;
+  gradient_ = at::Tensor();
+  built_at_ = vector.gather();
+  versions_.clear();
+  for (const ParameterInfo& p : vector.parameters()) versions_.push_back(p.tensor._version());
+}
+
+std::unique_ptr<CurvatureGraph> CurvatureOperator::build(int64_t index) {
+  const int64_t first = index * objective_.micro_batch();
+  return make_curvature_graph(kind_, objective_, first,
+                              std::min(objective_.micro_batch(), objective_.examples() - first));
+}
+
+/// The micro-batch's part of the product; its graph is kept where it fits the budget.
+at::Tensor CurvatureOperator::share(int64_t index, const std::vector<at::Tensor>& v) {
+  const ParameterVector& vector = objective_.parameters();
+  if (index < graphs_kept()) return vector.flatten(graphs_[index]->product(v));
+  if (memory_spent_) return vector.flatten(build(index)->product(v));
+  const int64_t before = allocated_bytes(device());
+  std::unique_ptr<CurvatureGraph> graph = build(index);
+  const int64_t size = std::max<int64_t>(0, allocated_bytes(device()) - before);
+  const at::Tensor result = vector.flatten(graph->product(v));
+  memory_spent_ = bytes_ + size > objective_.graph_memory();
+  if (!memory_spent_) {
+    bytes_ += size;
+    graphs_.push_back(std::move(graph));
+  }
+  return result;
+}
+
+at::Tensor CurvatureOperator::mean_gradient() {
+  if (!gradient_.defined()) gradient_ = objective_.gradient();
+  return gradient_;
+}
+
+at::Tensor CurvatureOperator::apply(const at::Tensor& x) {
+  drop_stale_graphs();
+  const at::Tensor on_device = x.to(device(), dtype());
+  const std::vector<at::Tensor> v = objective_.parameters().unflatten(on_device);
+  at::Tensor sum;
+  for (int64_t i = 0; i < objective_.micro_batches(); ++i) {
+    const at::Tensor part = share(i, v);
+    sum = sum.defined() ? sum.add_(part) : part;
+  }
+  if (kind_ == Curvature::gradient_covariance) {
+    const at::Tensor g = mean_gradient();
+    sum = sum - g * g.dot(on_device);
+  }
+  ++products_;
+  return sum;
+}
+
+bool CurvatureOperator::is_deterministic() {
+  drop_stale_graphs();
+  const at::Tensor direction = at::ones({size()}, at::TensorOptions(dtype()).device(device()));
+  const std::vector<at::Tensor> v = objective_.parameters().unflatten(direction);
+  const at::Tensor once = share(0, v);
+  return at::equal(once, share(0, v));
+}
+
+}  // namespace basin

@@ -1,0 +1,45 @@
+#include "hessian/eigenpairs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace basin {
+namespace {
+
+double machine_epsilon(at::ScalarType type) {
+  return type == at::kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+}
+
+}  // namespace
+
+ResidualLimits::ResidualLimits(double tolerance, at::ScalarType type)
+    : tolerance(tolerance), noise(32 * machine_epsilon(type)) {}
+
+double ResidualLimits::large(double value, double radius) const {
+  return std::max(tolerance * std::abs(value), noise * radius);
+}
+
+double ResidualLimits::small(double value, double radius) const {
+  return std::max(tolerance * std::max(std::abs(value), kSmallEndFloor * radius), noise * radius);
+}
+
+void judge(TopEigenResult& result, const ResidualLimits& limits) {
+  double radius = 0;
+  for (const auto* end : {&result.largest, &result.smallest}) {
+    for (const Eigenpair& pair : *end) radius = std::max(radius, std::abs(pair.value));
+  }
+  for (Eigenpair& pair : result.largest) pair.converged = pair.residual <= limits.large(pair.value, radius);
+  for (Eigenpair& pair : result.smallest) pair.converged = pair.residual <= limits.small(pair.value, radius);
+  for (const auto* end : {&result.largest, &result.smallest}) {
+    for (const Eigenpair& pair : *end) {
+      if (!pair.converged) result.status = "not_converged";
+      if (!std::isfinite(pair.residual)) result.status = "nonfinite";
+    }
+  }
+  const auto by_value = [](const Eigenpair& a, const Eigenpair& b) { return a.value < b.value; };
+  std::stable_sort(result.largest.rbegin(), result.largest.rend(), by_value);
+  std::stable_sort(result.smallest.begin(), result.smallest.end(), by_value);
+}
+
+}  // namespace basin

@@ -1,0 +1,212 @@
+#include "hessian/lanczos.h"
+
+#include <ATen/ATen.h>
+
+#include <Eigen/Eigenvalues>
+
+#include "core/interrupt.h"
+#include "core/seed.h"
+#include "core/tensor_norms.h"
+#include "hessian/krylov_basis.h"
+
+namespace basin {
+namespace {
+
+constexpr int64_t kExhaust = 32;       // unknowns up to which the whole space is spanned
+constexpr double kRestartKeeps = 0.4;  // of the room beside the wanted vectors
+
+struct Ritz {
+  Eigen::VectorXd values;     // ascending
+  Eigen::MatrixXd vectors;    // in the basis
+  Eigen::VectorXd residuals;  // norms
+  double radius() const { return values.cwiseAbs().maxCoeff(); }
+};
+
+int64_t basis_capacity(const LinearOperator& op, const TopEigenOptions& options) {
+  const int64_t n = op.size();
+  if (n <= kExhaust) return n;
+  const int64_t bytes =
+      2 * n * static_cast<int64_t>(at::elementSize(op.dtype()));  // a vector and its product
+  const int64_t asked =
+      options.max_krylov > 0 ? options.max_krylov : std::min<int64_t>(120, (int64_t{512} << 20) / bytes);
+  return std::min(n, std::max(2 * (options.count + options.smallest) + 4, asked));
+}
+
+class Lanczos {
+ public:
+  Lanczos(LinearOperator& op, const TopEigenOptions& options)
+      : op_(op),
+        options_(options),
+        large_(std::min(options.count, op.size())),
+        small_(std::min(options.smallest, op.size())),
+        limits_(options.tolerance, op.dtype()),
+        basis_(basis_capacity(op, options), op.size(), at::TensorOptions(op.dtype()).device(op.device())),
+        projected_(Eigen::MatrixXd::Zero(basis_.capacity(), basis_.capacity())),
+        generator_(make_generator(options.seed)) {}
+
+  TopEigenResult run() {
+    result_.method = "lanczos";
+    start();
+    while (finite_) {
+      const Ritz ritz = project();
+      if (finished(ritz)) break;
+      const at::Tensor direction = next_direction(ritz);
+      if (basis_.full()) restart(ritz);
+      extend(direction);
+    }
+    return conclude();
+  }
+
+ private:
+  /// Along the sum of the given vectors, which serves better than a block of them (docs/curvature.md), or
+  /// random.
+  void start() {
+    if (options_.start.empty()) return extend(random_direction());
+    at::Tensor sum = at::zeros({op_.size()}, at::TensorOptions(op_.dtype()).device(op_.device()));
+    for (const at::Tensor& vector : options_.start) sum.add_(vector.to(sum.options()));
+    const double length = norm_of(sum);
+    extend(length > 0 ? sum.div_(length) : random_direction());
+  }
+
+  at::Tensor random_direction() {
+    at::Tensor v = at::randn({op_.size()}, generator_, at::kDouble).to(op_.device(), op_.dtype());
+    v.div_(norm_of(v));
+    basis_.project_out(v);
+    return v.div_(norm_of(v));
+  }
+
+  /// One product: the basis grows by v, the projected matrix by a row and a column.
+  void extend(const at::Tensor& v) {
+    throw_if_interrupted();
+    const at::Tensor w = op_.apply(v).detach();
+    ++result_.products;
+    basis_.append(v, w);
+    const int64_t m = basis_.size();
+    remainder_ = w.clone();
+    Eigen::VectorXd column = basis_.project_out(remainder_);
+    column[m - 1] = dot64(v, w);
+    projected_.col(m - 1).head(m) = column;
+    projected_.row(m - 1).head(m) = column.transpose();
+    beta_ = norm_of(remainder_);
+    finite_ = std::isfinite(beta_) && column.allFinite();
+  }
+
+  /// Rayleigh-Ritz, with the residual norms that the Krylov relation A V = V T + beta v e_m gives.
+  Ritz project() const {
+    const int64_t m = basis_.size();
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(projected_.topLeftCorner(m, m));
+    return {eigen.eigenvalues(), eigen.eigenvectors(),
+            beta_ * eigen.eigenvectors().row(m - 1).transpose().cwiseAbs()};
+  }
+
+  std::vector<int64_t> wanted(const Ritz& ritz) const {
+    const int64_t m = ritz.values.size();
+    std::vector<int64_t> indices;
+    for (int64_t i = 0; i < std::min(large_, m); ++i) indices.push_back(m - 1 - i);
+    for (int64_t i = 0; i < std::min(small_, m); ++i) indices.push_back(i);
+    return indices;
+  }
+
+  /// Ratio of a residual to its limit: converged at 1 or below.
+  double excess(const Ritz& ritz, int64_t i, double residual) const {
+    const int64_t m = ritz.values.size();
+    const double value = ritz.values[i], radius = ritz.radius();
+    const double limit = i >= m - large_ ? limits_.large(value, radius) : limits_.small(value, radius);
+    return limit > 0 ? residual / limit : (residual > 0 ? INFINITY : 0);
+  }
+
+  bool finished(const Ritz& ritz) {
+    const int64_t m = basis_.size();
+    if (m == op_.size()) return true;
+    if (op_.size() <= kExhaust || m < large_ + small_) return false;
+    if (broken_down(ritz) && breakdowns_ < std::max(large_, small_)) return false;
+    return all_there(ritz) || given_up();
+  }
+
+  /// Estimates first; where they agree the residuals themselves decide, which costs no product.
+  bool all_there(const Ritz& ritz) const {
+    for (const int64_t i : wanted(ritz)) {
+      if (excess(ritz, i, ritz.residuals[i]) > 1) return false;
+    }
+    for (const int64_t i : wanted(ritz)) {
+      if (excess(ritz, i, lift(ritz, i).residual) > 1) return false;
+    }
+    return true;
+  }
+
+  bool given_up() const { return basis_.full() && result_.restarts >= options_.max_restarts; }
+
+  bool broken_down(const Ritz& ritz) const { return beta_ <= limits_.noise * ritz.radius(); }
+
+  /// The unit vector along which all Ritz residuals lie; a random one where the basis is invariant.
+  at::Tensor next_direction(const Ritz& ritz) {
+    if (broken_down(ritz)) {
+      ++breakdowns_;
+      return random_direction();
+    }
+    return remainder_.div_(beta_);
+  }
+
+  /// Keeps the wanted Ritz vectors and some beside them.
+  void restart(const Ritz& ritz) {
+    const int64_t m = basis_.size(), spare = m - large_ - small_;
+    const int64_t extra = std::max<int64_t>(0, std::min<int64_t>(spare - 2, kRestartKeeps * spare));
+    const int64_t extra_large = extra * large_ / (large_ + small_);
+    const int64_t top = large_ + extra_large, bottom = small_ + (extra - extra_large);
+    std::vector<int64_t> keep;
+    for (int64_t i = 0; i < bottom; ++i) keep.push_back(i);
+    for (int64_t i = m - top; i < m; ++i) keep.push_back(i);
+    basis_.compress(ritz.vectors(Eigen::all, keep));
+    projected_.setZero();
+    projected_.topLeftCorner(keep.size(), keep.size()) = ritz.values(keep).asDiagonal();
+    ++result_.restarts;
+  }
+
+  Eigenpair lift(const Ritz& ritz, int64_t i) const {
+    const Eigen::MatrixXd y = ritz.vectors.col(i);
+    at::Tensor v = basis_.combine_vectors(y)[0], w = basis_.combine_products(y)[0];
+    const double length = norm_of(v);
+    Eigenpair pair;
+    pair.vector = v / length;
+    const at::Tensor unit = pair.vector.to(at::kDouble), product = w.to(at::kDouble) / length;
+    pair.value = unit.dot(product).item<double>() / unit.dot(unit).item<double>();
+    pair.residual = (product - pair.value * unit).norm().item<double>();
+    pair.relative_residual = pair.residual == 0 ? 0 : pair.residual / std::abs(pair.value);
+    return pair;
+  }
+
+  TopEigenResult conclude() {
+    if (!finite_) {
+      result_.status = "nonfinite";
+      return result_;
+    }
+    const Ritz ritz = project();
+    const int64_t m = basis_.size();
+    for (int64_t i = 0; i < large_; ++i) result_.largest.push_back(lift(ritz, m - 1 - i));
+    for (int64_t i = 0; i < small_; ++i) result_.smallest.push_back(lift(ritz, i));
+    result_.krylov = m;
+    judge(result_, limits_);
+    return result_;
+  }
+
+  LinearOperator& op_;
+  const TopEigenOptions& options_;
+  int64_t large_, small_;
+  ResidualLimits limits_;
+  KrylovBasis basis_;
+  Eigen::MatrixXd projected_;  // V A V^T; the leading size() x size() block counts
+  at::Generator generator_;
+  at::Tensor remainder_;  // (I - V^T V) A v_m
+  double beta_ = 0;       // |remainder_|
+  int64_t breakdowns_ = 0;
+  bool finite_ = true;
+  TopEigenResult result_;
+};
+
+}  // namespace
+
+TopEigenResult lanczos_eigenpairs(LinearOperator& op, const TopEigenOptions& options) {
+  return Lanczos(op, options).run();
+}
+
+}  // namespace basin

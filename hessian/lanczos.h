@@ -1,0 +1,28 @@
+// defines: lanczos_eigenpairs(), our eigensolver: thick-restart Lanczos on the operator's device.
+#pragma once
+
+#include "hessian/eigenpairs.h"
+#include "hessian/linear_operator.h"
+
+namespace basin {
+
+/// The outermost eigenpairs of a symmetric operator from one Krylov space (Lanczos with full
+/// reorthogonalisation; thick restart after Wu & Simon, SIAM J. Matrix Anal. Appl. 22, 2000, when the basis
+/// is full). Vectors stay on the operator's device in its type, the projected matrix on the host in float64;
+/// per step one column of it, at most 120 numbers, crosses over.
+///
+/// A product A v_i is kept beside each v_i, so that stopping is decided on true residuals |A x - theta x| and
+/// no product is spent on verifying. The first step at which every wanted pair meets its limit ends the run.
+///
+/// Warm start: from the sum of options.start, vectors near the wanted ones (those of the checkpoint before).
+/// Then the space is as good as cold for eigenpairs, but says nothing about densities.
+///
+/// Exact multiplicities: a Krylov space shows one vector of every eigenspace. At a breakdown, a space that
+/// the operator maps into itself, a new random start is made for each further copy wanted; without a
+/// breakdown a copy can be missed unless options.search_copies spends products on a second start.
+///
+/// Cost: 5-7 products for the largest eigenvalue of a trained network at 1e-3, 13-17 for five, and per step
+/// 4 m n flops and 2 n numbers of memory at basis size m. n <= 32: n products, all eigenvalues.
+TopEigenResult lanczos_eigenpairs(LinearOperator& op, const TopEigenOptions& options);
+
+}  // namespace basin

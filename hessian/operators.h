@@ -1,0 +1,64 @@
+// defines: RestrictedOperator, AffineOperator, ScaledOperator: one operator made of another.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+#include "core/parameter.h"
+#include "hessian/linear_operator.h"
+
+namespace basin {
+
+/// S A S^T, S the rows `index` of the identity: A restricted to some coordinates, as a matrix of that size.
+class RestrictedOperator : public LinearOperator {
+ public:
+  /// index: int64, ascending, within 0 .. inner.size() - 1.
+  RestrictedOperator(LinearOperator& inner, at::Tensor index);
+  int64_t size() const override { return index_.numel(); }
+  at::ScalarType dtype() const override { return inner_.dtype(); }
+  at::Device device() const override { return inner_.device(); }
+  at::Tensor apply(const at::Tensor& x) override;
+  const at::Tensor& index() const { return index_; }
+
+ private:
+  LinearOperator& inner_;
+  at::Tensor index_;
+};
+
+/// Coordinates of the parameters for which `wanted` holds, in the order of the flat vector.
+at::Tensor coordinates_of(const std::vector<ParameterInfo>& parameters,
+                          const std::function<bool(const ParameterInfo&)>& wanted);
+
+/// scale A + shift I.
+class AffineOperator : public LinearOperator {
+ public:
+  AffineOperator(LinearOperator& inner, double scale, double shift)
+      : inner_(inner), scale_(scale), shift_(shift) {}
+  int64_t size() const override { return inner_.size(); }
+  at::ScalarType dtype() const override { return inner_.dtype(); }
+  at::Device device() const override { return inner_.device(); }
+  at::Tensor apply(const at::Tensor& x) override;
+
+ private:
+  LinearOperator& inner_;
+  double scale_, shift_;
+};
+
+/// P^{-1/2} A P^{-1/2} with a diagonal P > 0: the curvature that an optimiser with steps -lr P^{-1} g sees.
+/// Its eigenvalues are those of P^{-1} A.
+class PreconditionedOperator : public LinearOperator {
+ public:
+  /// preconditioner: P, flat, finite and positive.
+  PreconditionedOperator(LinearOperator& inner, const at::Tensor& preconditioner);
+  int64_t size() const override { return inner_.size(); }
+  at::ScalarType dtype() const override { return inner_.dtype(); }
+  at::Device device() const override { return inner_.device(); }
+  at::Tensor apply(const at::Tensor& x) override;
+
+ private:
+  LinearOperator& inner_;
+  at::Tensor inverse_root_;
+};
+
+}  // namespace basin

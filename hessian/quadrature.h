@@ -1,0 +1,51 @@
+// defines: Quadrature, lanczos_quadrature() and what spectra are made of: moments, mass, density with a band.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <vector>
+
+#include "hessian/linear_operator.h"
+
+namespace basin {
+
+/// Gauss quadrature of v^T f(A) v, |v| = 1: sum_j weights[j] f(nodes[j]), exact for polynomials of degree
+/// 2 m - 1 at m nodes (Golub & Meurant 2010, theorem 6.6). Nodes are the eigenvalues of the m by m Lanczos
+/// matrix, weights the squares of the first entries of its eigenvectors; they sum to 1.
+///
+/// Over random v with E[v v^T] = I/n, n times the mean is an unbiased estimate of tr f(A) up to the
+/// quadrature's own error (Ubaru, Chen & Saad, SIAM J. Matrix Anal. Appl. 38, 2017).
+struct Quadrature {
+  std::vector<double> nodes, weights;
+  double moment(int power) const;
+  double mass_above(double threshold) const;
+};
+
+/// `steps` Lanczos steps with full reorthogonalisation from `start`; fewer at a breakdown, where the
+/// quadrature is exact. Empty where a product is not finite. `first_product`: A start/|start|, where wanted.
+/// Cost: `steps` products and vectors.
+Quadrature lanczos_quadrature(LinearOperator& op, const at::Tensor& start, int64_t steps,
+                              at::Tensor* first_product = nullptr);
+
+/// The quadrature that belongs to the matrix T of an unrestarted Lanczos run from one vector.
+Quadrature quadrature_of(const Eigen::MatrixXd& tridiagonal);
+
+/// A mean over independent random starts and its standard error (NaN for one start).
+struct SampleMean {
+  double value = 0, standard_error = 0;
+  int64_t samples = 0;
+};
+SampleMean mean_of(const std::vector<double>& samples);
+
+/// The density of eigenvalues, sum_i N(x; lambda_i, width^2) / n, at `grid`: mean over the starts and
+/// standard error of that mean, point by point. A band of 1.96 standard errors covers what the choice of
+/// starts moves; it does not cover what smoothing by `width` hides.
+struct SpectralDensity {
+  std::vector<double> grid, density, standard_error;
+  double width = 0;
+};
+SpectralDensity spectral_density(const std::vector<Quadrature>& starts, double width, int64_t points);
+
+}  // namespace basin

@@ -1,0 +1,134 @@
+#include "hessian/curvature_operator.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "core/seed.h"
+#include "hessian/objective.h"
+#include "hessian/operators.h"
+#include "tests/support/analytic_models.h"
+#include "tests/support/tiny_models.h"
+
+namespace basin {
+namespace {
+
+constexpr int64_t kExamples = 23, kMicroBatch = 8;
+
+double relative(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).norm() / b.norm()).item<double>();
+}
+
+at::Tensor dense(LinearOperator& op) {
+  std::vector<at::Tensor> columns;
+  for (const at::Tensor& unit : at::eye(op.size(), at::kDouble).unbind()) columns.push_back(op.apply(unit));
+  return at::stack(columns, 1);
+}
+
+struct Network {
+  std::shared_ptr<Model> model = testing::tiny_mlp();
+  testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), kExamples);
+  Objective objective(LossKind loss, int64_t graph_memory = 0) {
+    return Objective(model, loss, batch.images, batch.labels, kMicroBatch, graph_memory);
+  }
+  /// One reverse pass a row: shares autograd with the operators, not their way to a product.
+  at::Tensor rows(const at::Tensor& outputs) {
+    std::vector<at::Tensor> rows, parameters;
+    for (const ParameterInfo& p : model->parameter_table()) parameters.push_back(p.tensor);
+    for (const at::Tensor& output : outputs.flatten().unbind()) {
+      std::vector<at::Tensor> flat;
+      for (const at::Tensor& g : torch::autograd::grad({output}, parameters, {}, true))
+        flat.push_back(g.flatten());
+      rows.push_back(at::cat(flat));
+    }
+    return at::stack(rows);
+  }
+  at::Tensor jacobian() { return rows(model->forward(batch.images)); }  // [n * classes, p]
+  at::Tensor gradients(LossKind loss) {
+    return rows(example_losses(loss, model->forward(batch.images), batch.labels));  // [n, p]
+  }
+};
+
+class EveryLoss : public ::testing::TestWithParam<LossKind> {};
+INSTANTIATE_TEST_SUITE_P(Losses, EveryLoss, ::testing::Values(LossKind::cross_entropy, LossKind::mse),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
+
+// Float64 all through; products and dense matrices differ by the order of sums alone.
+constexpr double kRounding = 1e-10;
+
+TEST_P(EveryLoss, GaussNewtonIsTheJacobiansSandwich) {
+  Network net;
+  Objective objective = net.objective(GetParam());
+  CurvatureOperator op(objective, Curvature::gauss_newton);
+  const at::Tensor jacobian = net.jacobian().view({kExamples, 3, -1});
+  const at::Tensor p = at::softmax(net.model->forward(net.batch.images), 1).detach();
+  at::Tensor expected = at::zeros({op.size(), op.size()}, at::kDouble);
+  for (int64_t i = 0; i < kExamples; ++i) {
+    const at::Tensor middle =
+        GetParam() == LossKind::mse ? at::eye(3, at::kDouble) : at::diag(p[i]) - at::outer(p[i], p[i]);
+    expected += jacobian[i].t().matmul(middle).matmul(jacobian[i]) / kExamples;
+  }
+  EXPECT_LT(relative(dense(op), expected), kRounding);
+}
+
+TEST_P(EveryLoss, FisherAndCovarianceAreSumsOverExamples) {
+  Network net;
+  Objective objective = net.objective(GetParam());
+  const at::Tensor g = net.gradients(GetParam()), mean = g.mean(0);
+  CurvatureOperator fisher(objective, Curvature::empirical_fisher);
+  CurvatureOperator covariance(objective, Curvature::gradient_covariance);
+  EXPECT_LT(relative(dense(fisher), g.t().matmul(g) / kExamples), kRounding);
+  const at::Tensor centred = g - mean;
+  EXPECT_LT(relative(dense(covariance), centred.t().matmul(centred) / kExamples), kRounding);
+}
+
+TEST(CurvatureOperator, GaussNewtonOfALinearModelIsItsHessian) {
+  const at::Tensor x = testing::sine_numbers({13, 4}), labels = at::arange(13).remainder(3);
+  Objective objective(
+      std::make_shared<testing::LinearModel>(testing::sine_numbers({3, 4}, 100), /*unused=*/true),
+      LossKind::cross_entropy, x, labels, 5);
+  CurvatureOperator hessian(objective, Curvature::hessian), ggn(objective, Curvature::gauss_newton);
+  EXPECT_LT(relative(dense(ggn), dense(hessian)), kRounding);
+}
+
+TEST(CurvatureOperator, MemoryChangesNoBit) {
+  Network net;
+  Objective lean = net.objective(LossKind::cross_entropy);
+  Objective roomy = net.objective(LossKind::cross_entropy, int64_t{1} << 30);
+  for (const Curvature kind : {Curvature::hessian, Curvature::gauss_newton, Curvature::empirical_fisher,
+                               Curvature::gradient_covariance}) {
+    CurvatureOperator rebuilt(lean, kind), kept(roomy, kind);
+    const at::Tensor v = testing::sine_numbers({rebuilt.size()});
+    const at::Tensor expected = rebuilt.apply(v);
+    EXPECT_TRUE(at::equal(kept.apply(v), expected)) << to_string(kind);
+    EXPECT_TRUE(at::equal(kept.apply(v), expected)) << to_string(kind);
+    EXPECT_EQ(rebuilt.graphs_kept(), 0);
+    EXPECT_EQ(kept.graphs_kept(), roomy.micro_batches());
+    EXPECT_GT(kept.bytes_kept(), 0);
+  }
+}
+
+TEST(CurvatureOperator, KeepsAsManyGraphsAsTheBudgetHolds) {
+  Network net;
+  Objective roomy = net.objective(LossKind::cross_entropy, int64_t{1} << 30);
+  CurvatureOperator all(roomy, Curvature::hessian);
+  const at::Tensor v = testing::sine_numbers({all.size()});
+  const at::Tensor expected = all.apply(v);
+  // The last micro-batch is smaller than the others: the budget of two thirds holds one or two of three.
+  Objective tight = net.objective(LossKind::cross_entropy, all.bytes_kept() * 2 / 3);
+  CurvatureOperator some(tight, Curvature::hessian);
+  EXPECT_TRUE(at::equal(some.apply(v), expected));
+  EXPECT_GE(some.graphs_kept(), 1);
+  EXPECT_LT(some.graphs_kept(), 3);
+  EXPECT_LE(some.bytes_kept(), all.bytes_kept() * 2 / 3);
+  EXPECT_TRUE(at::equal(some.apply(v), expected));
+}
+
+TEST(CurvatureOperator, SeesWhetherProductsRepeat) {
+  Network net;
+  Objective objective = net.objective(LossKind::cross_entropy);
+  EXPECT_TRUE(CurvatureOperator(objective, Curvature::hessian).is_deterministic());
+}
+
+}  // namespace
+}  // namespace basin
