@@ -7,7 +7,7 @@
 namespace basin {
 
 RestrictedOperator::RestrictedOperator(LinearOperator& inner, at::Tensor index)
-    : inner_(inner), index_(index.to(inner.device(), at::kLong)) {
+    : DerivedOperator(inner), index_(index.to(inner.device(), at::kLong)) {
   if (index_.numel() == 0) throw ConfigError("a restriction to no coordinates has no eigenvalues");
 }
 
@@ -32,7 +32,7 @@ at::Tensor coordinates_of(const std::vector<ParameterInfo>& parameters,
 at::Tensor AffineOperator::apply(const at::Tensor& x) { return inner_.apply(x) * scale_ + x * shift_; }
 
 PreconditionedOperator::PreconditionedOperator(LinearOperator& inner, const at::Tensor& preconditioner)
-    : inner_(inner) {
+    : DerivedOperator(inner) {
   const at::Tensor p = preconditioner.to(at::kDouble);
   if (p.numel() != inner.size() || !at::isfinite(p).all().item<bool>() || !(p > 0).all().item<bool>()) {
     throw ConfigError("a preconditioner needs one finite, positive number a parameter");

@@ -1,4 +1,4 @@
-// defines: RestrictedOperator, AffineOperator, ScaledOperator: one operator made of another.
+// defines: RestrictedOperator, AffineOperator, PreconditionedOperator and their base DerivedOperator.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,19 +10,28 @@
 
 namespace basin {
 
+/// An operator made of another, with its size, type and device unless said otherwise.
+class DerivedOperator : public LinearOperator {
+ public:
+  explicit DerivedOperator(LinearOperator& inner) : inner_(inner) {}
+  int64_t size() const override { return inner_.size(); }
+  at::ScalarType dtype() const override { return inner_.dtype(); }
+  at::Device device() const override { return inner_.device(); }
+
+ protected:
+  LinearOperator& inner_;
+};
+
 /// S A S^T, S the rows `index` of the identity: A restricted to some coordinates, as a matrix of that size.
-class RestrictedOperator : public LinearOperator {
+class RestrictedOperator : public DerivedOperator {
  public:
   /// index: int64, ascending, within 0 .. inner.size() - 1.
   RestrictedOperator(LinearOperator& inner, at::Tensor index);
   int64_t size() const override { return index_.numel(); }
-  at::ScalarType dtype() const override { return inner_.dtype(); }
-  at::Device device() const override { return inner_.device(); }
   at::Tensor apply(const at::Tensor& x) override;
   const at::Tensor& index() const { return index_; }
 
  private:
-  LinearOperator& inner_;
   at::Tensor index_;
 };
 
@@ -31,33 +40,25 @@ at::Tensor coordinates_of(const std::vector<ParameterInfo>& parameters,
                           const std::function<bool(const ParameterInfo&)>& wanted);
 
 /// scale A + shift I.
-class AffineOperator : public LinearOperator {
+class AffineOperator : public DerivedOperator {
  public:
   AffineOperator(LinearOperator& inner, double scale, double shift)
-      : inner_(inner), scale_(scale), shift_(shift) {}
-  int64_t size() const override { return inner_.size(); }
-  at::ScalarType dtype() const override { return inner_.dtype(); }
-  at::Device device() const override { return inner_.device(); }
+      : DerivedOperator(inner), scale_(scale), shift_(shift) {}
   at::Tensor apply(const at::Tensor& x) override;
 
  private:
-  LinearOperator& inner_;
   double scale_, shift_;
 };
 
 /// P^{-1/2} A P^{-1/2} with a diagonal P > 0: the curvature that an optimiser with steps -lr P^{-1} g sees.
 /// Its eigenvalues are those of P^{-1} A.
-class PreconditionedOperator : public LinearOperator {
+class PreconditionedOperator : public DerivedOperator {
  public:
   /// preconditioner: P, flat, finite and positive.
   PreconditionedOperator(LinearOperator& inner, const at::Tensor& preconditioner);
-  int64_t size() const override { return inner_.size(); }
-  at::ScalarType dtype() const override { return inner_.dtype(); }
-  at::Device device() const override { return inner_.device(); }
   at::Tensor apply(const at::Tensor& x) override;
 
  private:
-  LinearOperator& inner_;
   at::Tensor inverse_root_;
 };
 
