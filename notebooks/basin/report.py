@@ -11,8 +11,10 @@ import logging
 import os
 import re
 import sys
+import tempfile
 import time
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 from .schema import ReadError
@@ -60,6 +62,28 @@ def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=
     target = folder / "report.html"
     _write_atomically(target, _html(book).encode())
     return target
+
+
+# What matplotlib (and fontconfig under it), IPython and Jupyter would otherwise keep in $HOME.
+KEPT_IN_HOME = {
+    "XDG_CACHE_HOME": "cache", "MPLCONFIGDIR": "matplotlib", "IPYTHONDIR": "ipython", "JUPYTER_CONFIG_DIR": "jupyter/config",
+    "JUPYTER_DATA_DIR": "jupyter/data", "JUPYTER_RUNTIME_DIR": "jupyter/runtime",
+}  # fmt: skip
+
+
+@contextmanager
+def nothing_in_home():
+    """Gives what the environment doesn't place otherwise a temporary folder."""
+    missing = {name: folder for name, folder in KEPT_IN_HOME.items() if name not in os.environ}
+    with tempfile.TemporaryDirectory(prefix="basin-report-", ignore_cleanup_errors=True) as root:
+        for name, folder in missing.items():
+            os.makedirs(os.path.join(root, folder))
+            os.environ[name] = os.path.join(root, folder)
+        try:
+            yield
+        finally:
+            for name in missing:
+                del os.environ[name]
 
 
 def _html(book) -> str:
@@ -154,9 +178,12 @@ def main(arguments=None) -> int:
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     try:
-        path = make_report(options.folder, timeout=options.timeout, margin=options.margin, progress=lambda line: print(line, file=sys.stderr))
-        if options.picture:
-            save_picture(options.folder, options.picture)
+        with nothing_in_home():
+            path = make_report(
+                options.folder, timeout=options.timeout, margin=options.margin, progress=lambda line: print(line, file=sys.stderr)
+            )
+            if options.picture:
+                save_picture(options.folder, options.picture)
     except (ReportError, ReadError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -1,6 +1,9 @@
 """The report as a file, and every way in which making it can fail."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from synthetic_sweep import Plan, make_sweep
@@ -52,6 +55,20 @@ def test_command_line_ends_with_one_line_and_an_exit_code(tmp_path, capsys):
     assert report.main([str(tmp_path)]) == 1
     said = capsys.readouterr().err
     assert said.startswith("error: ") and "neither sweep.h5 nor runs/" in said and said.count("\n") == 1
+
+
+def test_the_home_folder_stays_empty(tmp_path):
+    """As called by hand, with nothing in the environment; a picture draws in this process too."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "tmp").mkdir()
+    kept = {k: v for k, v in os.environ.items() if k not in report.KEPT_IN_HOME and not k.startswith("XDG_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "basin.report", str(small(tmp_path / "s")), "--picture", str(tmp_path / "a.png")],
+        env=kept | {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(report.NOTEBOOK.parent)},
+        capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0 and "Warning" not in done.stderr, done.stderr
+    left = [p for name in ("home", "tmp") for p in (tmp_path / name).rglob("*")]
+    assert left == [] and (tmp_path / "a.png").is_file()
 
 
 def small(folder):
