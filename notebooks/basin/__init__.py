@@ -6,8 +6,10 @@
 >>> run.probe("top_eigenvalues").value("lambda_1")  # as in the column probe.end.top_eigenvalues.lambda_1
 """
 
-from .run import Outcomes, ProbeResult, Run, load_run, read_probe
+from .run import Outcomes, ProbeName, ProbeResult, Run, load_run, read_probe
 from .schema import ReadError, SchemaError
 from .sweep import Sweep, load_sweep, open_sweep
 
-__all__ = ["Outcomes", "ProbeResult", "ReadError", "Run", "SchemaError", "Sweep", "load_run", "load_sweep", "open_sweep", "read_probe"]
+__all__ = [
+    "Outcomes", "ProbeName", "ProbeResult", "ReadError", "Run", "SchemaError", "Sweep", "load_run", "load_sweep", "open_sweep", "read_probe",
+]  # fmt: skip

@@ -6,11 +6,12 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from .schema import ReadError, attributes, reading, strings, text
+from .schema import ReadError, attributes, reading, require, strings, text
 
 # What a probe row says, in the order of the long table's columns.
 PROBE_COLUMNS = [
@@ -18,6 +19,24 @@ PROBE_COLUMNS = [
     "uncertainty_kind", "ci_low", "ci_high", "status", "definition", "units", "n_examples",
     "subset_hash", "settings", "study",
 ]  # fmt: skip
+
+TABLES = ("train", "eval")
+CHECKPOINT_GROUPS = ("model", "buffers", "optimizer", "generators")
+
+
+class ProbeName(NamedTuple):
+    """Which probe file. `settings` is empty for the study's own settings, else their fingerprint."""
+
+    checkpoint: str
+    probe: str
+    settings: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.probe} at {self.checkpoint}" + (f' (settings="{self.settings}")' if self.settings else "")
+
+    @property
+    def file(self) -> str:
+        return ".".join(part for part in (self.checkpoint, self.probe, self.settings, "h5") if part)
 
 
 @dataclass
@@ -39,10 +58,10 @@ class ProbeResult:
         whole, _, number = quantity.rpartition("_")
         if quantity not in set(self.table.quantity) and whole in set(self.table.quantity) and number.isdigit():
             quantity, index = whole, int(number) - 1
+        require(f"{self.probe} at {self.checkpoint}", "quantity", quantity, dict.fromkeys(self.table.quantity))
         rows = self.table[(self.table.quantity == quantity) & (self.table["index"] == index)]
         if rows.empty:
-            known = ", ".join(dict.fromkeys(self.table.quantity))
-            raise ReadError(f'{self.probe} at {self.checkpoint}: no quantity "{quantity}"; there are: {known}')
+            raise ReadError(f'{self.probe} at {self.checkpoint}: "{quantity}" has no entry {index}')
         return float(rows.value.iloc[0])
 
 
@@ -86,36 +105,49 @@ class Run:
         return sorted(p.stem for p in (self.folder / "ckpt").glob("*.h5"))
 
     def checkpoint(self, label: str = "end", group: str = "model") -> dict[str, np.ndarray]:
-        """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers") or "optimizer" state."""
+        """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers"), the state of the "optimizer" or of the
+        random "generators"."""
+        require(self.folder, "checkpoint", label, self.checkpoints())
+        require(self.folder, "group of a checkpoint", group, CHECKPOINT_GROUPS)
         with reading(self.folder / "ckpt" / f"{label}.h5", "checkpoint") as file:
             found: dict[str, np.ndarray] = {}
             if group in file:
                 file[group].visititems(lambda name, item: found.update({name: item[()]}) if hasattr(item, "shape") else None)
             return found
 
-    def probes(self) -> list[tuple[str, str]]:
-        """(checkpoint, probe) of every probe file by the study's own settings."""
-        names = [split_probe_name(p) for p in sorted((self.folder / "probes").glob("*.h5"))]
-        return [(checkpoint, probe) for checkpoint, probe, settings in names if not settings]
+    def probes(self) -> list[ProbeName]:
+        """(checkpoint, probe, settings) of every probe file; `settings` is empty where they are the study's own."""
+        return [probe_name(p) for p in sorted((self.folder / "probes").glob("*.h5"))]
 
     def probe(self, name: str, checkpoint: str = "end", settings: str = "") -> ProbeResult:
-        """By the study's settings, or by those of the fingerprint `settings` (as in the column of `Sweep.probes`)."""
-        return read_probe(self.folder / "probes" / ".".join(part for part in (checkpoint, name, settings, "h5") if part))
+        """By the study's own settings, or by those of the fingerprint `settings` (as in the column of `Sweep.probes`). Another's number
+        is never given in place of the study's."""
+        wanted, known = ProbeName(checkpoint, name, settings), self.probes()
+        if wanted in known:
+            return read_probe(self.folder / "probes" / wanted.file)
+        own = wanted._replace(settings="")
+        if own in known:
+            result = read_probe(self.folder / "probes" / own.file)
+            if text(result.attributes.get("settings", "")) == settings:
+                return result  # the study's own, by its fingerprint
+        there = [p for p in known if (p.checkpoint, p.probe) == (checkpoint, name)] or known
+        what = str(wanted) if settings else f"{wanted} by the study's settings"
+        raise ReadError(f"{self.folder}: no {what}; there are: {', '.join(map(str, there)) or 'none'}")
 
 
-def split_probe_name(path: Path) -> tuple[str, str, str]:
+def probe_name(path: Path) -> ProbeName:
     """runs/x/probes/loss-1.5.noise_scale.h5 -> ("loss-1.5", "noise_scale", ""); probe names have no dot. A file measured with
     other settings than the study's has their fingerprint, 8 hex digits, before .h5."""
     rest, _, last = path.stem.rpartition(".")
     settings = last if re.fullmatch("[0-9a-f]{8}", last) and "." in rest else ""
     checkpoint, _, probe = (rest if settings else path.stem).rpartition(".")
-    return checkpoint, probe, settings
+    return ProbeName(checkpoint, probe, settings)
 
 
 def load_run(path) -> Run:
     """Reads a run folder or its run.h5."""
     path = Path(path)
-    folder, record = (path, path / "run.h5") if path.is_dir() else (path.parent, path)
+    folder, record = (path, _record_of(path)) if path.is_dir() else (path.parent, path)
     with reading(record, "run") as file:
         root = attributes(file)
         config = attributes(file["config"]) if "config" in file else {}
@@ -131,10 +163,21 @@ def load_run(path) -> Run:
         return run
 
 
+def _record_of(folder: Path) -> Path:
+    record = folder / "run.h5"
+    if record.is_file():
+        return record
+    if any((folder / name).exists() for name in ("study.toml", "sweep.h5", "runs")):
+        raise ReadError(f"{folder}: a sweep's folder, not a run's: basin.load_sweep reads it, basin.load_run the folders in its runs/")
+    if (folder / "status.json").is_file():
+        raise ReadError(f"{folder}: no run.h5 yet, the run is {read_status(folder / 'status.json').get('status', 'without a status')}")
+    raise ReadError(f"{folder}: not a run's folder, no run.h5 in it")
+
+
 def read_probe(path) -> ProbeResult:
     with reading(path, "probe") as file:
         root = attributes(file)
-        study = split_probe_name(Path(path))[2] == ""
+        study = probe_name(Path(path)).settings == ""
         rows, vectors = [], []
         for name in file["quantities"]:
             group = file["quantities"][name]
@@ -165,7 +208,7 @@ def _group(file, name: str) -> dict:
 def _tables(file) -> dict[str, pd.DataFrame]:
     """Groups of equally long 1-D datasets: /train and /eval."""
     tables = {}
-    for name in ("train", "eval"):
+    for name in TABLES:
         if name not in file:
             continue
         columns = {c: file[name][c][()] for c in file[name] if file[name][c].ndim == 1 and _is_row_column(file[name], c)}

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 
 READER_MAJOR = 1
+READERS = {"run": "load_run", "sweep": "load_sweep", "probe": "read_probe", "checkpoint": "load_run(...).checkpoint"}
 
 
 class ReadError(Exception):
@@ -49,6 +50,14 @@ def strings(dataset) -> np.ndarray:
     return np.array([text(v) for v in dataset[()]], dtype=object)
 
 
+def require(where, kind: str, name: str, known) -> None:
+    """A name that isn't there is an error that lists those that are."""
+    known = list(known)
+    if name not in known:
+        listed = ", ".join(known[:10]) + (f" and {len(known) - 10} more" if len(known) > 10 else "")
+        raise ReadError(f'{where}: no {kind} "{name}"; there are: {listed or "none"}')
+
+
 def open_file(path, kind: str) -> h5py.File:
     """Opens `path` for reading and checks that it is a basin/<kind> file of a version that this reader knows."""
     path = Path(path)
@@ -71,7 +80,8 @@ def check_schema(path, file: h5py.File, kind: str) -> None:
     version = text(file.attrs.get("schema_version", ""))
     if name != f"basin/{kind}":
         found = f'a "{name}" file' if name else "an HDF5 file without schema_name"
-        raise SchemaError(f'{path}: {found}, expected "basin/{kind}"')
+        reader = READERS.get(name.removeprefix("basin/"))
+        raise SchemaError(f'{path}: {found}, expected "basin/{kind}"' + (f"; basin.{reader} reads it" if reader else ""))
     major = version.split(".")[0]
     if not major.isdigit():
         raise SchemaError(f'{path}: schema_version "{version}" is not a version')

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .run import PROBE_COLUMNS, ProbeResult, Run, load_run, read_probe, read_status
-from .schema import ReadError, SchemaError, attributes, reading, strings, text
+from .run import PROBE_COLUMNS, TABLES, ProbeResult, Run, load_run, read_probe, read_status
+from .schema import ReadError, SchemaError, attributes, reading, require, strings, text
 
 NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
-FINAL = ("finished", "target_not_reached", "diverged")
 STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
 
 
@@ -30,6 +29,8 @@ def open_sweep(path, source: str = "auto") -> "Sweep":
         raise ReadError(f"{path}: no such file or folder")
     if source not in ("auto", "file", "runs"):
         raise ValueError(f'source = "{source}" is none of auto, file, runs')
+    if (path / "run.h5").is_file() or ((path / "config.toml").is_file() and not (path / "runs").is_dir()):
+        raise ReadError(f"{path}: a run's folder, not a sweep's: basin.load_run reads it")
     if source == "file" or (source == "auto" and _file_is_newest(path)):
         return FileSweep(path / "sweep.h5")
     return FolderSweep(path)
@@ -45,13 +46,31 @@ class Sweep:
 
     def correct(self, run_ids) -> np.ndarray | None:
         """Right or wrong on the test images, [run, example] float; None where a run has no outcomes."""
-        raise NotImplementedError
+        for run_id in run_ids:
+            self._require_run(run_id)
+        return self._correct(list(run_ids))
 
     def curve(self, run_id: str, table: str = "train") -> pd.DataFrame:
-        raise NotImplementedError
+        """All columns of "train" (one row an update) or "eval"; empty where the run has no rows yet."""
+        self._require_run(run_id)
+        require(self.path, "table of a run", table, TABLES)
+        return self._curve(run_id, table)
 
     def trust_ratios(self, run_id: str) -> pd.DataFrame | None:
         """[update x parameter]; None where the optimiser has none."""
+        self._require_run(run_id)
+        return self._trust_ratios(run_id)
+
+    def _require_run(self, run_id: str) -> None:
+        require(self.path, "run", run_id, self.runs.run_id)
+
+    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
+        raise NotImplementedError
+
+    def _curve(self, run_id: str, table: str) -> pd.DataFrame:
+        raise NotImplementedError
+
+    def _trust_ratios(self, run_id: str) -> pd.DataFrame | None:
         raise NotImplementedError
 
 
@@ -60,18 +79,18 @@ class FileSweep(Sweep):
         self.path = path
         with reading(path, "sweep") as file:
             self.study = text(file.attrs.get("study", ""))
-            self.runs = _with_attrs(_columns(file["runs"]), path)
+            self.runs = _without_gaps_in_texts(_columns(file["runs"]))
             self.probes = _probe_table(_columns(file["probes"])) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
-            self._correct = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
+            self._outcomes = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
 
-    def correct(self, run_ids):
-        if self._correct is None:
+    def _correct(self, run_ids):
+        if self._outcomes is None:
             return None
-        rows = self._correct[[self._row[r] for r in run_ids]]
+        rows = self._outcomes[[self._row[r] for r in run_ids]]
         return None if rows.size == 0 or (rows == NOT_THERE).any() else rows.astype(float)
 
-    def curve(self, run_id, table="train"):
+    def _curve(self, run_id, table):
         with reading(self.path, "sweep") as file:
             if f"curves/{table}" not in file:
                 return pd.DataFrame()
@@ -79,7 +98,7 @@ class FileSweep(Sweep):
             frame = pd.DataFrame({name: group[name][row] for name in group if group[name].ndim == 2})
         return frame[frame["update"].notna()] if "update" in frame else frame
 
-    def trust_ratios(self, run_id):
+    def _trust_ratios(self, run_id):
         with reading(self.path, "sweep") as file:
             if f"trust_ratio/{run_id}" not in file:
                 return None
@@ -90,13 +109,16 @@ class FileSweep(Sweep):
 
 
 class FolderSweep(Sweep):
-    """Reads every run folder; a run that cannot be read is a row with status "failed" and the reason, and a warning."""
+    """Reads the folder of every run of the study; a run that cannot be read is a row with status "failed" and the reason, and a warning."""
 
     def __init__(self, path: Path):
         self.path = path
-        folders = sorted(p for p in (path / "runs").glob("*") if p.is_dir())
+        folders, strays = _run_folders(path)
+        if strays:
+            names = ", ".join(p.name for p in strays)
+            warnings.warn(f"{path}/runs holds {len(strays)} run(s) that the study doesn't have, left out: {names}", stacklevel=2)
         if not folders:
-            raise ReadError(f"{path}: neither sweep.h5 nor runs/ with a run in it")
+            raise ReadError(f"{path}: neither sweep.h5 nor runs/ with a run of the study in it")
         study = path / "study.toml"
         self.study = study.read_text() if study.is_file() else ""
         self._runs: dict[str, Run] = {}
@@ -105,7 +127,7 @@ class FolderSweep(Sweep):
             row, found = self._read(folder)
             rows.append(row)
             probes += found
-        self.runs = _with_attrs(pd.DataFrame(rows), path)
+        self.runs = _without_gaps_in_texts(pd.DataFrame(rows))
         self.probes = pd.concat(probes, ignore_index=True) if probes else pd.DataFrame(columns=PROBE_COLUMNS)
 
     def _read(self, folder: Path) -> tuple[dict, list[pd.DataFrame]]:
@@ -137,17 +159,17 @@ class FolderSweep(Sweep):
             row |= probe_columns(probe)
         return row, probes
 
-    def correct(self, run_ids):
-        if not len(run_ids) or any(r not in self._runs or "test" not in self._runs[r].outcomes for r in run_ids):
+    def _correct(self, run_ids):
+        if not run_ids or any(r not in self._runs or "test" not in self._runs[r].outcomes for r in run_ids):
             return None
         rows = [self._runs[r].outcomes["test"].correct for r in run_ids]
         return np.array(rows, float) if len({len(r) for r in rows}) == 1 else None
 
-    def curve(self, run_id, table="train"):
+    def _curve(self, run_id, table):
         run = self._runs.get(run_id)
         return run.tables.get(table, pd.DataFrame()) if run else pd.DataFrame()
 
-    def trust_ratios(self, run_id):
+    def _trust_ratios(self, run_id):
         run = self._runs.get(run_id)
         return run.trust_ratios if run else None
 
@@ -207,16 +229,44 @@ def _probe_table(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{name: value for name, value in missing.items() if name not in table})
 
 
-def _with_attrs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _without_gaps_in_texts(runs: pd.DataFrame) -> pd.DataFrame:
+    """A missing text is "", as in sweep.h5."""
     for column in runs:
         if runs[column].dtype.kind not in "fiub":
             runs[column] = runs[column].where(runs[column].notna(), "" if _is_text(runs[column]) else np.nan)
-    runs.attrs["path"] = str(path)
     return runs
 
 
 def _is_text(column: pd.Series) -> bool:
     return any(isinstance(v, str) for v in column)
+
+
+def _run_folders(path: Path) -> tuple[list[Path], list[Path]]:
+    """Folders of the study's runs, and of others under runs/ (of `basin train --out`). Without a study all count."""
+    folders = sorted(p for p in (path / "runs").glob("*") if p.is_dir())
+    doubtful = [p for p in folders if not _has_marks_of_a_sweep(p)] if (path / "study.toml").is_file() else []
+    known = _collected(path) if doubtful else set()
+    strays = [p for p in doubtful if p.name not in known]
+    return [p for p in folders if p not in strays], strays
+
+
+def _has_marks_of_a_sweep(folder: Path) -> bool:
+    """A sweep writes cell.toml for each run that it starts, and says of the others that they are queued; `basin train` does neither."""
+    if (folder / "cell.toml").is_file():
+        return True
+    try:
+        return read_status(folder / "status.json").get("status", "queued") == "queued"
+    except ReadError:
+        return True  # a row that says what is wrong
+
+
+def _collected(path: Path) -> set[str]:
+    """Runs that sweep.h5 has: one trained by hand may be the study's all the same, and `basin collect` can tell."""
+    try:
+        with reading(path / "sweep.h5", "sweep") as file:
+            return set(strings(file["runs/run_id"]))
+    except ReadError:
+        return set()
 
 
 def _file_is_newest(folder: Path) -> bool:
@@ -225,5 +275,6 @@ def _file_is_newest(folder: Path) -> bool:
     if not file.is_file():
         return False
     stamp = file.stat().st_mtime_ns
-    sources = (p for name in ("status.json", "run.h5", "probes/*.h5") for p in folder.glob(f"runs/*/{name}"))
+    runs, _ = _run_folders(folder)
+    sources = (p for run in runs for name in ("status.json", "run.h5", "probes/*.h5") for p in run.glob(name))
     return all(p.stat().st_mtime_ns <= stamp for p in sources)

@@ -152,8 +152,9 @@ def write_run(folder: Path, row: dict, curve: dict) -> None:
     (folder / "status.json").write_text(json.dumps(status))
     options = {k: v for k, v in row.items() if k in OPTIONS}
     (folder / "config.toml").write_text(toml_of(options))
-    if row["status"] in ("queued",):
+    if row["status"] == "queued":
         return
+    (folder / "cell.toml").write_text(toml_of(options))
     with h5py.File(folder / "run.h5", "w") as f:
         f.attrs.update(schema_name="basin/run", schema_version="1.0.0", run_id=row["run_id"], config_id=row["config_id"],
                        status=row["status"], status_message="")  # fmt: skip

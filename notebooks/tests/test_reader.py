@@ -1,3 +1,8 @@
+import json
+import os
+import shutil
+import time
+
 import h5py
 import numpy as np
 import pandas as pd
@@ -52,8 +57,6 @@ def test_unfinished_sweep_is_read_from_the_runs(tmp_path):
 
 
 def test_a_run_newer_than_the_file_wins(sweep_folder):
-    import json, os, time
-
     status = sweep_folder / "runs" / one_run(sweep_folder).run_id / "status.json"
     status.write_text(json.dumps({"status": "running", "message": ""}))
     later = time.time() + 60
@@ -64,8 +67,6 @@ def test_a_run_newer_than_the_file_wins(sweep_folder):
 
 def test_a_probe_after_collecting_is_seen(sweep_folder):
     """basin probe on an old checkpoint writes a probe file alone: sweep.h5 is stale then, whatever status.json says."""
-    import os, time
-
     run_id = one_run(sweep_folder).run_id
     path = sweep_folder / "runs" / run_id / "probes" / "end.top_eigenvalues.h5"
     before = basin.load_sweep(sweep_folder).set_index("run_id").loc[run_id, "probe.end.top_eigenvalues.lambda_1"]
@@ -77,8 +78,6 @@ def test_a_probe_after_collecting_is_seen(sweep_folder):
 
 @pytest.mark.parametrize("name", ["status.json", "run.h5", "probes/end.noise_scale.h5"])
 def test_each_source_makes_the_file_stale(sweep_folder, name):
-    import os, time
-
     assert type(basin.open_sweep(sweep_folder)).__name__ == "FileSweep"
     os.utime(sweep_folder / "runs" / one_run(sweep_folder).run_id / name, (time.time() + 60,) * 2)
     assert type(basin.open_sweep(sweep_folder)).__name__ == "FolderSweep"
@@ -130,14 +129,36 @@ def test_load_run(sweep_folder):
 def test_probe(sweep_folder):
     row = one_run(sweep_folder)
     run = basin.load_run(sweep_folder / "runs" / row.run_id)
-    assert ("loss-1.5", "noise_scale") in run.probes()
+    assert ("loss-1.5", "noise_scale", "") in run.probes()
     probe = run.probe("top_eigenvalues")
     assert probe.value("lambda", 1) == probe.value("lambda_2") == row["probe.end.top_eigenvalues.lambda_2"] == probe.value("lambda") / 2
     assert run.probe("top_eigenvalues", "loss-1.5").table.train_loss.iloc[0] == 1.49
     with pytest.raises(basin.ReadError, match='no quantity "mu"; there are: lambda'):
         probe.value("mu")
-    with pytest.raises(basin.ReadError, match="no such file"):
-        run.probe("no_such_probe")
+    with pytest.raises(basin.ReadError, match='no spectrum at end by the study.s settings; there are: noise_scale at end, '):
+        run.probe("spectrum")
+
+
+def test_probe_by_other_settings(sweep_folder):
+    """As `basin probe --subset 0` leaves them: beside the study's own file at the end, and where the study measured nothing."""
+    folder = sweep_folder / "runs" / one_run(sweep_folder).run_id / "probes"
+    own = folder / "end.top_eigenvalues.h5"
+    for name, factor in (("end.top_eigenvalues.bb94bde2.h5", 3), ("start.top_eigenvalues.0123abcd.h5", 5)):
+        shutil.copy(own, folder / name)
+        with h5py.File(folder / name, "r+") as f:
+            f["quantities/lambda/value"][...] *= factor
+            f.attrs.update(settings=name.split(".")[2], checkpoint=name.split(".")[0])
+    run = basin.load_run(folder.parent)
+    value = run.probe("top_eigenvalues").value("lambda_1")
+    assert run.probe("top_eigenvalues", settings="bb94bde2").value("lambda_1") == pytest.approx(3 * value)
+    assert run.probe("top_eigenvalues", "start", "0123abcd").value("lambda_1") == pytest.approx(5 * value)
+    assert run.probe("top_eigenvalues", settings="5e77").value("lambda_1") == value  # the study's own by its fingerprint
+    assert {("end", "top_eigenvalues", ""), ("end", "top_eigenvalues", "bb94bde2")} < set(run.probes())
+    with pytest.raises(basin.ReadError, match='no top_eigenvalues at start by the study.s settings; there are: '
+                       r'top_eigenvalues at start \(settings="0123abcd"\)$'):  # fmt: skip
+        run.probe("top_eigenvalues", checkpoint="start")
+    with pytest.raises(basin.ReadError, match=r'no top_eigenvalues at end \(settings="ffffffff"\); there are: top_eigenvalues at end'):
+        run.probe("top_eigenvalues", settings="ffffffff")
 
 
 def test_checkpoint_gives_named_arrays(sweep_folder):
@@ -147,7 +168,54 @@ def test_checkpoint_gives_named_arrays(sweep_folder):
     found = basin.load_run(folder).checkpoint("end")
     assert found.keys() == weights.keys()
     np.testing.assert_array_equal(found["fc.weight"], weights["fc.weight"])
-    assert basin.load_run(folder).checkpoints() == ["end"]
+    assert basin.load_run(folder).checkpoints() == ["end"] and basin.load_run(folder).checkpoint("end", "optimizer") == {}
+    with pytest.raises(basin.ReadError, match='no checkpoint "begin"; there are: end$'):
+        basin.load_run(folder).checkpoint("begin")
+    with pytest.raises(basin.ReadError, match='no group of a checkpoint "weights"; there are: model, buffers'):
+        basin.load_run(folder).checkpoint("end", "weights")
+
+
+@pytest.mark.parametrize("source", ["file", "runs"])
+def test_a_name_that_is_not_there_is_told_with_those_that_are(sweep_folder, source):
+    sweep = basin.open_sweep(sweep_folder, source)
+    run_id = one_run(sweep_folder).run_id
+    for ask in (lambda: sweep.curve("zzz"), lambda: sweep.trust_ratios("zzz"), lambda: sweep.correct([run_id, "zzz"])):
+        with pytest.raises(basin.ReadError, match='no run "zzz"; there are: [0-9a-f]{12}, .* and 6 more$'):
+            ask()
+    with pytest.raises(basin.ReadError, match='no table of a run "loss"; there are: train, eval$'):
+        sweep.curve(run_id, "loss")
+
+
+def test_the_wrong_kind_of_folder_or_file_names_the_right_function(sweep_folder):
+    run = sweep_folder / "runs" / one_run(sweep_folder).run_id
+    with pytest.raises(basin.ReadError, match="sweep: a sweep's folder, not a run's: basin.load_sweep reads it"):
+        basin.load_run(sweep_folder)
+    with pytest.raises(basin.ReadError, match="a run's folder, not a sweep's: basin.load_run reads it"):
+        basin.load_sweep(run)
+    with pytest.raises(basin.SchemaError, match='a "basin/run" file, expected "basin/sweep"; basin.load_run reads it'):
+        basin.load_sweep(run / "run.h5")
+    with pytest.raises(basin.ReadError, match="runs: not a run's folder, no run.h5 in it"):
+        basin.load_run(sweep_folder / "runs")
+    (run / "run.h5").unlink()
+    with pytest.raises(basin.ReadError, match="no run.h5 yet, the run is finished"):
+        basin.load_run(run)
+    with pytest.raises(basin.ReadError, match="a run's folder, not a sweep's"):
+        basin.load_sweep(run)
+
+
+def test_runs_of_something_else_are_left_out(tmp_path):
+    """What `basin train --out` puts beside the study's runs has no cell.toml. One that sweep.h5 has is the study's."""
+    make_sweep(tmp_path / "s", SMALL)
+    stray, by_hand = sorted((tmp_path / "s" / "runs").iterdir())[:2]
+    shutil.copytree(stray, tmp_path / "s" / "runs" / "000000000000")
+    for run in ("000000000000", by_hand.name):
+        (tmp_path / "s" / "runs" / run / "cell.toml").unlink()
+    with pytest.warns(UserWarning, match=r"runs holds 1 run\(s\) that the study doesn't have, left out: 000000000000$"):
+        assert len(basin.load_sweep(tmp_path / "s", "runs")) == 16
+    os.utime(tmp_path / "s" / "runs" / "000000000000" / "run.h5", (time.time() + 60,) * 2)
+    assert type(basin.open_sweep(tmp_path / "s")).__name__ == "FileSweep"  # not stale for a stray's sake
+    (tmp_path / "s" / "study.toml").unlink()
+    assert len(basin.load_sweep(tmp_path / "s", "runs")) == 17
 
 
 def rewrite(path, **attributes):

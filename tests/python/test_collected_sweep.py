@@ -58,6 +58,17 @@ def test_tables_beside_the_runs_agree(folder):
             np.testing.assert_array_equal(one, two)
 
 
+def test_both_views_leave_out_a_run_of_something_else(folder, tmp_path):
+    out = tmp_path / "tiny"
+    shutil.copytree(folder, out)
+    done = program("train", ROOT / "configs" / "tiny.toml", "--set", "batch_size=64", "--set", "epochs=2", "--out", out)
+    assert done.returncode == 0, done.stderr
+    with pytest.warns(UserWarning, match="1 run.s. that the study doesn't have, left out"):
+        runs = basin.load_sweep(out, "runs")
+    assert program("collect", out).returncode == 0
+    assert set(runs.run_id) == set(basin.load_sweep(out, "file").run_id) and len(runs) == 4 < len(list((out / "runs").iterdir()))
+
+
 def test_collect_without_the_file_writes_it_again(folder):
     before = (folder / "table.md").read_text()
     for name in ("sweep.h5", "table.md"):
