@@ -160,7 +160,7 @@ def sharpness_against_loss(sweep: Sweep):
     optimizers = style.optimizers_of(sweep.runs)
     measures = MEASURES[:3]
     figure, axes = style.panels(len(measures), max(1, len(optimizers)), 3.7, 2.6, sharey="row", sharex=True)
-    probes = sweep.probes[sweep.probes.study.astype(bool)].merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
+    probes = sweep.probes.merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
     colours = style.batch_colours(sweep.runs.batch_size.dropna())
     probes, loss, loss_label = _at_losses(probes)
     for row, (probe, names, label) in zip(axes, measures):

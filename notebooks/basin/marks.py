@@ -103,7 +103,7 @@ def _noise_mark(lot: pd.DataFrame, stem: str, column: str) -> Mark:
 
 def _what_was_measured(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: str) -> tuple[set, np.ndarray]:
     """The kinds of uncertainty, and for each run a text of definition, examples and subset: what differs in it is never pooled."""
-    rows = sweep.probes[sweep.probes.study.astype(bool)]
+    rows = sweep.probes
     rows = rows[(rows.probe == probe) & (rows.checkpoint == "end") & (rows.quantity == quantity) & rows.study.astype(bool)]
     keys = [k for k in ("definition", "n_examples", "subset_hash") if k in rows]
     told = {run_id: " ".join(str(v) for v in one[keys].iloc[0]) for run_id, one in rows.groupby("run_id")}

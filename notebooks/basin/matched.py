@@ -10,8 +10,6 @@ import pandas as pd
 from . import stats
 from .sweep import Sweep
 
-CELL = ["protocol", "optimizer", "batch_size"]
-
 
 def comparable(runs: pd.DataFrame) -> pd.Series:
     """Finished runs; under protocol B those that stopped at the target without falling below 0.8 of it."""
