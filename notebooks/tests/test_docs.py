@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import h5py
 import pytest
 
 import basin
@@ -33,6 +34,18 @@ def folder(tmp_path_factory):
     return out
 
 
+@pytest.mark.skipif(not BINARY, reason="BASIN_BINARY names the program under test")
+def test_the_file_formats_page_names_everything_that_is_written(folder):
+    page = (ROOT / "docs" / "file-format.md").read_text()
+    names = {p.name for p in [*folder.iterdir(), *folder.glob("runs/*/*")] if p.suffix != ".h5" and p.parent.name != "runs"}
+    with h5py.File(next(folder.glob("runs/*/run.h5"))) as file:
+        names |= set(file) | set(file.attrs) | {name for group in ("train", "eval") for name in file[group]}
+        names |= {name for group in ("provenance", "data", "summary") for name in file[group].attrs}
+    with h5py.File(folder / "sweep.h5") as file:
+        names |= set(file) | set(file.attrs) | set(file["probes"])
+    assert {name for name in names if not re.search(rf"\b{re.escape(name)}\b", page)} == set()
+
+
 def python_blocks(file):
     return re.findall(r"```python\n(.*?)```", (ROOT / file).read_text(), flags=re.S)
 
@@ -52,6 +65,11 @@ def test_documented_python_runs(folder, where):
         code = code.replace("<run_id>", run_id).replace("0123456789ab", run_id)
         assert code.count(str(folder)) >= 1
         exec(compile(code, where, "exec"), {})
+
+
+def test_the_readme_links_every_document():
+    page = (ROOT / "README.md").read_text()
+    assert [p.name for p in (ROOT / "docs").glob("*.md") if f"](docs/{p.name})" not in page] == []
 
 
 def results_named_in(file, pattern):
