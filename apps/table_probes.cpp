@@ -1,5 +1,6 @@
 #include "apps/table_probes.h"
 
+#include "core/statistics.h"
 #include "probes/noise_estimate.h"
 
 namespace basin {
@@ -78,18 +79,6 @@ std::string alone(const Entry& entry) {
   return fmt::format("{:.4g} (1; {} {:.2g})", entry.value(), in_words(kind), uncertainty);
 }
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-/// Covariance of the two means over the runs.
-double covariance_of_means(const std::vector<double>& a, const std::vector<double>& b) {
-  const double n = static_cast<double>(a.size()), mean_a = mean_of(a), mean_b = mean_of(b);
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += (a[i] - mean_a) * (b[i] - mean_b);
-  return sum / (n - 1) / n;
-}
-
 }  // namespace
 
 std::string probe_text(const RowList& runs, const std::string& probe, const std::string& quantity) {
@@ -116,7 +105,7 @@ PooledNoise pooled_noise(const std::vector<double>& tr_sigma, const std::vector<
   pooled.runs = static_cast<int64_t>(g2.size());
   if (pooled.runs < 2) return pooled;
   const double t = student_quantile(static_cast<double>(pooled.runs - 1));
-  const double mean_tr = mean_of(tr_sigma), mean_g2 = mean_of(g2);
+  const double mean_tr = mean_of(tr_sigma).value, mean_g2 = mean_of(g2).value;
   const double variance_g2 = covariance_of_means(g2, g2);
   const Estimate ratio = fieller_ratio(mean_tr, mean_g2, covariance_of_means(tr_sigma, tr_sigma), variance_g2,
                                        covariance_of_means(tr_sigma, g2), t);
@@ -165,12 +154,11 @@ std::string mean_and_error(const std::vector<double>& values) {
   std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
                [](double v) { return std::isfinite(v); });
   if (finite.empty()) return "–";
-  const double mean = mean_of(finite);
-  if (finite.size() == 1) return fmt::format("{:.4g} (1)", mean);
-  const double error = std::sqrt(covariance_of_means(finite, finite));
-  if (error == 0.0) return fmt::format("{:.4g} ± 0 ({})", mean, finite.size());
+  const auto [mean, error, count] = mean_of(finite);
+  if (count == 1) return fmt::format("{:.4g} (1)", mean);
+  if (error == 0.0) return fmt::format("{:.4g} ± 0 ({})", mean, count);
   const int decimals = std::clamp(1 - static_cast<int>(std::floor(std::log10(error))), 0, 8);
-  return fmt::format("{:.{}f} ± {:.{}f} ({})", mean, decimals, error, decimals, finite.size());
+  return fmt::format("{:.{}f} ± {:.{}f} ({})", mean, decimals, error, decimals, count);
 }
 
 }  // namespace basin

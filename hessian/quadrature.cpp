@@ -5,6 +5,7 @@
 #include <Eigen/Eigenvalues>
 
 #include "core/interrupt.h"
+#include "core/statistics.h"
 #include "core/tensor_norms.h"
 #include "hessian/krylov_basis.h"
 
@@ -56,15 +57,6 @@ double Quadrature::mass_above(double threshold) const {
   double sum = 0;
   for (size_t j = 0; j < nodes.size(); ++j) sum += nodes[j] > threshold ? weights[j] : 0;
   return sum;
-}
-
-SampleMean mean_of(const std::vector<double>& samples) {
-  const auto n = static_cast<double>(samples.size());
-  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / n;
-  double squares = 0;
-  for (const double sample : samples) squares += (sample - mean) * (sample - mean);
-  return {mean, samples.size() > 1 ? std::sqrt(squares / (n - 1) / n) : NAN,
-          static_cast<int64_t>(samples.size())};
 }
 
 SpectralDensity spectral_density(const std::vector<Quadrature>& starts, double width, int64_t points) {

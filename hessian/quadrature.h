@@ -32,13 +32,6 @@ Quadrature lanczos_quadrature(LinearOperator& op, const at::Tensor& start, int64
 /// The quadrature that belongs to the matrix T of an unrestarted Lanczos run from one vector.
 Quadrature quadrature_of(const Eigen::MatrixXd& tridiagonal);
 
-/// A mean over independent random starts and its standard error (NaN for one start).
-struct SampleMean {
-  double value = 0, standard_error = 0;
-  int64_t samples = 0;
-};
-SampleMean mean_of(const std::vector<double>& samples);
-
 /// The density of eigenvalues, sum_i N(x; lambda_i, width^2) / n, at `grid`: mean over the starts and
 /// standard error of that mean, point by point. A band of 1.96 standard errors covers what the choice of
 /// starts moves; it does not cover what smoothing by `width` hides.

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "hessian/quadrature.h"
+#include "core/statistics.h"
 
 namespace basin {
 

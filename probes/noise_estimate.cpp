@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/statistics.h"
 
 namespace basin {
 namespace {
@@ -128,10 +129,6 @@ Covariances jackknife(const Moments& s, double set) {
   return c;
 }
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 /// Variance of T over random groupings of the same n examples. Sum_j |sum_(i in j) c_i|^2 = sum_i |c_i|^2 +
 /// the products within groups; the first sum does not hang on the grouping, and each of the m b (b - 1) / 2
 /// products has the variance tau = tr Sigma^2, which the products across groups show: (h_j - Gbar) . (h_k -
@@ -169,17 +166,6 @@ Covariance of_set(const Covariance& jackknifed, double grouping, double share, d
 
 }  // namespace
 
-double student_quantile(double degrees_of_freedom) {
-  if (degrees_of_freedom == 1)
-    return 12.706204736432095;  // the series is off by a tenth and a hundredth here
-  if (degrees_of_freedom == 2) return 4.302652729696142;
-  const double z = 1.959963984540054, v = degrees_of_freedom;
-  const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z, z9 = z7 * z * z;
-  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v) +
-         (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / (92160 * v * v * v * v);
-}
-
 Estimate fieller_ratio(double a, double b, double vaa, double vbb, double vab, double t) {
   // All rho with (a - rho b)^2 <= t^2 (vaa - 2 rho vab + rho^2 vbb).
   const double infinity = std::numeric_limits<double>::infinity();
@@ -210,7 +196,7 @@ NoiseEstimate estimate_noise(const GradientGroups& gradients, int64_t set_exampl
   }
   const Moments s = moments_of(gradients);
   const auto set = static_cast<double>(set_examples);
-  const double trace = mean_of(s.deviation) * s.b * s.n / (s.n - s.b), shrink = (set - 1) / set;
+  const double trace = mean_of(s.deviation).value * s.b * s.n / (s.n - s.b), shrink = (set - 1) / set;
   const Numbers numbers = numbers_of(s.mean_square, trace, s.n, set);
   const double t = student_quantile(s.m - 1);
   const Covariances covariances = jackknife(s, set);

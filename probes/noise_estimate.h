@@ -37,10 +37,6 @@ struct NoiseEstimate {
 /// Needs at least 4 groups and set_examples >= gradients.examples; formulas in probes/noise_scale.h.
 NoiseEstimate estimate_noise(const GradientGroups& gradients, int64_t set_examples);
 
-/// Two-sided 95 % quantile of Student's t: exact for 1 and 2 degrees of freedom, by the Cornish-Fisher series
-/// within 0.5 % from 3 on.
-double student_quantile(double degrees_of_freedom);
-
 /// Fieller's 95 % set for a / b with variances vaa, vbb, covariance vab and quantile t, cut to [0, inf): both
 /// are averages of squares. An interval where b is resolved and positive, else [root, inf) or [0, inf).
 Estimate fieller_ratio(double a, double b, double vaa, double vbb, double vab, double t);

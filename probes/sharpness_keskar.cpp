@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/seed.h"
+#include "core/statistics.h"
 #include "landscape/box.h"
 #include "landscape/box_maximum.h"
 #include "landscape/random_subspace.h"
@@ -124,25 +125,23 @@ Quantity to_quantity(const Target& target, const std::vector<PhiSearch>& draws) 
   q.definition = target.definition;
   q.long_name = fmt::format("{}, eps = {}", target.long_name, short_scientific(target.eps));
   q.units = "percent";
-  double sum = 0, squares = 0;
+  std::vector<double> phis;
   for (const PhiSearch& draw : draws) {
-    sum += draw.phi;
+    phis.push_back(draw.phi);
     if (draw.found().empty() && q.status == "ok") q.status = "not_resolved";  // no start to search from
     if (draw.nonfinite) q.status = "nonfinite";
   }
-  const auto count = static_cast<double>(draws.size());
-  const double mean = sum / count;
-  for (const PhiSearch& draw : draws) squares += (draw.phi - mean) * (draw.phi - mean);
+  const SampleMean phi = mean_of(phis);
   if (q.status != "ok") {
     q.value = {kNaN};
     q.uncertainty = {kNaN};
     q.uncertainty_kind = "lower_bound";
   } else if (draws.size() > 1) {
-    q.value = {mean};
-    q.uncertainty = {std::sqrt(squares / (count - 1) / count)};
+    q.value = {phi.value};
+    q.uncertainty = {phi.standard_error};
     q.uncertainty_kind = "standard_error";
   } else {
-    q.value = {mean};
+    q.value = {phi.value};
     q.uncertainty = {draws.front().spread()};
     q.uncertainty_kind = "lower_bound";
   }

@@ -104,13 +104,5 @@ TEST(SpectralDensity, IntegratesToOneAndItsBandCoversTheTruth) {
   EXPECT_GE(covered, 320);
 }
 
-TEST(SampleMean, OneSampleHasNoError) {
-  EXPECT_EQ(mean_of({3.0}).value, 3.0);
-  EXPECT_TRUE(std::isnan(mean_of({3.0}).standard_error));
-  const SampleMean two = mean_of({1.0, 3.0});
-  EXPECT_DOUBLE_EQ(two.value, 2);
-  EXPECT_DOUBLE_EQ(two.standard_error, 1);  // sqrt(2) / sqrt(2)
-}
-
 }  // namespace
 }  // namespace basin
