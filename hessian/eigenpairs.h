@@ -3,21 +3,30 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace basin {
 
+/// What a solver's basis may take where nobody says otherwise.
+inline constexpr int64_t kBasisBytes = int64_t{512} << 20;
+
+/// Asymmetry above which an operator is taken for a wrong one. Float32 products of a network's Hessian show
+/// 1e-6.
+inline constexpr double kMostAsymmetry = 1e-3;
+
 struct TopEigenOptions {
   int64_t count = 1;                   // largest algebraic eigenvalues wanted
   int64_t smallest = 1;                // smallest algebraic eigenvalues wanted; 0 for none
   double tolerance = 1e-3;             // of the residual; see ResidualLimits
-  int64_t max_krylov = 0;              // most basis vectors held; 0: 120, or what fits 512 MiB
+  int64_t max_krylov = 0;              // most basis vectors held; 0: 120, or what fits kBasisBytes
   int64_t max_restarts = 10;           // of a full basis
   uint64_t seed = 0;                   // of the start vector
-  std::string solver = "spectra";  // or "lanczos"; see top_eigenpairs()
-  std::vector<at::Tensor> start = {};  // vectors near the wanted ones, for lanczos; empty: random
+  std::string solver = "spectra";      // or "lanczos"; see top_eigenpairs()
+  std::vector<at::Tensor> start = {};  // for lanczos: vectors near the wanted ones; empty: random
+  bool search_copies = false;  // for lanczos: look again from a second start for missed multiplicities
 };
 
 struct Eigenpair {
@@ -29,13 +38,18 @@ struct Eigenpair {
 };
 
 struct TopEigenResult {
-  std::string status = "converged";  // converged | not_converged | nonfinite (then without pairs)
-  std::vector<Eigenpair> largest;    // descending, min(count, n) of them
-  std::vector<Eigenpair> smallest;   // ascending, min(smallest, n) of them
-  int64_t products = 0;              // matrix-vector products in all
-  int64_t krylov = 0;                // basis vectors when the last end was found
+  /// converged | not_converged | nonfinite (then without pairs) | not_symmetric (the same: values would mean
+  /// nothing)
+  std::string status = "converged";
+  std::vector<Eigenpair> largest;   // descending, min(count, n) of them
+  std::vector<Eigenpair> smallest;  // ascending, min(smallest, n) of them
+  int64_t products = 0;             // matrix-vector products in all
+  int64_t krylov = 0;               // basis vectors when the last end was found
   int64_t restarts = 0;
   std::string method;  // "lanczos", "spectra-lanczos", "spectra-restarted" or "dense"
+  /// Largest |v_i . A v_j - v_j . A v_i| / max|lambda| seen on the way: rounding for a symmetric operator, of
+  /// order 1 for another. NaN where the solver doesn't look.
+  double asymmetry = NAN;
 };
 
 /// A pair has converged when residual <= tolerance |value|; for the small end, whose values lie near zero

@@ -28,7 +28,7 @@ int64_t basis_capacity(const LinearOperator& op, const TopEigenOptions& options)
   const int64_t bytes =
       2 * n * static_cast<int64_t>(at::elementSize(op.dtype()));  // a vector and its product
   const int64_t asked =
-      options.max_krylov > 0 ? options.max_krylov : std::min<int64_t>(120, (int64_t{512} << 20) / bytes);
+      options.max_krylov > 0 ? options.max_krylov : std::min<int64_t>(120, kBasisBytes / bytes);
   return std::min(n, std::max(2 * (options.count + options.smallest) + 4, asked));
 }
 
@@ -44,17 +44,18 @@ class Lanczos {
         projected_(Eigen::MatrixXd::Zero(basis_.capacity(), basis_.capacity())),
         generator_(make_generator(options.seed)) {}
 
-  TopEigenResult run() {
+  TopEigenResult run(KrylovSpace* space) {
     result_.method = "lanczos";
+    result_.asymmetry = 0;
     start();
-    while (finite_) {
+    while (finite_ && result_.asymmetry <= kMostAsymmetry) {
       const Ritz ritz = project();
       if (finished(ritz)) break;
       const at::Tensor direction = next_direction(ritz);
       if (basis_.full()) restart(ritz);
       extend(direction);
     }
-    return conclude();
+    return conclude(space);
   }
 
  private:
@@ -78,6 +79,8 @@ class Lanczos {
   /// One product: the basis grows by v, the projected matrix by a row and a column.
   void extend(const at::Tensor& v) {
     throw_if_interrupted();
+    // A second start breaks the recurrence that coupling_ is read off.
+    if (search_until_ > 0) coupling_ = to_vector(at::mv(basis_.products(), v));
     const at::Tensor w = op_.apply(v).detach();
     ++result_.products;
     basis_.append(v, w);
@@ -89,6 +92,19 @@ class Lanczos {
     projected_.row(m - 1).head(m) = column.transpose();
     beta_ = norm_of(remainder_);
     finite_ = std::isfinite(beta_) && column.allFinite();
+    if (finite_) watch_symmetry(column);
+  }
+
+  /// The products of the basis before v say what the column above its diagonal must be: coupling_.
+  void watch_symmetry(const Eigen::VectorXd& column) {
+    const int64_t m = basis_.size();
+    const double scale = projected_.topLeftCorner(m, m).norm() + beta_;
+    if (m > 1 && scale > 0) {
+      const double gap = (column.head(m - 1) - coupling_).cwiseAbs().maxCoeff();
+      result_.asymmetry = std::max(result_.asymmetry, gap / scale);
+    }
+    coupling_ = Eigen::VectorXd::Zero(m);
+    coupling_[m - 1] = beta_;
   }
 
   /// Rayleigh-Ritz, with the residual norms that the Krylov relation A V = V T + beta v e_m gives.
@@ -107,30 +123,40 @@ class Lanczos {
     return indices;
   }
 
-  /// Ratio of a residual to its limit: converged at 1 or below.
-  double excess(const Ritz& ritz, int64_t i, double residual) const {
+  /// Ratio of the residual's estimate to its limit: converged at 1 or below.
+  double excess(const Ritz& ritz, int64_t i) const {
     const int64_t m = ritz.values.size();
-    const double value = ritz.values[i], radius = ritz.radius();
+    const double value = ritz.values[i], radius = ritz.radius(), residual = ritz.residuals[i];
     const double limit = i >= m - large_ ? limits_.large(value, radius) : limits_.small(value, radius);
     return limit > 0 ? residual / limit : (residual > 0 ? INFINITY : 0);
   }
 
   bool finished(const Ritz& ritz) {
     const int64_t m = basis_.size();
-    if (m == op_.size()) return true;
-    if (op_.size() <= kExhaust || m < large_ + small_) return false;
-    if (broken_down(ritz) && breakdowns_ < std::max(large_, small_)) return false;
-    return all_there(ritz) || given_up();
+    const bool whole = m == op_.size();
+    if (!whole) {
+      if (op_.size() <= kExhaust || m < large_ + small_) return false;
+      if (result_.products < search_until_) return false;
+      if (broken_down(ritz) && breakdowns_ < std::max(large_, small_)) return false;
+      if (!estimates_agree(ritz) && !given_up()) return false;
+    }
+    collect(ritz);
+    if (whole || given_up()) return true;
+    return result_.status == "converged" && !begin_search();
   }
 
-  /// Estimates first; where they agree the residuals themselves decide, which costs no product.
-  bool all_there(const Ritz& ritz) const {
+  bool estimates_agree(const Ritz& ritz) const {
     for (const int64_t i : wanted(ritz)) {
-      if (excess(ritz, i, ritz.residuals[i]) > 1) return false;
+      if (excess(ritz, i) > 1) return false;
     }
-    for (const int64_t i : wanted(ritz)) {
-      if (excess(ritz, i, lift(ritz, i).residual) > 1) return false;
-    }
+    return true;
+  }
+
+  /// A second start, random beside all that is there, gets as many products as the first took.
+  bool begin_search() {
+    if (!options_.search_copies || search_until_ > 0) return false;
+    search_until_ = 2 * result_.products;
+    break_off_ = true;
     return true;
   }
 
@@ -140,8 +166,10 @@ class Lanczos {
 
   /// The unit vector along which all Ritz residuals lie; a random one where the basis is invariant.
   at::Tensor next_direction(const Ritz& ritz) {
-    if (broken_down(ritz)) {
-      ++breakdowns_;
+    if (broken_down(ritz) || break_off_) {
+      if (!break_off_) ++breakdowns_;
+      break_off_ = false;
+      coupling_.setZero();  // of an invariant space
       return random_direction();
     }
     return remainder_.div_(beta_);
@@ -159,6 +187,7 @@ class Lanczos {
     basis_.compress(ritz.vectors(Eigen::all, keep));
     projected_.setZero();
     projected_.topLeftCorner(keep.size(), keep.size()) = ritz.values(keep).asDiagonal();
+    coupling_ = ritz.vectors(Eigen::all, keep).transpose() * coupling_;
     ++result_.restarts;
   }
 
@@ -175,17 +204,29 @@ class Lanczos {
     return pair;
   }
 
-  TopEigenResult conclude() {
-    if (!finite_) {
-      result_.status = "nonfinite";
-      return result_;
-    }
-    const Ritz ritz = project();
+  /// The wanted pairs as they are, with their true residuals, which cost no product.
+  void collect(const Ritz& ritz) {
     const int64_t m = basis_.size();
+    result_.largest.clear();
+    result_.smallest.clear();
     for (int64_t i = 0; i < large_; ++i) result_.largest.push_back(lift(ritz, m - 1 - i));
     for (int64_t i = 0; i < small_; ++i) result_.smallest.push_back(lift(ritz, i));
-    result_.krylov = m;
+    result_.status = "converged";
     judge(result_, limits_);
+  }
+
+  TopEigenResult conclude(KrylovSpace* space) {
+    result_.krylov = basis_.size();
+    if (!finite_ || result_.asymmetry > kMostAsymmetry) {
+      result_.status = finite_ ? "not_symmetric" : "nonfinite";
+      result_.largest.clear();
+      result_.smallest.clear();
+      return result_;
+    }
+    if (space) {
+      *space = {basis_.vectors(), basis_.products(), projected_.topLeftCorner(basis_.size(), basis_.size()),
+                /*cold=*/options_.start.empty() && result_.restarts == 0};
+    }
     return result_;
   }
 
@@ -195,18 +236,20 @@ class Lanczos {
   ResidualLimits limits_;
   KrylovBasis basis_;
   Eigen::MatrixXd projected_;  // V A V^T; the leading size() x size() block counts
+  Eigen::VectorXd coupling_;   // of the basis with the direction that comes next, as its own products have it
   at::Generator generator_;
-  at::Tensor remainder_;  // (I - V^T V) A v_m
-  double beta_ = 0;       // |remainder_|
-  int64_t breakdowns_ = 0;
+  at::Tensor remainder_;                       // (I - V^T V) A v_m
+  double beta_ = 0;                            // |remainder_|
+  int64_t breakdowns_ = 0, search_until_ = 0;  // the latter in products
+  bool break_off_ = false;                     // the next direction is random
   bool finite_ = true;
   TopEigenResult result_;
 };
 
 }  // namespace
 
-TopEigenResult lanczos_eigenpairs(LinearOperator& op, const TopEigenOptions& options) {
-  return Lanczos(op, options).run();
+TopEigenResult lanczos_eigenpairs(LinearOperator& op, const TopEigenOptions& options, KrylovSpace* space) {
+  return Lanczos(op, options).run(space);
 }
 
 }  // namespace basin

@@ -1,10 +1,21 @@
-// defines: lanczos_eigenpairs(), our eigensolver: thick-restart Lanczos on the operator's device.
+// defines: lanczos_eigenpairs(), our eigensolver: thick-restart Lanczos on the operator's device;
+// KrylovSpace.
 #pragma once
+
+#include <Eigen/Core>
 
 #include "hessian/eigenpairs.h"
 #include "hessian/linear_operator.h"
 
 namespace basin {
+
+/// What a run leaves for others to use. `cold`: one random start and no restart, so that the first row of
+/// `vectors` is the start, `projected` its Lanczos matrix, and a quadrature may be read off it.
+struct KrylovSpace {
+  at::Tensor vectors, products;  // V [m, n] with orthonormal rows, W = A V
+  Eigen::MatrixXd projected;     // V A V^T
+  bool cold = false;
+};
 
 /// The outermost eigenpairs of a symmetric operator from one Krylov space (Lanczos with full
 /// reorthogonalisation; thick restart after Wu & Simon, SIAM J. Matrix Anal. Appl. 22, 2000, when the basis
@@ -18,11 +29,15 @@ namespace basin {
 /// Then the space is as good as cold for eigenpairs, but says nothing about densities.
 ///
 /// Exact multiplicities: a Krylov space shows one vector of every eigenspace. At a breakdown, a space that
-/// the operator maps into itself, a new random start is made for each further copy wanted; without a
-/// breakdown a copy can be missed unless options.search_copies spends products on a second start.
+/// the operator maps into itself, a new random start is made for each further copy wanted. Without a
+/// breakdown a copy can be missed, unless options.search_copies gives a second random start, beside the first
+/// space, as many products again.
+///
+/// The operator's symmetry is watched at every step, without a product (TopEigenResult::asymmetry).
 ///
 /// Cost: 5-7 products for the largest eigenvalue of a trained network at 1e-3, 13-17 for five, and per step
 /// 4 m n flops and 2 n numbers of memory at basis size m. n <= 32: n products, all eigenvalues.
-TopEigenResult lanczos_eigenpairs(LinearOperator& op, const TopEigenOptions& options);
+TopEigenResult lanczos_eigenpairs(LinearOperator& op, const TopEigenOptions& options,
+                                  KrylovSpace* space = nullptr);
 
 }  // namespace basin

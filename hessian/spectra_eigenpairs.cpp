@@ -83,7 +83,7 @@ Eigen::VectorXd random_start(int64_t n, uint64_t seed) {
 
 int64_t krylov_limit(int64_t n, const TopEigenOptions& options, const Ends& ends) {
   const int64_t least = 2 * (ends.large + ends.small) + 4;
-  const int64_t fitting = (int64_t{512} << 20) / (8 * n);
+  const int64_t fitting = kBasisBytes / (8 * n);
   const int64_t asked = options.max_krylov > 0 ? options.max_krylov : std::min<int64_t>(120, fitting);
   return std::min(n, std::max(least, asked));
 }

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
+#include "hessian/lanczos.h"
 #include "hessian/linear_operator.h"
 #include "hessian/objective.h"
 #include "tests/support/tiny_models.h"
@@ -273,6 +274,58 @@ TEST(Lanczos, MeetsItsBudgetByThickRestarts) {
   EXPECT_LE(restarted.krylov, 24);
   EXPECT_EQ(restarted.status, "converged");
   for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(restarted.largest[i].value, full.largest[i].value, 1e-9);
+}
+
+TEST(Lanczos, FindsAMissedCopyFromASecondStart) {
+  // 10 twice and 8 once beside a bulk: the first space has one vector of the pair, and no breakdown in sight.
+  auto op = diagonal_operator(spectrum({10, 10, 8}, -1, 1, 500));
+  TopEigenOptions options{.count = 2, .smallest = 0, .tolerance = 1e-4, .solver = "lanczos"};
+  const TopEigenResult once = top_eigenpairs(op, options);
+  options.search_copies = true;
+  const TopEigenResult twice = top_eigenpairs(op, options);
+  EXPECT_NEAR(once.largest[1].value, 8, 1e-3);
+  EXPECT_THAT(values(twice.largest), ::testing::Pointwise(::testing::DoubleNear(1e-6), {10.0, 10.0}));
+  EXPECT_EQ(twice.status, "converged");
+  EXPECT_LE(twice.products, 2 * once.products + 10);
+  EXPECT_LT(twice.asymmetry, 1e-12);
+  expect_true_residuals(op, twice);
+}
+
+TEST(Lanczos, LeavesItsSpaceToOthers) {
+  auto op = diagonal_operator(spectrum({10, 9.5}, 0, 5, 500));
+  KrylovSpace space;
+  const TopEigenOptions options{.count = 2, .smallest = 1, .tolerance = 1e-6};
+  const TopEigenResult result = lanczos_eigenpairs(op, options, &space);
+  const int64_t m = result.krylov;
+  EXPECT_TRUE(space.cold);
+  ASSERT_EQ(space.vectors.sizes(), at::IntArrayRef({m, 502}));
+  const at::Tensor v = space.vectors;
+  EXPECT_TRUE(at::allclose(v.matmul(v.t()), at::eye(m, at::kDouble), 0, 1e-12));
+  EXPECT_TRUE(at::equal(space.products, v * spectrum({10, 9.5}, 0, 5, 500)));
+  // The product V A V^T by hand, against the recurrence's matrix.
+  const at::Tensor t = v.matmul(space.products.t());
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < m; ++j) EXPECT_NEAR(space.projected(i, j), t[i][j].item<double>(), 1e-11);
+  TopEigenOptions small = options;
+  small.max_krylov = 12;
+  small.max_restarts = 200;
+  lanczos_eigenpairs(op, small, &space);
+  EXPECT_FALSE(space.cold);
+}
+
+TEST(Lanczos, RefusesAnOperatorThatIsNotSymmetric) {
+  at::Generator generator = make_generator(4);
+  const at::Tensor a = at::randn({60, 60}, generator, at::kDouble);
+  for (const double skew : {0.0, 0.1}) {
+    const at::Tensor matrix = a + a.t() + skew * (a - a.t());
+    FunctionOperator op(60, at::kDouble, [&](const at::Tensor& x) { return matrix.matmul(x); });
+    for (const int64_t room : {0, 12}) {  // restarts keep the watch
+      const TopEigenResult result =
+          lanczos_eigenpairs(op, {.count = 2, .smallest = 1, .max_krylov = room, .max_restarts = 100});
+      EXPECT_EQ(result.status, skew == 0 ? "converged" : "not_symmetric") << skew << " " << room;
+      EXPECT_EQ(result.asymmetry < 1e-12, skew == 0);
+    }
+  }
 }
 
 TEST_P(TopEigenpairs, RefusesSenselessOptions) {
