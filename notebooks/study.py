@@ -16,7 +16,7 @@ import os
 import warnings
 
 import basin
-from basin import figures, style, text
+from basin import figures, stats, style, text
 from basin.matched import answers, pooled
 from IPython.display import HTML, Markdown, display
 
@@ -24,7 +24,7 @@ from IPython.display import HTML, Markdown, display
 warnings.filterwarnings("ignore", module="matplotlib|IPython")
 style.use()
 folder = os.environ.get("BASIN_SWEEP", "out/quick")
-margin = float(os.environ.get("BASIN_MARGIN", 2)) / 100  # points of accuracy within which there is "no gap"
+margin = stats.margin_of(float(os.environ.get("BASIN_MARGIN", 2)))  # points of accuracy within which there is "no gap"
 sweep = basin.open_sweep(folder)
 found = answers(sweep, margin)
 display(Markdown("\n\n".join(filter(None, [text.about_data(sweep), text.about_status(sweep), text.about_large_batches(sweep)]))))

@@ -7,11 +7,10 @@ import pandas as pd
 
 from . import stats, style
 from .marks import Cell, accuracy_cells, measure_cells, numbers
-from .matched import cell, comparable, fixed_budget, reference_of, settings
+from .matched import OVERSHOT, cell, comparable, fixed_budget, reference_of, settings
 from .sweep import Sweep
 from .text import optimizer_name
 
-OVERSHOT = 0.8  # of a loss level, as of the target
 HOLLOW = "not comparable, not converged or not resolved"
 ONE_SEED = "one seed: bar from that run alone"
 PROTOCOL_TITLES = {
@@ -20,16 +19,14 @@ PROTOCOL_TITLES = {
     "B": "B: stopped at the same training loss",
 }
 
-# (probe, quantity names in order of preference, axis label)
+# (probe, quantity in the long table, which keeps vectors whole, its column in `runs`, axis label)
 MEASURES = [
-    ("top_eigenvalues", ("lambda_1", "lambda"), "λ₁ (loss / weight²)"),
-    ("sharpness_keskar", ("phi_full_1e-3",), "φ, full space, ε = 1e-3 (%)"),
-    ("noise_scale", ("b_simple",), "B_simple (examples)"),
-    ("top_eigenvalues", ("lambda_1_w2",), "λ₁ ‖w‖² (loss)"),
-    ("sharpness_keskar", ("phi_relative_1e-3",), "φ, box relative to |w| (%)"),
+    ("top_eigenvalues", "lambda", "lambda_1", "λ₁ (loss / weight²)"),
+    ("sharpness_keskar", "phi_full_1e-3", "phi_full_1e-3", "φ, full space, ε = 1e-3 (%)"),
+    ("noise_scale", "b_simple", "b_simple", "B_simple (examples)"),
+    ("top_eigenvalues", "lambda_1_w2", "lambda_1_w2", "λ₁ ‖w‖² (loss)"),
+    ("sharpness_keskar", "phi_relative_1e-3", "phi_relative_1e-3", "φ, box relative to |w| (%)"),
 ]
-
-QUANTITY_OF = {"lambda_1": "lambda"}  # the long table keeps vectors whole
 
 
 def protocols_of(runs: pd.DataFrame) -> list[str]:
@@ -133,13 +130,12 @@ def sharpness_against_batch(sweep: Sweep):
     runs = sweep.runs[sweep.runs.protocol == "B"]
     optimizers = style.optimizers_of(sweep.runs)
     figure, axes = style.panels(2, 3, 4.0, 3.0)
-    for ax, (probe, names, label) in zip(axes.flat, MEASURES):
-        name, column = next(((n, c) for n in names if (c := f"probe.end.{probe}.{n}") in runs), (None, None))
+    for ax, (probe, quantity, name, label) in zip(axes.flat, MEASURES):
+        column = f"probe.end.{probe}.{name}"
         ax.set_ylabel(label)
-        if column is None or runs.empty:
+        if column not in runs or runs.empty:
             style.nothing(ax, "not measured")
             continue
-        quantity = QUANTITY_OF.get(name, name)
         for optimizer in optimizers:
             _draw(ax, measure_cells(sweep, runs[runs.optimizer == optimizer], probe, quantity, column), optimizer, optimizers)
         style.batch_axis(ax, sweep.runs.batch_size.dropna())
@@ -163,9 +159,8 @@ def sharpness_against_loss(sweep: Sweep):
     probes = sweep.probes.merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
     colours = style.batch_colours(sweep.runs.batch_size.dropna())
     probes, loss, loss_label = _at_losses(probes)
-    for row, (probe, names, label) in zip(axes, measures):
-        quantities = {QUANTITY_OF.get(n, n) for n in names}
-        mine = probes[(probes.probe == probe) & probes.quantity.isin(quantities) & (probes["index"] == 0) & (probes.protocol == "B")]
+    for row, (probe, quantity, _, label) in zip(axes, measures):
+        mine = probes[(probes.probe == probe) & (probes.quantity == quantity) & (probes["index"] == 0) & (probes.protocol == "B")]
         row[0].set_ylabel(label)
         for ax, optimizer in zip(row, optimizers):
             _loss_lines(ax, mine[mine.optimizer == optimizer], loss, colours)

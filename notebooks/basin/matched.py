@@ -10,6 +10,8 @@ import pandas as pd
 from . import stats
 from .sweep import Sweep
 
+OVERSHOT = 0.8  # of the target, or of a loss level: what ends further down doesn't stand for it
+
 
 def comparable(runs: pd.DataFrame) -> pd.Series:
     """Finished runs; under protocol B those that stopped at the target without falling below 0.8 of it."""

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .schema import ReadError
-from .stats import MARGIN
+from .stats import MARGIN, MarginError, margin_of
 from .sweep import open_sweep
 
 NOTEBOOK = Path(__file__).parents[1] / "study.py"
@@ -31,9 +31,8 @@ class ReportError(Exception):
 def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=print, margin: float = 100 * MARGIN) -> Path:
     """Returns the path of the report. `timeout` is seconds a cell, `margin` points of accuracy."""
     folder = Path(folder)
-    if not 0 < margin < 100:
-        raise ReportError(f"margin = {margin:g}: a number of points above 0 and below 100 is needed")
-    open_sweep(folder)  # a clear error before a kernel is started
+    margin_of(margin)
+    open_sweep(folder)  # like the line above, a clear error before a kernel is started
     # Imported here: half a second that an error above need not wait for.
     import jupytext
     import nbformat
@@ -184,7 +183,7 @@ def main(arguments=None) -> int:
             )
             if options.picture:
                 save_picture(options.folder, options.picture)
-    except (ReportError, ReadError) as error:
+    except (MarginError, ReadError, ReportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(path)

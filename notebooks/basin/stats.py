@@ -34,6 +34,17 @@ MARGIN = 0.02  # two points of accuracy
 VERDICT_SEEDS = 3
 
 
+class MarginError(ValueError):
+    """Told in one line."""
+
+
+def margin_of(points: float) -> float:
+    """A margin given in points, in units of 1."""
+    if not 0 < points < 100:
+        raise MarginError(f"margin = {points:g}: a number of points above 0 and below 100 is needed")
+    return points / 100
+
+
 @dataclass(frozen=True)
 class Difference:
     """An estimated difference of accuracies, reference minus arm, in units of 1 (0.02 is two points)."""

@@ -44,8 +44,7 @@ def optimizers_of(runs) -> list[str]:
 
 
 def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options):
-    figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
-    return figure, axes
+    return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
 
 
 def batch_label(size: float) -> str:

@@ -105,9 +105,10 @@ def main(arguments=None) -> int:
     parser.add_argument("--into", help=f"replace what stands between <!-- {PASSAGE} --> and <!-- end of {PASSAGE} --> in this file")
     options = parser.parse_args(arguments)
     try:
-        content = summary(open_sweep(options.folder), options.margin / 100)
+        margin = stats.margin_of(options.margin)
+        content = summary(open_sweep(options.folder), margin)
         paste(options.into, PASSAGE, content) if options.into else print(content)
-    except (PasteError, ReadError) as error:
+    except (PasteError, ReadError, stats.MarginError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from . import stats
-from .matched import CellAnswer, Contrast, Pooled, comparable, fixed_budget, optimizer_order, points_per_nat, reference_of
+from .matched import OVERSHOT, CellAnswer, Contrast, Pooled, comparable, fixed_budget, optimizer_order, points_per_nat, reference_of
 from .sweep import STATUS_WORDS, Sweep
 
 OPTIMIZER_NAMES = {"sgd": "SGD", "lars": "LARS", "lamb": "LAMB", "adamw": "AdamW"}
@@ -341,9 +341,9 @@ def _band(sweep: Sweep) -> str:
     low, high = min(slopes), max(slopes)
     per_nat = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
     return (
-        f" It takes any end between {0.8 * target:g} and {target:g} as matched. In the references, from their ends at the fixed budget to "
+        f" It takes any end between {OVERSHOT * target:g} and {target:g} as matched. In the references, from their ends at the fixed budget to "
         f"those at matched loss, test accuracy falls by {per_nat} points a nat, so the width of that band alone is worth up to "
-        f"{0.2 * target * high:.1f} points. Each comparison therefore gives the mean training losses of both sides (reference first) "
+        f"{(1 - OVERSHOT) * target * high:.1f} points. Each comparison therefore gives the mean training losses of both sides (reference first) "
         "and what their distance is worth at that slope; nothing is corrected for it."
     )
 

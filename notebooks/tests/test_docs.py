@@ -136,5 +136,7 @@ def test_generated_passages_go_where_they_belong(tmp_path, capsys):
     assert tuning_main([str(tmp_path / "none.toml")]) == 1 and summary_main([str(tmp_path / "none")]) == 1
     (tmp_path / "bad.toml").write_text("select_seeds = 1\n")
     assert tuning_main([str(tmp_path / "bad.toml")]) == 1
+    assert summary_main([str(tmp_path / "none"), "--margin", "-2"]) == 1
     lines = capsys.readouterr().err.splitlines()
+    assert "margin = -2: a number of points" in lines.pop()
     assert len(lines) == 3 and all(line.startswith("error: ") for line in lines)
