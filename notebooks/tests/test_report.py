@@ -57,18 +57,20 @@ def test_command_line_ends_with_one_line_and_an_exit_code(tmp_path, capsys):
     assert said.startswith("error: ") and "neither sweep.h5 nor runs/" in said and said.count("\n") == 1
 
 
-def test_the_home_folder_stays_empty(tmp_path):
+def test_the_home_folder_stays_empty_and_the_margin_reaches_the_notebook(tmp_path):
     """As called by hand, with nothing in the environment; a picture draws in this process too."""
     (tmp_path / "home").mkdir()
     (tmp_path / "tmp").mkdir()
     kept = {k: v for k, v in os.environ.items() if k not in report.KEPT_IN_HOME and not k.startswith("XDG_")}
     done = subprocess.run(
-        [sys.executable, "-m", "basin.report", str(small(tmp_path / "s")), "--picture", str(tmp_path / "a.png")],
+        [sys.executable, "-m", "basin.report", str(small(tmp_path / "s")), "--picture", str(tmp_path / "a.png"), "--margin", "37.5"],
         env=kept | {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(report.NOTEBOOK.parent)},
         capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0 and "Warning" not in done.stderr, done.stderr
     left = [p for name in ("home", "tmp") for p in (tmp_path / name).rglob("*")]
     assert left == [] and (tmp_path / "a.png").is_file()
+    said = (tmp_path / "s" / "report.html").read_text()
+    assert "37.5 points" in said and "±2 points" not in said
 
 
 def small(folder):
@@ -94,11 +96,6 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path):
     with pytest.raises(report.ReportError, match="cannot be written: Is a directory"):
         report._write_atomically(tmp_path / "report.html", b"")
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_the_margin_reaches_the_notebook(tmp_path):
-    path = report.make_report(small(tmp_path / "s"), progress=lambda line: None, margin=37.5)
-    assert "37.5 points" in path.read_text() and "±2 points" not in path.read_text()
 
 
 @pytest.mark.parametrize("margin", ["0", "-2", "100", "nan"])
