@@ -24,4 +24,9 @@ at::Tensor AdamMoments::direction(at::Tensor& m, at::Tensor& v, const at::Tensor
   return r;
 }
 
+at::Tensor AdamMoments::denominator(const at::Tensor& v, int64_t t) const {
+  const double correction = 1 - std::pow(beta2, static_cast<double>(t));
+  return v.to(at::kDouble).div(correction).sqrt_().add_(eps);
+}
+
 }  // namespace basin

@@ -15,6 +15,13 @@ AdamW::AdamW(std::vector<ParameterInfo> parameters, const AdamWOptions& options)
   for (const char* name : kMomentSlots) add_slot(name);
 }
 
+std::vector<at::Tensor> AdamW::preconditioner(const std::vector<at::Tensor>& /*gradients*/) const {
+  std::vector<at::Tensor> p;
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    p.push_back(moments_.denominator(slot(1, i), updates_done()));
+  return p;
+}
+
 void AdamW::update_parameter(size_t i, const at::Tensor& gradient) {
   const at::Tensor& w = parameters_[i].tensor;
   at::Tensor update = moments_.direction(slot(0, i), slot(1, i), gradient, updates_done() + 1);

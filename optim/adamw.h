@@ -16,6 +16,9 @@ void bind_options(OptionTable& table, AdamWOptions& options);
 class AdamW : public Optimizer {
  public:
   AdamW(std::vector<ParameterInfo> parameters, const AdamWOptions& options);
+  /// sqrt of the corrected second moment + eps.
+  std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
+  double stability_limit() const override { return moments_.stability_limit(); }
 
  private:
   void update_parameter(size_t i, const at::Tensor& gradient) override;

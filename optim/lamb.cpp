@@ -23,17 +23,31 @@ std::string Lamb::trust_ratio_definition() const {
          "the learning rate on the whole step, without a coefficient; NaN where excluded";
 }
 
+double Lamb::trust_ratio(size_t i, double weight_norm, double direction_norm) const {
+  const bool fraction = !no_trust_[i] && weight_norm != 0 && direction_norm != 0;
+  return fraction ? weight_norm / direction_norm : 1;
+}
+
+std::vector<at::Tensor> Lamb::preconditioner(const std::vector<at::Tensor>& /*gradients*/) const {
+  const double correction = 1 - std::pow(moments_.beta1, static_cast<double>(updates_done()));
+  std::vector<at::Tensor> p;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor w = parameters_[i].tensor.detach().to(at::kDouble);
+    const at::Tensor denominator = moments_.denominator(slot(1, i), updates_done());
+    const at::Tensor u = slot(0, i).to(at::kDouble).div(correction).div_(denominator).add_(w, decay_[i]);
+    p.push_back(denominator / trust_ratio(i, norm_of(w), norm_of(u)));
+  }
+  return p;
+}
+
 void Lamb::update_parameter(size_t i, const at::Tensor& gradient) {
   const at::Tensor& w = parameters_[i].tensor;
   at::Tensor u = moments_.direction(slot(0, i), slot(1, i), gradient, updates_done() + 1);
   if (decay_[i] > 0) u.add_(w, decay_[i]);
   const double direction_norm = norm_of(u);
   ParameterStep& step = last_step_[i];
-  double ratio = 1;
-  if (!no_trust_[i]) {
-    if (step.weight_norm != 0 && direction_norm != 0) ratio = step.weight_norm / direction_norm;
-    step.trust_ratio = ratio;
-  }
+  const double ratio = trust_ratio(i, step.weight_norm, direction_norm);
+  if (!no_trust_[i]) step.trust_ratio = ratio;
   step.update_norm = std::abs(learning_rate()) * ratio * direction_norm;
   add_scaled(w, u, -learning_rate() * ratio);
 }

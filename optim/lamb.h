@@ -21,18 +21,22 @@ void bind_options(OptionTable& table, LambOptions& options);
 ///   w -= lr |w| / |u| u                                         for each parameter tensor
 /// Nothing clips gradients or the ratio.
 ///
-/// The paper is silent on three points. By default biases and the weights and biases of norms are excluded from
-/// trust ratios and from weight decay, as in most code bases (exclude_from_trust, exclude_from_decay; [] for both
-/// is the algorithm to the letter). Where |w| or |u| is 0 the fraction |w|/|u| counts as 1, the same for
-/// parameters excluded from trust ratios. The reported trust ratio is |w|/|u|. A tensor whose norm is close
-/// to 0, but not 0, hardly moves.
+/// The paper is silent on three points. By default biases and the weights and biases of norms are excluded
+/// from trust ratios and from weight decay, as in most code bases (exclude_from_trust, exclude_from_decay; []
+/// for both is the algorithm to the letter). Where |w| or |u| is 0 the fraction |w|/|u| counts as 1, the same
+/// for parameters excluded from trust ratios. The reported trust ratio is |w|/|u|. A tensor whose norm is
+/// close to 0, but not 0, hardly moves.
 class Lamb : public Optimizer {
  public:
   Lamb(std::vector<ParameterInfo> parameters, const LambOptions& options);
   std::string trust_ratio_definition() const override;
+  /// Adam's denominator over the trust ratio of the moments as they stand.
+  std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
+  double stability_limit() const override { return NAN; }
 
  private:
   void update_parameter(size_t i, const at::Tensor& gradient) override;
+  double trust_ratio(size_t i, double weight_norm, double direction_norm) const;
   AdamMoments moments_;
   std::vector<double> decay_;
   std::vector<bool> no_trust_;

@@ -32,19 +32,28 @@ std::string Lars::trust_ratio_definition() const {
          "the momentum buffer, not on the step; NaN where excluded";
 }
 
+double Lars::local_rate(size_t i, double weight_norm, double gradient_norm) const {
+  const double denominator = gradient_norm + decay_[i] * weight_norm + options_.eps;
+  const bool fraction = !no_trust_[i] && weight_norm != 0 && denominator != 0;
+  return options_.trust_coefficient * (fraction ? weight_norm / denominator : 1);
+}
+
+std::vector<at::Tensor> Lars::preconditioner(const std::vector<at::Tensor>& gradients) const {
+  std::vector<at::Tensor> p = Optimizer::preconditioner(gradients);
+  for (size_t i = 0; i < p.size(); ++i)
+    p[i].div_(local_rate(i, norm_of(parameters_[i].tensor.detach()), norm_of(gradients[i])));
+  return p;
+}
+
 void Lars::update_parameter(size_t i, const at::Tensor& gradient) {
   const at::Tensor& w = parameters_[i].tensor;
   ParameterStep& step = last_step_[i];
-  const double denominator = step.gradient_norm + decay_[i] * step.weight_norm + options_.eps;
-  double fraction = 1;
-  if (!no_trust_[i]) {
-    if (step.weight_norm != 0 && denominator != 0) fraction = step.weight_norm / denominator;
-    step.trust_ratio = options_.trust_coefficient * fraction;
-  }
-  const double local_rate = learning_rate() * options_.trust_coefficient * fraction;
+  const double ratio = local_rate(i, step.weight_norm, step.gradient_norm);
+  if (!no_trust_[i]) step.trust_ratio = ratio;
+  const double rate = learning_rate() * ratio;
   at::Tensor& v = slot(0, i);
-  add_scaled(v.mul_(options_.momentum), gradient, local_rate);
-  if (decay_[i] > 0) add_scaled(v, w, local_rate * decay_[i]);
+  add_scaled(v.mul_(options_.momentum), gradient, rate);
+  if (decay_[i] > 0) add_scaled(v, w, rate * decay_[i]);
   step.update_norm = norm_of(v);
   w.sub_(v);
 }

@@ -25,19 +25,23 @@ void bind_options(OptionTable& table, LarsOptions& options);
 /// Learning rate and trust ratio stand inside the momentum buffer, so a change of either acts on new
 /// gradients alone.
 ///
-/// The paper is silent on three points. By default biases and the weights and biases of norms are excluded from
-/// trust ratios and from weight decay, as in most code bases (exclude_from_trust, exclude_from_decay; [] for both
-/// is the algorithm to the letter). Where |w| or the denominator is 0 the fraction |w|/(...) counts as 1,
-/// so lambda = trust_coefficient; the same for parameters excluded from trust ratios. The reported trust
-/// ratio is lambda. A tensor whose norm is close to 0, but not 0, hardly moves: lambda is proportional to
-/// |w|.
+/// The paper is silent on three points. By default biases and the weights and biases of norms are excluded
+/// from trust ratios and from weight decay, as in most code bases (exclude_from_trust, exclude_from_decay; []
+/// for both is the algorithm to the letter). Where |w| or the denominator is 0 the fraction |w|/(...) counts
+/// as 1, so lambda = trust_coefficient; the same for parameters excluded from trust ratios. The reported
+/// trust ratio is lambda. A tensor whose norm is close to 0, but not 0, hardly moves: lambda is proportional
+/// to |w|.
 class Lars : public Optimizer {
  public:
   Lars(std::vector<ParameterInfo> parameters, const LarsOptions& options);
   std::string trust_ratio_definition() const override;
+  /// 1 / local rate of each tensor, from the gradient given.
+  std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
+  double stability_limit() const override { return NAN; }
 
  private:
   void update_parameter(size_t i, const at::Tensor& gradient) override;
+  double local_rate(size_t i, double weight_norm, double gradient_norm) const;
   LarsOptions options_;
   std::vector<double> decay_;
   std::vector<bool> no_trust_;

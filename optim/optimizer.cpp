@@ -53,6 +53,12 @@ torch::Tensor Optimizer::step(LossClosure closure) {
   return loss;
 }
 
+std::vector<at::Tensor> Optimizer::preconditioner(const std::vector<at::Tensor>& /*gradients*/) const {
+  std::vector<at::Tensor> ones;
+  for (const ParameterInfo& parameter : parameters_) ones.push_back(at::ones_like(parameter.tensor.detach()));
+  return ones;
+}
+
 void Optimizer::add_scaled(const at::Tensor& w, const at::Tensor& d, double factor) {
   if (std::abs(factor) <= std::numeric_limits<float>::max()) {
     w.add_(d, factor);

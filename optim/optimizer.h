@@ -40,6 +40,16 @@ class Optimizer : public torch::optim::Optimizer {
   virtual std::string trust_ratio_definition() const { return {}; }
   bool has_trust_ratios() const { return !trust_ratio_definition().empty(); }
 
+  /// P, the diagonal with which the method, momentum and weight decay aside, would step by
+  /// -learning_rate() P^{-1} g: one positive number a weight, shaped as the parameters, all 1 for SGD. From
+  /// the state as it stands and the gradient given, one tensor a parameter, where trust ratios depend on it.
+  /// NaN where the state says nothing yet (Adam's moments before the first update).
+  virtual std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const;
+  /// The largest learning_rate() lambda(P^{-1} H) at which steps on a quadratic with this P, held fixed, do
+  /// not grow: 2 without momentum (Cohen et al., ICLR 2021, section 2 and appendix B; arXiv 2207.14484,
+  /// section 3). NaN where the method has no such limit because P moves with the gradient.
+  virtual double stability_limit() const = 0;
+
   /// Everything that the next step depends on but parameters and learning rate: "momentum/conv1.weight", ...,
   /// and "updates" as an int64 scalar. Copies. load_state checks names, shapes and types (IoError).
   NamedTensors state() const;
@@ -52,7 +62,9 @@ class Optimizer : public torch::optim::Optimizer {
   /// Declares a zero-initialised state tensor for each parameter; for derived constructors.
   void add_slot(const std::string& name);
   at::Tensor& slot(size_t which, size_t i) { return slots_[which].second[i]; }
-  /// w += factor d, also where the factor alone is beyond the type: a trust ratio grows without bound as |d| vanishes.
+  const at::Tensor& slot(size_t which, size_t i) const { return slots_[which].second[i]; }
+  /// w += factor d, also where the factor alone is beyond the type: a trust ratio grows without bound as |d|
+  /// vanishes.
   static void add_scaled(const at::Tensor& w, const at::Tensor& d, double factor);
   /// Updates completed, so this one is number updates_done() + 1.
   int64_t updates_done() const { return updates_; }

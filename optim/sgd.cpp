@@ -28,6 +28,12 @@ Sgd::Sgd(std::vector<ParameterInfo> parameters, const SgdOptions& options)
   if (options.momentum > 0) add_slot("momentum");
 }
 
+double Sgd::stability_limit() const {
+  const double m = options_.momentum;
+  if (m == 0) return 2;  // dampening is part of the buffer
+  return 2 * (1 + m) / (options_.nesterov ? 1 + 2 * m : 1 - options_.dampening);
+}
+
 void Sgd::update_parameter(size_t i, const at::Tensor& gradient) {
   const at::Tensor& w = parameters_[i].tensor;
   at::Tensor d = decay_[i] > 0 ? gradient.add(w, decay_[i]) : gradient;

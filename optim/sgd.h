@@ -25,6 +25,8 @@ void bind_options(OptionTable& table, SgdOptions& options);
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<ParameterInfo> parameters, const SgdOptions& options);
+  /// 2 (1 + m) / (1 - d), with Nesterov 2 (1 + m) / (1 + 2 m); m momentum, d dampening.
+  double stability_limit() const override;
 
  private:
   void update_parameter(size_t i, const at::Tensor& gradient) override;

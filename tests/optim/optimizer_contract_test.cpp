@@ -72,6 +72,75 @@ TEST_P(OptimizerContract, StateRoundTripContinuesBitEqual) {
   }
 }
 
+/// Settings that leave of a method its step along one gradient.
+std::vector<std::string> without_memory(const std::string& name) {
+  OptionTable table;
+  const std::unique_ptr<AnyOptions> options =
+      find_entry(optimizer_registry(), name, "optimizer").make_options();
+  options->bind(table);
+  std::vector<std::string> settings;
+  for (const char* key : {"momentum", "beta1", "weight_decay"})
+    if (table.has(key)) settings.push_back(std::string(key) + "=0");
+  return settings;
+}
+
+TEST_P(OptimizerContract, PreconditionerIsThatOfTheStep) {
+  const auto parameters = two_layers(at::kDouble);
+  const auto optimizer = make_test_optimizer(GetParam(), without_memory(GetParam()), parameters);
+  run(*optimizer, parameters, 0, 3);
+  const auto before = copy_of(parameters);
+  run(*optimizer, parameters, 3, 4);  // sets the rate 0.04 and the fourth gradients, and steps
+  std::vector<at::Tensor> gradients, after;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    gradients.push_back(parameters[i].tensor.grad());
+    after.push_back(parameters[i].tensor.detach().clone());
+    parameters[i].tensor.detach().copy_(before[i].tensor.detach());  // trust ratios are those before the step
+  }
+  const std::vector<at::Tensor> p = optimizer->preconditioner(gradients);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_TRUE((p[i] > 0).all().item<bool>());
+    const at::Tensor step = after[i] - before[i].tensor.detach();
+    // Rounding of two ways to the same number in float64.
+    EXPECT_TRUE(at::allclose(step, -0.04 * gradients[i] / p[i], 1e-10, 1e-14)) << parameters[i].name;
+  }
+}
+
+/// Distance from the minimum of 1/2 |w|^2 after 400 steps of the given rate from w = 1.
+double quadratic_after(const std::string& name, const std::vector<std::string>& settings, double rate) {
+  const std::vector<ParameterInfo> one = {make_parameter("fc.weight", ParameterKind::weight, {1.0})};
+  const auto optimizer = make_test_optimizer(name, settings, one);
+  optimizer->set_learning_rate(rate);
+  for (int step = 0; step < 400; ++step) {
+    at::Tensor(one[0].tensor).mutable_grad() = one[0].tensor.detach().clone();
+    optimizer->step();
+  }
+  return std::abs(one[0].tensor.item<double>());
+}
+
+TEST(StabilityLimit, IsWhereSgdStartsToGrow) {
+  for (const std::vector<std::string>& settings :
+       std::vector<std::vector<std::string>>{{"momentum=0"},
+                                             {"momentum=0", "dampening=0.5"},
+                                             {"momentum=0.9"},
+                                             {"momentum=0.9", "dampening=0.4"},
+                                             {"momentum=0.6", "nesterov=true"}}) {
+    const auto sgd = make_test_optimizer("sgd", settings, two_layers());
+    const double limit = sgd->stability_limit();  // of rate x curvature; the curvature is 1
+    EXPECT_LT(quadratic_after("sgd", settings, 0.98 * limit), 1e-1) << settings.back();
+    EXPECT_GT(quadratic_after("sgd", settings, 1.02 * limit), 1e1) << settings.back();
+  }
+}
+
+TEST(StabilityLimit, OfMovingAveragesIsSgdsWithDampening) {
+  // m <- beta m + (1 - beta) g is SGD's buffer with dampening beta; trust ratios leave no limit.
+  const auto adam = make_test_optimizer("adamw", {"beta1=0.8"}, two_layers());
+  const auto sgd = make_test_optimizer("sgd", {"momentum=0.8", "dampening=0.8"}, two_layers());
+  EXPECT_DOUBLE_EQ(adam->stability_limit(), sgd->stability_limit());
+  EXPECT_DOUBLE_EQ(adam->stability_limit(), 18);  // 2 * 1.8 / 0.2
+  EXPECT_TRUE(std::isnan(make_test_optimizer("lars", {}, two_layers())->stability_limit()));
+  EXPECT_TRUE(std::isnan(make_test_optimizer("lamb", {}, two_layers())->stability_limit()));
+}
+
 std::string error_of(const std::function<void()>& action) {
   try {
     action();
