@@ -22,7 +22,7 @@ Quadrature quadrature_of(const Eigen::MatrixXd& tridiagonal) {
 }
 
 Quadrature lanczos_quadrature(LinearOperator& op, const at::Tensor& start, int64_t steps,
-                              at::Tensor* first_product) {
+                              const at::Tensor& locked, at::Tensor* first_product) {
   const int64_t most = std::min(steps, op.size());
   KrylovBasis basis(most, op.size(), at::TensorOptions(op.dtype()).device(op.device()),
                     /*keep_products=*/false);
@@ -34,6 +34,7 @@ Quadrature lanczos_quadrature(LinearOperator& op, const at::Tensor& start, int64
     throw_if_interrupted();
     at::Tensor w = op.apply(v).detach();
     if (first_product && basis.size() == 0) *first_product = w.clone();
+    if (locked.defined()) w.sub_(at::mv(locked.t(), at::mv(locked, w)));
     basis.append(v);
     const int64_t m = basis.size();
     t(m - 1, m - 1) = dot64(v, w);
@@ -59,25 +60,37 @@ double Quadrature::mass_above(double threshold) const {
   return sum;
 }
 
-SpectralDensity spectral_density(const std::vector<Quadrature>& starts, double width, int64_t points) {
+namespace {
+
+double bump(double x, double centre, double width) {
+  const double z = (x - centre) / width;
+  return std::exp(-0.5 * z * z) / (width * std::sqrt(2 * M_PI));
+}
+
+}  // namespace
+
+SpectralDensity spectral_density(const std::vector<Quadrature>& starts, double width, int64_t points,
+                                 const std::vector<double>& known, double share) {
   SpectralDensity result;
   result.width = width;
-  double low = INFINITY, high = -INFINITY;
-  for (const Quadrature& start : starts) {
-    for (const double node : start.nodes) low = std::min(low, node), high = std::max(high, node);
-  }
+  std::vector<double> places = known;
+  for (const Quadrature& start : starts) places.insert(places.end(), start.nodes.begin(), start.nodes.end());
+  if (places.empty()) return result;
+  const double low = *std::min_element(places.begin(), places.end()) - 4 * width;
+  const double high = *std::max_element(places.begin(), places.end()) + 4 * width;
   for (int64_t i = 0; i < points; ++i) {
-    const double x = low - 4 * width + (high - low + 8 * width) * static_cast<double>(i) / (points - 1.0);
+    const double x = low + (high - low) * static_cast<double>(i) / (static_cast<double>(points) - 1);
+    double outer = 0;
+    for (const double value : known)
+      outer += share / static_cast<double>(known.size()) * bump(x, value, width);
     std::vector<double> samples;
     for (const Quadrature& start : starts) {
       double sum = 0;
-      for (size_t j = 0; j < start.nodes.size(); ++j) {
-        const double z = (x - start.nodes[j]) / width;
-        sum += start.weights[j] * std::exp(-0.5 * z * z) / (width * std::sqrt(2 * M_PI));
-      }
-      samples.push_back(sum);
+      for (size_t j = 0; j < start.nodes.size(); ++j)
+        sum += start.weights[j] * bump(x, start.nodes[j], width);
+      samples.push_back(outer + (1 - share) * sum);
     }
-    const SampleMean estimate = mean_of(samples);
+    const SampleMean estimate = starts.empty() ? SampleMean{outer, 0, 0} : mean_of(samples);
     result.grid.push_back(x);
     result.density.push_back(estimate.value);
     result.standard_error.push_back(estimate.standard_error);

@@ -24,21 +24,24 @@ struct Quadrature {
 };
 
 /// `steps` Lanczos steps with full reorthogonalisation from `start`; fewer at a breakdown, where the
-/// quadrature is exact. Empty where a product is not finite. `first_product`: A start/|start|, where wanted.
-/// Cost: `steps` products and vectors.
+/// quadrature is exact. Empty where a product is not finite. With `locked`, orthonormal rows Q to which
+/// `start` is orthogonal, the quadrature is that of P A P, P = I - Q^T Q. `first_product`: A start/|start|,
+/// where wanted. Cost: `steps` products and vectors.
 Quadrature lanczos_quadrature(LinearOperator& op, const at::Tensor& start, int64_t steps,
-                              at::Tensor* first_product = nullptr);
+                              const at::Tensor& locked = {}, at::Tensor* first_product = nullptr);
 
 /// The quadrature that belongs to the matrix T of an unrestarted Lanczos run from one vector.
 Quadrature quadrature_of(const Eigen::MatrixXd& tridiagonal);
 
 /// The density of eigenvalues, sum_i N(x; lambda_i, width^2) / n, at `grid`: mean over the starts and
-/// standard error of that mean, point by point. A band of 1.96 standard errors covers what the choice of
-/// starts moves; it does not cover what smoothing by `width` hides.
+/// standard error of that mean, point by point. A band of t(starts - 1) standard errors covers what the
+/// choice of starts moves; it does not cover what smoothing by `width` hides.
 struct SpectralDensity {
   std::vector<double> grid, density, standard_error;
   double width = 0;
 };
-SpectralDensity spectral_density(const std::vector<Quadrature>& starts, double width, int64_t points);
+/// `known`: eigenvalues that are known, `share` = their number / n; the starts stand for the others.
+SpectralDensity spectral_density(const std::vector<Quadrature>& starts, double width, int64_t points,
+                                 const std::vector<double>& known = {}, double share = 0);
 
 }  // namespace basin

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "core/seed.h"
+#include "tests/hessian/distributions.h"
 
 namespace basin {
 namespace {
+
+using testing::wasserstein;
 
 FunctionOperator diagonal_operator(const at::Tensor& d) {
   return FunctionOperator(d.numel(), d.scalar_type(), [d](const at::Tensor& x) { return d * x; });
@@ -51,23 +54,6 @@ TEST(Quadrature, BreaksDownToTheExactAnswer) {
 TEST(Quadrature, IsEmptyWhereAProductIsNotFinite) {
   auto op = diagonal_operator(at::full({10}, NAN, at::kDouble));
   EXPECT_TRUE(lanczos_quadrature(op, at::ones({10}, at::kDouble), 3).nodes.empty());
-}
-
-/// Integral of |difference of distribution functions| between the quadratures' mean and the true eigenvalues.
-double wasserstein(const std::vector<Quadrature>& starts, const at::Tensor& eigenvalues) {
-  std::vector<std::pair<double, double>> steps;  // position, jump of (estimate - truth)
-  for (const Quadrature& q : starts) {
-    for (size_t j = 0; j < q.nodes.size(); ++j) steps.emplace_back(q.nodes[j], q.weights[j] / starts.size());
-  }
-  for (int64_t i = 0; i < eigenvalues.numel(); ++i)
-    steps.emplace_back(eigenvalues[i].item<double>(), -1.0 / static_cast<double>(eigenvalues.numel()));
-  std::sort(steps.begin(), steps.end());
-  double distance = 0, height = 0;
-  for (size_t i = 0; i + 1 < steps.size(); ++i) {
-    height += steps[i].second;
-    distance += std::abs(height) * (steps[i + 1].first - steps[i].first);
-  }
-  return distance;
 }
 
 TEST(Quadrature, DensityIsNearTheExactEigenvalues) {
