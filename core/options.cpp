@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "core/toml_file.h"
 
 namespace basin {
@@ -87,29 +88,26 @@ bool each_number(const OptionValue& value, const std::function<bool(double)>& te
   return false;
 }
 
-size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
+std::string group_of(const std::string& key) { return key.substr(0, key.rfind('.') + 1); }  // with its dot
+std::string name_of(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+/// The key of that name in another table, or the nearest one, or what the key's table has.
+std::string hint(const std::vector<Option>& options, const std::string& key) {
+  std::vector<std::string> keys, same_group;
+  std::string near;
+  for (const Option& option : options) {
+    keys.push_back(option.key);
+    if (group_of(option.key) == group_of(key)) same_group.push_back(name_of(option.key));
+    if (near.empty() && name_of(option.key) == name_of(key)) near = option.key;
   }
-  return row[b.size()];
+  if (near.empty()) near = nearest_name(key, keys, std::max<size_t>(3, name_of(key).size() / 2) - 1);
+  if (!near.empty()) return "; did you mean \"" + near + "\"?";
+  if (group_of(key).empty() || same_group.empty()) return "";
+  return fmt::format("; {}* has {}", group_of(key), fmt::join(same_group, ", "));
 }
 
-std::string nearest_key(const std::vector<Option>& options, const std::string& key) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(3, key.size() / 2);
-  for (const Option& option : options) {
-    const size_t distance = edit_distance(key, option.key);
-    if (distance < best_distance) best_distance = distance, best = option.key;
-  }
-  return best;
+std::string unknown_key(const std::vector<Option>& options, const std::string& key) {
+  return "unknown key \"" + key + "\"" + hint(options, key);
 }
 
 std::string print_table(const std::vector<Option>& options, bool with_help) {
@@ -208,16 +206,12 @@ bool OptionTable::has(const std::string& key) const {
 const Option& OptionTable::at(const std::string& key) const {
   for (const Option& option : options_)
     if (option.key == key) return option;
-  const std::string near = nearest_key(options_, key);
-  throw ConfigError("unknown key \"" + key + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+  throw ConfigError(unknown_key(options_, key));
 }
 
 void OptionTable::set(const std::string& key, OptionValue value, const std::string& where) {
   const std::string prefix = where.empty() ? "" : where + ": ";
-  if (!has(key)) {
-    const std::string near = nearest_key(options_, key);
-    throw ConfigError(prefix + "unknown key \"" + key + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
-  }
+  if (!has(key)) throw ConfigError(prefix + unknown_key(options_, key));
   const Option& option = at(key);
   const OptionValue current = option.get();
   const std::optional<OptionValue> fitting = converted(value, current);

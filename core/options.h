@@ -61,7 +61,8 @@ class OptionTable {
   /// Options bound inside `bind` get the prefix "name.".
   void group(const std::string& name, const std::function<void(OptionTable&)>& bind);
 
-  /// Throws ConfigError "<where>: <key> = <value> violates <constraint>", or names the unknown key and the nearest known one.
+  /// Throws ConfigError "<where>: <key> = <value> violates <constraint>", or names the unknown key and the nearest known one, or
+  /// the keys of its table.
   void set(const std::string& key, OptionValue value, const std::string& where);
   /// `text` is "key=value", the value in TOML syntax or a bare string.
   void set_from_text(const std::string& text, const std::string& where);

@@ -84,6 +84,10 @@ TEST(Options, MessagesNameLineKeyValueAndConstraint) {
             "s:3: name = \"adam\" violates name one of sgd | lamb");
   EXPECT_EQ(message_of([&] { table.set("cuont", int64_t{1}, "s:4"); }),
             "s:4: unknown key \"cuont\"; did you mean \"count\"?");
+  EXPECT_EQ(message_of([&] { table.set("rate", 0.5, "s:4"); }),
+            "s:4: unknown key \"rate\"; did you mean \"inner.rate\"?");
+  EXPECT_THAT(message_of([&] { table.set("inner.retained_graphs", true, "s:4"); }),
+              ::testing::StartsWith("s:4: unknown key \"inner.retained_graphs\"; inner.* has rate, "));
   EXPECT_EQ(message_of([&] { table.set("inner.rate", NAN, "s:5"); }), "s:5: inner.rate = nan is not finite");
   EXPECT_EQ(message_of([&] { set_all(table, parse_toml("[inner]\nlevels = [1.0, inf]\n", "study.toml").entries); }),
             "study.toml:2: inner.levels = [1.0, inf] is not finite");
