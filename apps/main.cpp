@@ -6,14 +6,13 @@
 
 #include "apps/arguments.h"
 #include "apps/subcommands.h"
+#include "apps/usage.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/provenance.h"
 #include "core/runtime.h"
 
 namespace {
-
-constexpr int kUsage = 2;
 
 // They leave a state to go on from when they are interrupted; all others end at once.
 const std::set<std::string> kResumable = {"train", "sweep", "run-cell", "probe"};
@@ -32,7 +31,8 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    throw basin::ConfigError(basin::usage_error(app, error));
   }
   if (kResumable.count(app.get_subcommands().front()->get_name())) basin::install_interrupt_handlers();
   return action();

@@ -1,0 +1,72 @@
+#include "apps/usage.h"
+
+#include <CLI/CLI.hpp>
+
+#include "core/nearest.h"
+
+namespace basin {
+namespace {
+
+bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+
+std::string did_you_mean(const std::string& typed, const std::vector<std::string>& known) {
+  const std::string near = nearest_name(typed, known, std::max<size_t>(2, typed.size() / 3));
+  return near.empty() ? "" : "; did you mean \"" + near + "\"?";
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* subcommand : command.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!subcommand->get_group().empty()) names.push_back(subcommand->get_name());  // workers' have none
+  }
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string missing_subcommand(const CLI::App& command, const std::vector<std::string>& typed) {
+  const std::vector<std::string> known = subcommand_names(command);
+  if (typed.empty()) return fmt::format("a subcommand is required: {}", fmt::join(known, ", "));
+  const std::string near = did_you_mean(typed.front(), known);
+  return fmt::format("unknown subcommand \"{}\"{}", typed.front(),
+                     near.empty() ? fmt::format("; known: {}", fmt::join(known, ", ")) : near);
+}
+
+std::string unexpected(const CLI::App& command, const std::string& word) {
+  if (is_option(word)) {
+    const std::string name = word.substr(0, word.find('='));
+    return fmt::format("unknown option \"{}\"{}", name, did_you_mean(name, option_names(command)));
+  }
+  return fmt::format("\"{}\" was not expected{}", word,
+                     word.find('=') == std::string::npos ? "; a list has commas and no spaces: a,b"
+                                                         : "; every key=value has a --set of its own");
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  const std::vector<std::string> typed = command->remaining();
+  std::string text = first_line(error.what());
+  if (command->get_require_subcommand_min() > 0 && (typed.empty() || !is_option(typed.front()))) {
+    text = missing_subcommand(*command, typed);
+  } else if (!typed.empty()) {
+    text = unexpected(*command, typed.front());
+  }
+  return fmt::format("{} ({} --help)", text, name);
+}
+
+}  // namespace basin

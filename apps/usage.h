@@ -1,0 +1,17 @@
+// defines: usage_error(), one line on a command line that can't be parsed.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace basin {
+
+/// What is wrong, in the words that were typed, the nearest subcommand or option where there is one, and
+/// whose --help to read. `app` is the program as far as it got in parsing.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace basin
