@@ -32,9 +32,10 @@ void Progress::update(double done, const std::string& note) {
   draw(note, false);
 }
 
-void Progress::finish(const std::string& note) {
+void Progress::finish(double done, const std::string& note) {
   if (finished_) return;
   finished_ = true;
+  done_ = done;
   if (enabled_) draw(note, true);
 }
 

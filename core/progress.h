@@ -15,7 +15,8 @@ class Progress {
   ~Progress();
   /// `done` in units of total; `note` is shown behind (e.g. "loss 1.42").
   void update(double done, const std::string& note = "");
-  void finish(const std::string& note = "");
+  /// The last line; `done` is how far it came.
+  void finish(double done, const std::string& note = "");
 
  private:
   void draw(const std::string& note, bool last);

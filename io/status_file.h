@@ -13,7 +13,7 @@ struct RunStatus {
   std::string run_id, status = "queued", message;  // queued running interrupted finished target_not_reached diverged failed
   int64_t update = 0;
   double done = 0;  // share of the planned work, 0..1
-  double images_per_second = 0, loss = NAN;
+  double images_per_second = NAN, loss = NAN;  // NaN: not measured (yet)
   int64_t pid = 0;
   std::string host, updated_utc;
 };

@@ -106,8 +106,10 @@ void Recorder::on_update(const UpdateRecord& record) {
     images_per_second_ = static_cast<double>(record.gradients - gradients_then_) / elapsed;
   gradients_then_ = record.gradients;
   last_status_ = now;
-  progress_.update(static_cast<double>(record.update),
-                   fmt::format("loss {:.4g}  {:.0f} img/s", record.loss, images_per_second_));
+  progress_.update(
+      static_cast<double>(record.update),
+      fmt::format("loss {:.4g}", record.loss) +
+          (std::isfinite(images_per_second_) ? fmt::format("  {:.0f} img/s", images_per_second_) : ""));
   write_status("running", "");
   journal_->sync_if_due();
 }
@@ -145,7 +147,10 @@ void Recorder::conclude(const TrainResult& result) {
   journal_->set_status(result.status, result.message);
   write_run_record();
   log("info", result.status + (result.message.empty() ? "" : ": " + result.message));
-  progress_.finish(result.status);
+  for (const auto& [key, value] : result.summary) {
+    if (key == "images_per_second") images_per_second_ = std::get<double>(value);  // of the whole run
+  }
+  progress_.finish(static_cast<double>(trainer_.updates_done()), result.status);
   write_status(result.status, result.message);
 }
 

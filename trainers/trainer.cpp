@@ -259,7 +259,8 @@ std::vector<std::pair<std::string, OptionValue>> Trainer::summarise(const Evalua
           {"overshot", state_.overshot},
           {"seconds", state_.seconds},
           {"update_seconds", state_.update_seconds},
-          {"images_per_second", static_cast<double>(state_.gradients) / state_.update_seconds}};
+          {"images_per_second",
+           state_.update_seconds > 0 ? static_cast<double>(state_.gradients) / state_.update_seconds : NAN}};
 }
 
 double Trainer::distance_from_start() const {

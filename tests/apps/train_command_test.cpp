@@ -29,8 +29,9 @@ void expect_error(const BinaryResult& result, int exit_code, const std::vector<s
 
 TEST(TrainCommand, LeavesARunWithItsFiles) {
   const TinyStudy study({"loss_levels = [2.0, 1.0]", "updates = 30", "check_every = 200"});
-  const BinaryResult result = study.train();
+  const BinaryResult result = study.train({"--set", "runtime.progress=true"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, ::testing::ContainsRegex(" 30/30 updates .*finished\n$"));
   const std::string folder = study.run_folder();
   EXPECT_THAT(result.out, HasSubstr("finished"));
   for (const char* file : {"config.toml", "journal", "run.log", "ckpt/start.h5", "ckpt/end.h5", "ckpt/loss-2.h5"}) {
@@ -42,7 +43,12 @@ TEST(TrainCommand, LeavesARunWithItsFiles) {
   EXPECT_EQ(record.tables.at("train").row_count(), 30);
   EXPECT_EQ(record.outcomes.at("test").loss.size(), 60u);
   EXPECT_EQ(record.header.config, read_file(folder + "/config.toml"));
-  EXPECT_EQ(read_status(folder + "/status.json").status, "finished");
+  const RunStatus status = read_status(folder + "/status.json");
+  EXPECT_EQ(status.status, "finished");
+  // Also of a run that is over before a speed on the way was measured.
+  const std::map<std::string, OptionValue> summary(record.summary.begin(), record.summary.end());
+  EXPECT_GT(status.images_per_second, 0);
+  EXPECT_DOUBLE_EQ(status.images_per_second, std::get<double>(summary.at("images_per_second")));
   EXPECT_EQ(read_checkpoint(folder + "/ckpt/end.h5").update, 30);
 }
 
@@ -197,10 +203,16 @@ TEST(TrainCommandBadInput, ARunIsNotResumedOnOtherData) {
 }
 
 TEST(TrainCommandBadInput, UsageErrorsExitWithTwo) {
-  EXPECT_EQ(run_binary({}).exit_code, 2);
-  EXPECT_EQ(run_binary({"train"}).exit_code, 2);
-  EXPECT_EQ(run_binary({"no-such-command"}).exit_code, 2);
-  EXPECT_EQ(run_binary({"train", "--help"}).exit_code, 0);
+  expect_error(run_binary({}), 2, {"a subcommand is required: train, probe, sweep"});
+  expect_error(run_binary({"train"}), 2, {"study is required", "(basin train --help)"});
+  expect_error(run_binary({"sweeep", "study.toml", "--dry-run"}), 2, {"\"sweeep\"; did you mean \"sweep\"?"});
+  expect_error(run_binary({"no-such-command"}), 2, {"\"no-such-command\"; known: train, "});
+  expect_error(run_binary({"data", "chekc"}), 2, {"\"chekc\"; did you mean \"check\"?", "(basin data --help)"});
+  expect_error(run_binary({"sweep", "study.toml", "--dryrun"}), 2, {"\"--dryrun\"; did you mean \"--dry-run\"?"});
+  expect_error(run_binary({"sweep", "study.toml", "--jobs", "0"}), 2, {"--jobs", "range"});
+  const BinaryResult help = run_binary({"train", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("--print-config"));
 }
 
 // --- interruption ---

@@ -167,10 +167,11 @@ TEST(Progress, PipedOutputIsPlainLines) {
   ::testing::internal::CaptureStderr();
   Progress progress("eating", 4, "cakes", true, 0.0);
   progress.update(1, "sweet");
-  progress.finish();
+  progress.finish(3, "full");
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(text, ::testing::HasSubstr("eating 1/4 cakes"));
   EXPECT_THAT(text, ::testing::HasSubstr("sweet\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("eating 3/4 cakes .*full\n"));  // how far it came, told or not
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\r")));
 }
 
