@@ -14,6 +14,10 @@ namespace basin {
 /// `--set key=value`, one value an occurrence.
 void add_set_option(CLI::App& command, std::vector<std::string>& sets);
 
+/// `NAME A[,B...]`: one comma-separated list an occurrence, later ones added. What follows a space is another argument.
+void add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                     const std::string& help);
+
 /// First line of what(), without torch's backtrace.
 std::string one_line(const std::exception& error);
 

@@ -67,8 +67,13 @@ void print_outcome(const ProbeOutcome& outcome) {
       const std::string index = quantity.is_vector ? fmt::format("_{}", i + 1) : "";
       const std::string& status = quantity.entry_status[i];
       const double uncertainty = i < quantity.uncertainty.size() ? quantity.uncertainty[i] : NAN;
-      fmt::print("  {:<34} {:>14.6g}  +- {:<12.3g} {} ({}{})\n", quantity.name + index, quantity.value[i],
-                 uncertainty, quantity.units, quantity.uncertainty_kind, status == "ok" ? "" : ", " + status);
+      const bool has_uncertainty = quantity.uncertainty_kind != "none";
+      fmt::print("  {:<34} {:>14.6g}  {:<15} {}", quantity.name + index, quantity.value[i],
+                 has_uncertainty ? fmt::format("+- {:.3g}", uncertainty) : "", quantity.units);
+      std::vector<std::string> remarks;
+      if (has_uncertainty) remarks.push_back(quantity.uncertainty_kind);
+      if (status != "ok") remarks.push_back(status);
+      fmt::print("{}\n", remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", ")));
     }
   }
 }
@@ -91,14 +96,9 @@ void add_probe(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<ProbeArguments>();
   CLI::App* command = app.add_subcommand("probe", "Measure checkpoints of a run, old ones too");
   command->add_option("run", arguments->folder, "folder of the run, OUT/runs/<run_id>")->required();
-  command->add_option("--only", arguments->only, "probes, by name; default: the study's, or all")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command
-      ->add_option("--checkpoint", arguments->checkpoints,
-                   "end, start, loss, all, or a label; default: the study's, or end")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_list_option(*command, "--only", arguments->only, "probes, by name; default: the study's, or all");
+  add_list_option(*command, "--checkpoint", arguments->checkpoints,
+                  "end, start, loss, all, or labels; default: the study's, or end");
   command->add_option("--subset", arguments->subset,
                       "training examples, chosen by image hash; 0: all; default: the study's, or 1000");
   command->add_option("--micro-batch", arguments->micro_batch, "examples a pass; memory alone");

@@ -138,9 +138,11 @@ TEST_F(ProbeCommand, MeasuresAgainAfterRetrainingOrAChangedEstimator) {
 }
 
 TEST_F(ProbeCommand, TakesSeveralCheckpointsAndProbes) {
-  const BinaryResult result =
-      probe({"--only", "top_eigenvalues,noise_scale", "--checkpoint", "start,end", "--subset", "40"});
+  const BinaryResult result = probe({"--only", "top_eigenvalues,noise_scale", "--checkpoint", "start",
+                                     "--checkpoint", "end", "--subset", "40"});
   ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("lambda_1 .* \\+- [0-9].*\\("));
+  EXPECT_THAT(result.out, ::testing::Not(HasSubstr("none")));  // what has no uncertainty says nothing of one
   for (const char* name :
        {"start.top_eigenvalues", "end.top_eigenvalues", "start.noise_scale", "end.noise_scale"}) {
     EXPECT_EQ(record(name).checkpoint, std::string(name).substr(0, std::string(name).find('.')));
@@ -182,6 +184,8 @@ TEST_F(ProbeCommand, RefusesBadInputInOneLine) {
     EXPECT_THAT(result.err, HasSubstr(part));
   };
   expect(probe({"--only", "no_such_probe"}), 2, "no_such_probe");
+  expect(probe({"--only", "top_eigenvalues", "noise_scale"}), 2,
+         "\"noise_scale\" was not expected; a list has commas");
   expect(probe({"--set", "batch_size=5"}), 2, "batch_size");
   expect(probe({"--checkpoint", "loss-9"}), 2, "checkpoint");
   expect(run_binary({"probe", study_.path("nowhere")}), 4, "nowhere");
