@@ -130,7 +130,7 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   if (cell.expected_gradients > 0 && options.train.protocol == "B") {
     work.gradients_expected = true;
     const double updates = std::ceil(cell.expected_gradients / work.images_per_update);
-    work.updates = std::clamp<int64_t>(static_cast<int64_t>(updates), 1, work.updates);
+    work.updates = static_cast<int64_t>(std::clamp(updates, 1.0, static_cast<double>(work.updates)));
   }
   work.gradients = static_cast<double>(work.updates) * work.images_per_update;
   work.forwards = forwards_of(options, work, sizes);

@@ -84,7 +84,9 @@ int64_t planned_updates(const TrainOptions& options, const BatchPlan& plan, int6
     // 0.7 epochs of 1,000 examples are 700, not the 700.0000000000001 that would buy one update more.
     return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(updates * (1 - 1e-12))));
   }
-  check_examples(std::max(1.0, static_cast<double>(options.max_gradients) / batch), plan,
+  // Merged, a batch costs the data once: a batch beyond it makes more examples of as many gradients.
+  const double cost = plan.merge_duplicates ? std::min(batch, static_cast<double>(n)) : batch;
+  check_examples(std::max(1.0, static_cast<double>(options.max_gradients) / cost), plan,
                  fmt::format("max_gradients = {}", options.max_gradients));
   if (!plan.merge_duplicates) return ceil_divide(options.max_gradients, plan.batch_size);
   return updates_for_gradients(options, n);

@@ -15,9 +15,9 @@ void bind_options(OptionTable& table, TrainOptions& o) {
             "an example that comes up k times in a batch is computed once with weight k, or k times");
   table.add("learning_rate", o.learning_rate, greater_than(0), "peak, before the scaling rule");
   table.add("epochs", o.epochs, greater_than(0), "A-epochs: budget; at least one update is made");
-  table.add("updates", o.updates, at_least(1), "A-updates: budget");
+  table.add("updates", o.updates, between(1, kMostExamples), "A-updates: budget");
   table.add("target_loss", o.target_loss, greater_than(0), "B: full training loss to stop at, in eval mode");
-  table.add("max_gradients", o.max_gradients, at_least(1),
+  table.add("max_gradients", o.max_gradients, between(1, kMostExamples),
             "B: length of the schedule and cap, in image gradients");
   table.add(
       "check_every", o.check_every, between(1, kMostExamples),

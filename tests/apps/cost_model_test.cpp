@@ -1,4 +1,5 @@
 // Counts and forecasts against sums done by hand.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -41,6 +42,23 @@ TEST(PlanWork, CountsTheUpdatesThatTheRunWillMake) {
   plan.batch_size = 3;
   plan.merge_duplicates = true;
   EXPECT_EQ(plan_work(cell, {4, 0, 1}, false).updates, planned_updates(cell.options.train, plan, 4));
+}
+
+TEST(PlanWork, RefusesMoreExamplesThanCanBeCounted) {
+  const auto refusal = [](const std::string& text) -> std::string {
+    try {
+      plan_work(cell_of(text), kSizes, false);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refusal("protocol = 'A-updates'\nupdates = 9000000000000000\n"), HasSubstr("2^53"));
+  // 2 x 10^11 updates, each of the 5,000 distinct images, are 2 x 10^17 examples of the stream.
+  EXPECT_THAT(refusal("protocol = 'B'\nmax_gradients = 1000000000000000\nbatch_size = 1000000\n"), HasSubstr("2^53"));
+  EXPECT_THAT(refusal("max_gradients = 9223372036854775807\n"), HasSubstr("violates max_gradients in [1, 9.0072e+15]"));
+  EXPECT_THAT(refusal("protocol = 'B'\n[[sweep.expect]]\ngradients = 9223372036854775807\n"), HasSubstr("max_gradients"));
 }
 
 TEST(Calibrate, AFailureKeepsTheRoundFiguresAndNoFolder) {
