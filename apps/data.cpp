@@ -65,6 +65,10 @@ int import(const DataOptions& options, const std::string& out) {
   const Imported imported = import_dataset(manifest_of(options.set), options.path, out);
   fmt::print("{}: {} files in {}, pixels {}, sha256 {}\n", options.set, imported.files, out, imported.pixels,
              imported.sha256);
+  if (imported.pixels == "unverified") {
+    fmt::print(stderr, "warning: the pixels of {} are unverified: sha256 {} is that of no known copy of {}\n",
+               out, imported.sha256, options.set);
+  }
   return 0;
 }
 

@@ -51,6 +51,30 @@ TEST(DataCommand, TellsBadDataInOneLineWithItsExitCode) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
 }
 
+// An idx file of zeros, packed: `sizes` are its dimensions.
+std::string packed_zeros(const std::vector<int>& sizes) {
+  std::string bytes = {0, 0, 8, static_cast<char>(sizes.size())};
+  size_t count = 1;
+  for (const int size : sizes) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(size >> shift & 0xFF);
+    count *= static_cast<size_t>(size);
+  }
+  return gzipped(bytes + std::string(count, '\0'));
+}
+
+TEST(DataCommand, ImportSaysWhereItCannotVouchForThePixels) {
+  const TemporaryFolder folder;
+  write_files(folder / "in", {{"train-images-idx3-ubyte.gz", packed_zeros({60000, 28, 28})},
+                              {"train-labels-idx1-ubyte.gz", packed_zeros({60000})},
+                              {"t10k-images-idx3-ubyte.gz", packed_zeros({10000, 28, 28})},
+                              {"t10k-labels-idx1-ubyte.gz", packed_zeros({10000})}});
+  const BinaryResult answer =
+      run_binary({"data", "import", "fashion_mnist", "--path", folder / "in", "--out", folder / "out"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.err, AllOf(HasSubstr("warning: the pixels of "), HasSubstr("unverified")));
+  EXPECT_EQ(lines(answer.err), 1u);
+}
+
 TEST(DataCommand, NeedsAPathWhereTheSetDoes) {
   const BinaryResult answer = run_binary({"data", "describe", "cifar100"});
   EXPECT_EQ(answer.exit_code, 2);
