@@ -1,5 +1,6 @@
 #include "apps/sweep_folder.h"
 
+#include "apps/study_compare.h"
 #include "core/error.h"
 #include "core/provenance.h"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/study.h"
+#include "apps/study_compare.h"
 #include "core/error.h"
 
 namespace basin {

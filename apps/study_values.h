@@ -1,0 +1,29 @@
+// defines: values in a study file: checked_values(), checked_rates(), is_list(), contains(), defines_a_run().
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/options.h"
+
+namespace basin {
+
+inline constexpr const char* kRate = "learning_rate";
+
+template <class T>
+bool contains(const std::vector<T>& values, const T& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+bool is_list(const OptionValue& value);
+
+/// The elements of a list, or the one value, each as the option's own type, type and range checked.
+std::vector<OptionValue> checked_values(const std::string& key, const OptionValue& value,
+                                        const std::string& where);
+std::vector<double> checked_rates(const OptionValue& value, const std::string& where);
+
+/// Keys outside a run's identity can't be swept: the cells would be the same run.
+bool defines_a_run(const std::string& key);
+
+}  // namespace basin
