@@ -1,4 +1,4 @@
-// defines: fingerprints(), whether two studies ask for the same.
+// defines: fingerprints() and first_difference(), whether two studies ask for the same.
 #pragma once
 
 #include <string>
@@ -12,5 +12,10 @@ namespace basin {
 /// selection), sorted: equal for study files that differ in comments, order of keys, [runtime],
 /// probes.micro_batch and probes.graph_memory alone.
 std::vector<std::string> fingerprints(const Study& study);
+
+/// For messages, where fingerprints differ: the first run of `there` that `here` doesn't have as it is, the
+/// first key in which its nearest run differs and both values ("updates = 20 there, 7 here"); else the first
+/// run that `here` has beside those of `there`; else the selection seeds.
+std::string first_difference(const Study& there, const Study& here);
 
 }  // namespace basin

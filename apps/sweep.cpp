@@ -10,6 +10,7 @@
 #include "apps/subcommands.h"
 #include "apps/sweep_folder.h"
 #include "apps/sweep_phase.h"
+#include "apps/sweep_plan.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/progress.h"
@@ -45,65 +46,64 @@ Workers plan_workers(const SweepArguments& arguments, const RuntimeOptions& runt
   return workers;
 }
 
-// The tuning runs, and the runs after them with the middle rate of each list in place of the one to be
-// chosen.
-std::vector<Cell> all_cells(const Study& study, std::vector<Cell> tuning) {
-  std::map<std::string, std::set<double>> rates;
-  for (const Cell& cell : tuning) rates[cell.group].insert(cell.options.train.learning_rate);
-  ChosenRates middle;
-  for (const auto& [group, values] : rates) {
-    middle[group] = *std::next(values.begin(), static_cast<std::ptrdiff_t>(values.size() / 2));
-  }
-  std::set<std::string> known;
-  for (const Cell& cell : tuning) known.insert(cell.run_id);
-  for (Cell& cell : expand(study, middle)) {
-    if (known.insert(cell.run_id).second) tuning.push_back(std::move(cell));
-  }
-  return tuning;
+std::string seconds_text(Standing standing, double seconds) {
+  return standing == Standing::done     ? "done"
+         : standing == Standing::failed ? "failed"
+                                        : fmt::format("{:.1f}", seconds);
 }
 
-void print_cells(const std::vector<Cell>& cells, const CostModel& costs) {
+void print_cells(const SweepPlan& plan, const CostModel& costs) {
   fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9} {:>8} {:>12} {:>10} {:>9}\n", "run_id", "batch", "optimizer",
              "protocol", "seed", "rate", "updates", "gradients", "probe", "seconds");
-  for (const Cell& cell : cells) {
+  for (size_t i = 0; i < plan.cells.size(); ++i) {
+    const Cell& cell = plan.cells[i];
     const TrainOptions& train = cell.options.train;
     const CellWork& work = costs.work(cell.run_id);
-    fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9.1f}\n", cell.run_id,
+    fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9}\n", cell.run_id,
                train.batch_size, cell.options.optimizer, train.protocol, train.seed, train.learning_rate,
                work.updates, work.gradients,
                work.gradients_expected ? '~'
                : train.protocol == "B" ? '<'
                                        : ' ',
-               work.probe_gradients + 2.5 * work.probe_hvps, costs.seconds(cell.run_id));
+               work.probe_gradients + 2.5 * work.probe_hvps,
+               seconds_text(plan.standing[i], costs.seconds(cell.run_id)));
   }
   fmt::print(
       "gradients: image gradients; < at most (cap of protocol B), ~ as [[sweep.expect]] says\n"
       "probe: what the probes cost in image gradients, a Hessian-vector product counted as 2.5\n");
 }
 
+void print_standing(const SweepPlan& plan, const SweepArguments& arguments) {
+  const size_t done = plan.count(Standing::done), failed = plan.count(Standing::failed);
+  if (done > 0) fmt::print("{} of them done in {}, not counted in the time\n", done, arguments.out);
+  if (failed == 0) return;
+  fmt::print("{} of them failed in {}{}\n", failed, arguments.out,
+             arguments.retry.empty() ? ", not counted in the time without --retry failed" : "");
+}
+
 int dry_run(const Study& study, const SweepArguments& arguments, const Workers& workers) {
-  const std::vector<Cell> tuning = expand_tuning(study);
-  const std::vector<Cell> cells = all_cells(study, tuning);
-  CostModel costs(cells, !arguments.no_probes);
+  const SweepPaths out(arguments.out);
+  require_same_study(out, study, arguments.extend);
+  const SweepPlan plan = plan_sweep(study, out, !arguments.no_probes);
+  require_same_data(out, plan.cells);
+  CostModel costs(plan.cells, !arguments.no_probes);
   for (const std::string& note : costs.notes()) fmt::print(stderr, "note: {}\n", note);
-  costs.calibrate(kThisProgram, workers.jobs, workers.threads);
-  print_cells(cells, costs);
-  std::vector<double> seconds;
+  const bool retry = !arguments.retry.empty();
+  if (seconds_left(plan, costs, workers.jobs, retry) > 0) {
+    costs.calibrate(kThisProgram, workers.jobs, workers.threads);
+  }
+  print_cells(plan, costs);
   double gradients = 0;
-  for (const Cell& cell : cells) {
-    seconds.push_back(costs.seconds(cell.run_id));
-    gradients += costs.work(cell.run_id).gradients;
+  for (const Cell& cell : plan.cells) gradients += costs.work(cell.run_id).gradients;
+  if (plan.tuning > 0) {
+    fmt::print("{} of these runs choose learning rates; the others are listed with the {}\n", plan.tuning,
+               plan.rates_known ? "rates that were chosen" : "middle rate of their list");
   }
-  if (!tuning.empty()) {
-    fmt::print(
-        "{} of these runs choose learning rates; the others are listed with the middle rate of their list\n",
-        tuning.size());
-  }
-  fmt::print(
-      "{} runs, {:.0f} image gradients\nexpected wall time with {} worker(s) of {} thread(s): {} ({:.0f} "
-      "s)\n",
-      cells.size(), gradients, workers.jobs, workers.threads,
-      format_duration(makespan(seconds, workers.jobs)), makespan(seconds, workers.jobs));
+  fmt::print("{} runs, {:.0f} image gradients\n", plan.cells.size(), gradients);
+  print_standing(plan, arguments);
+  const double seconds = seconds_left(plan, costs, workers.jobs, retry);
+  fmt::print("expected wall time with {} worker(s) of {} thread(s): {} ({:.0f} s)\n", workers.jobs,
+             workers.threads, format_duration(seconds), seconds);
   return 0;
 }
 
@@ -115,9 +115,11 @@ class SweepRun {
 
   int run() {
     folder_.admit(study_, arguments_.extend);
-    const std::vector<Cell> tuning = expand_tuning(study_);
-    CostModel costs = forecast(all_cells(study_, tuning));
+    const SweepPlan plan = plan_sweep(study_, folder_, !arguments_.no_probes);
+    require_same_data(folder_, plan.cells);
+    CostModel costs = forecast(plan);
     start_ = Clock::now();
+    const std::vector<Cell> tuning = expand_tuning(study_);
     const ChosenRates chosen = tuning.empty() ? ChosenRates{} : choose(tuning, costs);
     if (stopped_) return conclude();
     const std::vector<Cell> cells = expand(study_, chosen);
@@ -136,11 +138,12 @@ class SweepRun {
   }
 
  private:
-  CostModel forecast(const std::vector<Cell>& cells) {
-    CostModel costs(cells, !arguments_.no_probes);
-    fmt::print(stderr, "{} runs, {} worker(s) of {} thread(s), results in {}\n", cells.size(), workers_.jobs,
-               workers_.threads, folder_.path());
-    if (expected_wall_time(cells, costs) > kWorthCalibrating) {
+  CostModel forecast(const SweepPlan& plan) {
+    CostModel costs(plan.cells, !arguments_.no_probes);
+    fmt::print(stderr, "{} runs, {} worker(s) of {} thread(s), results in {}\n", plan.cells.size(),
+               workers_.jobs, workers_.threads, folder_.path());
+    const auto expected = [&] { return seconds_left(plan, costs, workers_.jobs, !arguments_.retry.empty()); };
+    if (expected() > kWorthCalibrating) {
       try {
         costs.calibrate(kThisProgram, workers_.jobs, workers_.threads);
         calibrated_ = true;
@@ -150,22 +153,8 @@ class SweepRun {
         fmt::print(stderr, "note: no forecast from this machine, round figures stand in: {}\n", error.what());
       }
     }
-    expected_ = expected_wall_time(cells, costs);
+    expected_ = expected();
     return costs;
-  }
-
-  // Of what is left to do.
-  double expected_wall_time(const std::vector<Cell>& cells, const CostModel& costs) const {
-    std::vector<double> seconds;
-    for (const Cell& cell : cells) {
-      const std::string folder = folder_.tuning_folder(cell.run_id);
-      const std::string status = status_of(folder, cell.run_id).status;
-      if (status == "failed" && arguments_.retry.empty()) continue;
-      const bool trained = is_final(status);
-      const bool probed = arguments_.no_probes || probes_done(folder, cell.options);
-      if (!trained || !probed) seconds.push_back(costs.seconds(cell.run_id));
-    }
-    return makespan(seconds, workers_.jobs);
   }
 
   void report_time() const {
@@ -244,8 +233,8 @@ int run_sweep(SweepArguments arguments) {
   const Study study = read_study(arguments.study, arguments.sets);
   // Every cell's options are checked before anything is made. [runtime] is the whole sweep's, --set among it.
   const Workers workers = plan_workers(arguments, expand(study).front().options.runtime);
-  if (arguments.dry_run) return dry_run(study, arguments, workers);
   if (arguments.out.empty()) arguments.out = "out/" + std::filesystem::path(arguments.study).stem().string();
+  if (arguments.dry_run) return dry_run(study, arguments, workers);
   return SweepRun(study, arguments, workers).run();
 }
 

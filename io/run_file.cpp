@@ -302,4 +302,8 @@ RunRecord read_run_file(const std::string& path) {
   return record;
 }
 
+std::vector<std::pair<std::string, OptionValue>> read_run_data(const std::string& path) {
+  return open_schema_file(path, kRunSchema).group("data").attributes();
+}
+
 }  // namespace basin

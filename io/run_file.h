@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "io/record.h"
 #include "io/schema.h"
@@ -12,5 +14,7 @@ namespace basin {
 void write_run_file(const std::string& path, const RunRecord& record);
 /// IoError for a foreign file, a foreign major version, a truncated file.
 RunRecord read_run_file(const std::string& path);
+/// RunHeader::data alone.
+std::vector<std::pair<std::string, OptionValue>> read_run_data(const std::string& path);
 
 }  // namespace basin

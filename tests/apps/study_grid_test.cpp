@@ -134,6 +134,20 @@ TEST(StudyGrid, FingerprintsIgnoreCommentsAndExecution) {
   EXPECT_NE(ours, fingerprints(study_of("[probes]\nrun = ['noise_scale']\n" + text)));
 }
 
+TEST(StudyGrid, TheFirstDifferenceNamesRunKeyAndBothValues) {
+  const std::string text = "[sweep]\nseed = [1, 2]\n";
+  const Study here = study_of(text);
+  EXPECT_THAT(first_difference(study_of("epochs = 3\n" + text), here), HasSubstr(" seed 1) has epochs = 3.0 there, 10.0 here"));
+  EXPECT_THAT(first_difference(study_of("[probes]\nsubset = 7\n" + text), here),
+              HasSubstr(" seed 1) has probes.subset = 7 there, 1000 here"));
+  EXPECT_THAT(first_difference(study_of("[sweep]\nseed = [1, 3]\n"), here), HasSubstr(" seed 3) has seed = 3 there, 2 here"));
+  EXPECT_THAT(first_difference(study_of("[sweep]\nseed = [2, 1, 3]\n"), here), HasSubstr(" seed 3) of it is not in this study"));
+  EXPECT_THAT(first_difference(study_of("[sweep]\nseed = [1]\n"), here), HasSubstr(" seed 2) is not in it"));
+  const std::string chosen = "learning_rate = [0.1, 0.2]\nselect = 'validation_loss'\nselect_seeds = ";
+  EXPECT_EQ(first_difference(study_of(text + chosen + "[5]\n"), study_of(text + chosen + "[6]\n")),
+            "selection seeds [5] there, [6] here");
+}
+
 TEST(StudyGrid, AListOfRatesIsAnAxis) {
   const Study study = study_of(
       "[sweep]\nlearning_rate = [0.1, 0.2]\noptimizer = ['sgd', 'lamb']\n"

@@ -46,11 +46,19 @@ TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
   const std::string run = sweep.runs()[0];
   const auto written = fs::last_write_time(run + "/run.h5");
   fs::remove(run + "/probes/end.noise_scale.h5");
+  EXPECT_THAT(sweep.run({"--dry-run"}).out, HasSubstr("3 of them done in " + sweep.path("out")));
   const BinaryResult second = sweep.run();
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("3 runs were done before"));
   EXPECT_TRUE(fs::exists(run + "/probes/end.noise_scale.h5"));  // a probe that is missing is done, the training is not
   EXPECT_EQ(fs::last_write_time(run + "/run.h5"), written);
+
+  const BinaryResult dry = sweep.run({"--dry-run"});
+  EXPECT_THAT(dry.out, HasSubstr("4 of them done in " + sweep.path("out")));
+  EXPECT_THAT(dry.out, HasSubstr("of 1 thread(s): 0 s (0 s)"));
+  const BinaryResult foreign = sweep.run({"--dry-run", "--set", "updates=7"});
+  EXPECT_EQ(foreign.exit_code, 2);
+  EXPECT_THAT(foreign.err, HasSubstr("holds another study"));
 }
 
 TEST(SweepCommand, ProbesWhatWasTrainedWithout) {
@@ -83,6 +91,12 @@ TEST(SweepCommand, AFailedCellLeavesTheOthersAloneAndIsRetriedOnRequest) {
   const BinaryResult third = sweep.run({"--retry", "failed"});
   EXPECT_EQ(third.exit_code, 0) << third.err;
   EXPECT_EQ(sweep.statuses(), std::vector<std::string>(3, "finished"));
+
+  ::setenv("BASIN_DATA", "/nonexistent", 1);
+  const BinaryResult done = sweep.run();  // what is done needs its data no more
+  ::unsetenv("BASIN_DATA");
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("note: missing data"));
 }
 
 TEST(SweepCommand, FailFastStopsAtTheFirstFailure) {
@@ -168,6 +182,17 @@ TEST(SweepCommand, WorkersHaveOneThreadUnlessTold) {
   EXPECT_THAT(promise({"--threads", "3", "--set", "runtime.threads=2"}), HasSubstr("1 worker(s) of 3 thread(s)"));
 }
 
+TEST(SweepCommand, ADryRunDoesWithoutTheDataButNotWithoutItsPath) {
+  const TinySweep sweep("[sweep]\nseed = [1]\n");
+  const BinaryResult gone =
+      sweep.run({"--dry-run", "--no-probes", "--set", "data.set=cifar10", "--set", "data.path=/nonexistent"});
+  EXPECT_EQ(gone.exit_code, 0) << gone.err;
+  EXPECT_THAT(gone.err, HasSubstr("/nonexistent does not exist; the cost assumes the published size of cifar10"));
+  const BinaryResult unnamed = sweep.run({"--dry-run", "--no-probes", "--set", "data.set=cifar10"});
+  EXPECT_EQ(unnamed.exit_code, 2);
+  EXPECT_THAT(unnamed.err, HasSubstr("data.path is empty"));
+}
+
 // The pid of a worker that is training.
 pid_t training_worker(const TinySweep& sweep) {
   for (int i = 0; i < 3000; ++i) {
@@ -207,10 +232,12 @@ TEST(SweepCommandFolder, RefusesAnotherStudyAndExtendsItsOwn) {
   const BinaryResult other = sweep.run({"--no-probes", "--set", "updates=7"});
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.err, HasSubstr("holds another study"));
+  EXPECT_THAT(other.err, HasSubstr("updates = 20 there, 7 here"));
   EXPECT_THAT(other.err, Not(HasSubstr("--extend")));
   const BinaryResult more = sweep.run({"--no-probes", "--set", "seed=[1, 2]"});
   EXPECT_EQ(more.exit_code, 2);
   EXPECT_THAT(more.err, HasSubstr("--extend"));
+  EXPECT_THAT(more.err, HasSubstr("seed 2) is not in it"));
   const BinaryResult extended = sweep.run({"--no-probes", "--set", "seed=[1, 2]", "--extend"});
   EXPECT_EQ(extended.exit_code, 0) << extended.err;
   EXPECT_EQ(sweep.statuses().size(), 2u);
@@ -248,6 +275,24 @@ TEST(SweepCommandFolder, TakesOtherMicroBatchesOfProbesForTheSameStudy) {
   EXPECT_EQ(fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5"), written);
 }
 
+// data.path is no part of a run's id, so other images may lie there than those that a run was trained on.
+TEST(SweepCommandFolder, RefusesRunsOfOtherData) {
+  const TinySweep sweep("[sweep]\nseed = [1]\n");
+  ASSERT_EQ(sweep.run({"--no-probes"}).exit_code, 0);
+  const std::string path = sweep.runs()[0] + "/run.h5", other(64, 'f');
+  RunRecord record = read_run_file(path);
+  std::string ours;
+  for (auto& [key, value] : record.header.data) {
+    if (key == "sha256") ours = std::exchange(std::get<std::string>(value), other);
+  }
+  write_run_file(path, record);
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--no-probes"}, {"--dry-run", "--no-probes"}}) {
+    const BinaryResult result = sweep.run(arguments);
+    EXPECT_EQ(result.exit_code, 4);
+    EXPECT_THAT(result.err, ::testing::AllOf(HasSubstr(path), HasSubstr(other), HasSubstr(ours)));
+  }
+}
+
 TEST(SweepCommandFolder, RefusesAFolderInUse) {
   const TinySweep sweep("[sweep]\nseed = [1]\n");
   fs::create_directories(sweep.path("out"));
@@ -281,6 +326,10 @@ TEST(SweepCommand, ChoosesLearningRatesFirstAndKeepsTheOthersApart) {
   const BinaryResult again = sweep.run({"--no-probes"});
   EXPECT_EQ(again.exit_code, 0);
   EXPECT_THAT(again.err, HasSubstr("tuning: 3 runs were done before"));
+  const BinaryResult dry = sweep.run({"--dry-run", "--no-probes"});
+  EXPECT_THAT(dry.out, HasSubstr("the others are listed with the rates that were chosen"));
+  EXPECT_THAT(dry.out, HasSubstr("4 of them done in "));  // three rates at seed 1 and the chosen one at seed 2
+  EXPECT_THAT(dry.out, HasSubstr("0 s (0 s)"));
 }
 
 }  // namespace
