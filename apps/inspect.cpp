@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/subcommands.h"
+#include "apps/sweep_folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "data/registry.h"
@@ -83,7 +84,8 @@ void print_probe(const ProbeRecord& record) {
       const std::string name = q.is_vector ? fmt::format("{}_{}", q.name, i + 1) : q.name;
       const std::string interval =
           i < q.ci_low.size() ? fmt::format("[{}, {}]", entry(q.ci_low, i), entry(q.ci_high, i)) : "-";
-      fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", name, entry(q.value, i), entry(q.uncertainty, i),
+      const std::string uncertainty = q.uncertainty_kind == "none" ? "-" : entry(q.uncertainty, i);
+      fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", name, entry(q.value, i), uncertainty,
                  q.uncertainty_kind, interval, q.entry_status[i]);
     }
   }
@@ -124,7 +126,13 @@ bool is_journal(const std::string& path) {
 
 int inspect_file(std::string path) {
   if (std::filesystem::is_directory(path)) {
-    path += std::filesystem::exists(path + "/sweep.h5") ? "/sweep.h5" : "/run.h5";
+    const bool sweep = is_sweep_folder(path);
+    if (sweep && !std::filesystem::exists(path + "/sweep.h5")) {
+      throw ConfigError(fmt::format("{0} is the folder of a sweep without sweep.h5: `basin collect {0}` makes it, or name "
+                                    "one of its runs, {0}/runs/<run_id>",
+                                    path));
+    }
+    path += sweep ? "/sweep.h5" : "/run.h5";
   }
   fmt::print("{}\n", path);
   if (is_journal(path)) {

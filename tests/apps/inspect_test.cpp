@@ -4,10 +4,12 @@
 #include "../support/temporary_folder.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "io/checkpoint.h"
 #include "io/journal.h"
 #include "io/probe_file.h"
 #include "io/run_file.h"
+#include "io/status_file.h"
 
 namespace basin {
 namespace {
@@ -33,7 +35,7 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return ::testing::internal::GetCapturedStdout();
 }
 
-void write_journal(const std::string& path) {
+void write_journal(const std::string& path, const std::string& status = "finished") {
   RunHeader header;
   header.run_id = "0123456789ab";
   header.options = {{"batch_size", int64_t{512}}};
@@ -42,7 +44,7 @@ void write_journal(const std::string& path) {
   journal.append_row("train", {1, 2.5});
   journal.append_row("train", {2, 2.25});
   journal.set_summary({{"test_acc", 0.625}});
-  journal.set_status("finished", "");
+  journal.set_status(status, "");
 }
 
 TEST(Recover, RebuildsRunH5FromTheJournal) {
@@ -58,10 +60,71 @@ TEST(Recover, RebuildsRunH5FromTheJournal) {
   EXPECT_EQ(run.tables.at("train").column("loss"), (std::vector<double>{2.5, 2.25}));
 }
 
+void write_final_status(const std::string& folder, int64_t update) {
+  RunStatus status;
+  status.run_id = "0123456789ab";
+  status.status = "finished";
+  status.update = update;
+  write_status(folder + "/status.json", status);
+}
+
+// The journal has lost how the run ended: nobody is at it, so it isn't running.
+TEST(Recover, WhatIsNotKnownToHaveEndedWasInterrupted) {
+  TemporaryFolder folder;
+  write_journal(folder / "journal", "running");
+  EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("status interrupted (its journal ends after update 2)"));
+  EXPECT_EQ(read_run_file(folder / "run.h5").status, "interrupted");
+
+  write_final_status(folder.path(), 3);  // of which the journal has two: a sweep must not take the run for done
+  EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("status interrupted"));
+  EXPECT_EQ(read_status(folder / "status.json").status, "interrupted");
+}
+
+TEST(Recover, TakesTheFinalStatusWhereTheResultsAreThere) {
+  TemporaryFolder folder;
+  write_journal(folder / "journal", "running");
+  write_final_status(folder.path(), 2);
+  std::ofstream(folder / "run.h5") << "damaged";
+  EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("status finished"));
+  EXPECT_EQ(read_run_file(folder / "run.h5").status, "finished");
+  EXPECT_EQ(read_status(folder / "status.json").status, "finished");
+}
+
+TEST(Recover, LeavesAWholeFileThatKnowsMoreThanTheJournal) {
+  TemporaryFolder folder;
+  write_journal(folder / "journal");
+  output_of({"recover", folder.path()});
+  std::filesystem::remove(folder / "journal");
+  write_journal(folder / "journal", "running");
+  EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("whole, status finished, 2 updates"));
+  EXPECT_EQ(read_run_file(folder / "run.h5").status, "finished");
+}
+
+TEST(Recover, RefusesARunInUse) {
+  TemporaryFolder folder;
+  write_journal(folder / "journal", "running");
+  const FileLock lock(folder / "lock", "the test");
+  EXPECT_THROW(output_of({"recover", folder.path()}), IoError);
+}
+
 TEST(Recover, AFolderWithoutAJournalIsAnError) {
   TemporaryFolder folder;
   EXPECT_THROW(output_of({"recover", folder.path()}), IoError);
   EXPECT_FALSE(std::filesystem::exists(folder / "run.h5"));
+}
+
+TEST(Recover, ASweepFolderIsSaidToBeOne) {
+  TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "runs");
+  const auto told = [&](const std::string& command) -> std::string {
+    try {
+      return output_of({command, folder.path()});
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_THAT(told("recover"), HasSubstr("is the folder of a sweep: name one of its runs"));
+  EXPECT_THAT(told("inspect"), HasSubstr("is the folder of a sweep without sweep.h5: `basin collect "));
 }
 
 TEST(Inspect, SaysWhatIsInARunAndItsJournal) {
