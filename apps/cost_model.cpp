@@ -9,21 +9,11 @@
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "data/manifest.h"
+#include "probes/registry.h"
 #include "trainers/batch_plan.h"
 
 namespace basin {
 namespace {
-
-int64_t whole(const RunOptions& options, const std::string& key) {
-  RunOptions copy = options;
-  return std::get<int64_t>(copy.table().at(key).get());
-}
-
-template <class T>
-double length(const RunOptions& options, const std::string& key) {
-  RunOptions copy = options;
-  return static_cast<double>(std::get<std::vector<T>>(copy.table().at(key).get()).size());
-}
 
 bool has_dropout(const RunOptions& options) {
   RunOptions copy = options;
@@ -100,26 +90,6 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 }  // namespace
 
-ProbePasses probe_passes(const std::string& probe, const RunOptions& options) {
-  if (probe == "top_eigenvalues") {
-    // Counted on trained networks: 16-22, 25-33 and 29-43 products at tolerances 0.05, 0.01 and 0.001 for one or two values,
-    // most of them spent on the smallest one.
-    RunOptions copy = options;
-    const double tolerance = std::get<double>(copy.table().at("top_eigenvalues.tolerance").get());
-    const double further = static_cast<double>(std::max<int64_t>(0, whole(options, "top_eigenvalues.count") - 2));
-    return {0, std::max(5.0, 7 - 10 * std::log10(tolerance)) + 6 * further};
-  }
-  if (probe == "sharpness_keskar") {
-    // Counted: 15.4 to 17.7 evaluations a search of ten iterations.
-    const double searches = length<double>(options, "sharpness_keskar.epsilons") *
-                            length<std::string>(options, "sharpness_keskar.spaces") *
-                            length<std::string>(options, "sharpness_keskar.starts");
-    return {1 + searches * (1 + 1.5 * static_cast<double>(whole(options, "sharpness_keskar.iterations"))), 0};
-  }
-  // One pass in small groups of examples, each of which costs what a larger one does.
-  return {3, 0};
-}
-
 CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) {
   const RunOptions& options = cell.options;
   CellWork work;
@@ -139,7 +109,8 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   const double examples = static_cast<double>(subset == 0 ? sizes.train : std::min(subset, sizes.train));
   const double images = probed_checkpoints(options, work.updates) * examples;
   for (const std::string& probe : options.probes.run) {
-    const ProbePasses passes = probe_passes(probe, options);
+    const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
+    const ProbeCost passes = entry.make(options.probe_options.at(probe))->expected_cost();
     work.probe_gradients += images * passes.gradients;
     work.probe_hvps += images * passes.hvps;
   }

@@ -29,14 +29,6 @@ struct CellWork {
 /// loss level is taken to be reached. With `with_probes` false nothing is measured.
 CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes);
 
-/// Passes over the probes' subset for one checkpoint.
-struct ProbePasses {
-  double gradients = 0, hvps = 0;
-};
-/// A direct count where the options fix it (noise_scale), else a typical one: iterations to convergence depend on the
-/// network.
-ProbePasses probe_passes(const std::string& probe, const RunOptions& options);
-
 /// Seconds of one worker's steps on this machine while as many workers run as the sweep will use.
 struct CellSpeed {
   std::vector<double> batch;           // images an update, rising

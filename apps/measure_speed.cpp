@@ -8,7 +8,6 @@
 #include "core/toml_file.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/objective.h"
-#include "optim/registry.h"
 #include "trainers/trainer.h"
 
 namespace basin {
@@ -60,8 +59,7 @@ Network make_network(const RunOptions& options, const Dataset& data, const std::
                      at::Device device) {
   Network network;
   network.model = build_model(options, data, scalar_type(dtype), device);
-  network.optimizer = find_entry(optimizer_registry(), options.optimizer, "optimizer")
-                          .make(network.model->parameter_table(), options.optimizers.at(options.optimizer));
+  network.optimizer = build_optimizer(options, *network.model);
   return network;
 }
 

@@ -44,6 +44,13 @@ double weight_norm(const Checkpoint& checkpoint) {
   return std::sqrt(sum);
 }
 
+/// A checkpoint ready to be measured.
+struct Measured {
+  std::unique_ptr<Objective> objective;
+  std::unique_ptr<Optimizer> optimizer;
+  double learning_rate = NAN;
+};
+
 /// One run's data, read once, and what probes look at: a network at a checkpoint on a subset of the training
 /// split.
 class Subject {
@@ -59,14 +66,15 @@ class Subject {
     subset_hash_ = basin::subset_hash(data_.train, index_);
   }
 
-  std::unique_ptr<Objective> objective(const Checkpoint& checkpoint) const {
+  Measured measured(const Checkpoint& checkpoint) const {
     const at::ScalarType dtype = scalar_type(plan_.dtype);
     const std::shared_ptr<Model> model = build_model(options_, data_, dtype, device_);
     restore_model(*model, checkpoint);
     const at::Tensor inputs = network_inputs(data_, data_.train, index_, dtype, device_);
     const at::Tensor labels = data_.train.labels.index_select(0, index_).to(device_);
-    return std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels,
-                                       plan_.micro_batch, plan_.graph_memory * kMebibyte);
+    auto objective = std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels,
+                                                 plan_.micro_batch, plan_.graph_memory * kMebibyte);
+    return {std::move(objective), optimizer_at(checkpoint, *model, dtype), learning_rate_at(checkpoint)};
   }
 
   uint64_t seed() const { return derive_seed(static_cast<uint64_t>(options_.train.seed), "probe"); }
@@ -89,6 +97,21 @@ class Subject {
   }
 
  private:
+  std::unique_ptr<Optimizer> optimizer_at(const Checkpoint& checkpoint, const Model& model,
+                                          at::ScalarType dtype) const {
+    NamedTensors state = checkpoint.optimizer;
+    for (auto& [name, tensor] : state)
+      if (tensor.is_floating_point()) tensor = tensor.to(dtype);
+    std::unique_ptr<Optimizer> optimizer = build_optimizer(options_, model);
+    optimizer->load_state(state);
+    return optimizer;
+  }
+
+  static double learning_rate_at(const Checkpoint& checkpoint) {
+    const auto found = checkpoint.progress.find("learning_rate");
+    return found == checkpoint.progress.end() ? NAN : std::get<double>(found->second);
+  }
+
   RunOptions options_;
   ProbePlan plan_;
   at::Device device_;
@@ -117,11 +140,12 @@ ProbeResult failed_result(const std::string& probe, const std::string& message) 
 }
 
 ProbeResult measure(const std::string& probe, const ProbeRequest& request, const Subject& subject,
-                    Objective& objective) {
+                    const Measured& measured) {
   try {
     const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
-    const ProbeContext context{objective, subject.seed(), subject.train_examples(), subject.subset_hash(),
-                               "train"};
+    const ProbeContext context{*measured.objective,      subject.seed(), subject.train_examples(),
+                               subject.subset_hash(),    "train",        measured.optimizer.get(),
+                               measured.learning_rate};
     return entry.make(request.probe_options.at(probe))->run(context);
   } catch (const Interrupted&) {
     throw;
@@ -200,11 +224,11 @@ class CheckpointProbes {
   }
 
   ProbeResult measured(const std::string& probe) {
-    if (!objective_) {
-      objective_ = subject_.objective(checkpoint_);
-      subset_loss_ = objective_->loss();
+    if (!measured_.objective) {
+      measured_ = subject_.measured(checkpoint_);
+      subset_loss_ = measured_.objective->loss();
     }
-    return measure(probe, request_, subject_, *objective_);
+    return measure(probe, request_, subject_, measured_);
   }
 
   // What a measurement doesn't hang on, but its reader wants. A checkpoint at which the whole training set
@@ -225,7 +249,7 @@ class CheckpointProbes {
   const ProbeRequest& request_;
   const std::optional<RunOptions>& study_;
   const Subject& subject_;
-  std::unique_ptr<Objective> objective_;
+  Measured measured_;
   double subset_loss_ = NAN;
 };
 

@@ -1,6 +1,7 @@
 #include "apps/run_parts.h"
 
 #include "models/registry.h"
+#include "optim/registry.h"
 
 namespace basin {
 
@@ -10,6 +11,11 @@ std::shared_ptr<Model> build_model(const RunOptions& options, const Dataset& dat
   const InputShape shape{images.size(1), images.size(2), images.size(3), data.classes()};
   return make_model(options.model, options.models.at(options.model), shape,
                     static_cast<uint64_t>(options.train.seed), dtype, device);
+}
+
+std::unique_ptr<Optimizer> build_optimizer(const RunOptions& options, const Model& model) {
+  return find_entry(optimizer_registry(), options.optimizer, "optimizer")
+      .make(model.parameter_table(), options.optimizers.at(options.optimizer));
 }
 
 }  // namespace basin

@@ -1,4 +1,4 @@
-// defines: build_model(), the network of a run from its options.
+// defines: build_model() and build_optimizer(), the network and the optimiser of a run from its options.
 #pragma once
 
 #include <memory>
@@ -7,11 +7,15 @@
 #include "apps/run_options.h"
 #include "core/dtype.h"
 #include "models/model.h"
+#include "optim/optimizer.h"
 
 namespace basin {
 
 /// The options' network for a data set's images and classes, at its initial weights.
 std::shared_ptr<Model> build_model(const RunOptions& options, const Dataset& data, at::ScalarType dtype,
                                    at::Device device);
+
+/// The options' optimiser for the model's parameters, with a fresh state.
+std::unique_ptr<Optimizer> build_optimizer(const RunOptions& options, const Model& model);
 
 }  // namespace basin

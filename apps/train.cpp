@@ -17,7 +17,6 @@
 #include "core/seed.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
-#include "optim/registry.h"
 #include "trainers/data_identity.h"
 #include "trainers/recorder.h"
 #include "trainers/tables.h"
@@ -76,18 +75,13 @@ void leave_failed(const std::string& folder, const std::string& run_id, const st
   }
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const RunOptions& options, const Model& model) {
-  const OptimizerEntry& entry = find_entry(optimizer_registry(), options.optimizer, "optimizer");
-  return entry.make(model.parameter_table(), options.optimizers.at(options.optimizer));
-}
-
 /// What a run is made of; each part refers to those before it.
 struct RunParts {
   explicit RunParts(const RunOptions& options)
       : device(apply_runtime(options.runtime)),
         data(load_dataset(options.data)),
         model(build_model(options, data, scalar_type(options.train.dtype), device)),
-        optimizer(make_optimizer(options, *model)),
+        optimizer(build_optimizer(options, *model)),
         trainer({options.train, options.schedule, options.data, data, model, *optimizer, device}),
         header(header_of(options, data, *model)) {}
   RunParts(const RunParts&) = delete;

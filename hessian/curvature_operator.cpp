@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/memory.h"
+#include "core/tensor_norms.h"
 #include "hessian/objective.h"
 
 namespace basin {
@@ -81,12 +82,16 @@ at::Tensor CurvatureOperator::apply(const at::Tensor& x) {
   return sum;
 }
 
-bool CurvatureOperator::is_deterministic() {
-  drop_stale_graphs();
+double CurvatureOperator::repeat_difference() {
   const at::Tensor direction = at::ones({size()}, at::TensorOptions(dtype()).device(device()));
   const std::vector<at::Tensor> v = objective_.parameters().unflatten(direction);
-  const at::Tensor once = share(0, v);
-  return at::equal(once, share(0, v));
+  const auto product = [&] {
+    const int64_t few = std::min<int64_t>(8, objective_.examples());
+    return objective_.parameters().flatten(make_curvature_graph(kind_, objective_, 0, few)->product(v));
+  };
+  const at::Tensor first = product(), second = product();
+  const double size = norm_of(first), difference = norm_of(first - second);
+  return difference == 0 ? 0 : difference / size;
 }
 
 }  // namespace basin

@@ -60,6 +60,9 @@ class NoiseScale final : public Probe {
     return result;
   }
 
+  /// One pass in small groups of examples, each of which costs what a larger one does.
+  ProbeCost expected_cost() const override { return {3, 0}; }
+
  private:
   NoiseEstimate measure(const ProbeContext& context, int64_t group_size) {
     Objective& objective = context.objective;

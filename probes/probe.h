@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "core/options.h"
 #include "hessian/objective.h"
+#include "optim/optimizer.h"
 
 namespace basin {
 
@@ -46,12 +48,23 @@ struct ProbeContext {
   int64_t train_examples;  // size of the training set that the examples were drawn from
   std::string subset_hash;
   std::string set = "train";
+  /// The run's optimiser with its state at the checkpoint, and the rate of the checkpoint's last update
+  /// (before the first: that one's); null and NaN where there is none.
+  const Optimizer* optimizer = nullptr;
+  double learning_rate = NAN;
+};
+
+/// In passes over the examples measured.
+struct ProbeCost {
+  double gradients = 0, hvps = 0;
 };
 
 class Probe {
  public:
   virtual ~Probe() = default;
   virtual ProbeResult run(const ProbeContext& context) = 0;
+  /// Before it is run, for a forecast.
+  virtual ProbeCost expected_cost() const = 0;
 };
 
 }  // namespace basin

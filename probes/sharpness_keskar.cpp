@@ -195,6 +195,15 @@ class SharpnessKeskar final : public Probe {
     return result;
   }
 
+  ProbeCost expected_cost() const override {
+    // Counted: 15.4 to 17.7 evaluations a search of ten iterations.
+    const auto subspaces = std::count(options_.spaces.begin(), options_.spaces.end(), "subspace");
+    const auto boxes = static_cast<int64_t>(options_.spaces.size()) + subspaces * (options_.draws - 1);
+    const auto searches =
+        static_cast<double>(boxes) * static_cast<double>(options_.epsilons.size() * options_.starts.size());
+    return {1 + searches * (1 + 1.5 * static_cast<double>(options_.iterations)), 0};
+  }
+
  private:
   void run_space(const std::string& space, const ProbeContext& context, const Base& base,
                  ProbeResult& result) {

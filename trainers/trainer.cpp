@@ -65,14 +65,17 @@ void Trainer::take_update() {
     diverge(fmt::format("batch loss {} at update {}", shown(loss), state_.update + 1));
     return;
   }
-  setup_.optimizer.set_learning_rate(peak_rate_ *
-                                     schedule_factor(setup_.schedule, state_.update, total_updates_));
+  setup_.optimizer.set_learning_rate(rate_of(state_.update));
   setup_.optimizer.step();
   state_.update += 1;
   state_.examples += plan_.batch_size;
   state_.gradients += static_cast<int64_t>(batch.examples.size());
   state_.update_seconds += seconds_between(start, Clock::now());
   report_update(loss);
+}
+
+double Trainer::rate_of(int64_t update) const {
+  return peak_rate_ * schedule_factor(setup_.schedule, update, total_updates_);
 }
 
 void Trainer::report_update(double loss) {

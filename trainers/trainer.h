@@ -87,6 +87,7 @@ class Trainer {
 
   bool ended() const { return !state_.ending.empty() || state_.update >= total_updates_; }
   void take_update();
+  double rate_of(int64_t update) const;
   void report_update(double loss);
   void evaluate_if_due();
   void apply_check(double train_loss);

@@ -6,6 +6,7 @@
 
 #include "apps/cost_model.h"
 #include "core/error.h"
+#include "probes/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "trainers/batch_plan.h"
 
@@ -15,6 +16,10 @@ namespace {
 Cell cell_of(const std::string& text) { return expand(parse_study(text, "s.toml", {})).at(0); }
 
 constexpr SplitSizes kSizes{5000, 0, 1000};
+
+ProbeCost expected_cost(const std::string& probe, const RunOptions& options) {
+  return find_entry(probe_registry(), probe, "probe").make(options.probe_options.at(probe))->expected_cost();
+}
 
 TEST(PlanWork, CountsAFixedBudget) {
   // 8 epochs of 5,000 at B = 256: 40,000 / 256 = 156.25 updates, and one evaluation of 5,000 + 1,000 images.
@@ -89,8 +94,8 @@ TEST(PlanWork, CountsProbesByCheckpoint) {
       "[sharpness_keskar]\nepsilons = [1e-3]\nspaces = ['full']\nstarts = ['random']\niterations = 10\n";
   const Cell cell = cell_of(text);
   const CellWork work = plan_work(cell, kSizes, true);
-  EXPECT_DOUBLE_EQ(work.probe_gradients, 300 * probe_passes("sharpness_keskar", cell.options).gradients);
-  EXPECT_DOUBLE_EQ(work.probe_hvps, 300 * probe_passes("top_eigenvalues", cell.options).hvps);
+  EXPECT_DOUBLE_EQ(work.probe_gradients, 300 * expected_cost("sharpness_keskar", cell.options).gradients);
+  EXPECT_DOUBLE_EQ(work.probe_hvps, 300 * expected_cost("top_eigenvalues", cell.options).hvps);
   EXPECT_EQ(plan_work(cell, kSizes, false).probe_hvps, 0);
 }
 

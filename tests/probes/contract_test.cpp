@@ -65,6 +65,14 @@ TEST_P(ProbeContract, EveryNumberHasUnitsDefinitionUncertaintyAndStatus) {
   }
 }
 
+TEST_P(ProbeContract, ForecastsItsCost) {
+  const ProbeEntry& entry = find_entry(probe_registry(), GetParam(), "probe");
+  const ProbeCost cost = entry.make(*entry.make_options())->expected_cost();
+  EXPECT_GE(cost.gradients, 0);
+  EXPECT_GE(cost.hvps, 0);
+  EXPECT_GT(cost.gradients + cost.hvps, 0);
+}
+
 TEST_P(ProbeContract, SameSeedSameNumbersAnotherSeedAnotherDraw) {
   const auto first = printed(run_probe(GetParam(), objective, {}, 3));
   EXPECT_EQ(first, printed(run_probe(GetParam(), objective, {}, 3)));

@@ -32,7 +32,8 @@ TEST(TopEigenvaluesProbe, LeastSquaresInClosedForm) {
   EXPECT_NEAR(quantity(result, "lambda_1_w2").value[0], 20 * w2, 1e-8);
   EXPECT_DOUBLE_EQ(quantity(result, "lambda_1_w2").uncertainty[0], lambda.uncertainty[0] * w2);
   EXPECT_NEAR(attribute<double>(result, "weight_norm"), std::sqrt(w2), 1e-12);
-  EXPECT_GE(attribute<int64_t>(result, "hvps"), 3);  // counted exactly in TopEigenpairs.CountsTheProductsItTakes
+  EXPECT_GE(attribute<int64_t>(result, "hvps"),
+            3);  // counted exactly in TopEigenpairs.CountsTheProductsItTakes
 }
 
 TEST(TopEigenvaluesProbe, StoredResidualCoversTheErrorInFloat32) {

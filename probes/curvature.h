@@ -1,0 +1,40 @@
+// defines: the probe curvature.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "probes/probe.h"
+
+namespace basin {
+
+struct CurvatureOptions {
+  std::string matrix = "hessian";
+  std::vector<std::string> layers;  // empty: all
+  std::vector<std::string> kinds;   // of parameters; empty: all
+  int64_t count = 5;
+  double tolerance = 1e-3;
+  int64_t max_krylov = 0;
+  int64_t max_restarts = 10;
+  bool search_copies = false;
+  int64_t starts = 4;
+  int64_t steps = 8;
+  int64_t trace_samples = 8;
+  double outlier_share = 0.1;   // of lambda_1
+  double density_width = 0.01;  // of lambda_1 - lambda_min
+  int64_t density_points = 400;
+};
+void bind_options(OptionTable& table, CurvatureOptions& options);
+
+/// The spectrum of a curvature matrix from one shared Krylov pass (hessian/spectrum.h): the `count` largest
+/// eigenvalues and the smallest, trace and squared Frobenius norm with standard errors, the number of
+/// outliers, and the density of eigenvalues with a band, of the Hessian, the Gauss-Newton matrix, the
+/// empirical Fisher matrix or the gradient covariance (hessian/curvature_graph.h), whole or restricted to
+/// layers or kinds of parameters.
+///
+/// Cost: 15-30 products for the pairs, (starts - 1) steps + trace_samples more: 47-62 by default. Memory: a
+/// basis of as many vectors, twice. Definitions and what can go wrong: docs/probes.md#curvature.
+std::unique_ptr<Probe> make_curvature(const CurvatureOptions& options);
+
+}  // namespace basin

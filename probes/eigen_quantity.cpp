@@ -1,0 +1,78 @@
+#include "probes/eigen_quantity.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "probes/common.h"
+
+namespace basin {
+namespace {
+
+Quantity start(const EigenNaming& naming) {
+  Quantity q;
+  q.name = naming.name;
+  q.long_name = naming.long_name;
+  q.definition = naming.definition;
+  q.units = naming.units;
+  q.uncertainty_kind = "residual";
+  return q;
+}
+
+}  // namespace
+
+Quantity eigen_quantity(const EigenNaming& naming, const std::vector<Eigenpair>& pairs, int64_t expected) {
+  Quantity q = start(naming);
+  for (const Eigenpair& pair : pairs) {
+    q.value.push_back(pair.value);
+    q.uncertainty.push_back(pair.residual);
+    q.entry_status.push_back(pair.converged ? "ok" : "not_converged");
+  }
+  if (pairs.empty()) {
+    q.value.assign(expected, kNaN);
+    q.uncertainty.assign(expected, kNaN);
+    q.entry_status.assign(expected, "nonfinite");
+  }
+  q.status = gravest_status(q.entry_status);
+  return q;
+}
+
+Quantity scaled_first(const EigenNaming& naming, const Quantity& lambda, double factor) {
+  Quantity q = start(naming);
+  q.status = lambda.entry_status.front();  // a lambda_2 that has not converged says nothing of lambda_1
+  q.value = {lambda.value.front() * factor};
+  q.uncertainty = {lambda.uncertainty.front() * factor};
+  return q;
+}
+
+void refuse_asymmetry(const TopEigenResult& found) {
+  if (found.status == "not_symmetric") {
+    throw ConfigError(fmt::format("the operator is not symmetric: v.Au and u.Av differ by {:.2g} of its size",
+                                  found.asymmetry));
+  }
+}
+
+void record_solver(const TopEigenResult& found, double tolerance, ProbeResult& result) {
+  std::vector<double> relative;
+  for (const auto* end : {&found.largest, &found.smallest}) {
+    for (const Eigenpair& pair : *end) relative.push_back(pair.relative_residual);
+  }
+  result.attributes.insert(result.attributes.end(), {{"method", found.method},
+                                                     {"tolerance", tolerance},
+                                                     {"krylov", found.krylov},
+                                                     {"restarts", found.restarts},
+                                                     {"relative_residuals", relative},
+                                                     {"asymmetry", found.asymmetry}});
+}
+
+void conclude_eigen(const TopEigenResult& found, double tolerance, ProbeResult& result) {
+  result.status = gravest_status(result.quantities);
+  if (result.status == "nonfinite") result.message = "a Hessian-vector product was not finite";
+  if (result.status == "not_converged") {
+    result.message =
+        fmt::format("a residual is above the tolerance {} after {} products", tolerance, found.products);
+  }
+  if (result.status == "not_resolved" && result.message.empty())
+    result.message = "too few samples for an error";
+}
+
+}  // namespace basin

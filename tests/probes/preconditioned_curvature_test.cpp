@@ -1,0 +1,76 @@
+#include "probes/preconditioned_curvature.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "hessian/curvature_operator.h"
+#include "tests/probes/probe_fixture.h"
+#include "tests/support/tiny_models.h"
+
+namespace basin {
+namespace {
+
+using testing::attribute;
+using testing::make_test_optimizer;
+using testing::quantity;
+using testing::run_probe;
+
+struct Fixture {
+  testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 30);
+  std::shared_ptr<Model> model = testing::tiny_mlp();
+  Objective objective{model, LossKind::cross_entropy, batch.images, batch.labels, 8};
+
+  std::unique_ptr<Optimizer> trained(const std::string& name, int steps) {
+    auto optimizer = make_test_optimizer(name, {}, model->parameter_table());
+    optimizer->set_learning_rate(0.01);
+    for (int step = 0; step < steps; ++step) {
+      const std::vector<at::Tensor> g = objective.parameters().unflatten(objective.gradient());
+      for (size_t i = 0; i < g.size(); ++i) model->parameter_table()[i].tensor.mutable_grad() = g[i];
+      optimizer->step();
+    }
+    return optimizer;
+  }
+
+  /// The largest eigenvalue of P^{-1} H by a dense solver that knows of no symmetry, P one step's ratio g /
+  /// step.
+  double dense_largest(Optimizer& optimizer) {
+    CurvatureOperator hessian(objective, Curvature::hessian);
+    std::vector<at::Tensor> columns, flat;
+    for (const at::Tensor& unit : at::eye(hessian.size(), at::kDouble).unbind())
+      columns.push_back(hessian.apply(unit));
+    const auto gradients = objective.parameters().unflatten(objective.gradient());
+    for (const at::Tensor& p : optimizer.preconditioner(gradients))
+      flat.push_back(p.flatten().to(at::kDouble));
+    const at::Tensor product = at::stack(columns, 1).div(at::cat(flat).unsqueeze(1));
+    return at::real(at::linalg_eigvals(product)).max().item<double>();
+  }
+};
+
+TEST(PreconditionedCurvature, AgreesWithADenseUnsymmetricSolverForEveryOptimiser) {
+  for (const std::string name : {"sgd", "adamw", "lars", "lamb"}) {
+    Fixture f;
+    const auto optimizer = f.trained(name, 4);
+    const ProbeResult result =
+        run_probe("preconditioned_curvature", f.objective, {"tolerance=1e-7"}, 11, 0, optimizer.get());
+    EXPECT_EQ(result.status, "ok") << name;
+    const double exact = f.dense_largest(*optimizer), found = quantity(result, "lambda").value[0];
+    EXPECT_NEAR(found, exact, 1e-9 * std::abs(exact)) << name;  // residual^2 / gap, and LAPACK's rounding
+    EXPECT_DOUBLE_EQ(quantity(result, "rate_lambda_1").value[0], 0.1 * found);
+    const double limit = attribute<double>(result, "stability_limit");
+    EXPECT_EQ(std::isnan(limit), name == "lars" || name == "lamb");
+    EXPECT_EQ(attribute<double>(result, "learning_rate"), 0.1);
+  }
+}
+
+TEST(PreconditionedCurvature, AStateWithoutUpdatesIsNotResolved) {
+  Fixture f;
+  const auto fresh = f.trained("lamb", 0);
+  const ProbeResult result = run_probe("preconditioned_curvature", f.objective, {}, 11, 0, fresh.get());
+  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(result.message, "the optimiser's state holds no update yet");
+  EXPECT_TRUE(std::isnan(quantity(result, "lambda").value[0]));
+  EXPECT_EQ(quantity(result, "rate_lambda_1").status, "not_resolved");
+}
+
+}  // namespace
+}  // namespace basin
