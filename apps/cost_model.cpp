@@ -56,10 +56,12 @@ double forwards_of(const RunOptions& options, const CellWork& work, const SplitS
 double probed_checkpoints(const RunOptions& options, int64_t updates) {
   const double levels = static_cast<double>(options.train.loss_levels.size());
   const int64_t every = options.train.checkpoint_every;
+  const double kept = every > 0 ? static_cast<double>(updates / every) : 0;
   double checkpoints = 0;
   for (const std::string& at : options.probes.at) {
     if (at == "loss") checkpoints += levels;
-    else if (at == "all") return 2 + levels + (every > 0 ? static_cast<double>(updates / every) : 0);
+    else if (at == "every") checkpoints += kept;
+    else if (at == "all") return 2 + levels + kept;
     else checkpoints += 1;
   }
   return checkpoints;

@@ -17,7 +17,7 @@ struct ProbeArguments {
   std::string folder;
   std::vector<std::string> only, checkpoints, sets;
   std::optional<int64_t> subset, micro_batch;
-  std::optional<std::string> dtype;
+  std::optional<std::string> dtype, solver;
   bool force = false;
 };
 
@@ -53,6 +53,7 @@ ProbeRequest request_of(const ProbeArguments& arguments) {
   if (arguments.subset) table.set("probes.subset", *arguments.subset, "--subset");
   if (arguments.micro_batch) table.set("probes.micro_batch", *arguments.micro_batch, "--micro-batch");
   if (arguments.dtype) table.set("probes.dtype", *arguments.dtype, "--dtype");
+  if (arguments.solver) table.set("top_eigenvalues.solver", *arguments.solver, "--solver");
   return {options.probes, options.probe_options, options.runtime, arguments.force};
 }
 
@@ -98,11 +99,12 @@ void add_probe(CLI::App& app, Action& action) {
   command->add_option("run", arguments->folder, "folder of the run, OUT/runs/<run_id>")->required();
   add_list_option(*command, "--only", arguments->only, "probes, by name; default: the study's, or all");
   add_list_option(*command, "--checkpoint", arguments->checkpoints,
-                  "end, start, loss, all, or labels; default: the study's, or end");
+                  "end, start, loss, every, all, or labels; default: the study's, or end");
   command->add_option("--subset", arguments->subset,
                       "training examples, chosen by image hash; 0: all; default: the study's, or 1000");
   command->add_option("--micro-batch", arguments->micro_batch, "examples a pass; memory alone");
   command->add_option("--dtype", arguments->dtype, "float32 or float64");
+  command->add_option("--solver", arguments->solver, "of top_eigenvalues: lanczos, or spectra as the reference");
   command->add_flag("--force", arguments->force, "measure again what was measured with the same settings");
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_probe(*arguments); }; });

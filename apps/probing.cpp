@@ -3,6 +3,7 @@
 #include "apps/arguments.h"
 #include "apps/probe_settings.h"
 #include "apps/run_parts.h"
+#include "core/build_info.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
@@ -26,12 +27,18 @@ std::string checkpoint_path(const std::string& run_folder, const std::string& la
   return run_folder + "/ckpt/" + label + ".h5";
 }
 
-// Labels that plan.at asks for: "all", "loss" (every level) or a label of its own.
+bool starts_with(const std::string& label, const char* prefix) { return label.rfind(prefix, 0) == 0; }
+
+// Of the checkpoints that train.checkpoint_every keeps: u000050, u000100, ...
+bool is_cadence(const std::string& label) { return label.size() > 1 && label[0] == 'u' && std::isdigit(label[1]); }
+
+// Labels that plan.at asks for: "all", "loss" (every level), "every" (the cadence) or a label of its own.
 std::vector<std::string> chosen_labels(const std::string& run_folder, const ProbePlan& plan) {
   std::vector<std::string> chosen;
   for (const std::string& label : checkpoint_labels(run_folder)) {
     const bool wanted = std::any_of(plan.at.begin(), plan.at.end(), [&](const std::string& at) {
-      return at == "all" || at == label || (at == "loss" && label.rfind("loss-", 0) == 0);
+      return at == "all" || at == label || (at == "loss" && starts_with(label, "loss-")) ||
+             (at == "every" && is_cadence(label));
     });
     if (wanted) chosen.push_back(label);
   }
@@ -49,6 +56,12 @@ struct Measured {
   std::unique_ptr<Objective> objective;
   std::unique_ptr<Optimizer> optimizer;
   double learning_rate = NAN;
+};
+
+/// Where a search begins, and where it keeps its state on the way.
+struct SearchState {
+  std::string path, key;
+  at::Tensor start;
 };
 
 /// One run's data, read once, and what probes look at: a network at a checkpoint on a subset of the training
@@ -140,12 +153,13 @@ ProbeResult failed_result(const std::string& probe, const std::string& message) 
 }
 
 ProbeResult measure(const std::string& probe, const ProbeRequest& request, const Subject& subject,
-                    const Measured& measured) {
+                    const Measured& measured, const SearchState& search) {
   try {
     const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
     const ProbeContext context{*measured.objective,      subject.seed(), subject.train_examples(),
                                subject.subset_hash(),    "train",        measured.optimizer.get(),
-                               measured.learning_rate};
+                               measured.learning_rate,   search.path,    search.key,
+                               search.start};
     return entry.make(request.probe_options.at(probe))->run(context);
   } catch (const Interrupted&) {
     throw;
@@ -185,9 +199,10 @@ class CheckpointProbes {
  public:
   CheckpointProbes(const std::string& run_folder, const std::string& label, Checkpoint checkpoint,
                    const ProbeRequest& request, const std::optional<RunOptions>& study,
-                   const Subject& subject)
+                   const Subject& subject, std::string before)
       : run_folder_(run_folder),
         label_(label),
+        before_(std::move(before)),
         checkpoint_(std::move(checkpoint)),
         request_(request),
         study_(study),
@@ -207,10 +222,14 @@ class CheckpointProbes {
       outcome.status = read_probe_file(outcome.path).status;
       return outcome;
     }
-    const ProbeResult result = measured(probe);
+    const SearchState search = search_of(outcome.path, attributes, start_of(probe, fingerprint, studys));
+    const ProbeResult result = measured(probe, search);
     attributes.emplace_back("settings", fingerprint);
+    attributes.emplace_back("warm_start", search.start.defined() ? before_ : std::string());
     describe(attributes);
-    write_probe_file(outcome.path, record_of(result, checkpoint_, attributes));
+    ProbeRecord record = record_of(result, checkpoint_, attributes);
+    if (is_cadence(label_)) record.next_start = result.next_start;  // others are no step on the way
+    write_probe_file(outcome.path, record);
     outcome.status = result.status;
     outcome.message = result.message;
     outcome.seconds = result.seconds;
@@ -223,12 +242,28 @@ class CheckpointProbes {
     return chosen_settings(probe, subject_.examples_of(plan), plan.dtype, probe_options);
   }
 
-  ProbeResult measured(const std::string& probe) {
+  /// What the same probe with the same settings left at the cadence's checkpoint before. From its file, so that a
+  /// run that was killed in between goes on with the same bits.
+  at::Tensor start_of(const std::string& probe, const std::string& fingerprint,
+                      const std::optional<std::string>& studys) const {
+    const std::string path = probe_path(run_folder_, before_, probe, fingerprint, studys);
+    return before_.empty() || !fs::exists(path) ? at::Tensor() : read_next_start(path);
+  }
+
+  /// The state of a search is that of these settings, this build and this start.
+  SearchState search_of(const std::string& path, const ProbeAttributes& settings, const at::Tensor& start) const {
+    std::string key = build_git_commit();
+    for (const auto& [name, value] : settings) key += "\n" + name + " = " + to_toml(value);
+    if (start.defined()) key += fmt::format("\nstart = {} {}", before_, start.sum().item<double>());
+    return {path + ".partial", key, start};
+  }
+
+  ProbeResult measured(const std::string& probe, const SearchState& search) {
     if (!measured_.objective) {
       measured_ = subject_.measured(checkpoint_);
       subset_loss_ = measured_.objective->loss();
     }
-    return measure(probe, request_, subject_, measured_);
+    return measure(probe, request_, subject_, measured_, search);
   }
 
   // What a measurement doesn't hang on, but its reader wants. A checkpoint at which the whole training set
@@ -245,6 +280,7 @@ class CheckpointProbes {
   }
 
   std::string run_folder_, label_;
+  std::string before_;  // the cadence's checkpoint before this one; empty where there is none
   Checkpoint checkpoint_;
   const ProbeRequest& request_;
   const std::optional<RunOptions>& study_;
@@ -279,14 +315,17 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
   const c10::Device device = apply_runtime(request.runtime);
   const std::optional<RunOptions> study = study_options(run_folder);
   std::unique_ptr<Subject> subject;
+  std::string before;
   for (const std::string& label : labels) {
     Checkpoint checkpoint = read_checkpoint(checkpoint_path(run_folder, label));
     if (!subject) subject = std::make_unique<Subject>(checkpoint, request, device);
-    CheckpointProbes probes(run_folder, label, std::move(checkpoint), request, study, *subject);
+    CheckpointProbes probes(run_folder, label, std::move(checkpoint), request, study, *subject,
+                            is_cadence(label) ? before : "");
     for (const std::string& probe : request.plan.run) {
       throw_if_interrupted();  // what is measured is on disk
       outcomes.push_back(probes.run(probe));
     }
+    if (is_cadence(label)) before = label;
   }
   return outcomes;
 }

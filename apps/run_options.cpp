@@ -54,7 +54,7 @@ void bind_options(OptionTable& table, ProbePlan& plan) {
   table.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes");
   table.add("graph_memory", plan.graph_memory, at_least(0),
             "MiB for graphs kept between Hessian-vector products; speed alone");
-  table.add("at", plan.at, anything(), "checkpoints: end, start, loss (every level), all, or labels");
+  table.add("at", plan.at, anything(), "checkpoints: end, start, loss (every level), every (each that checkpoint_every keeps), all, or labels");
 }
 
 OptionSets::OptionSets(const OptionSets& other) { *this = other; }
@@ -145,6 +145,10 @@ RunOptions load_run_options(const std::string& path, const std::vector<std::stri
 void check(const RunOptions& options) {
   check_batches(options.train, wants_batch_statistics(options));
   const CheckRule levels(options.train);  // refuses levels that would share a checkpoint
+  const bool cadence = std::find(options.probes.at.begin(), options.probes.at.end(), "every") != options.probes.at.end();
+  if (cadence && options.train.checkpoint_every == 0) {
+    throw ConfigError("probes.at = \"every\" needs checkpoint_every > 0, in updates");
+  }
   if (options.data.augmentation != "none" && options.data.padding < 1) {
     throw ConfigError(fmt::format("data.padding = {} must be at least 1 with augmentation = \"{}\"",
                                   options.data.padding, options.data.augmentation));

@@ -25,7 +25,7 @@ struct ProbePlan {
   std::string dtype = "float32";  // float32 | float64
   int64_t graph_memory = 1024;    // MiB for graphs kept between products, which makes them 1.4 x faster
   std::vector<std::string> at = {
-      "end", "loss"};  // "end", "loss" (every level), "start", "all", or a checkpoint's label
+      "end", "loss"};  // "end", "loss" (every level), "every" (checkpoint_every), "start", "all", or a label
 };
 void bind_options(OptionTable& table, ProbePlan& plan);
 

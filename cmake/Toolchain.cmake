@@ -16,15 +16,16 @@ target_compile_options(basin_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-fPIC;-Wall;-Wextra;-Wpedantic;-Werror;-Wno-error=maybe-uninitialized>"
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fPIC>)
 # Eigen's own threads would fight torch's, and change the order of sums with the machine.
-# fmt is the one that torch ships (torch/include/fmt shadows the system's, whose library has another version): headers alone.
-target_compile_definitions(basin_flags INTERFACE EIGEN_DONT_PARALLELIZE FMT_HEADER_ONLY)
+# fmt is the one that torch ships (torch/include/fmt shadows the system's, whose library has another version); core/fmt.cpp compiles it.
+target_compile_definitions(basin_flags INTERFACE EIGEN_DONT_PARALLELIZE)
 
 find_program(BASIN_CCACHE ccache)
 if(BASIN_CCACHE)
-  # gcc's precompiled headers are cached only with these two (ccache manual, "Precompiled headers"). The cache lies in the
+  # gcc's precompiled headers are cached only with the first two (ccache manual, "Precompiled headers"); depend mode spares a miss the
+  # preprocessor's own run, since Ninja asks for dependency files anyway. The cache lies in the
   # checkout: nothing outside it is ours to fill.
   set(BASIN_CCACHE_DIR ${CMAKE_SOURCE_DIR}/.cache/ccache CACHE PATH "Where ccache keeps its objects")
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
                                   CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_DIR=${BASIN_CCACHE_DIR}
                                   CCACHE_MAXSIZE=3G ${BASIN_CCACHE})
   if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)

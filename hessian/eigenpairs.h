@@ -13,8 +13,9 @@ namespace basin {
 /// What a solver's basis may take where nobody says otherwise.
 inline constexpr int64_t kBasisBytes = int64_t{512} << 20;
 
-/// Asymmetry above which an operator is taken for a wrong one. Float32 products of a network's Hessian show
-/// 1e-6.
+/// Asymmetry above which no pair counts as converged. Float32 products of a network's Hessian show 1e-6; more
+/// comes of an operator that isn't symmetric, or of one so close to 0 that its products are the rounding of
+/// larger terms.
 inline constexpr double kMostAsymmetry = 1e-3;
 
 struct TopEigenOptions {
@@ -24,8 +25,12 @@ struct TopEigenOptions {
   int64_t max_krylov = 0;              // most basis vectors held; 0: 120, or what fits kBasisBytes
   int64_t max_restarts = 10;           // of a full basis
   uint64_t seed = 0;                   // of the start vector
-  std::string solver = "spectra";      // or "lanczos"; see top_eigenpairs()
+  std::string solver = "lanczos";      // or "spectra", the reference
   std::vector<at::Tensor> start = {};  // for lanczos: vectors near the wanted ones; empty: random
+  /// For lanczos: a file in which a long run keeps its state and from which it goes on, and what it is the
+  /// state of. Empty: none. Removed when the run ends.
+  std::string state_path = {}, state_key = {};
+  double state_seconds = 300;  // between two writings
   bool search_copies = false;  // for lanczos: look again from a second start for missed multiplicities
 };
 
@@ -38,8 +43,7 @@ struct Eigenpair {
 };
 
 struct TopEigenResult {
-  /// converged | not_converged | nonfinite (then without pairs) | not_symmetric (the same: values would mean
-  /// nothing)
+  /// converged | not_converged | nonfinite (then without pairs)
   std::string status = "converged";
   std::vector<Eigenpair> largest;   // descending, min(count, n) of them
   std::vector<Eigenpair> smallest;  // ascending, min(smallest, n) of them

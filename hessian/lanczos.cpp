@@ -3,11 +3,14 @@
 #include <ATen/ATen.h>
 
 #include <Eigen/Eigenvalues>
+#include <chrono>
+#include <filesystem>
 
 #include "core/interrupt.h"
 #include "core/seed.h"
 #include "core/tensor_norms.h"
 #include "hessian/krylov_basis.h"
+#include "hessian/lanczos_state.h"
 
 namespace basin {
 namespace {
@@ -47,10 +50,17 @@ class Lanczos {
   TopEigenResult run(KrylovSpace* space) {
     result_.method = "lanczos";
     result_.asymmetry = 0;
-    start();
-    while (finite_ && result_.asymmetry <= kMostAsymmetry) {
+    if (!resume()) start();
+    while (finite_) {
       const Ritz ritz = project();
+      if (result_.asymmetry > kMostAsymmetry) {
+        collect(ritz);
+        distrust(ritz);
+        break;
+      }
       if (finished(ritz)) break;
+      keep_state_if_due();
+      throw_if_interrupted();
       const at::Tensor direction = next_direction(ritz);
       if (basis_.full()) restart(ritz);
       extend(direction);
@@ -78,7 +88,6 @@ class Lanczos {
 
   /// One product: the basis grows by v, the projected matrix by a row and a column.
   void extend(const at::Tensor& v) {
-    throw_if_interrupted();
     // A second start breaks the recurrence that coupling_ is read off.
     if (search_until_ > 0) coupling_ = to_vector(at::mv(basis_.products(), v));
     const at::Tensor w = op_.apply(v).detach();
@@ -93,6 +102,39 @@ class Lanczos {
     beta_ = norm_of(remainder_);
     finite_ = std::isfinite(beta_) && column.allFinite();
     if (finite_) watch_symmetry(column);
+  }
+
+  bool resume() {
+    const std::optional<LanczosState> state = read_lanczos_state(options_.state_path, options_.state_key);
+    if (!state || state->vectors.size(1) != op_.size() || state->vectors.size(0) > basis_.capacity())
+      return false;
+    const int64_t m = state->vectors.size(0);
+    for (int64_t i = 0; i < m; ++i) basis_.append(state->vectors[i], state->products[i]);
+    projected_.topLeftCorner(m, m) = state->projected;
+    coupling_ = state->coupling;
+    remainder_ = state->remainder.to(op_.device(), op_.dtype());
+    beta_ = state->beta;
+    result_.asymmetry = state->asymmetry;
+    result_.products = state->products_done;
+    result_.restarts = state->restarts;
+    breakdowns_ = state->breakdowns;
+    search_until_ = state->search_until;
+    break_off_ = state->break_off;
+    generator_.set_state(state->generator);
+    return true;
+  }
+
+  void keep_state_if_due() {
+    if (options_.state_path.empty()) return;
+    const auto now = std::chrono::steady_clock::now();
+    const double passed = std::chrono::duration<double>(now - kept_at_).count();
+    if (passed < options_.state_seconds && interrupt_signal() == 0) return;
+    const int64_t m = basis_.size();
+    write_lanczos_state(options_.state_path, options_.state_key,
+                        {basis_.vectors(), basis_.products(), remainder_, projected_.topLeftCorner(m, m),
+                         coupling_, beta_, result_.asymmetry, result_.products, result_.restarts, breakdowns_,
+                         search_until_, break_off_, generator_.get_state()});
+    kept_at_ = now;
   }
 
   /// The products of the basis before v say what the column above its diagonal must be: coupling_.
@@ -209,16 +251,29 @@ class Lanczos {
     const int64_t m = basis_.size();
     result_.largest.clear();
     result_.smallest.clear();
-    for (int64_t i = 0; i < large_; ++i) result_.largest.push_back(lift(ritz, m - 1 - i));
-    for (int64_t i = 0; i < small_; ++i) result_.smallest.push_back(lift(ritz, i));
+    for (int64_t i = 0; i < std::min(large_, m); ++i) result_.largest.push_back(lift(ritz, m - 1 - i));
+    for (int64_t i = 0; i < std::min(small_, m); ++i) result_.smallest.push_back(lift(ritz, i));
     result_.status = "converged";
     judge(result_, limits_);
   }
 
+  /// Eigenvalues of what is symmetric up to E lie within |E| of those of its symmetric part.
+  void distrust(const Ritz& ritz) {
+    result_.status = "not_converged";
+    for (auto* end : {&result_.largest, &result_.smallest}) {
+      for (Eigenpair& pair : *end) {
+        pair.residual = std::max(pair.residual, result_.asymmetry * ritz.radius());
+        pair.relative_residual = pair.residual / std::abs(pair.value);
+        pair.converged = false;
+      }
+    }
+  }
+
   TopEigenResult conclude(KrylovSpace* space) {
     result_.krylov = basis_.size();
-    if (!finite_ || result_.asymmetry > kMostAsymmetry) {
-      result_.status = finite_ ? "not_symmetric" : "nonfinite";
+    if (!options_.state_path.empty()) std::filesystem::remove(options_.state_path);
+    if (!finite_) {
+      result_.status = "nonfinite";
       result_.largest.clear();
       result_.smallest.clear();
       return result_;
@@ -243,6 +298,7 @@ class Lanczos {
   int64_t breakdowns_ = 0, search_until_ = 0;  // the latter in products
   bool break_off_ = false;                     // the next direction is random
   bool finite_ = true;
+  std::chrono::steady_clock::time_point kept_at_ = std::chrono::steady_clock::now();
   TopEigenResult result_;
 };
 

@@ -33,7 +33,11 @@ struct KrylovSpace {
 /// breakdown a copy can be missed, unless options.search_copies gives a second random start, beside the first
 /// space, as many products again.
 ///
-/// The operator's symmetry is watched at every step, without a product (TopEigenResult::asymmetry).
+/// With options.state_path a run that was killed or interrupted goes on from the last state kept, with the
+/// same bits.
+///
+/// The operator's symmetry is watched at every step, without a product (TopEigenResult::asymmetry); above kMostAsymmetry the
+/// run ends, not converged, with the asymmetry as residual where that is larger.
 ///
 /// Cost: 5-7 products for the largest eigenvalue of a trained network at 1e-3, 13-17 for five, and per step
 /// 4 m n flops and 2 n numbers of memory at basis size m. n <= 32: n products, all eigenvalues.

@@ -1,6 +1,8 @@
 // defines: the HDF5 file of one probe run, from plain columns (io knows no probes).
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,9 +24,13 @@ struct ProbeRecord {
   std::vector<std::pair<std::string, OptionValue>> attributes;        // settings, costs, checkpoint's update, train_loss, ...
   std::vector<std::pair<std::string, std::string>> provenance;
   std::vector<ProbeQuantity> quantities;
+  /// Where a later checkpoint's search starts (/next_start); undefined where there is none. Not read back with the rest.
+  at::Tensor next_start = {};
 };
 
 void write_probe_file(const std::string& path, const ProbeRecord& record);
 ProbeRecord read_probe_file(const std::string& path);
+/// /next_start alone; undefined where the file has none.
+at::Tensor read_next_start(const std::string& path);
 
 }  // namespace basin

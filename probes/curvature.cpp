@@ -70,8 +70,7 @@ class CurvatureProbe final : public Probe {
     if (index.numel() == 0) throw ConfigError(empty_restriction(context));
     RestrictedOperator part(whole, index);
     LinearOperator& op = index.numel() == whole.size() ? static_cast<LinearOperator&>(whole) : part;
-    const SharedSpectrum spectrum = shared_spectrum(op, spectrum_options(context.seed));
-    refuse_asymmetry(spectrum.pairs);
+    const SharedSpectrum spectrum = shared_spectrum(op, spectrum_options(context));
     add_quantities(spectrum, result);
     record(spectrum, whole.repeat_difference(), result);
     conclude_eigen(spectrum.pairs, options_.tolerance, result);
@@ -86,13 +85,15 @@ class CurvatureProbe final : public Probe {
   }
 
  private:
-  SpectrumOptions spectrum_options(uint64_t seed) const {
+  SpectrumOptions spectrum_options(const ProbeContext& context) const {
     return {{.count = options_.count,
              .smallest = 1,
              .tolerance = options_.tolerance,
              .max_krylov = options_.max_krylov,
              .max_restarts = options_.max_restarts,
-             .seed = seed,
+             .seed = context.seed,
+             .state_path = context.state_path,
+             .state_key = context.state_key,
              .search_copies = options_.search_copies},
             options_.starts,
             options_.steps,

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
 #include "probes/common.h"
 
 namespace basin {
@@ -44,13 +43,6 @@ Quantity scaled_first(const EigenNaming& naming, const Quantity& lambda, double 
   return q;
 }
 
-void refuse_asymmetry(const TopEigenResult& found) {
-  if (found.status == "not_symmetric") {
-    throw ConfigError(fmt::format("the operator is not symmetric: v.Au and u.Av differ by {:.2g} of its size",
-                                  found.asymmetry));
-  }
-}
-
 void record_solver(const TopEigenResult& found, double tolerance, ProbeResult& result) {
   std::vector<double> relative;
   for (const auto* end : {&found.largest, &found.smallest}) {
@@ -70,6 +62,12 @@ void conclude_eigen(const TopEigenResult& found, double tolerance, ProbeResult& 
   if (result.status == "not_converged") {
     result.message =
         fmt::format("a residual is above the tolerance {} after {} products", tolerance, found.products);
+  }
+  if (result.status == "not_converged" && found.asymmetry > kMostAsymmetry) {
+    result.message = fmt::format(
+        "products are not symmetric, by {:.2g} of the largest eigenvalue: where H is nearly 0, float64 may "
+        "help",
+        found.asymmetry);
   }
   if (result.status == "not_resolved" && result.message.empty())
     result.message = "too few samples for an error";

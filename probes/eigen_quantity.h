@@ -1,4 +1,4 @@
-// defines: eigen_quantity() and refuse_asymmetry(), what every probe of eigenvalues shares.
+// defines: eigen_quantity() and its like, what every probe of eigenvalues shares.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,6 @@ Quantity eigen_quantity(const EigenNaming& naming, const std::vector<Eigenpair>&
 
 /// `factor` times the first entry of `lambda`, with its status.
 Quantity scaled_first(const EigenNaming& naming, const Quantity& lambda, double factor);
-
-/// ConfigError where the operator was found not to be symmetric: whatever it is, it has no such eigenvalues.
-void refuse_asymmetry(const TopEigenResult& found);
 
 /// hvps, krylov, restarts, relative residuals of both ends, tolerance, solver's method and asymmetry.
 void record_solver(const TopEigenResult& found, double tolerance, ProbeResult& result);

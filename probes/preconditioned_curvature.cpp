@@ -22,7 +22,6 @@ class PreconditionedCurvature final : public Probe {
     ProbeResult result = start_result("preconditioned_curvature", context);
     CurvatureOperator hessian(context.objective, Curvature::hessian);
     const TopEigenResult found = measure(context, hessian);
-    refuse_asymmetry(found);
     result.quantities = {eigen_quantity({"lambda", "largest eigenvalues of the preconditioned Hessian",
                                          "preconditioned-lambda", "1/learning_rate"},
                                         found.largest, std::min(options_.count, hessian.size()))};
@@ -64,7 +63,9 @@ class PreconditionedCurvature final : public Probe {
                                                .tolerance = options_.tolerance,
                                                .max_krylov = options_.max_krylov,
                                                .max_restarts = options_.max_restarts,
-                                               .seed = context.seed});
+                                               .seed = context.seed,
+                                               .state_path = context.state_path,
+                                               .state_key = context.state_key});
   }
 
   TopEigenResult nothing(const std::string& reason) {

@@ -38,6 +38,7 @@ struct ProbeResult {
   /// Settings and costs: solver, iterations, hvps, gradients, seed, tolerance, distribution of A, ...
   std::vector<std::pair<std::string, OptionValue>> attributes;
   double seconds = 0;
+  at::Tensor next_start;  // flat: where the same probe may start at the next checkpoint; undefined: nowhere
 };
 
 /// What a probe sees: the checkpoint's network on a fixed set of examples. A probe leaves parameters
@@ -52,6 +53,9 @@ struct ProbeContext {
   /// (before the first: that one's); null and NaN where there is none.
   const Optimizer* optimizer = nullptr;
   double learning_rate = NAN;
+  /// A file in which a long search may keep its state, and what it is the state of; empty: none.
+  std::string state_path = {}, state_key = {};
+  at::Tensor start = {};  // ProbeResult::next_start of the checkpoint before; undefined: cold
 };
 
 /// In passes over the examples measured.

@@ -20,7 +20,7 @@ ProbeEntry entry(const std::string& name, const std::string& help, int64_t versi
 const std::vector<ProbeEntry>& probe_registry() {
   static const std::vector<ProbeEntry> table = {
       entry<TopEigenvaluesOptions, make_top_eigenvalues>("top_eigenvalues",
-                                                         "largest and smallest Hessian eigenvalues", 2),
+                                                         "largest and smallest Hessian eigenvalues", 3),
       entry<SharpnessKeskarOptions, make_sharpness_keskar>("sharpness_keskar",
                                                            "Keskar's phi in three kinds of box", 2),
       entry<NoiseScaleOptions, make_noise_scale>("noise_scale", "gradient noise scale tr Sigma / |G|^2", 2),

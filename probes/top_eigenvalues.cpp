@@ -26,10 +26,12 @@ class TopEigenvalues final : public Probe {
                                                           .max_krylov = options_.max_krylov,
                                                           .max_restarts = options_.max_restarts,
                                                           .seed = context.seed,
-                                                          .solver = options_.solver});
+                                                          .solver = options_.solver,
+                                                          .start = warm_start(context),
+                                                          .state_path = context.state_path,
+                                                          .state_key = context.state_key});
     const int64_t expected = std::min(options_.count, hessian.size());
     const double norm = context.objective.parameters().gather().to(at::kDouble).norm().item<double>();
-    refuse_asymmetry(found);
     result.quantities = {
         eigen_quantity({"lambda", "largest Hessian eigenvalues", "hessian-lambda", "loss/weight^2"},
                        found.largest, expected),
@@ -44,6 +46,7 @@ class TopEigenvalues final : public Probe {
                              {{"solver", options_.solver}, {"hvps", found.products}});
     record_solver(found, options_.tolerance, result);
     conclude_eigen(found, options_.tolerance, result);
+    result.next_start = sum_of_vectors(found);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   }
@@ -56,6 +59,22 @@ class TopEigenvalues final : public Probe {
   }
 
  private:
+  /// Spectra's solver can't, and a vector of another network wouldn't help.
+  std::vector<at::Tensor> warm_start(const ProbeContext& context) const {
+    const bool fits =
+        context.start.defined() && context.start.numel() == context.objective.parameters().size();
+    if (!fits || options_.solver != "lanczos" || !at::isfinite(context.start).all().item<bool>()) return {};
+    return {context.start};
+  }
+
+  static at::Tensor sum_of_vectors(const TopEigenResult& found) {
+    at::Tensor sum;
+    for (const auto* end : {&found.largest, &found.smallest}) {
+      for (const Eigenpair& pair : *end) sum = sum.defined() ? sum + pair.vector : pair.vector;
+    }
+    return sum;
+  }
+
   TopEigenvaluesOptions options_;
 };
 
@@ -67,8 +86,7 @@ void bind_options(OptionTable& table, TopEigenvaluesOptions& options) {
             "relative residual at which an eigenpair is accepted");
   table.add("max_krylov", options.max_krylov, at_least(0),
             "most Krylov vectors held; 0: 120, or what fits 512 MiB");
-  table.add("max_restarts", options.max_restarts, at_least(0),
-            "restarts of Spectra's solver past a full basis");
+  table.add("max_restarts", options.max_restarts, at_least(0), "restarts of a full basis");
   table.add("solver", options.solver, one_of({"lanczos", "spectra"}),
             "lanczos: ours; spectra: the reference");
 }

@@ -13,7 +13,7 @@ struct TopEigenvaluesOptions {
   double tolerance = 1e-3;  // of the residual, see hessian/top_eigenpairs.h
   int64_t max_krylov = 0;
   int64_t max_restarts = 10;
-  std::string solver = "spectra";
+  std::string solver = "lanczos";
 };
 void bind_options(OptionTable& table, TopEigenvaluesOptions& options);
 

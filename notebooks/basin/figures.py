@@ -26,6 +26,7 @@ MEASURES = [
     ("noise_scale", "b_simple", "b_simple", "B_simple (examples)"),
     ("top_eigenvalues", "lambda_1_w2", "lambda_1_w2", "λ₁ ‖w‖² (loss)"),
     ("sharpness_keskar", "phi_relative_1e-3", "phi_relative_1e-3", "φ, box relative to |w| (%)"),
+    ("preconditioned_curvature", "rate_lambda_1", "rate_lambda_1", "η λ₁(P⁻¹H), as the optimiser sees it"),
 ]
 
 
@@ -126,7 +127,8 @@ def _loss_axis(ax, values) -> None:
 
 
 def sharpness_against_batch(sweep: Sweep):
-    """λ₁, φ and B_simple at the end of protocol B, where training losses match, and their scale-aware companions below."""
+    """λ₁, φ and B_simple at the end of protocol B, where training losses match, their scale-aware companions below, and beside those
+    the curvature that the optimiser sees: a stability number for SGD (limit in docs/probes.md), a gauge for LARS and LAMB."""
     runs = sweep.runs[sweep.runs.protocol == "B"]
     optimizers = style.optimizers_of(sweep.runs)
     figure, axes = style.panels(2, 3, 4.0, 3.0)
@@ -140,8 +142,7 @@ def sharpness_against_batch(sweep: Sweep):
             _draw(ax, measure_cells(sweep, runs[runs.optimizer == optimizer], probe, quantity, column), optimizer, optimizers)
         style.batch_axis(ax, sweep.runs.batch_size.dropna())
         _positive_log(ax, numbers(runs, column))
-    axes.flat[-1].axis("off")
-    axes.flat[-1].legend(handles=style.optimizer_legend(optimizers, HOLLOW, ONE_SEED), loc="center", fontsize=10)
+    _legend(figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED), columns=5)
     return figure
 
 

@@ -58,6 +58,42 @@ TEST_F(ProbeCommand, MeasuresACheckpointAndSaysOnWhat) {
   EXPECT_TRUE(std::isfinite(found.quantities.front().value.at(0)));
 }
 
+TEST(ProbeCadence, StartsEachSearchFromTheLastOneAndAgainWithTheSameBits) {
+  const TinyStudy study({"checkpoint_every = 2"});
+  ASSERT_EQ(study.train().exit_code, 0);
+  const std::string folder = study.run_folder();
+  const std::vector<std::string> arguments = {"probe", folder, "--checkpoint", "every", "--only", "top_eigenvalues",
+                                              "--subset", "50", "--dtype", "float64", "--set", "runtime.threads=1"};
+  const auto at = [&](int update, const std::string& more = "") {
+    return read_probe_file(fmt::format("{}/probes/u{:06d}.top_eigenvalues{}.h5", folder, update, more));
+  };
+  const BinaryResult result = run_binary(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(attribute(at(2), "warm_start"), OptionValue(std::string()));
+  EXPECT_EQ(attribute(at(4), "warm_start"), OptionValue(std::string("u000002")));
+  EXPECT_EQ(attribute(at(6), "warm_start"), OptionValue(std::string("u000004")));
+  const ProbeRecord warm = at(6);
+  EXPECT_FALSE(fs::exists(folder + "/probes/u000006.top_eigenvalues.h5.partial"));
+
+  // As after a kill between two checkpoints.
+  fs::remove(folder + "/probes/u000006.top_eigenvalues.h5");
+  ASSERT_EQ(run_binary(arguments).exit_code, 0);
+  const ProbeRecord again = at(6);
+  for (size_t i = 0; i < warm.quantities.size(); ++i) EXPECT_EQ(again.quantities[i].value, warm.quantities[i].value);
+
+  // A cold search finds the same within the residuals of both.
+  for (const int update : {2, 4}) fs::remove(fmt::format("{}/probes/u{:06d}.top_eigenvalues.h5", folder, update));
+  fs::remove(folder + "/probes/u000006.top_eigenvalues.h5");
+  std::vector<std::string> alone = arguments;
+  alone[3] = "u000006";
+  ASSERT_EQ(run_binary(alone).exit_code, 0);
+  const ProbeRecord cold = at(6);
+  EXPECT_EQ(attribute(cold, "warm_start"), OptionValue(std::string()));
+  const ProbeQuantity &a = warm.quantities.front(), &b = cold.quantities.front();
+  EXPECT_NE(a.value, b.value);
+  for (size_t i = 0; i < a.value.size(); ++i) EXPECT_NEAR(a.value[i], b.value[i], a.uncertainty[i] + b.uncertainty[i]);
+}
+
 TEST_F(ProbeCommand, SkipsWhatIsMeasuredAndKeepsOtherSettingsApart) {
   const std::vector<std::string> arguments = {"--only", "top_eigenvalues", "--subset", "50"};
   ASSERT_EQ(probe(arguments).exit_code, 0);

@@ -78,5 +78,13 @@ TEST(RunOptionsTest, ChecksRelations) {
   EXPECT_THROW(check(from("", cut)), ConfigError);
 }
 
+TEST(RunOptions, ACadenceOfProbesNeedsCheckpoints) {
+  RunOptions options;
+  options.probes.at = {"every"};
+  EXPECT_THROW(check(options), ConfigError);
+  options.train.checkpoint_every = 10;
+  EXPECT_NO_THROW(check(options));
+}
+
 }  // namespace
 }  // namespace basin

@@ -225,7 +225,8 @@ std::vector<std::string> long_run() {
 void wait_for_progress(RunningBinary& process, const TinyStudy& study, uintmax_t bytes) {
   const auto size = [&]() -> uintmax_t {
     std::error_code missing;
-    if (!fs::exists(study.path("out/runs"), missing)) return 0;
+    const std::string runs = study.path("out/runs");
+    if (!fs::exists(runs, missing) || fs::is_empty(runs, missing)) return 0;  // made one after the other
     const uintmax_t found = fs::file_size(study.run_folder() + "/journal", missing);
     return missing ? 0 : found;
   };

@@ -1,0 +1,159 @@
+// Curvature by Basin on the setting of bench/curvature_setting.py, for bench/curvature.py to set beside the peers'.
+//
+//   bench_curvature SETTING.h5 EXAMPLES SEED THREADS
+//
+// prints one line of JSON, a list of rows as those of bench/curvature_peers.py: the same cases, and beside them `spectrum` (five
+// largest and smallest eigenvalues, density, trace by one shared pass) and `hvp` (what a product costs in gradients).
+#include <ATen/ATen.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/build_info.h"
+#include "core/runtime.h"
+#include "core/seed.h"
+#include "hessian/curvature_operator.h"
+#include "hessian/krylov_basis.h"
+#include "hessian/lanczos.h"
+#include "hessian/objective.h"
+#include "hessian/spectrum.h"
+#include "io/h5.h"
+#include "models/registry.h"
+
+namespace {
+
+using namespace basin;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+struct Setting {
+  std::shared_ptr<Model> model;
+  at::Tensor images, labels;
+  Objective objective(int64_t graph_memory) const {
+    const int64_t micro_batch = std::min<int64_t>(125, labels.size(0));
+    return {model, LossKind::cross_entropy, images, labels, micro_batch, graph_memory};
+  }
+};
+
+Setting read_setting(const std::string& path, int64_t examples) {
+  const h5::File file = h5::File::open(path);
+  Setting setting;
+  setting.model = make_model("resnet20", *find_entry(model_registry(), "resnet20", "model").make_options(), {3, 32, 32, 10}, 1,
+                             at::kFloat, at::kCPU);
+  const at::NoGradGuard no_grad;
+  for (const ParameterInfo& p : setting.model->parameter_table())
+    at::Tensor(p.tensor).copy_(file.group("model").dataset(p.name).read_tensor());
+  for (const auto& [name, tensor] : setting.model->buffer_table())
+    at::Tensor(tensor).copy_(file.group("buffers").dataset(name).read_tensor());
+  setting.images = file.dataset("images").read_tensor().narrow(0, 0, examples);
+  setting.labels = file.dataset("labels").read_tensor().narrow(0, 0, examples);
+  return setting;
+}
+
+std::string row(const std::string& name, double wall, int64_t products, const TopEigenResult& found, const std::string& more = "") {
+  std::vector<double> values;
+  double worst = 0;
+  for (const Eigenpair& pair : found.largest) {
+    values.push_back(pair.value);
+    worst = std::max(worst, pair.relative_residual);
+  }
+  return fmt::format(R"({{"case": "{}", "hvps": {}, "wall_s": {}, "residual": {}, "eigenvalues": [{}], "version": "{}"{}}})", name,
+                     products, wall, worst, fmt::join(values, ", "), std::string(build_git_commit()).substr(0, 12), more);
+}
+
+std::string top(const Setting& setting, int64_t k, uint64_t seed) {
+  const Clock::time_point start = Clock::now();
+  Objective objective = setting.objective(int64_t{8} << 30);
+  CurvatureOperator hessian(objective, Curvature::hessian);
+  const TopEigenResult found = lanczos_eigenpairs(hessian, {.count = k, .smallest = 0, .tolerance = 1e-3, .seed = seed});
+  return row(fmt::format("top{}", k), seconds_since(start), found.products, found);
+}
+
+std::string clustered(int64_t k, uint64_t seed) {
+  const at::Tensor bulk = at::rand({20000}, make_generator(0)) * 1.3 - 0.3;
+  const at::Tensor d = at::cat({10 * at::pow(0.93, at::arange(10, at::kFloat)), bulk});
+  FunctionOperator op(d.numel(), at::kFloat, [&](const at::Tensor& x) { return d * x; });
+  const Clock::time_point start = Clock::now();
+  const TopEigenResult found = lanczos_eigenpairs(op, {.count = k, .smallest = 0, .tolerance = 1e-3, .seed = seed});
+  return row(fmt::format("clustered-top{}", k), seconds_since(start), found.products, found);
+}
+
+/// Standard deviation of Hutchinson's single samples, from 40 of them: outside of the time measured.
+double hutchinson_deviation(CurvatureOperator& hessian, uint64_t seed) {
+  at::Generator generator = make_generator(derive_seed(seed, "hutchinson"));
+  std::vector<double> samples;
+  for (int i = 0; i < 40; ++i) {
+    const at::Tensor z = at::randint(0, 2, {hessian.size()}, generator, at::kFloat) * 2 - 1;
+    samples.push_back(dot64(z, hessian.apply(z)));
+  }
+  return mean_of(samples).standard_error * std::sqrt(40.0);
+}
+
+std::string spectrum(const Setting& setting, uint64_t seed) {
+  const Clock::time_point start = Clock::now();
+  Objective objective = setting.objective(int64_t{8} << 30);
+  CurvatureOperator hessian(objective, Curvature::hessian);
+  SpectrumOptions options;
+  options.pairs = {.count = 5, .smallest = 1, .tolerance = 1e-3, .seed = seed};
+  const SharedSpectrum found = shared_spectrum(hessian, options);
+  const double wall = seconds_since(start);
+  const double hutchinson = hutchinson_deviation(hessian, seed) / std::sqrt(static_cast<double>(found.products));
+  return row("spectrum", wall, found.products, found.pairs,
+             fmt::format(R"(, "status": "{}", "pair_hvps": {}, "lambda_min": {}, "starts": {}, "trace": {}, "trace_error": {}, )"
+                         R"("hutchinson_error_at_equal_hvps": {})",
+                         found.pairs.status, found.pairs.products, found.pairs.smallest.front().value, found.starts.size(),
+                         found.trace.value, found.trace.standard_error, hutchinson));
+}
+
+double best_of(int repeats, const std::function<void()>& work) {
+  double best = 1e300;
+  for (int i = 0; i < repeats; ++i) {
+    const Clock::time_point start = Clock::now();
+    work();
+    best = std::min(best, seconds_since(start));
+  }
+  return best;
+}
+
+/// Least seconds of five; products after the first.
+std::string cost(const Setting& setting) {
+  Objective kept = setting.objective(int64_t{16} << 30), rebuilt = setting.objective(0);
+  CurvatureOperator with_graph(kept, Curvature::hessian), without(rebuilt, Curvature::hessian);
+  const at::Tensor v = at::randn({with_graph.size()}, make_generator(1));
+  with_graph.apply(v);
+  const double gradient = best_of(5, [&] { rebuilt.gradient(); });
+  const double retained = best_of(5, [&] { with_graph.apply(v); });
+  const double anew = best_of(5, [&] { without.apply(v); });
+  return fmt::format(R"({{"case": "hvp", "version": "{}", "gradient_s": {}, "retained_s": {}, "rebuilt_s": {}, "retained_gradients": {}, )"
+                     R"("rebuilt_gradients": {}, "graph_bytes": {}}})",
+                     std::string(build_git_commit()).substr(0, 12), gradient, retained, anew, retained / gradient, anew / gradient, with_graph.bytes_kept());
+}
+
+int run(const std::string& path, int64_t examples, uint64_t seed, int64_t threads) {
+  RuntimeOptions runtime;
+  runtime.device = "cpu";
+  runtime.threads = threads;
+  apply_runtime(runtime);
+  const Setting setting = read_setting(path, examples);
+  setting.objective(0).gradient();  // lazy initialisation is nobody's cost
+  const std::vector<std::string> rows = {top(setting, 1, seed),  top(setting, 5, seed),   clustered(1, seed),
+                                         clustered(5, seed), spectrum(setting, seed), cost(setting)};
+  fmt::print("[{}]\n", fmt::join(rows, ", "));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc != 5) throw ConfigError("usage: bench_curvature SETTING.h5 EXAMPLES SEED THREADS");
+    return run(argv[1], std::atoll(argv[2]), std::strtoull(argv[3], nullptr, 10), std::atoll(argv[4]));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_curvature: {}\n", error.what());
+    return 1;
+  }
+}
