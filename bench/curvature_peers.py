@@ -90,8 +90,9 @@ def eigsh_rows(setting, seed):
 
 
 def pyhessian_rows(setting, seed):
-    import pyhessian.hessian as module
+    import pyhessian  # whose attribute `hessian` is the class, not the module
 
+    module = sys.modules[pyhessian.hessian.__module__]
     products, original = [0], module.hessian_vector_product
 
     def counted(*arguments):
