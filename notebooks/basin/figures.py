@@ -26,7 +26,7 @@ MEASURES = [
     ("noise_scale", "b_simple", "b_simple", "B_simple (examples)"),
     ("top_eigenvalues", "lambda_1_w2", "lambda_1_w2", "λ₁ ‖w‖² (loss)"),
     ("sharpness_keskar", "phi_relative_1e-3", "phi_relative_1e-3", "φ, box relative to |w| (%)"),
-    ("preconditioned_curvature", "rate_lambda_1", "rate_lambda_1", "η λ₁(P⁻¹H), as the optimiser sees it"),
+    ("preconditioned_curvature", "rate_lambda_1", "rate_lambda_1", "η λ₁(P⁻¹H)"),
 ]
 
 
