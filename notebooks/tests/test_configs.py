@@ -14,7 +14,8 @@ MAY_DIFFER = {
     "check_every": "looks at the training loss cost more than tuning needs",
     "data.validation": "tuning holds a tenth back to choose by",
 }
-NOT_TRAINING = ("probes", "top_eigenvalues", "sharpness_keskar", "noise_scale", "sweep", "runtime")
+PROBES = ("top_eigenvalues", "preconditioned_curvature", "curvature", "sharpness_keskar", "noise_scale")
+NOT_TRAINING = ("probes", *PROBES, "sweep", "runtime")
 
 
 def study(name):
