@@ -8,6 +8,7 @@
 #include "hessian/objective.h"
 #include "hessian/operators.h"
 #include "tests/support/analytic_models.h"
+#include "tests/support/matrices.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -17,12 +18,6 @@ constexpr int64_t kExamples = 23, kMicroBatch = 8;
 
 double relative(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
-}
-
-at::Tensor dense(LinearOperator& op) {
-  std::vector<at::Tensor> columns;
-  for (const at::Tensor& unit : at::eye(op.size(), at::kDouble).unbind()) columns.push_back(op.apply(unit));
-  return at::stack(columns, 1);
 }
 
 struct Network {
@@ -68,7 +63,7 @@ TEST_P(EveryLoss, GaussNewtonIsTheJacobiansSandwich) {
         GetParam() == LossKind::mse ? at::eye(3, at::kDouble) : at::diag(p[i]) - at::outer(p[i], p[i]);
     expected += jacobian[i].t().matmul(middle).matmul(jacobian[i]) / kExamples;
   }
-  EXPECT_LT(relative(dense(op), expected), kRounding);
+  EXPECT_LT(relative(testing::dense_matrix(op), expected), kRounding);
 }
 
 TEST_P(EveryLoss, FisherAndCovarianceAreSumsOverExamples) {
@@ -77,9 +72,9 @@ TEST_P(EveryLoss, FisherAndCovarianceAreSumsOverExamples) {
   const at::Tensor g = net.gradients(GetParam()), mean = g.mean(0);
   CurvatureOperator fisher(objective, Curvature::empirical_fisher);
   CurvatureOperator covariance(objective, Curvature::gradient_covariance);
-  EXPECT_LT(relative(dense(fisher), g.t().matmul(g) / kExamples), kRounding);
+  EXPECT_LT(relative(testing::dense_matrix(fisher), g.t().matmul(g) / kExamples), kRounding);
   const at::Tensor centred = g - mean;
-  EXPECT_LT(relative(dense(covariance), centred.t().matmul(centred) / kExamples), kRounding);
+  EXPECT_LT(relative(testing::dense_matrix(covariance), centred.t().matmul(centred) / kExamples), kRounding);
 }
 
 TEST(CurvatureOperator, GaussNewtonOfALinearModelIsItsHessian) {
@@ -88,7 +83,7 @@ TEST(CurvatureOperator, GaussNewtonOfALinearModelIsItsHessian) {
       std::make_shared<testing::LinearModel>(testing::sine_numbers({3, 4}, 100), /*unused=*/true),
       LossKind::cross_entropy, x, labels, 5);
   CurvatureOperator hessian(objective, Curvature::hessian), ggn(objective, Curvature::gauss_newton);
-  EXPECT_LT(relative(dense(ggn), dense(hessian)), kRounding);
+  EXPECT_LT(relative(testing::dense_matrix(ggn), testing::dense_matrix(hessian)), kRounding);
 }
 
 TEST(CurvatureOperator, MemoryChangesNoBit) {

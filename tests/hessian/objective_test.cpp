@@ -7,6 +7,7 @@
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
 #include "tests/support/analytic_models.h"
+#include "tests/support/matrices.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -40,10 +41,7 @@ at::Tensor hvp(Objective& objective, const at::Tensor& v) {
 
 at::Tensor dense(Objective& objective) {
   CurvatureOperator hessian(objective, Curvature::hessian);
-  std::vector<at::Tensor> columns;
-  for (const at::Tensor& unit : at::eye(hessian.size(), at::kDouble).unbind())
-    columns.push_back(hessian.apply(unit));
-  return at::stack(columns, 1);
+  return testing::dense_matrix(hessian);
 }
 
 struct Linear {

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "tests/support/analytic_models.h"
+#include "tests/support/matrices.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -22,24 +23,20 @@ FunctionOperator dense_operator() {
   return FunctionOperator(6, at::kDouble, [](const at::Tensor& x) { return matrix().matmul(x); });
 }
 
-at::Tensor dense(LinearOperator& op) {
-  std::vector<at::Tensor> columns;
-  for (const at::Tensor& unit : at::eye(op.size(), at::kDouble).unbind()) columns.push_back(op.apply(unit));
-  return at::stack(columns, 1);
-}
-
 TEST(Operators, RestrictionIsTheSubmatrix) {
   auto a = dense_operator();
   const at::Tensor index = at::tensor({1, 3, 4}, at::kLong);
   RestrictedOperator restricted(a, index);
-  EXPECT_TRUE(at::equal(dense(restricted), matrix().index_select(0, index).index_select(1, index)));
+  EXPECT_TRUE(
+      at::equal(testing::dense_matrix(restricted), matrix().index_select(0, index).index_select(1, index)));
   EXPECT_THROW(RestrictedOperator(a, at::empty({0}, at::kLong)), ConfigError);
 }
 
 TEST(Operators, AffineScalesAndShifts) {
   auto a = dense_operator();
   AffineOperator affine(a, -2, 3);
-  EXPECT_TRUE(at::allclose(dense(affine), -2 * matrix() + 3 * at::eye(6, at::kDouble), 0, 1e-14));
+  EXPECT_TRUE(
+      at::allclose(testing::dense_matrix(affine), -2 * matrix() + 3 * at::eye(6, at::kDouble), 0, 1e-14));
 }
 
 TEST(Operators, PreconditionedHasTheEigenvaluesOfInversePTimesA) {
@@ -48,7 +45,7 @@ TEST(Operators, PreconditionedHasTheEigenvaluesOfInversePTimesA) {
   PreconditionedOperator op(a, p);
   const at::Tensor expected =
       std::get<0>(at::sort(at::real(at::linalg_eigvals(at::diag(1 / p).matmul(matrix())))));
-  EXPECT_TRUE(at::allclose(at::linalg_eigvalsh(dense(op)), expected, 1e-10, 1e-10));
+  EXPECT_TRUE(at::allclose(at::linalg_eigvalsh(testing::dense_matrix(op)), expected, 1e-10, 1e-10));
   for (const double bad : {0.0, -1.0, std::nan("")}) {
     const at::Tensor broken = p.clone();
     broken[2] = bad;

@@ -5,15 +5,13 @@
 
 #include "core/seed.h"
 #include "tests/hessian/distributions.h"
+#include "tests/support/matrices.h"
 
 namespace basin {
 namespace {
 
+using testing::diagonal_operator;
 using testing::wasserstein;
-
-FunctionOperator diagonal_operator(const at::Tensor& d) {
-  return FunctionOperator(d.numel(), d.scalar_type(), [d](const at::Tensor& x) { return d * x; });
-}
 
 at::Tensor gaussian(int64_t n, uint64_t seed) {
   at::Generator generator = make_generator(seed);

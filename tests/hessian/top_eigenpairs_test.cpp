@@ -14,15 +14,14 @@
 #include "hessian/lanczos.h"
 #include "hessian/linear_operator.h"
 #include "hessian/objective.h"
+#include "tests/support/matrices.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
 namespace {
 
-FunctionOperator diagonal_operator(const at::Tensor& d) {
-  return FunctionOperator(d.numel(), d.scalar_type(), [d](const at::Tensor& x) { return d * x; });
-}
+using testing::diagonal_operator;
 
 at::Tensor spectrum(const std::vector<double>& outliers, double low, double high, int64_t count) {
   return at::cat({at::tensor(outliers, at::kDouble), at::linspace(low, high, count, at::kDouble)});
@@ -237,9 +236,7 @@ TEST_P(TopEigenpairs, AgreesWithTheDenseHessianOfANetwork) {
   const auto batch = testing::tiny_batch(testing::tiny_shape(), 30);
   Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 8, 1 << 30);
   CurvatureOperator hessian(objective, Curvature::hessian);
-  std::vector<at::Tensor> columns;
-  for (const at::Tensor& unit : at::eye(143, at::kDouble).unbind()) columns.push_back(hessian.apply(unit));
-  const at::Tensor exact = at::linalg_eigvalsh(at::stack(columns, 1));
+  const at::Tensor exact = at::linalg_eigvalsh(testing::dense_matrix(hessian));
   const TopEigenResult result = solve(hessian, {.count = 5, .smallest = 2, .tolerance = 1e-7});
   EXPECT_EQ(result.status, "converged");
   // LAPACK on the assembled matrix; errors of values are residual^2 / gap.

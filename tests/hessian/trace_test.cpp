@@ -34,7 +34,7 @@ TEST(TraceSamples, AllSignVectorsTogetherGiveTheExactAnswers) {
   const at::Tensor half = gaussian({6, 6}, 1), a = half + half.t();
   const at::Tensor v = std::get<0>(at::linalg_qr(gaussian({6, 2}, 2))).t().contiguous();
   for (const Deflation& deflation : {Deflation{}, Deflation{v, v.matmul(a)}}) {
-    TraceSamples samples(6, deflation);
+    TraceSamples samples(6, deflation, TraceSamples::Keep::diagonal);
     for (int64_t bits = 0; bits < 64; ++bits) {
       const at::Tensor z = at::empty({6}, at::kDouble);
       for (int64_t i = 0; i < 6; ++i) z[i] = (bits >> i) & 1 ? 1.0 : -1.0;
@@ -74,7 +74,7 @@ TEST(TraceSamples, IntervalCoversTheTraceAsOftenAsItSays) {
 TEST(TraceSamples, DiagonalsErrorIsItsSpread) {
   const at::Tensor a = matrix();
   at::Generator generator = make_generator(5);
-  TraceSamples samples(60, {});
+  TraceSamples samples(60, {}, TraceSamples::Keep::diagonal);
   std::vector<at::Tensor> single;
   for (int i = 0; i < 50; ++i) {
     const at::Tensor z = signs(60, generator), az = a.matmul(z);
