@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from . import stats
-from .report import nothing_in_home
+from .report import ReportError, nothing_in_home, save_picture
 from .schema import ReadError
 from .sweep import Sweep, open_sweep
 
@@ -69,7 +69,7 @@ def figure(sweep: Sweep):
     picture, axes = style.panels(2, 1, 6.4, 2.6, sharex=True)
     upper, lower = axes[0][0], axes[1][0]
     rates = sorted(sweep.runs.learning_rate.dropna().unique())
-    colours = dict(zip(rates, ["#1f5fa8", "#d1660d", "#1d8348", "#8e44ad"] * len(rates)))
+    colours = dict(zip(rates, [*style.COLOURS.values()] * len(rates)))
     for i in range(len(sweep.runs)):
         run = sweep.runs.iloc[i]
         found = sharpness(sweep, run.run_id)
@@ -114,14 +114,8 @@ def main(arguments=None) -> int:
         print("\n".join(in_words(sweep)))
         if args.picture:
             with nothing_in_home():
-                import matplotlib
-
-                matplotlib.use("Agg")
-                from . import style
-
-                style.use()
-                figure(sweep).savefig(args.picture)
-    except ReadError as error:
+                save_picture(figure, args.folder, args.picture)
+    except (ReadError, ReportError) as error:
         print(f"basin.edge: {error}", file=sys.stderr)
         return 1
     return 0

@@ -149,18 +149,18 @@ def _write_atomically(path: Path, content: bytes) -> None:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def save_picture(folder, path) -> None:
-    """The README's picture."""
+def save_picture(draw, folder, path) -> None:
+    """The figure that `draw` makes of the sweep: the README's picture, or another page's."""
     import matplotlib
 
     matplotlib.use("Agg")
-    from . import figures, style
+    from . import style
 
     if Path(path).suffix != ".png":
         raise ReportError(f"{path}: a picture is a .png file")
     style.use()
     png = io.BytesIO()
-    figures.accuracy_against_batch(open_sweep(folder)).savefig(png, dpi=130, format="png")
+    draw(open_sweep(folder)).savefig(png, dpi=130, format="png")
     _write_atomically(Path(path), png.getvalue())
 
 
@@ -182,7 +182,9 @@ def main(arguments=None) -> int:
                 options.folder, timeout=options.timeout, margin=options.margin, progress=lambda line: print(line, file=sys.stderr)
             )
             if options.picture:
-                save_picture(options.folder, options.picture)
+                from . import figures
+
+                save_picture(figures.accuracy_against_batch, options.folder, options.picture)
     except (MarginError, ReadError, ReportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

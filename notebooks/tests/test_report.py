@@ -8,7 +8,7 @@ import sys
 import pytest
 from synthetic_sweep import Plan, make_sweep
 
-from basin import report
+from basin import figures, report
 from basin.schema import ReadError
 
 ENDINGS = {("B", "sgd", 65536): "target_not_reached", ("A-epochs", "lars", 65536): "diverged", ("B", "lars", 2048): "overshot"}
@@ -107,7 +107,7 @@ def test_a_margin_that_makes_no_sense_is_one_line(tmp_path, capsys, margin):
 
 def test_picture_is_a_png(tmp_path):
     make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 1024), optimizers=("sgd",), images=20, updates=3))
-    report.save_picture(tmp_path / "s", tmp_path / "a.png")
+    report.save_picture(figures.accuracy_against_batch, tmp_path / "s", tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
