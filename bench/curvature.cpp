@@ -7,9 +7,9 @@
 #include <ATen/ATen.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
 #include <cstdlib>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/build_info.h"
@@ -26,9 +26,6 @@
 namespace {
 
 using namespace basin;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 struct Setting {
   std::shared_ptr<Model> model;

@@ -4,26 +4,17 @@ spread, and a ratio to Basin whose spread holds 1 is a tie. Rows go to a JSON fi
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
-import sys
+
+from programs import measure
 
 # What the C library otherwise does with large blocks costs every tool alike, and more than some of them compute.
 MALLOC = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"}
 PEERS = ("eigsh", "pyhessian", "curvlinops", "eigenthings")
 NAMES = {"eigsh": "eigsh, retained graph", "pyhessian": "PyHessian", "curvlinops": "curvlinops + eigsh",
          "eigenthings": "eigenthings power", "basin": "Basin"}
-
-
-def measure(command):
-    environment = {**os.environ, **MALLOC}
-    environment.pop("OMP_NUM_THREADS", None)
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def run_all(args, setting):
@@ -34,7 +25,7 @@ def run_all(args, setting):
         for tool in ("basin", *args.tools):
             words = [setting, args.examples, seed, args.threads]
             command = [args.basin, *words] if tool == "basin" else [args.python, here / "curvature_peers.py", tool, *words]
-            for one in measure(command):
+            for one in measure(command, **MALLOC):
                 rows.append({"tool": tool, "seed": seed, "repeat": repeat, "threads": args.threads, "n": args.examples, **one})
             print(f"repeat {repeat + 1}/{args.repeats}: {NAMES[tool]} done", flush=True)
     return rows

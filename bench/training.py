@@ -8,18 +8,11 @@ import os
 import pathlib
 import platform
 import statistics
-import subprocess
 import sys
 
+from programs import measure
+
 WANTED = {1024: 1.8}  # times PyTorch's images per second
-
-
-def measure(command):
-    environment = {key: value for key, value in os.environ.items() if key not in ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX")}
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def summary(runs):
