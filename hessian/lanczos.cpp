@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <Eigen/Eigenvalues>
-#include <chrono>
 #include <filesystem>
 
+#include "core/clock.h"
 #include "core/interrupt.h"
 #include "core/seed.h"
 #include "core/tensor_norms.h"
@@ -126,15 +126,13 @@ class Lanczos {
 
   void keep_state_if_due() {
     if (options_.state_path.empty()) return;
-    const auto now = std::chrono::steady_clock::now();
-    const double passed = std::chrono::duration<double>(now - kept_at_).count();
-    if (passed < options_.state_seconds && interrupt_signal() == 0) return;
+    if (seconds_since(kept_at_) < options_.state_seconds && interrupt_signal() == 0) return;
     const int64_t m = basis_.size();
     write_lanczos_state(options_.state_path, options_.state_key,
                         {basis_.vectors(), basis_.products(), remainder_, projected_.topLeftCorner(m, m),
                          coupling_, beta_, result_.asymmetry, result_.products, result_.restarts, breakdowns_,
                          search_until_, break_off_, generator_.get_state()});
-    kept_at_ = now;
+    kept_at_ = Clock::now();
   }
 
   /// The products of the basis before v say what the column above its diagonal must be: coupling_.
@@ -298,7 +296,7 @@ class Lanczos {
   int64_t breakdowns_ = 0, search_until_ = 0;  // the latter in products
   bool break_off_ = false;                     // the next direction is random
   bool finite_ = true;
-  std::chrono::steady_clock::time_point kept_at_ = std::chrono::steady_clock::now();
+  Clock::time_point kept_at_ = Clock::now();
   TopEigenResult result_;
 };
 

@@ -14,17 +14,17 @@ SampleMean shifted(SampleMean estimate, double by) {
 
 }  // namespace
 
-TraceSamples::TraceSamples(int64_t n, Deflation deflation)
-    : deflation_(std::move(deflation)),
-      diagonal_mean_(at::zeros({n}, at::kDouble)),
-      diagonal_spread_(at::zeros({n}, at::kDouble)),
-      deflated_diagonal_(at::zeros({n}, at::kDouble)) {
+TraceSamples::TraceSamples(int64_t n, Deflation deflation, Keep keep) : deflation_(std::move(deflation)) {
+  if (keep == Keep::diagonal) {
+    for (at::Tensor* sum : {&diagonal_mean_, &diagonal_spread_, &deflated_diagonal_})
+      *sum = at::zeros({n}, at::kDouble);
+  }
   if (!deflation_.vectors.defined()) return;
   for (int64_t i = 0; i < deflation_.vectors.size(0); ++i) {
     const at::Tensor v = deflation_.vectors[i].to(at::kDouble), w = deflation_.products[i].to(at::kDouble);
     deflated_trace_ += v.dot(w).item<double>();
     deflated_squares_ += w.dot(w).item<double>();
-    deflated_diagonal_.add_((v * w).cpu());
+    if (keep == Keep::diagonal) deflated_diagonal_.add_((v * w).cpu());
   }
 }
 
@@ -37,7 +37,10 @@ void TraceSamples::add(const at::Tensor& z, const at::Tensor& az) {
   }
   trace_.push_back(dot64(rest, product));
   squares_.push_back(dot64(product, product));
-  const at::Tensor sample = (z * product).to(at::kCPU, at::kDouble);
+  if (diagonal_mean_.defined()) add_to_diagonal((z * product).to(at::kCPU, at::kDouble));
+}
+
+void TraceSamples::add_to_diagonal(const at::Tensor& sample) {
   const at::Tensor change = sample - diagonal_mean_;
   diagonal_mean_.add_(change, 1.0 / static_cast<double>(trace_.size()));
   diagonal_spread_.addcmul_(change, sample - diagonal_mean_);

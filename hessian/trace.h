@@ -27,16 +27,20 @@ struct Deflation {
 /// of the z given V. Unit: loss/weight^2 for a Hessian (its square for |A|_F^2).
 class TraceSamples {
  public:
-  TraceSamples(int64_t n, Deflation deflation);
+  /// The diagonal takes three vectors of n on the host, and a copy to there for each sample: only where
+  /// wanted.
+  enum class Keep { scalars, diagonal };
+  TraceSamples(int64_t n, Deflation deflation, Keep keep = Keep::scalars);
   void add(const at::Tensor& z, const at::Tensor& az);
   SampleMean trace() const;
   SampleMean squared_frobenius() const;
   struct Diagonal {
     at::Tensor value, standard_error;  // float64, flat; the error is NaN for one sample
   };
-  Diagonal diagonal() const;
+  Diagonal diagonal() const;  // of samples that kept it
 
  private:
+  void add_to_diagonal(const at::Tensor& sample);
   Deflation deflation_;
   double deflated_trace_ = 0, deflated_squares_ = 0;
   std::vector<double> trace_, squares_;
