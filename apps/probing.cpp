@@ -52,7 +52,7 @@ double weight_norm(const Checkpoint& checkpoint) {
 }
 
 /// A checkpoint ready to be measured.
-struct Measured {
+struct Prepared {
   std::unique_ptr<Objective> objective;
   std::unique_ptr<Optimizer> optimizer;
   double learning_rate = NAN;
@@ -79,7 +79,7 @@ class Subject {
     subset_hash_ = basin::subset_hash(data_.train, index_);
   }
 
-  Measured measured(const Checkpoint& checkpoint) const {
+  Prepared prepare(const Checkpoint& checkpoint) const {
     const at::ScalarType dtype = scalar_type(plan_.dtype);
     const std::shared_ptr<Model> model = build_model(options_, data_, dtype, device_);
     restore_model(*model, checkpoint);
@@ -153,12 +153,12 @@ ProbeResult failed_result(const std::string& probe, const std::string& message) 
 }
 
 ProbeResult measure(const std::string& probe, const ProbeRequest& request, const Subject& subject,
-                    const Measured& measured, const SearchState& search) {
+                    const Prepared& prepared, const SearchState& search) {
   try {
     const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
-    const ProbeContext context{*measured.objective,      subject.seed(), subject.train_examples(),
-                               subject.subset_hash(),    "train",        measured.optimizer.get(),
-                               measured.learning_rate,   search.path,    search.key,
+    const ProbeContext context{*prepared.objective,      subject.seed(), subject.train_examples(),
+                               subject.subset_hash(),    "train",        prepared.optimizer.get(),
+                               prepared.learning_rate,   search.path,    search.key,
                                search.start};
     return entry.make(request.probe_options.at(probe))->run(context);
   } catch (const Interrupted&) {
@@ -259,11 +259,11 @@ class CheckpointProbes {
   }
 
   ProbeResult measured(const std::string& probe, const SearchState& search) {
-    if (!measured_.objective) {
-      measured_ = subject_.measured(checkpoint_);
-      subset_loss_ = measured_.objective->loss();
+    if (!prepared_.objective) {
+      prepared_ = subject_.prepare(checkpoint_);
+      subset_loss_ = prepared_.objective->loss();
     }
-    return measure(probe, request_, subject_, measured_, search);
+    return measure(probe, request_, subject_, prepared_, search);
   }
 
   // What a measurement doesn't hang on, but its reader wants. A checkpoint at which the whole training set
@@ -285,7 +285,7 @@ class CheckpointProbes {
   const ProbeRequest& request_;
   const std::optional<RunOptions>& study_;
   const Subject& subject_;
-  Measured measured_;
+  Prepared prepared_;
   double subset_loss_ = NAN;
 };
 

@@ -1,30 +1,19 @@
 #include "probes/common.h"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace basin {
 
-ProbeResult start_result(const std::string& probe, const ProbeContext& context) {
-  Objective& objective = context.objective;
-  ProbeResult result;
-  result.probe = probe;
-  const std::string dtype = objective.dtype() == at::kDouble ? "float64" : "float32";
-  result.attributes = {
-      {"n_examples", objective.examples()},
-      {"train_examples", context.train_examples},
-      {"set", context.set},
-      {"subset_hash", context.subset_hash},
-      {"seed", fmt::format("{}", context.seed)},  // as text: 64 bits without a sign
-      {"dtype", dtype},
-      {"device", objective.device().str()},
-      {"bn_mode", std::string(objective.model().has_batch_statistics() ? "running" : "none")},
-      {"micro_batch", objective.micro_batch()},
-      {"parameters", objective.parameters().size()},
-      {"weight_norm", objective.parameters().gather().to(at::kDouble).norm().item<double>()}};
-  return result;
+Quantity named(const QuantityNaming& naming, const std::string& uncertainty_kind) {
+  Quantity q;
+  q.name = naming.name;
+  q.long_name = naming.long_name;
+  q.definition = naming.definition;
+  q.units = naming.units;
+  q.uncertainty_kind = uncertainty_kind;
+  return q;
 }
 
 std::string short_scientific(double value) {

@@ -1,4 +1,4 @@
-// defines: what every probe records about the function it measured.
+// defines: named(), gravest_status() and what else several probes need.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,11 @@ namespace basin {
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// A result named `probe` with n_examples, train_examples, set, subset_hash, seed, dtype, device, bn_mode,
-/// micro_batch, parameters and weight_norm.
-ProbeResult start_result(const std::string& probe, const ProbeContext& context);
+struct QuantityNaming {
+  std::string name, long_name, definition, units;
+};
+/// A quantity without a value yet.
+Quantity named(const QuantityNaming& naming, const std::string& uncertainty_kind);
 
 /// 0.001 -> "1e-3", 0.0005 -> "5e-4", 0.25 -> "2.5e-1": a form that fits names.
 std::string short_scientific(double value);

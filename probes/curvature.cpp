@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "core/error.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/operators.h"
@@ -36,14 +34,9 @@ bool among(const std::vector<std::string>& list, const std::string& name) {
   return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
 }
 
-Quantity sampled(const EigenNaming& naming, const SampleMean& mean, bool finite) {
-  Quantity q;
-  q.name = naming.name;
-  q.long_name = naming.long_name;
-  q.definition = naming.definition;
-  q.units = naming.units;
+Quantity sampled(const QuantityNaming& naming, const SampleMean& mean, bool finite) {
   const bool exact = mean.samples == 0 && mean.standard_error == 0;
-  q.uncertainty_kind = exact ? "none" : "standard_error";
+  Quantity q = named(naming, exact ? "none" : "standard_error");
   const bool resolved = std::isfinite(mean.value) && std::isfinite(mean.standard_error);
   q.status = resolved ? "ok" : finite ? "not_resolved" : "nonfinite";
   const double value = resolved ? mean.value : kNaN, error = resolved ? mean.standard_error : kNaN;
@@ -57,11 +50,16 @@ Quantity sampled(const EigenNaming& naming, const SampleMean& mean, bool finite)
 
 class CurvatureProbe final : public Probe {
  public:
-  explicit CurvatureProbe(const CurvatureOptions& options) : options_(options) {}
+  explicit CurvatureProbe(const CurvatureOptions& options) : Probe("curvature"), options_(options) {}
 
-  ProbeResult run(const ProbeContext& context) override {
-    const auto start = std::chrono::steady_clock::now();
-    ProbeResult result = start_result("curvature", context);
+  ProbeCost expected_cost() const override {
+    const double pairs =
+        std::max(5.0, 5 - 6 * std::log10(options_.tolerance) + static_cast<double>(options_.count));
+    return {0, pairs + static_cast<double>((options_.starts - 1) * options_.steps + options_.trace_samples)};
+  }
+
+ private:
+  void measure(const ProbeContext& context, ProbeResult& result) override {
     CurvatureOperator whole(context.objective, matrix_kind(options_.matrix));
     const auto index =
         coordinates_of(context.objective.parameters().parameters(), [&](const ParameterInfo& p) {
@@ -74,30 +72,12 @@ class CurvatureProbe final : public Probe {
     add_quantities(spectrum, result);
     record(spectrum, whole.repeat_difference(), result);
     conclude_eigen(spectrum.pairs, options_.tolerance, result);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return result;
   }
 
-  ProbeCost expected_cost() const override {
-    const double pairs =
-        std::max(5.0, 5 - 6 * std::log10(options_.tolerance) + static_cast<double>(options_.count));
-    return {0, pairs + static_cast<double>((options_.starts - 1) * options_.steps + options_.trace_samples)};
-  }
-
- private:
   SpectrumOptions spectrum_options(const ProbeContext& context) const {
-    return {{.count = options_.count,
-             .smallest = 1,
-             .tolerance = options_.tolerance,
-             .max_krylov = options_.max_krylov,
-             .max_restarts = options_.max_restarts,
-             .seed = context.seed,
-             .state_path = context.state_path,
-             .state_key = context.state_key,
-             .search_copies = options_.search_copies},
-            options_.starts,
-            options_.steps,
-            options_.trace_samples};
+    TopEigenOptions pairs = solver_options(options_, /*smallest=*/1, context);
+    pairs.search_copies = options_.search_copies;
+    return {pairs, options_.starts, options_.steps, options_.trace_samples};
   }
 
   std::string empty_restriction(const ProbeContext& context) const {
@@ -164,12 +144,7 @@ void bind_options(OptionTable& table, CurvatureOptions& options) {
   table.add("matrix", options.matrix, one_of(matrix_names()), "whose spectrum");
   table.add("layers", options.layers, anything(), "restrict to these layers; []: all");
   table.add("kinds", options.kinds, parameter_kinds(), "restrict to these kinds of parameters; []: all");
-  table.add("count", options.count, between(1, 1000), "largest eigenvalues wanted");
-  table.add("tolerance", options.tolerance, between(1e-12, 0.5),
-            "relative residual at which an eigenpair is accepted");
-  table.add("max_krylov", options.max_krylov, at_least(0),
-            "most Krylov vectors held; 0: 120, or what fits 512 MiB");
-  table.add("max_restarts", options.max_restarts, at_least(0), "restarts of a full basis");
+  bind_solver_options(table, options);
   table.add("search_copies", options.search_copies, anything(),
             "look again from a second start for eigenvalues that come more than once");
   table.add("starts", options.starts, between(2, 1000), "random starts of the density, for its band");

@@ -5,18 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "probes/probe.h"
+#include "probes/eigen_quantity.h"
 
 namespace basin {
 
-struct CurvatureOptions {
+struct CurvatureOptions : EigenSolverOptions {
+  CurvatureOptions() { count = 5; }
   std::string matrix = "hessian";
   std::vector<std::string> layers;  // empty: all
   std::vector<std::string> kinds;   // of parameters; empty: all
-  int64_t count = 5;
-  double tolerance = 1e-3;
-  int64_t max_krylov = 0;
-  int64_t max_restarts = 10;
   bool search_copies = false;
   int64_t starts = 4;
   int64_t steps = 8;

@@ -5,22 +5,30 @@
 #include "probes/common.h"
 
 namespace basin {
-namespace {
 
-Quantity start(const EigenNaming& naming) {
-  Quantity q;
-  q.name = naming.name;
-  q.long_name = naming.long_name;
-  q.definition = naming.definition;
-  q.units = naming.units;
-  q.uncertainty_kind = "residual";
-  return q;
+void bind_solver_options(OptionTable& table, EigenSolverOptions& options) {
+  table.add("count", options.count, between(1, 1000), "largest eigenvalues wanted");
+  table.add("tolerance", options.tolerance, between(1e-12, 0.5),
+            "relative residual at which an eigenpair is accepted");
+  table.add("max_krylov", options.max_krylov, at_least(0),
+            "most Krylov vectors held; 0: 120, or what fits 512 MiB");
+  table.add("max_restarts", options.max_restarts, at_least(0), "restarts of a full basis");
 }
 
-}  // namespace
+TopEigenOptions solver_options(const EigenSolverOptions& options, int64_t smallest,
+                               const ProbeContext& context) {
+  return {.count = options.count,
+          .smallest = smallest,
+          .tolerance = options.tolerance,
+          .max_krylov = options.max_krylov,
+          .max_restarts = options.max_restarts,
+          .seed = context.seed,
+          .state_path = context.state_path,
+          .state_key = context.state_key};
+}
 
-Quantity eigen_quantity(const EigenNaming& naming, const std::vector<Eigenpair>& pairs, int64_t expected) {
-  Quantity q = start(naming);
+Quantity eigen_quantity(const QuantityNaming& naming, const std::vector<Eigenpair>& pairs, int64_t expected) {
+  Quantity q = named(naming, "residual");
   for (const Eigenpair& pair : pairs) {
     q.value.push_back(pair.value);
     q.uncertainty.push_back(pair.residual);
@@ -35,8 +43,8 @@ Quantity eigen_quantity(const EigenNaming& naming, const std::vector<Eigenpair>&
   return q;
 }
 
-Quantity scaled_first(const EigenNaming& naming, const Quantity& lambda, double factor) {
-  Quantity q = start(naming);
+Quantity scaled_first(const QuantityNaming& naming, const Quantity& lambda, double factor) {
+  Quantity q = named(naming, "residual");
   q.status = lambda.entry_status.front();  // a lambda_2 that has not converged says nothing of lambda_1
   q.value = {lambda.value.front() * factor};
   q.uncertainty = {lambda.uncertainty.front() * factor};

@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "core/interrupt.h"
 #include "core/seed.h"
 #include "probes/common.h"
@@ -18,14 +16,12 @@ constexpr int64_t kKeepBytes = int64_t{512} << 20;
 
 Quantity to_quantity(const std::string& name, const std::string& long_name, const std::string& units,
                      bool population, const Estimate& estimate) {
-  Quantity q;
-  q.name = population ? name : name + "_finite";
-  q.definition = population ? "noise-scale-population" : "noise-scale-finite";
-  q.long_name = long_name + (population ? "" : ", of the finite set");
-  q.units = units;
+  Quantity q =
+      named({population ? name : name + "_finite", long_name + (population ? "" : ", of the finite set"),
+             population ? "noise-scale-population" : "noise-scale-finite", units},
+            estimate.error == 0 ? "none" : "standard_error");
   q.value = {estimate.value};
   q.uncertainty = {estimate.error};
-  q.uncertainty_kind = estimate.error == 0 ? "none" : "standard_error";
   q.ci_low = {estimate.low};
   q.ci_high = {estimate.high};
   return q;
@@ -41,30 +37,26 @@ NoiseEstimate empty_estimate() {
 
 class NoiseScale final : public Probe {
  public:
-  explicit NoiseScale(const NoiseScaleOptions& options) : options_(options) {}
-
-  ProbeResult run(const ProbeContext& context) override {
-    const auto begin = std::chrono::steady_clock::now();
-    ProbeResult result = start_result("noise_scale", context);
-    const int64_t n = context.objective.examples();
-    const int64_t asked = options_.estimator == "per_example" ? 1 : options_.group_size;
-    const int64_t group_size = std::max<int64_t>(1, std::min(asked, n / kLeastGroups));
-    NoiseEstimate estimate = empty_estimate();
-    if (n >= kLeastGroups) estimate = measure(context, group_size);
-    fill(estimate, result);
-    result.attributes.insert(result.attributes.end(), {{"estimator", options_.estimator},
-                                                       {"group_size", group_size},
-                                                       {"groups", n / group_size},
-                                                       {"gradients", passes_}});
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return result;
-  }
+  explicit NoiseScale(const NoiseScaleOptions& options) : Probe("noise_scale"), options_(options) {}
 
   /// One pass in small groups of examples, each of which costs what a larger one does.
   ProbeCost expected_cost() const override { return {3, 0}; }
 
  private:
-  NoiseEstimate measure(const ProbeContext& context, int64_t group_size) {
+  void measure(const ProbeContext& context, ProbeResult& result) override {
+    const int64_t n = context.objective.examples();
+    const int64_t asked = options_.estimator == "per_example" ? 1 : options_.group_size;
+    const int64_t group_size = std::max<int64_t>(1, std::min(asked, n / kLeastGroups));
+    NoiseEstimate estimate = empty_estimate();
+    if (n >= kLeastGroups) estimate = estimate_from(context, group_size);
+    fill(estimate, result);
+    result.attributes.insert(result.attributes.end(), {{"estimator", options_.estimator},
+                                                       {"group_size", group_size},
+                                                       {"groups", n / group_size},
+                                                       {"gradients", passes_}});
+  }
+
+  NoiseEstimate estimate_from(const ProbeContext& context, int64_t group_size) {
     Objective& objective = context.objective;
     const int64_t n = objective.examples(), groups = n / group_size;
     at::Generator generator = make_generator(derive_seed(context.seed, "noise-groups"));

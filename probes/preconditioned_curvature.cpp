@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <chrono>
-
 #include "hessian/curvature_operator.h"
 #include "hessian/lanczos.h"
 #include "hessian/operators.h"
@@ -15,13 +13,17 @@ namespace {
 
 class PreconditionedCurvature final : public Probe {
  public:
-  explicit PreconditionedCurvature(const PreconditionedCurvatureOptions& options) : options_(options) {}
+  explicit PreconditionedCurvature(const PreconditionedCurvatureOptions& options)
+      : Probe("preconditioned_curvature"), options_(options) {}
 
-  ProbeResult run(const ProbeContext& context) override {
-    const auto start = std::chrono::steady_clock::now();
-    ProbeResult result = start_result("preconditioned_curvature", context);
+  ProbeCost expected_cost() const override {
+    return {1, 4 - 2 * std::log10(options_.tolerance) + 3 * (options_.count - 1.0)};
+  }
+
+ private:
+  void measure(const ProbeContext& context, ProbeResult& result) override {
     CurvatureOperator hessian(context.objective, Curvature::hessian);
-    const TopEigenResult found = measure(context, hessian);
+    const TopEigenResult found = solve(context, hessian);
     result.quantities = {eigen_quantity({"lambda", "largest eigenvalues of the preconditioned Hessian",
                                          "preconditioned-lambda", "1/learning_rate"},
                                         found.largest, std::min(options_.count, hessian.size()))};
@@ -36,17 +38,10 @@ class PreconditionedCurvature final : public Probe {
     record_solver(found, options_.tolerance, result);
     conclude_eigen(found, options_.tolerance, result);
     if (!unresolved_.empty()) leave_unresolved(result);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return result;
   }
 
-  ProbeCost expected_cost() const override {
-    return {1, 4 - 2 * std::log10(options_.tolerance) + 3 * (options_.count - 1.0)};
-  }
-
- private:
   /// Without pairs where there is no preconditioner; unresolved_ then says why.
-  TopEigenResult measure(const ProbeContext& context, CurvatureOperator& hessian) {
+  TopEigenResult solve(const ProbeContext& context, CurvatureOperator& hessian) {
     if (!context.optimizer) return nothing("the checkpoint has no optimiser");
     const ParameterVector& vector = context.objective.parameters();
     const at::Tensor gradient = context.objective.gradient();
@@ -58,14 +53,7 @@ class PreconditionedCurvature final : public Probe {
     if (!at::isfinite(p).all().item<bool>()) return nothing("the optimiser's state holds no update yet");
     if (!(p > 0).all().item<bool>()) return nothing("the preconditioner is 0 for some weights");
     PreconditionedOperator preconditioned(hessian, p);
-    return lanczos_eigenpairs(preconditioned, {.count = options_.count,
-                                               .smallest = 0,
-                                               .tolerance = options_.tolerance,
-                                               .max_krylov = options_.max_krylov,
-                                               .max_restarts = options_.max_restarts,
-                                               .seed = context.seed,
-                                               .state_path = context.state_path,
-                                               .state_key = context.state_key});
+    return lanczos_eigenpairs(preconditioned, solver_options(options_, /*smallest=*/0, context));
   }
 
   TopEigenResult nothing(const std::string& reason) {
@@ -92,12 +80,7 @@ class PreconditionedCurvature final : public Probe {
 }  // namespace
 
 void bind_options(OptionTable& table, PreconditionedCurvatureOptions& options) {
-  table.add("count", options.count, between(1, 1000), "largest eigenvalues wanted");
-  table.add("tolerance", options.tolerance, between(1e-12, 0.5),
-            "relative residual at which an eigenpair is accepted");
-  table.add("max_krylov", options.max_krylov, at_least(0),
-            "most Krylov vectors held; 0: 120, or what fits 512 MiB");
-  table.add("max_restarts", options.max_restarts, at_least(0), "restarts of a full basis");
+  bind_solver_options(table, options);
 }
 
 std::unique_ptr<Probe> make_preconditioned_curvature(const PreconditionedCurvatureOptions& options) {

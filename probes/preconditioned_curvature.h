@@ -4,16 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "probes/probe.h"
+#include "probes/eigen_quantity.h"
 
 namespace basin {
 
-struct PreconditionedCurvatureOptions {
-  int64_t count = 1;
-  double tolerance = 1e-3;
-  int64_t max_krylov = 0;
-  int64_t max_restarts = 10;
-};
+struct PreconditionedCurvatureOptions : EigenSolverOptions {};
 void bind_options(OptionTable& table, PreconditionedCurvatureOptions& options);
 
 /// The `count` largest eigenvalues of P^{-1/2} H P^{-1/2}, which are those of P^{-1} H: the Hessian as the

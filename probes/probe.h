@@ -65,10 +65,18 @@ struct ProbeCost {
 
 class Probe {
  public:
+  explicit Probe(std::string name) : name_(std::move(name)) {}
   virtual ~Probe() = default;
-  virtual ProbeResult run(const ProbeContext& context) = 0;
+  /// What measure() finds, beside what every probe records of the function measured (n_examples,
+  /// train_examples, set, subset_hash, seed, dtype, device, bn_mode, micro_batch, parameters, weight_norm)
+  /// and the seconds that it took.
+  ProbeResult run(const ProbeContext& context);
   /// Before it is run, for a forecast.
   virtual ProbeCost expected_cost() const = 0;
+
+ private:
+  virtual void measure(const ProbeContext& context, ProbeResult& result) = 0;
+  std::string name_;
 };
 
 }  // namespace basin

@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <chrono>
-
 #include "hessian/curvature_operator.h"
 #include "hessian/top_eigenpairs.h"
 #include "probes/common.h"
@@ -14,22 +12,23 @@ namespace {
 
 class TopEigenvalues final : public Probe {
  public:
-  explicit TopEigenvalues(const TopEigenvaluesOptions& options) : options_(options) {}
+  explicit TopEigenvalues(const TopEigenvaluesOptions& options)
+      : Probe("top_eigenvalues"), options_(options) {}
 
-  ProbeResult run(const ProbeContext& context) override {
-    const auto start = std::chrono::steady_clock::now();
-    ProbeResult result = start_result("top_eigenvalues", context);
+  ProbeCost expected_cost() const override {
+    // Counted on trained networks: 16-22, 25-33 and 29-43 products at tolerances 0.05, 0.01 and 0.001 for one
+    // or two values, most of them spent on the smallest one.
+    const auto further = static_cast<double>(std::max<int64_t>(0, options_.count - 2));
+    return {0, std::max(5.0, 7 - 10 * std::log10(options_.tolerance)) + 6 * further};
+  }
+
+ private:
+  void measure(const ProbeContext& context, ProbeResult& result) override {
     CurvatureOperator hessian(context.objective, Curvature::hessian);
-    const TopEigenResult found = top_eigenpairs(hessian, {.count = options_.count,
-                                                          .smallest = 1,
-                                                          .tolerance = options_.tolerance,
-                                                          .max_krylov = options_.max_krylov,
-                                                          .max_restarts = options_.max_restarts,
-                                                          .seed = context.seed,
-                                                          .solver = options_.solver,
-                                                          .start = warm_start(context),
-                                                          .state_path = context.state_path,
-                                                          .state_key = context.state_key});
+    TopEigenOptions solver = solver_options(options_, /*smallest=*/1, context);
+    solver.solver = options_.solver;
+    solver.start = warm_start(context);
+    const TopEigenResult found = top_eigenpairs(hessian, solver);
     const int64_t expected = std::min(options_.count, hessian.size());
     const double norm = context.objective.parameters().gather().to(at::kDouble).norm().item<double>();
     result.quantities = {
@@ -47,18 +46,8 @@ class TopEigenvalues final : public Probe {
     record_solver(found, options_.tolerance, result);
     conclude_eigen(found, options_.tolerance, result);
     result.next_start = sum_of_vectors(found);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return result;
   }
 
-  ProbeCost expected_cost() const override {
-    // Counted on trained networks: 16-22, 25-33 and 29-43 products at tolerances 0.05, 0.01 and 0.001 for one
-    // or two values, most of them spent on the smallest one.
-    const auto further = static_cast<double>(std::max<int64_t>(0, options_.count - 2));
-    return {0, std::max(5.0, 7 - 10 * std::log10(options_.tolerance)) + 6 * further};
-  }
-
- private:
   /// Spectra's solver can't, and a vector of another network wouldn't help.
   std::vector<at::Tensor> warm_start(const ProbeContext& context) const {
     const bool fits =
@@ -81,12 +70,7 @@ class TopEigenvalues final : public Probe {
 }  // namespace
 
 void bind_options(OptionTable& table, TopEigenvaluesOptions& options) {
-  table.add("count", options.count, between(1, 1000), "largest eigenvalues wanted");
-  table.add("tolerance", options.tolerance, between(1e-12, 0.5),
-            "relative residual at which an eigenpair is accepted");
-  table.add("max_krylov", options.max_krylov, at_least(0),
-            "most Krylov vectors held; 0: 120, or what fits 512 MiB");
-  table.add("max_restarts", options.max_restarts, at_least(0), "restarts of a full basis");
+  bind_solver_options(table, options);
   table.add("solver", options.solver, one_of({"lanczos", "spectra"}),
             "lanczos: ours; spectra: the reference");
 }

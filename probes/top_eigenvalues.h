@@ -4,15 +4,12 @@
 #include <memory>
 #include <string>
 
-#include "probes/probe.h"
+#include "probes/eigen_quantity.h"
 
 namespace basin {
 
-struct TopEigenvaluesOptions {
-  int64_t count = 2;        // lambda_1 and one below, which tells an outlier from the edge of the bulk
-  double tolerance = 1e-3;  // of the residual, see hessian/top_eigenpairs.h
-  int64_t max_krylov = 0;
-  int64_t max_restarts = 10;
+struct TopEigenvaluesOptions : EigenSolverOptions {
+  TopEigenvaluesOptions() { count = 2; }  // with one below, which tells an outlier from the edge of the bulk
   std::string solver = "lanczos";
 };
 void bind_options(OptionTable& table, TopEigenvaluesOptions& options);

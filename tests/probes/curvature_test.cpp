@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "hessian/curvature_operator.h"
 #include "tests/probes/probe_fixture.h"
+#include "tests/support/matrices.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -19,12 +20,10 @@ struct Fixture {
   testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 30);
   Objective objective{testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 8};
 
-  /// Assembled from products with unit vectors; the operators have oracles of their own.
+  /// The operators have oracles of their own.
   at::Tensor dense(Curvature kind) {
     CurvatureOperator op(objective, kind);
-    std::vector<at::Tensor> columns;
-    for (const at::Tensor& unit : at::eye(op.size(), at::kDouble).unbind()) columns.push_back(op.apply(unit));
-    return at::stack(columns, 1);
+    return testing::dense_matrix(op);
   }
 };
 
@@ -48,7 +47,8 @@ TEST(CurvatureProbe, AgreesWithTheDenseMatrixForEveryKind) {
     EXPECT_TRUE(near(quantity(result, "trace"), a.trace().item<double>())) << name;
     EXPECT_TRUE(near(quantity(result, "squared_frobenius"), a.square().sum().item<double>())) << name;
     EXPECT_TRUE(near(quantity(result, "outliers"), exact.gt(threshold).sum().item<double>())) << name;
-    // No error so wide that anything would pass: below that of as many plain samples, whose variance is known.
+    // No error so wide that anything would pass: below that of as many plain samples, whose variance is
+    // known.
     const double variance = 2 * (a.square().sum() - a.diag().square().sum()).item<double>();
     const auto samples = static_cast<double>(attribute<int64_t>(result, "trace_samples"));
     EXPECT_LT(quantity(result, "trace").uncertainty[0], 0.7 * std::sqrt(variance / samples)) << name;

@@ -5,6 +5,7 @@
 
 #include "hessian/curvature_operator.h"
 #include "tests/probes/probe_fixture.h"
+#include "tests/support/matrices.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -35,13 +36,11 @@ struct Fixture {
   /// step.
   double dense_largest(Optimizer& optimizer) {
     CurvatureOperator hessian(objective, Curvature::hessian);
-    std::vector<at::Tensor> columns, flat;
-    for (const at::Tensor& unit : at::eye(hessian.size(), at::kDouble).unbind())
-      columns.push_back(hessian.apply(unit));
+    std::vector<at::Tensor> flat;
     const auto gradients = objective.parameters().unflatten(objective.gradient());
     for (const at::Tensor& p : optimizer.preconditioner(gradients))
       flat.push_back(p.flatten().to(at::kDouble));
-    const at::Tensor product = at::stack(columns, 1).div(at::cat(flat).unsqueeze(1));
+    const at::Tensor product = testing::dense_matrix(hessian).div(at::cat(flat).unsqueeze(1));
     return at::real(at::linalg_eigvals(product)).max().item<double>();
   }
 };

@@ -6,6 +6,7 @@
 #include "hessian/curvature_operator.h"
 #include "tests/probes/probe_fixture.h"
 #include "tests/support/analytic_models.h"
+#include "tests/support/matrices.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -42,10 +43,7 @@ TEST(TopEigenvaluesProbe, StoredResidualCoversTheErrorInFloat32) {
   Objective single(testing::tiny_model("small_cnn", {}, 1, at::kFloat), LossKind::cross_entropy, batch.images,
                    batch.labels, 10);
   CurvatureOperator hessian(exact, Curvature::hessian);
-  std::vector<at::Tensor> columns;
-  for (const at::Tensor& unit : at::eye(hessian.size(), at::kDouble).unbind())
-    columns.push_back(hessian.apply(unit));
-  const at::Tensor spectrum = at::linalg_eigvalsh(at::stack(columns, 1));
+  const at::Tensor spectrum = at::linalg_eigvalsh(testing::dense_matrix(hessian));
   const int64_t n = hessian.size();
   const ProbeResult result = run_probe("top_eigenvalues", single, {"count=2", "tolerance=1e-3"});
   EXPECT_EQ(result.status, "ok");
