@@ -9,7 +9,7 @@
 namespace basin {
 
 Objective::Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inputs, at::Tensor labels,
-                     int64_t micro_batch, int64_t graph_memory)
+                     int64_t micro_batch, int64_t graph_memory, bool fold_norm)
     : model_(std::move(model)),
       loss_(loss),
       micro_batch_(micro_batch),
@@ -25,7 +25,7 @@ Objective::Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inp
   inputs_ = inputs.to(device(), dtype());
   labels_ = labels.to(device(), at::kLong);
   model_->eval();
-  model_->set_norm_mode(NormMode::running);
+  model_->set_norm_mode(fold_norm ? NormMode::folded : NormMode::running);
 }
 
 at::ScalarType Objective::dtype() const { return vector_.parameters().front().tensor.scalar_type(); }

@@ -13,17 +13,18 @@
 namespace basin {
 
 /// L(w) = 1/n sum_i loss(f_w(x_i), y_i) over all n examples given, without weight decay or dropout,
-/// normalisation by frozen running statistics (NormMode::running). Micro-batches are weighted by their exact
-/// share, the unequal last one included. Scalars are summed in float64 whatever the type of the network.
+/// normalisation by frozen running statistics (NormMode::folded, or without fold_norm NormMode::running).
+/// Micro-batches are weighted by their exact share, the unequal last one included. Scalars are summed in
+/// float64 whatever the type of the network.
 ///
 /// Cost: gradient() is one forward and one backward pass over n examples. Memory: one micro-batch's graph.
 /// Products with its curvature matrices: hessian/curvature_operator.h.
 class Objective {
  public:
   /// inputs [n, ...] and labels [n] stay resident. Puts the model in eval mode with frozen statistics.
-  /// graph_memory: bytes in which curvature operators may keep graphs between products.
+  /// graph_memory: bytes that products of a curvature operator may take, graphs kept between them included.
   Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inputs, at::Tensor labels,
-            int64_t micro_batch, int64_t graph_memory = 0);
+            int64_t micro_batch, int64_t graph_memory = 0, bool fold_norm = true);
 
   int64_t examples() const { return labels_.size(0); }
   const ParameterVector& parameters() const { return vector_; }

@@ -44,12 +44,12 @@ at::Tensor KeskarC1::forward(const at::Tensor& images) {
   at::Tensor x = channels_last(images);
   for (size_t i = 0; i < convolutions_.size(); ++i) {
     // Activation after pooling: the same values, since it is increasing, at a quarter of the work.
-    x = max_pool(norms_[i](convolutions_[i](x)), 3, 2, /*padding=*/1);
+    x = max_pool(norms_[i].after(convolutions_[i], x), 3, 2, /*padding=*/1);
     x = activate(activation_, x);
   }
   x = x.flatten(1);
   for (size_t i = 0; i + 1 < linears_.size(); ++i) {
-    x = dropouts_[i](activate(activation_, norms_[convolutions_.size() + i](linears_[i](x))));
+    x = dropouts_[i](activate(activation_, norms_[convolutions_.size() + i].after(linears_[i], x)));
   }
   return linears_.back()(x);
 }

@@ -1,6 +1,7 @@
 #include "models/layers.h"
 
 #include "core/error.h"
+#include "models/convolution.h"
 
 namespace basin {
 
@@ -64,7 +65,12 @@ Conv2d::Conv2d(const Builder& builder, const std::string& name, const Shape& sha
 }
 
 at::Tensor Conv2d::operator()(const at::Tensor& x) const {
-  return at::conv2d(x, weight_, bias_, stride_, padding_);
+  return convolution(x, weight_, bias_, stride_, padding_);
+}
+
+at::Tensor Conv2d::scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const {
+  const at::Tensor bias = bias_.defined() ? at::addcmul(shift, bias_, scale) : shift;
+  return convolution(x, weight_ * scale.view({-1, 1, 1, 1}), bias, stride_, padding_);
 }
 
 Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out) {
@@ -74,6 +80,10 @@ Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int6
 }
 
 at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+
+at::Tensor Linear::scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const {
+  return at::linear(x, weight_ * scale.unsqueeze(1), at::addcmul(shift, bias_, scale));
+}
 
 const std::vector<std::string>& norm_names() {
   static const std::vector<std::string> names{"none", "batch", "group"};
@@ -105,11 +115,19 @@ Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, No
 at::Tensor Norm::operator()(const at::Tensor& x) const {
   if (kind_ == NormKind::none) return x;
   if (kind_ == NormKind::group) return at::group_norm(x, groups_, weight_, bias_, eps);
-  if (model_->norm_mode() == NormMode::running) {
+  if (model_->norm_mode() == NormMode::running || model_->norm_mode() == NormMode::folded) {
     return std::get<0>(at::native_batch_norm(x, weight_, bias_, running_mean_, running_var_,
                                              /*training=*/false, /*momentum=*/0, eps));
   }
   return by_ghost_batches(x);
+}
+
+bool Norm::folds() const { return kind_ == NormKind::batch && model_->norm_mode() == NormMode::folded; }
+
+at::Tensor Norm::folded_scale() const { return weight_ / at::sqrt(running_var_ + eps); }
+
+at::Tensor Norm::folded_shift(const at::Tensor& scale) const {
+  return at::addcmul(bias_, running_mean_, scale, -1);
 }
 
 at::Tensor Norm::by_ghost_batches(const at::Tensor& x) const {

@@ -45,6 +45,8 @@ class Conv2d {
   };
   Conv2d(const Builder& builder, const std::string& name, const Shape& shape);
   at::Tensor operator()(const at::Tensor& x) const;
+  /// scale y + shift by channel, for the price of y.
+  at::Tensor scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const;
 
  private:
   at::Tensor weight_, bias_;
@@ -55,6 +57,8 @@ class Linear {
  public:
   Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out);
   at::Tensor operator()(const at::Tensor& x) const;
+  /// scale y + shift by unit, for the price of y.
+  at::Tensor scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const;
 
  private:
   at::Tensor weight_, bias_;
@@ -76,9 +80,21 @@ class Norm {
  public:
   Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups);
   at::Tensor operator()(const at::Tensor& x) const;
+  /// This of layer(x), where the layer is linear: in NormMode::folded, where a batch norm is a fixed scale
+  /// and shift by channel, these go into the layer's weights. The same function of the same parameters, so
+  /// exact but for rounding; neither x nor its derivatives are walked through for it.
+  template <class Layer>
+  at::Tensor after(const Layer& layer, const at::Tensor& x) const {
+    if (!folds()) return (*this)(layer(x));
+    const at::Tensor scale = folded_scale();
+    return layer.scaled(x, scale, folded_shift(scale));
+  }
   static constexpr double eps = 1e-5;
 
  private:
+  bool folds() const;
+  at::Tensor folded_scale() const;
+  at::Tensor folded_shift(const at::Tensor& scale) const;
   at::Tensor by_ghost_batches(const at::Tensor& x) const;
   at::Tensor by_own_statistics(const at::Tensor& chunk) const;
   void accumulate(const at::Tensor& mean, const at::Tensor& unbiased_variance, int64_t examples) const;

@@ -24,7 +24,7 @@ Mlp::Mlp(const MlpOptions& options, const InputShape& shape, at::Generator& init
 
 at::Tensor Mlp::forward(const at::Tensor& images) {
   at::Tensor x = images.flatten(1);  // channels, rows, columns, whatever the memory format
-  for (size_t i = 0; i < norms_.size(); ++i) x = activate(activation_, norms_[i](linears_[i](x)));
+  for (size_t i = 0; i < norms_.size(); ++i) x = activate(activation_, norms_[i].after(linears_[i], x));
   return linears_.back()(x);
 }
 

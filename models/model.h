@@ -23,7 +23,8 @@ enum class NormMode {
   ghost_batch,  // training: every `ghost_batch` consecutive examples are normalised by their own mean and
                 // variance
   accumulate,   // the same, and the statistics are averaged into the running ones (no gradient needed)
-  running,      // evaluation and probes: the running statistics, frozen
+  running,      // evaluation: the running statistics, frozen
+  folded,       // the same function, computed in the linear layers before (Norm::after): probes
 };
 
 /// Base of every network. torch's own train()/is_training() switches dropout alone; normalisation follows

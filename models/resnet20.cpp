@@ -65,14 +65,14 @@ ResNet20::Block ResNet20::make_block(const Builder& builder, const std::string& 
 }
 
 at::Tensor ResNet20::apply(const Block& block, const at::Tensor& x) const {
-  at::Tensor y = activate(activation_, block.norm1(block.conv1(x)));
-  y = block.norm2(block.conv2(y));
+  at::Tensor y = activate(activation_, block.norm1.after(block.conv1, x));
+  y = block.norm2.after(block.conv2, y);
   y.add_(shortcut(x, block.out - block.in, block.stride));
   return activate(activation_, y);
 }
 
 at::Tensor ResNet20::forward(const at::Tensor& images) {
-  at::Tensor x = activate(activation_, (*norm1_)((*conv1_)(channels_last(images))));
+  at::Tensor x = activate(activation_, norm1_->after(*conv1_, channels_last(images)));
   for (const Block& block : blocks_) x = apply(block, x);
   return (*classifier_)(global_average_pool(x));
 }

@@ -47,7 +47,7 @@ SmallCnn::SmallCnn(const SmallCnnOptions& options, const InputShape& shape, at::
 at::Tensor SmallCnn::forward(const at::Tensor& images) {
   at::Tensor x = channels_last(images);
   for (size_t i = 0; i < convolutions_.size(); ++i) {
-    x = norms_[i](convolutions_[i](x));
+    x = norms_[i].after(convolutions_[i], x);
     // Every activation here is increasing, so it commutes with the maximum; after it, there is a quarter of
     // the work.
     if (pool_) x = max_pool(x, 2, 2);

@@ -140,7 +140,7 @@ TEST_P(ModelContract, InputIsUnchanged) {
 TEST_P(ModelContract, GradientEqualsFiniteDifferences) {
   const auto batch = tiny_batch(tiny_image_shape(), 6);
   for (const std::string norm : {"none", "batch", "group"}) {
-    for (NormMode mode : {NormMode::running, NormMode::ghost_batch}) {
+    for (NormMode mode : {NormMode::running, NormMode::folded, NormMode::ghost_batch}) {
       for (LossKind loss : {LossKind::cross_entropy, LossKind::mse}) {
         const auto model = at_random_point(GetParam(), {"norm=" + norm, "groups=1"});
         model->set_norm_mode(mode, 3);
@@ -165,7 +165,7 @@ TEST_P(ModelContract, GradientEqualsFiniteDifferences) {
 TEST_P(ModelContract, HessianVectorProductEqualsDifferencesOfTheGradient) {
   const auto batch = tiny_batch(tiny_image_shape(), 6);
   for (const std::string norm : {"none", "batch", "group"}) {
-    for (NormMode mode : {NormMode::running, NormMode::ghost_batch}) {
+    for (NormMode mode : {NormMode::running, NormMode::folded, NormMode::ghost_batch}) {
       const auto model = at_random_point(GetParam(), {"norm=" + norm, "groups=1"});
       model->set_norm_mode(mode, 3);
       const auto parameters = leaves(*model);
@@ -202,6 +202,21 @@ TEST_P(ModelContract, EvalPredictionDoesNotDependOnTheRestOfTheBatch) {
     const at::Tensor together = model->forward(batch.images);
     const at::Tensor alone = model->forward(batch.images.narrow(0, 2, 1));
     EXPECT_TRUE(at::allclose(together.narrow(0, 2, 1), alone, 1e-12, 1e-12)) << norm;
+  }
+}
+
+TEST_P(ModelContract, FoldedNormsAreTheSameFunction) {
+  const auto batch = tiny_batch(tiny_image_shape(), 6);
+  for (const std::string norm : {"none", "batch", "group"}) {
+    const auto model = at_random_point(GetParam(), {"norm=" + norm, "groups=1"});
+    at::NoGradGuard no_grad;
+    model->set_norm_mode(NormMode::accumulate, 3);
+    model->forward(batch.images);  // statistics that are not 0 and 1
+    model->set_norm_mode(NormMode::running);
+    const at::Tensor separate = model->forward(batch.images);
+    model->set_norm_mode(NormMode::folded);
+    // float64, some tens of products deep.
+    EXPECT_TRUE(at::allclose(model->forward(batch.images), separate, 1e-11, 1e-11)) << norm;
   }
 }
 

@@ -1,0 +1,122 @@
+#include "models/convolution.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace basin {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+struct Gradients {
+  at::Tensor x, w, b;
+};
+
+Gradients gradients(const at::Tensor& h, const at::Tensor& x, const at::Tensor& w, int64_t stride,
+                    int64_t padding, std::array<bool, 3> wanted) {
+  const int64_t channels = w.size(0);
+  auto [gx, gw, gb] =
+      at::convolution_backward(h, x, w, at::IntArrayRef(channels), {stride, stride}, {padding, padding},
+                               /*dilation=*/{1, 1}, /*transposed=*/false, /*output_padding=*/{0, 0},
+                               /*groups=*/1, wanted);
+  return {gx, gw, gb};
+}
+
+at::Tensor sum_of(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.defined()) return b;
+  return b.defined() ? a + b : a;
+}
+
+void save(AutogradContext* ctx, variable_list tensors, int64_t stride, int64_t padding) {
+  ctx->set_materialize_grads(false);
+  ctx->save_for_backward(std::move(tensors));
+  ctx->saved_data["stride"] = stride;
+  ctx->saved_data["padding"] = padding;
+}
+
+/// (h, x, w) -> those gradients by x, w and b that are wanted, and no others: a Function's outputs are defined.
+class ConvolutionGradients : public Function<ConvolutionGradients> {
+ public:
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& h, const at::Tensor& x,
+                               const at::Tensor& w, int64_t stride, int64_t padding,
+                               const std::vector<bool>& wanted) {
+    save(ctx, {h, x, w}, stride, padding);
+    ctx->saved_data["wanted"] = c10::List<bool>(c10::ArrayRef<bool>({wanted[0], wanted[1], wanted[2]}));
+    const Gradients g = gradients(h, x, w, stride, padding, {wanted[0], wanted[1], wanted[2]});
+    variable_list found;
+    for (const at::Tensor& t : {g.x, g.w, g.b}) {
+      if (t.defined()) found.push_back(t);
+    }
+    return found;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& along) {
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &h = saved[0], &x = saved[1], &w = saved[2];
+    const int64_t stride = ctx->saved_data["stride"].toInt(), padding = ctx->saved_data["padding"].toInt();
+    const auto [u, v, c] = directions(ctx, along);
+    at::Tensor by_h, by_x, by_w;
+    if (ctx->needs_input_grad(0)) {
+      if (u.defined()) by_h = convolution(u, w, {}, stride, padding);
+      if (v.defined()) by_h = sum_of(by_h, convolution(x, v, {}, stride, padding));
+      if (c.defined()) by_h = sum_of(by_h, c.view({1, -1, 1, 1}).expand_as(h));
+    }
+    if (v.defined() && ctx->needs_input_grad(1))
+      by_x = gradients(h, x, v, stride, padding, {true, false, false}).x;
+    if (u.defined() && ctx->needs_input_grad(2))
+      by_w = gradients(h, u, w, stride, padding, {false, true, false}).w;
+    return {by_h, by_x, by_w, {}, {}, {}};
+  }
+
+ private:
+  /// Along the gradients by x, w and b; undefined where one was not wanted.
+  static Gradients directions(AutogradContext* ctx, const variable_list& along) {
+    const c10::List<bool> wanted = ctx->saved_data["wanted"].toBoolList();
+    Gradients all;
+    size_t next = 0;
+    at::Tensor* places[] = {&all.x, &all.w, &all.b};
+    for (size_t i = 0; i < 3; ++i) {
+      if (wanted[i]) *places[i] = along[next++];
+    }
+    return all;
+  }
+};
+
+class Convolution : public Function<Convolution> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& w,
+                            const std::optional<at::Tensor>& b, int64_t stride, int64_t padding) {
+    save(ctx, {x, w}, stride, padding);
+    ctx->saved_data["bias"] = b.has_value();
+    return at::conv2d(x, w, b, stride, padding);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& h) {
+    variable_list all(5);
+    if (!h[0].defined()) return all;
+    const variable_list saved = ctx->get_saved_variables();
+    const bool bias = ctx->saved_data["bias"].toBool();
+    const std::vector<bool> wanted{ctx->needs_input_grad(0), ctx->needs_input_grad(1),
+                                   bias && ctx->needs_input_grad(2)};
+    const variable_list found =
+        ConvolutionGradients::apply(h[0], saved[0], saved[1], ctx->saved_data["stride"].toInt(),
+                                    ctx->saved_data["padding"].toInt(), wanted);
+    size_t next = 0;
+    for (size_t i = 0; i < 3; ++i) {
+      if (wanted[i]) all[i] = found[next++];
+    }
+    return all;
+  }
+};
+
+}  // namespace
+
+at::Tensor convolution(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b, int64_t stride,
+                       int64_t padding) {
+  const std::optional<at::Tensor> bias = b.defined() ? std::optional(b) : std::nullopt;
+  return Convolution::apply(x, w, bias, stride, padding);
+}
+
+}  // namespace basin
