@@ -13,24 +13,25 @@ double machine_epsilon(at::ScalarType type) {
 
 }  // namespace
 
-ResidualLimits::ResidualLimits(double tolerance, at::ScalarType type)
-    : tolerance(tolerance), noise(32 * machine_epsilon(type)) {}
+ErrorLimits::ErrorLimits(const TopEigenOptions& options, at::ScalarType type)
+    : tolerance(options.tolerance), noise(32 * machine_epsilon(type)), by_value(options.stop_by_value) {}
 
-double ResidualLimits::large(double value, double radius) const {
+double ErrorLimits::large(double value, double radius) const {
   return std::max(tolerance * std::abs(value), noise * radius);
 }
 
-double ResidualLimits::small(double value, double radius) const {
+double ErrorLimits::small(double value, double radius) const {
   return std::max(tolerance * std::max(std::abs(value), kSmallEndFloor * radius), noise * radius);
 }
 
-void judge(TopEigenResult& result, const ResidualLimits& limits) {
+void judge(TopEigenResult& result, const ErrorLimits& limits) {
   double radius = 0;
   for (const auto* end : {&result.largest, &result.smallest}) {
     for (const Eigenpair& pair : *end) radius = std::max(radius, std::abs(pair.value));
   }
-  for (Eigenpair& pair : result.largest) pair.converged = pair.residual <= limits.large(pair.value, radius);
-  for (Eigenpair& pair : result.smallest) pair.converged = pair.residual <= limits.small(pair.value, radius);
+  const auto error = [&](const Eigenpair& pair) { return limits.error(pair.residual, pair.value_bound); };
+  for (Eigenpair& pair : result.largest) pair.converged = error(pair) <= limits.large(pair.value, radius);
+  for (Eigenpair& pair : result.smallest) pair.converged = error(pair) <= limits.small(pair.value, radius);
   for (const auto* end : {&result.largest, &result.smallest}) {
     for (const Eigenpair& pair : *end) {
       if (!pair.converged) result.status = "not_converged";

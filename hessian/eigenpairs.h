@@ -21,7 +21,10 @@ inline constexpr double kMostAsymmetry = 1e-3;
 struct TopEigenOptions {
   int64_t count = 1;                   // largest algebraic eigenvalues wanted
   int64_t smallest = 1;                // smallest algebraic eigenvalues wanted; 0 for none
-  double tolerance = 1e-3;             // of the residual; see ResidualLimits
+  double tolerance = 1e-3;             // of the error; see ErrorLimits
+  /// What the tolerance is of: the pair's residual, or its value_bound, where the vector doesn't matter.
+  /// Solvers but lanczos know residuals alone.
+  bool stop_by_value = false;
   int64_t max_krylov = 0;              // most basis vectors held; 0: 120, or what fits kBasisBytes
   int64_t max_restarts = 10;           // of a full basis
   uint64_t seed = 0;                   // of the start vector
@@ -38,6 +41,10 @@ struct Eigenpair {
   double value = 0;     // Rayleigh quotient of `vector`
   double residual = 0;  // |H v - value v| with |v| = 1: an eigenvalue lies within this distance of `value`
   double relative_residual = 0;  // residual / |value|
+  /// min(residual, residual^2 / gap), the gap to the nearest other Ritz value less that one's residual: how
+  /// far the eigenvalue is from `value` (Kato & Temple; Parlett, The Symmetric Eigenvalue Problem, section
+  /// 11.7) where the solver has overlooked none in between. Not below rounding (ErrorLimits::noise).
+  double value_bound = 0;
   bool converged = false;
   at::Tensor vector;  // unit length, of the operator's type and device
 };
@@ -56,18 +63,20 @@ struct TopEigenResult {
   double asymmetry = NAN;
 };
 
-/// A pair has converged when residual <= tolerance |value|; for the small end, whose values lie near zero
-/// beside the others, when residual <= tolerance max(|value|, 0.1 max|lambda|). Below 32 machine epsilons of
-/// max|lambda|, which is what rounding leaves of a residual, nothing is asked.
-struct ResidualLimits {
+/// A pair has converged when its error (residual or value_bound) <= tolerance |value|; for the small end,
+/// whose values lie near zero beside the others, when it is <= tolerance max(|value|, 0.1 max|lambda|). Below
+/// 32 machine epsilons of max|lambda|, which is what rounding leaves of a residual, nothing is asked.
+struct ErrorLimits {
   static constexpr double kSmallEndFloor = 0.1;  // of max|lambda|
-  ResidualLimits(double tolerance, at::ScalarType type);
+  ErrorLimits(const TopEigenOptions& options, at::ScalarType type);
   double large(double value, double radius) const;
   double small(double value, double radius) const;
+  double error(double residual, double value_bound) const { return by_value ? value_bound : residual; }
   double tolerance, noise;
+  bool by_value;
 };
 
 /// Sets `converged` of each pair and the result's status, and sorts each end from the outside in.
-void judge(TopEigenResult& result, const ResidualLimits& limits);
+void judge(TopEigenResult& result, const ErrorLimits& limits);
 
 }  // namespace basin

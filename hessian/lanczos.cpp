@@ -23,6 +23,15 @@ struct Ritz {
   Eigen::MatrixXd vectors;    // in the basis
   Eigen::VectorXd residuals;  // norms
   double radius() const { return values.cwiseAbs().maxCoeff(); }
+  /// Eigenpair::value_bound of value i, were its residual `residual`; `noise` is what rounding leaves.
+  double value_bound(int64_t i, double residual, double noise) const {
+    double gap = INFINITY;
+    for (int64_t j = 0; j < values.size(); ++j) {
+      if (j != i) gap = std::min(gap, std::abs(values[i] - values[j]) - residuals[j]);
+    }
+    if (gap <= residual) return residual;
+    return std::min(residual, std::max(residual * residual / gap, noise * radius()));
+  }
 };
 
 int64_t basis_capacity(const LinearOperator& op, const TopEigenOptions& options) {
@@ -42,7 +51,7 @@ class Lanczos {
         options_(options),
         large_(std::min(options.count, op.size())),
         small_(std::min(options.smallest, op.size())),
-        limits_(options.tolerance, op.dtype()),
+        limits_(options, op.dtype()),
         basis_(basis_capacity(op, options), op.size(), at::TensorOptions(op.dtype()).device(op.device())),
         projected_(Eigen::MatrixXd::Zero(basis_.capacity(), basis_.capacity())),
         generator_(make_generator(options.seed)) {}
@@ -163,12 +172,13 @@ class Lanczos {
     return indices;
   }
 
-  /// Ratio of the residual's estimate to its limit: converged at 1 or below.
+  /// Ratio of the error's estimate to its limit: converged at 1 or below.
   double excess(const Ritz& ritz, int64_t i) const {
     const int64_t m = ritz.values.size();
-    const double value = ritz.values[i], radius = ritz.radius(), residual = ritz.residuals[i];
+    const double value = ritz.values[i], radius = ritz.radius();
+    const double error = limits_.error(ritz.residuals[i], ritz.value_bound(i, ritz.residuals[i], limits_.noise));
     const double limit = i >= m - large_ ? limits_.large(value, radius) : limits_.small(value, radius);
-    return limit > 0 ? residual / limit : (residual > 0 ? INFINITY : 0);
+    return limit > 0 ? error / limit : (error > 0 ? INFINITY : 0);
   }
 
   bool finished(const Ritz& ritz) {
@@ -241,6 +251,7 @@ class Lanczos {
     pair.value = unit.dot(product).item<double>() / unit.dot(unit).item<double>();
     pair.residual = (product - pair.value * unit).norm().item<double>();
     pair.relative_residual = pair.residual == 0 ? 0 : pair.residual / std::abs(pair.value);
+    pair.value_bound = ritz.value_bound(i, pair.residual, limits_.noise);
     return pair;
   }
 
@@ -262,6 +273,7 @@ class Lanczos {
       for (Eigenpair& pair : *end) {
         pair.residual = std::max(pair.residual, result_.asymmetry * ritz.radius());
         pair.relative_residual = pair.residual / std::abs(pair.value);
+        pair.value_bound = pair.residual;
         pair.converged = false;
       }
     }
@@ -286,7 +298,7 @@ class Lanczos {
   LinearOperator& op_;
   const TopEigenOptions& options_;
   int64_t large_, small_;
-  ResidualLimits limits_;
+  ErrorLimits limits_;
   KrylovBasis basis_;
   Eigen::MatrixXd projected_;  // V A V^T; the leading size() x size() block counts
   Eigen::VectorXd coupling_;   // of the basis with the direction that comes next, as its own products have it

@@ -54,7 +54,7 @@ struct Ends {
   int64_t large, small;
 };
 
-bool large_end_is_there(const Ritz& ritz, int64_t wanted, const ResidualLimits& limits) {
+bool large_end_is_there(const Ritz& ritz, int64_t wanted, const ErrorLimits& limits) {
   const int64_t m = ritz.values.size();
   for (int64_t i = m - wanted; i < m; ++i) {
     if (ritz.residuals[i] > kSafety * limits.large(ritz.values[i], ritz.radius())) return false;
@@ -62,17 +62,17 @@ bool large_end_is_there(const Ritz& ritz, int64_t wanted, const ResidualLimits& 
   return true;
 }
 
-bool small_end_is_there(const Ritz& ritz, int64_t wanted, const ResidualLimits& limits) {
+bool small_end_is_there(const Ritz& ritz, int64_t wanted, const ErrorLimits& limits) {
   for (int64_t i = 0; i < wanted; ++i) {
     if (ritz.residuals[i] > kSafety * limits.small(ritz.values[i], ritz.radius())) return false;
   }
   return true;
 }
 
-/// Spectra asks for residuals relative to |value|; ours may be ResidualLimits::kSmallEndFloor of the radius.
+/// Spectra asks for residuals relative to |value|; ours may be ErrorLimits::kSmallEndFloor of the radius.
 double small_end_slack(const Ritz& ritz, int64_t wanted) {
   const double largest = ritz.values.head(wanted).cwiseAbs().maxCoeff();
-  return largest > 0 ? std::max(1.0, ResidualLimits::kSmallEndFloor * ritz.radius() / largest) : 1.0;
+  return largest > 0 ? std::max(1.0, ErrorLimits::kSmallEndFloor * ritz.radius() / largest) : 1.0;
 }
 
 Eigen::VectorXd random_start(int64_t n, uint64_t seed) {
@@ -103,6 +103,7 @@ class Verifier {
     pair.value = v.dot(product).item<double>() / v.dot(v).item<double>();
     pair.residual = (product - pair.value * v).norm().item<double>();
     pair.relative_residual = pair.residual == 0 ? 0 : pair.residual / std::abs(pair.value);
+    pair.value_bound = pair.residual;
     return pair;
   }
   int64_t products = 0;
@@ -128,7 +129,7 @@ struct Grown {
   double small_slack = 1;  // by how much the small end's tolerance is wider than one relative to its values
 };
 
-Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const ResidualLimits& limits,
+Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const ErrorLimits& limits,
            uint64_t seed, TopEigenResult& result) {
   const Eigen::VectorXd start = random_start(op.rows(), seed);
   op.expect_start();
@@ -179,7 +180,7 @@ std::vector<Eigen::VectorXd> restart_end(SpectraOperator& op, const std::vector<
 }
 
 Guesses krylov_guesses(LinearOperator& op, const TopEigenOptions& options, const Ends& ends,
-                       const ResidualLimits& limits, TopEigenResult& result) {
+                       const ErrorLimits& limits, TopEigenResult& result) {
   SpectraOperator wrapped(op);
   result.method = "spectra-lanczos";
   const int64_t krylov = krylov_limit(op.size(), options, ends);
@@ -227,7 +228,7 @@ Guesses dense_guesses(LinearOperator& op, const Ends& ends, TopEigenResult& resu
   return guesses;
 }
 
-void verify_pairs(LinearOperator& op, const Guesses& guesses, const ResidualLimits& limits,
+void verify_pairs(LinearOperator& op, const Guesses& guesses, const ErrorLimits& limits,
                   TopEigenResult& result) {
   Verifier verifier(op);
   for (const auto& guess : guesses.large) result.largest.push_back(verifier.verify(guess));
@@ -240,7 +241,7 @@ void verify_pairs(LinearOperator& op, const Guesses& guesses, const ResidualLimi
 
 TopEigenResult spectra_eigenpairs(LinearOperator& op, const TopEigenOptions& options) {
   const Ends ends{std::min(options.count, op.size()), std::min(options.smallest, op.size())};
-  const ResidualLimits limits(options.tolerance, op.dtype());
+  const ErrorLimits limits(options, op.dtype());
   const bool dense = op.size() <= std::max(kDenseSize, 2 * (ends.large + ends.small) + 4);
   TopEigenResult result;
   const Guesses guesses =

@@ -9,7 +9,9 @@ namespace basin {
 void bind_solver_options(OptionTable& table, EigenSolverOptions& options) {
   table.add("count", options.count, between(1, 1000), "largest eigenvalues wanted");
   table.add("tolerance", options.tolerance, between(1e-12, 0.5),
-            "relative residual at which an eigenpair is accepted");
+            "relative error at which an eigenpair is accepted");
+  table.add("stop", options.stop, one_of({"residual", "eigenvalue"}),
+            "what that is the error of: residual, of the pair; eigenvalue, of the value alone, in fewer products");
   table.add("max_krylov", options.max_krylov, at_least(0),
             "most Krylov vectors held; 0: 120, or what fits 512 MiB");
   table.add("max_restarts", options.max_restarts, at_least(0), "restarts of a full basis");
@@ -20,6 +22,7 @@ TopEigenOptions solver_options(const EigenSolverOptions& options, int64_t smalle
   return {.count = options.count,
           .smallest = smallest,
           .tolerance = options.tolerance,
+          .stop_by_value = options.stop == "eigenvalue",
           .max_krylov = options.max_krylov,
           .max_restarts = options.max_restarts,
           .seed = context.seed,
@@ -27,11 +30,13 @@ TopEigenOptions solver_options(const EigenSolverOptions& options, int64_t smalle
           .state_key = context.state_key};
 }
 
-Quantity eigen_quantity(const QuantityNaming& naming, const std::vector<Eigenpair>& pairs, int64_t expected) {
-  Quantity q = named(naming, "residual");
+Quantity eigen_quantity(const QuantityNaming& naming, const std::vector<Eigenpair>& pairs, int64_t expected,
+                        const EigenSolverOptions& options) {
+  const bool by_value = options.stop == "eigenvalue";
+  Quantity q = named(naming, by_value ? "eigenvalue_bound" : "residual");
   for (const Eigenpair& pair : pairs) {
     q.value.push_back(pair.value);
-    q.uncertainty.push_back(pair.residual);
+    q.uncertainty.push_back(by_value ? pair.value_bound : pair.residual);
     q.entry_status.push_back(pair.converged ? "ok" : "not_converged");
   }
   if (pairs.empty()) {
@@ -44,23 +49,28 @@ Quantity eigen_quantity(const QuantityNaming& naming, const std::vector<Eigenpai
 }
 
 Quantity scaled_first(const QuantityNaming& naming, const Quantity& lambda, double factor) {
-  Quantity q = named(naming, "residual");
+  Quantity q = named(naming, lambda.uncertainty_kind);
   q.status = lambda.entry_status.front();  // a lambda_2 that has not converged says nothing of lambda_1
   q.value = {lambda.value.front() * factor};
   q.uncertainty = {lambda.uncertainty.front() * factor};
   return q;
 }
 
-void record_solver(const TopEigenResult& found, double tolerance, ProbeResult& result) {
-  std::vector<double> relative;
+void record_solver(const TopEigenResult& found, const EigenSolverOptions& options, ProbeResult& result) {
+  std::vector<double> relative, bounds;
   for (const auto* end : {&found.largest, &found.smallest}) {
-    for (const Eigenpair& pair : *end) relative.push_back(pair.relative_residual);
+    for (const Eigenpair& pair : *end) {
+      relative.push_back(pair.relative_residual);
+      bounds.push_back(pair.value_bound);
+    }
   }
   result.attributes.insert(result.attributes.end(), {{"method", found.method},
-                                                     {"tolerance", tolerance},
+                                                     {"tolerance", options.tolerance},
+                                                     {"stop", options.stop},
                                                      {"krylov", found.krylov},
                                                      {"restarts", found.restarts},
                                                      {"relative_residuals", relative},
+                                                     {"value_bounds", bounds},
                                                      {"asymmetry", found.asymmetry}});
 }
 
@@ -69,7 +79,7 @@ void conclude_eigen(const TopEigenResult& found, double tolerance, ProbeResult& 
   if (result.status == "nonfinite") result.message = "a Hessian-vector product was not finite";
   if (result.status == "not_converged") {
     result.message =
-        fmt::format("a residual is above the tolerance {} after {} products", tolerance, found.products);
+        fmt::format("an error is above the tolerance {} after {} products", tolerance, found.products);
   }
   if (result.status == "not_converged" && found.asymmetry > kMostAsymmetry) {
     result.message = fmt::format(

@@ -244,6 +244,28 @@ TEST_P(TopEigenpairs, AgreesWithTheDenseHessianOfANetwork) {
   for (int64_t i = 0; i < 2; ++i) EXPECT_NEAR(result.smallest[i].value, exact[i].item<double>(), 1e-9);
 }
 
+TEST(Lanczos, StopsEarlierWhereTheEigenvalueAloneMatters) {
+  // That of the ResNet-20 in the reference on curvature tools: outliers apart.
+  const std::vector<double> top{2480.9, 1167.4, 608.2, 473.3, 242.3, 128.6};
+  auto op = diagonal_operator(spectrum(top, -100, 60, 2000));
+  for (const uint64_t seed : {0, 1, 2}) {
+    TopEigenOptions options{.count = 5, .smallest = 0, .tolerance = 1e-3, .seed = seed};
+    const TopEigenResult by_residual = top_eigenpairs(op, options);
+    options.stop_by_value = true;
+    const TopEigenResult by_value = top_eigenpairs(op, options);
+    EXPECT_EQ(by_value.status, "converged");
+    EXPECT_LT(by_value.products, by_residual.products);
+    for (int64_t i = 0; i < 5; ++i) {
+      for (const TopEigenResult* found : {&by_residual, &by_value}) {
+        const Eigenpair& pair = found->largest[i];
+        EXPECT_LE(pair.value_bound, pair.residual);
+        EXPECT_LE(std::abs(pair.value - top[i]), pair.value_bound);
+      }
+      EXPECT_LE(by_value.largest[i].value_bound, 1e-3 * by_value.largest[i].value);
+    }
+  }
+}
+
 TEST(Lanczos, AWarmStartTakesFewerProducts) {
   // The next checkpoint: eigenvectors turned by an angle of order 0.05.
   const at::Tensor d = spectrum({30, 22, 15}, -1, 8, 400);
