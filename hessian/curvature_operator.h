@@ -13,9 +13,10 @@ namespace basin {
 /// examples of the objective, in micro-batches with exact weights. Normalisation is that of the objective
 /// (frozen).
 ///
-/// Graphs of micro-batches are kept between products while their measured size fits objective.graph_memory(),
-/// and built anew for each product past that: a product costs 2 to 2.3 gradients from a kept graph, 3 to 3.4
-/// from a rebuilt one (Hessian), and one product's working memory more. Changing parameters drops the graphs.
+/// Graphs of micro-batches are kept between products while they and what one micro-batch's product takes
+/// beside them, both measured, fit objective.graph_memory(), and built anew for each product past that: a
+/// product costs 2 to 2.3 gradients from a kept graph, 3 to 3.4 from a rebuilt one (Hessian). A budget that
+/// holds no graph is overstepped by what one micro-batch takes. Changing parameters drops the graphs.
 class CurvatureOperator : public LinearOperator {
  public:
   CurvatureOperator(Objective& objective, Curvature kind);
@@ -41,6 +42,7 @@ class CurvatureOperator : public LinearOperator {
   Objective& objective_;
   Curvature kind_;
   int64_t bytes_ = 0, products_ = 0;
+  int64_t peak_ = 0;  // of building one micro-batch's graph and its product
   bool memory_spent_ = false;
   std::vector<std::unique_ptr<CurvatureGraph>> graphs_;  // of the first micro-batches
   at::Tensor built_at_, gradient_;                       // parameters of the graphs; mean gradient there
