@@ -14,9 +14,9 @@ namespace basin {
 
 struct SpectrumOptions {
   TopEigenOptions pairs;      // of the Krylov pass; its start is always random
-  int64_t starts = 4;         // of the density, the Krylov pass among them; at least 2
-  int64_t steps = 8;          // products of each further start
-  int64_t trace_samples = 8;  // products for the trace alone, beside the first ones of the starts
+  int64_t starts = 4;          // of the density, the Krylov pass among them; at least 2
+  int64_t steps = 6;           // products of each further start
+  int64_t trace_samples = 14;  // products for the trace alone, beside the first ones of the starts
 };
 
 /// A = Q diag(lambda) Q^T + P A P up to the residuals of the pairs, Q the converged ones, P = I - Q Q^T.

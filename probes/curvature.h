@@ -16,8 +16,8 @@ struct CurvatureOptions : EigenSolverOptions {
   std::vector<std::string> kinds;   // of parameters; empty: all
   bool search_copies = false;
   int64_t starts = 4;
-  int64_t steps = 8;
-  int64_t trace_samples = 8;
+  int64_t steps = 6;
+  int64_t trace_samples = 14;
   double outlier_share = 0.1;   // of lambda_1
   double density_width = 0.01;  // of lambda_1 - lambda_min
   int64_t density_points = 400;

@@ -44,10 +44,10 @@ TEST(SharedSpectrum, CountsEveryProductAndStaysWithinItsBudget) {
   auto op = matrix.op();
   const SharedSpectrum spectrum = shared_spectrum(op, options(1));
   EXPECT_EQ(spectrum.products, matrix.products);
-  EXPECT_EQ(spectrum.products, spectrum.pairs.products + 3 * 8 + 8);
+  EXPECT_EQ(spectrum.products, spectrum.pairs.products + 3 * 6 + 14);
   EXPECT_EQ(spectrum.pairs.status, "converged");
   EXPECT_EQ(spectrum.starts.size(), 4u);
-  EXPECT_EQ(spectrum.trace.samples, 3 + 8);
+  EXPECT_EQ(spectrum.trace.samples, 3 + 14);
   ASSERT_EQ(spectrum.known.size(), 6u);
   EXPECT_NEAR(spectrum.known.front(), -9, 1e-4);
   EXPECT_NEAR(spectrum.known.back(), 60, 1e-4);
@@ -104,7 +104,7 @@ TEST(SharedSpectrum, DensityIsNearTheExactEigenvaluesInFewProducts) {
       q.weights.push_back(1.0 / 600);
     }
   }
-  // The rest spans 7 (from -4 to 3): 12 * 7 / (2 * 8 - 1) = 5.6 by Chen, Trogdon & Ubaru's worst case, as in
+  // The rest spans 7 (from -4 to 3): 12 * 7 / (2 * 6 - 1) = 7.6 by Chen, Trogdon & Ubaru's worst case, as in
   // quadrature_test. Seen: 0.12; plain starts of as many products over the range of 69 do worse.
   EXPECT_LT(wasserstein(measures, d), 0.2);
   std::vector<Quadrature> plain;
