@@ -45,6 +45,7 @@ RunOptions updates_only(RunOptions options, int64_t batch) {
   train.loss_levels.clear();
   train.evaluate_every = train.checkpoint_every = 0;
   train.checkpoint_seconds = 1e9;
+  options.probes.at = {"end"};  // "every" would miss its cadence
   options.schedule = {};
   options.schedule.schedule = "constant";
   return options;
@@ -125,7 +126,7 @@ void time_probes(const RunOptions& options, const Dataset& data, at::Device devi
   Objective objective(network.model, loss_kind(options.train.loss),
                       network_inputs(data, data.train, index, dtype, device),
                       data.train.labels.narrow(0, 0, count), options.probes.micro_batch,
-                      options.probes.graph_memory * kMebibyte);
+                      options.probes.graph_memory * kMebibyte, options.probes.fold_norm);
   CurvatureOperator hessian(objective, Curvature::hessian);
   const at::Tensor direction =
       at::ones({objective.parameters().size()}, at::TensorOptions(dtype).device(device));

@@ -8,7 +8,7 @@
 namespace basin {
 
 /// [probes] and the tables of the probes that run, without the keys that concern memory and speed alone
-/// (probes.micro_batch, probes.graph_memory), which are set to their defaults in `options`.
+/// (probes.micro_batch, probes.graph_memory, probes.fold_norm), which are set to their defaults in `options`.
 OptionTable probe_plan_table(RunOptions& options);
 
 /// The same as canonical TOML: with equal settings nothing is measured again.

@@ -86,7 +86,7 @@ class Subject {
     const at::Tensor inputs = network_inputs(data_, data_.train, index_, dtype, device_);
     const at::Tensor labels = data_.train.labels.index_select(0, index_).to(device_);
     auto objective = std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels,
-                                                 plan_.micro_batch, plan_.graph_memory * kMebibyte);
+                                                 plan_.micro_batch, plan_.graph_memory * kMebibyte, plan_.fold_norm);
     return {std::move(objective), optimizer_at(checkpoint, *model, dtype), learning_rate_at(checkpoint)};
   }
 

@@ -53,7 +53,9 @@ void bind_options(OptionTable& table, ProbePlan& plan) {
   table.add("micro_batch", plan.micro_batch, at_least(1), "examples a pass; memory alone");
   table.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes");
   table.add("graph_memory", plan.graph_memory, at_least(0),
-            "MiB for graphs kept between Hessian-vector products; speed alone");
+            "MiB for Hessian-vector products, graphs kept between them included; speed alone");
+  table.add("fold_norm", plan.fold_norm, anything(),
+            "compute batch normalisation within the layer before it: the same function, rounding and speed alone");
   table.add("at", plan.at, anything(), "checkpoints: end, start, loss (every level), every (each that checkpoint_every keeps), all, or labels");
 }
 

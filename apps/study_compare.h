@@ -10,7 +10,7 @@ namespace basin {
 
 /// A SHA-256 for each cell over all that decides what is run and measured (run_id, probes and their options,
 /// selection), sorted: equal for study files that differ in comments, order of keys, [runtime],
-/// probes.micro_batch and probes.graph_memory alone.
+/// probes.micro_batch, probes.graph_memory and probes.fold_norm alone.
 std::vector<std::string> fingerprints(const Study& study);
 
 /// For messages, where fingerprints differ: the first run of `there` that `here` doesn't have as it is, the

@@ -4,6 +4,10 @@
 //
 // prints one line of JSON, a list of rows as those of bench/curvature_peers.py: the same cases, and beside them `spectrum` (five
 // largest and smallest eigenvalues, density, trace by one shared pass) and `hvp` (what a product costs in gradients).
+//
+//   bench_curvature hvp WIDTH EXAMPLES THREADS
+//
+// prints the last of these alone, for a ResNet-20 of WIDTH channels with initial weights on random images (bench/curvature_cost.py).
 #include <ATen/ATen.h>
 #include <fmt/ranges.h>
 
@@ -35,6 +39,15 @@ struct Setting {
     return {model, LossKind::cross_entropy, images, labels, micro_batch, graph_memory};
   }
 };
+
+Setting random_setting(int64_t width, int64_t examples) {
+  const auto options = find_entry(model_registry(), "resnet20", "model").make_options();
+  OptionTable table;
+  options->bind(table);
+  table.set_from_text(fmt::format("width={}", width), "bench_curvature");
+  return {make_model("resnet20", *options, {3, 32, 32, 10}, 1, at::kFloat, at::kCPU),
+          at::randn({examples, 3, 32, 32}, make_generator(1)), at::randint(0, 10, {examples}, make_generator(2), at::kLong)};
+}
 
 Setting read_setting(const std::string& path, int64_t examples) {
   const h5::File file = h5::File::open(path);
@@ -125,16 +138,20 @@ std::string cost(const Setting& setting) {
   const double gradient = best_of(5, [&] { rebuilt.gradient(); });
   const double retained = best_of(5, [&] { with_graph.apply(v); });
   const double anew = best_of(5, [&] { without.apply(v); });
-  return fmt::format(R"({{"case": "hvp", "version": "{}", "gradient_s": {}, "retained_s": {}, "rebuilt_s": {}, "retained_gradients": {}, )"
+  return fmt::format(R"({{"case": "hvp", "version": "{}", "parameters": {}, "examples": {}, "gradient_s": {}, "retained_s": {}, "rebuilt_s": {}, "retained_gradients": {}, )"
                      R"("rebuilt_gradients": {}, "graph_bytes": {}}})",
-                     std::string(build_git_commit()).substr(0, 12), gradient, retained, anew, retained / gradient, anew / gradient, with_graph.bytes_kept());
+                     std::string(build_git_commit()).substr(0, 12), with_graph.size(), kept.examples(), gradient, retained, anew, retained / gradient, anew / gradient, with_graph.bytes_kept());
 }
 
-int run(const std::string& path, int64_t examples, uint64_t seed, int64_t threads) {
+void use_cpu(int64_t threads) {
   RuntimeOptions runtime;
   runtime.device = "cpu";
   runtime.threads = threads;
   apply_runtime(runtime);
+}
+
+int run(const std::string& path, int64_t examples, uint64_t seed, int64_t threads) {
+  use_cpu(threads);
   const Setting setting = read_setting(path, examples);
   setting.objective(0).gradient();  // lazy initialisation is nobody's cost
   const std::vector<std::string> rows = {top(setting, 1, seed),  top(setting, 5, seed),   clustered(1, seed),
@@ -147,7 +164,12 @@ int run(const std::string& path, int64_t examples, uint64_t seed, int64_t thread
 
 int main(int argc, char** argv) {
   try {
-    if (argc != 5) throw ConfigError("usage: bench_curvature SETTING.h5 EXAMPLES SEED THREADS");
+    if (argc != 5) throw ConfigError("usage: bench_curvature SETTING.h5 EXAMPLES SEED THREADS, or hvp WIDTH EXAMPLES THREADS");
+    if (std::string(argv[1]) == "hvp") {
+      use_cpu(std::atoll(argv[4]));
+      fmt::print("[{}]\n", cost(random_setting(std::atoll(argv[2]), std::atoll(argv[3]))));
+      return 0;
+    }
     return run(argv[1], std::atoll(argv[2]), std::strtoull(argv[3], nullptr, 10), std::atoll(argv[4]));
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_curvature: {}\n", error.what());

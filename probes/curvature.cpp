@@ -94,13 +94,13 @@ class CurvatureProbe final : public Probe {
     const bool finite = spectrum.pairs.status != "nonfinite";
     const int64_t expected = std::min(options_.count, spectrum.size);
     Quantity lambda = eigen_quantity({"lambda", "largest eigenvalues", "curvature-lambda", units},
-                                     spectrum.pairs.largest, expected);
+                                     spectrum.pairs.largest, expected, options_);
     lambda.is_vector = true;
     const double threshold = options_.outlier_share * lambda.value.front();
     result.quantities = {
         lambda,
         eigen_quantity({"lambda_min", "smallest eigenvalue", "curvature-lambda-min", units},
-                       spectrum.pairs.smallest, 1),
+                       spectrum.pairs.smallest, 1, options_),
         sampled({"trace", "trace", "curvature-trace", units}, spectrum.trace, finite),
         sampled({"squared_frobenius", "squared Frobenius norm", "curvature-frobenius", "(loss/weight^2)^2"},
                 spectrum.squared_frobenius, finite),
@@ -132,7 +132,7 @@ class CurvatureProbe final : public Probe {
                                                          {"density_standard_error", density.standard_error},
                                                          {"density_width", density.width}});
     }
-    record_solver(pairs, options_.tolerance, result);
+    record_solver(pairs, options_, result);
   }
 
   CurvatureOptions options_;

@@ -26,7 +26,7 @@ class PreconditionedCurvature final : public Probe {
     const TopEigenResult found = solve(context, hessian);
     result.quantities = {eigen_quantity({"lambda", "largest eigenvalues of the preconditioned Hessian",
                                          "preconditioned-lambda", "1/learning_rate"},
-                                        found.largest, std::min(options_.count, hessian.size()))};
+                                        found.largest, std::min(options_.count, hessian.size()), options_)};
     result.quantities.front().is_vector = true;
     result.quantities.push_back(scaled_first(
         {"rate_lambda_1", "learning rate times the largest of them", "preconditioned-rate-lambda", "1"},
@@ -35,7 +35,7 @@ class PreconditionedCurvature final : public Probe {
     result.attributes.insert(
         result.attributes.end(),
         {{"learning_rate", context.learning_rate}, {"stability_limit", limit}, {"hvps", found.products}});
-    record_solver(found, options_.tolerance, result);
+    record_solver(found, options_, result);
     conclude_eigen(found, options_.tolerance, result);
     if (!unresolved_.empty()) leave_unresolved(result);
   }

@@ -17,7 +17,8 @@ class TopEigenvalues final : public Probe {
 
   ProbeCost expected_cost() const override {
     // Counted on trained networks: 16-22, 25-33 and 29-43 products at tolerances 0.05, 0.01 and 0.001 for one
-    // or two values, most of them spent on the smallest one.
+    // or two values, most of them spent on the smallest one; without it 4-10, and three a further value.
+    if (options_.smallest == 0) return {0, 2 - 2 * std::log10(options_.tolerance) + 3 * (options_.count - 1.0)};
     const auto further = static_cast<double>(std::max<int64_t>(0, options_.count - 2));
     return {0, std::max(5.0, 7 - 10 * std::log10(options_.tolerance)) + 6 * further};
   }
@@ -25,7 +26,7 @@ class TopEigenvalues final : public Probe {
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
     CurvatureOperator hessian(context.objective, Curvature::hessian);
-    TopEigenOptions solver = solver_options(options_, /*smallest=*/1, context);
+    TopEigenOptions solver = solver_options(options_, options_.smallest, context);
     solver.solver = options_.solver;
     solver.start = warm_start(context);
     const TopEigenResult found = top_eigenpairs(hessian, solver);
@@ -33,19 +34,26 @@ class TopEigenvalues final : public Probe {
     const double norm = context.objective.parameters().gather().to(at::kDouble).norm().item<double>();
     result.quantities = {
         eigen_quantity({"lambda", "largest Hessian eigenvalues", "hessian-lambda", "loss/weight^2"},
-                       found.largest, expected),
-        eigen_quantity({"lambda_min", "smallest Hessian eigenvalue", "hessian-lambda-min", "loss/weight^2"},
-                       found.smallest, 1)};
+                       found.largest, expected, options_)};
     result.quantities.front().is_vector = true;
+    if (options_.smallest > 0) add_smallest(found, hessian.size(), result);
     result.quantities.push_back(
         scaled_first({"lambda_1_w2", "largest Hessian eigenvalue times squared weight norm",
                       "hessian-lambda-norm", "loss"},
                      result.quantities.front(), norm * norm));
     result.attributes.insert(result.attributes.end(),
                              {{"solver", options_.solver}, {"hvps", found.products}});
-    record_solver(found, options_.tolerance, result);
+    record_solver(found, options_, result);
     conclude_eigen(found, options_.tolerance, result);
     result.next_start = sum_of_vectors(found);
+  }
+
+  void add_smallest(const TopEigenResult& found, int64_t size, ProbeResult& result) const {
+    Quantity q =
+        eigen_quantity({"lambda_min", "smallest Hessian eigenvalue", "hessian-lambda-min", "loss/weight^2"},
+                       found.smallest, std::min(options_.smallest, size), options_);
+    q.is_vector = options_.smallest > 1;
+    result.quantities.push_back(q);
   }
 
   /// Spectra's solver can't, and a vector of another network wouldn't help.
@@ -71,6 +79,7 @@ class TopEigenvalues final : public Probe {
 
 void bind_options(OptionTable& table, TopEigenvaluesOptions& options) {
   bind_solver_options(table, options);
+  table.add("smallest", options.smallest, between(0, 1000), "smallest eigenvalues wanted");
   table.add("solver", options.solver, one_of({"lanczos", "spectra"}),
             "lanczos: ours; spectra: the reference");
 }

@@ -128,7 +128,7 @@ TEST(StudyGrid, FingerprintsIgnoreCommentsAndExecution) {
   const auto ours = fingerprints(study_of(text));
   EXPECT_EQ(ours, fingerprints(study_of("# a word\n[runtime]\nthreads = 7\n" + text)));
   EXPECT_EQ(ours, fingerprints(study_of(text, {"runtime.threads=3"})));
-  EXPECT_EQ(ours, fingerprints(study_of("[probes]\nmicro_batch = 7\ngraph_memory = 0\n" + text)));
+  EXPECT_EQ(ours, fingerprints(study_of("[probes]\nmicro_batch = 7\ngraph_memory = 0\nfold_norm = false\n" + text)));
   EXPECT_NE(ours, fingerprints(study_of("[probes]\nsubset = 7\n" + text)));
   EXPECT_NE(ours, fingerprints(study_of("epochs = 3\n" + text)));
   EXPECT_NE(ours, fingerprints(study_of("[probes]\nrun = ['noise_scale']\n" + text)));

@@ -33,6 +33,20 @@ TEST(SweepCommand, DryRunListsEveryCellWithItsCostAndMakesNothing) {
   EXPECT_FALSE(fs::exists(sweep.path("out")));
 }
 
+TEST(SweepCommand, DryRunCountsTheProbesOfACadence) {
+  const TinySweep sweep("[sweep]\nseed = [1]\n");
+  const auto seconds = [&](const std::string& every) {
+    const BinaryResult result =
+        sweep.run({"--dry-run", "--set", "checkpoint_every=" + every, "--set", "probes.at=[\"every\"]"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  // The column of the probes' cost: 20 updates, so 4 checkpoints or 20.
+  const std::string few = seconds("5"), many = seconds("1");
+  EXPECT_THAT(few, HasSubstr("1 runs"));
+  EXPECT_NE(few.substr(0, few.find("gradients:")), many.substr(0, many.find("gradients:")));
+}
+
 TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
   const TinySweep sweep(kTwoByTwo);
   const BinaryResult first = sweep.run();
@@ -269,7 +283,8 @@ TEST(SweepCommandFolder, TakesOtherMicroBatchesOfProbesForTheSameStudy) {
   const TinySweep sweep("[sweep]\nseed = [1]\n");
   ASSERT_EQ(sweep.run().exit_code, 0);
   const auto written = fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5");
-  const BinaryResult again = sweep.run({"--set", "probes.micro_batch=10", "--set", "probes.graph_memory=0"});
+  const BinaryResult again = sweep.run({"--set", "probes.micro_batch=10", "--set", "probes.graph_memory=0",
+                                         "--set", "probes.fold_norm=false"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("1 runs were done before"));
   EXPECT_EQ(fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5"), written);
