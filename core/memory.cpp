@@ -31,8 +31,7 @@ c10::CachingAllocator::Stat allocated(c10::Device device) {
 }  // namespace
 
 struct MemoryWatch::State {
-  explicit State(c10::Device device)
-      : device(device), guard(c10::DebugInfoKind::PROFILER_STATE, ledger) {}
+  explicit State(c10::Device device) : device(device), guard(c10::DebugInfoKind::PROFILER_STATE, ledger) {}
   c10::Device device;
   std::shared_ptr<Ledger> ledger = std::make_shared<Ledger>();
   c10::DebugInfoGuard guard;

@@ -19,9 +19,9 @@ inline constexpr int64_t kBasisBytes = int64_t{512} << 20;
 inline constexpr double kMostAsymmetry = 1e-3;
 
 struct TopEigenOptions {
-  int64_t count = 1;                   // largest algebraic eigenvalues wanted
-  int64_t smallest = 1;                // smallest algebraic eigenvalues wanted; 0 for none
-  double tolerance = 1e-3;             // of the error; see ErrorLimits
+  int64_t count = 1;        // largest algebraic eigenvalues wanted
+  int64_t smallest = 1;     // smallest algebraic eigenvalues wanted; 0 for none
+  double tolerance = 1e-3;  // of the error; see ErrorLimits
   /// What the tolerance is of: the pair's residual, or its value_bound, where the vector doesn't matter.
   /// Solvers but lanczos know residuals alone.
   bool stop_by_value = false;

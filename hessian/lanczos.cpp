@@ -176,7 +176,8 @@ class Lanczos {
   double excess(const Ritz& ritz, int64_t i) const {
     const int64_t m = ritz.values.size();
     const double value = ritz.values[i], radius = ritz.radius();
-    const double error = limits_.error(ritz.residuals[i], ritz.value_bound(i, ritz.residuals[i], limits_.noise));
+    const double error =
+        limits_.error(ritz.residuals[i], ritz.value_bound(i, ritz.residuals[i], limits_.noise));
     const double limit = i >= m - large_ ? limits_.large(value, radius) : limits_.small(value, radius);
     return limit > 0 ? error / limit : (error > 0 ? INFINITY : 0);
   }

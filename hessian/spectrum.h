@@ -13,7 +13,7 @@
 namespace basin {
 
 struct SpectrumOptions {
-  TopEigenOptions pairs;      // of the Krylov pass; its start is always random
+  TopEigenOptions pairs;       // of the Krylov pass; its start is always random
   int64_t starts = 4;          // of the density, the Krylov pass among them; at least 2
   int64_t steps = 6;           // products of each further start
   int64_t trace_samples = 14;  // products for the trace alone, beside the first ones of the starts

@@ -36,7 +36,8 @@ void save(AutogradContext* ctx, variable_list tensors, int64_t stride, int64_t p
   ctx->saved_data["padding"] = padding;
 }
 
-/// (h, x, w) -> those gradients by x, w and b that are wanted, and no others: a Function's outputs are defined.
+/// (h, x, w) -> those gradients by x, w and b that are wanted, and no others: a Function's outputs are
+/// defined.
 class ConvolutionGradients : public Function<ConvolutionGradients> {
  public:
   static variable_list forward(AutogradContext* ctx, const at::Tensor& h, const at::Tensor& x,

@@ -110,7 +110,8 @@ class Norm {
 /// 1/(1-p); the identity otherwise. Element by element, in the order of the examples, one float32 draw u in
 /// [0, 1) from this layer's own generator, kept where u >= p: so a batch gets the same masks however it is
 /// cut into forward calls. That holds because the draws are made one after the other on the CPU. A generator
-/// shared by two layers, torch's vectorised bernoulli_ or CUDA's Philox would give each call a block of its own.
+/// shared by two layers, torch's vectorised bernoulli_ or CUDA's Philox would give each call a block of its
+/// own.
 class Dropout {
  public:
   Dropout(const Builder& builder, const std::string& name, double p);

@@ -61,8 +61,9 @@ class Model : public torch::nn::Module {
 
   /// Gives each dropout layer a generator of its own, layer i from derive_seed(master_seed, "dropout", i).
   void seed_dropout(uint64_t master_seed);
-  /// By the layer's name, in order; undefined before seed_dropout(). CPU generators whatever the model's device, for
-  /// masks don't then depend on the device, nor on how a batch is cut into forward calls (layers.h, Dropout).
+  /// By the layer's name, in order; undefined before seed_dropout(). CPU generators whatever the model's
+  /// device, for masks don't then depend on the device, nor on how a batch is cut into forward calls
+  /// (layers.h, Dropout).
   std::vector<std::pair<std::string, at::Generator>>& dropout_generators() { return dropout_generators_; }
   bool has_dropout() const { return !dropout_generators_.empty(); }
 

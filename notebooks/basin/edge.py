@@ -34,10 +34,10 @@ def limit(run: pd.Series) -> float:
 
 
 def sharpness(sweep: Sweep, run_id: str) -> pd.DataFrame:
-    """update, value, uncertainty (residual) and status of λ₁ at the cadence's checkpoints, in order."""
+    """update, value, uncertainty (residual) and status of λ₁ at the start and at the cadence's checkpoints, in order."""
     p = sweep.probes
     mine = p[(p.run_id == run_id) & (p.probe == "top_eigenvalues") & (p.quantity == "lambda") & (p["index"] == 0)]
-    mine = mine[mine.checkpoint.str.fullmatch(r"u\d+")]
+    mine = mine[mine.checkpoint.str.fullmatch(r"start|u\d+")]
     return mine.sort_values("update")[["update", "value", "uncertainty", "status"]]
 
 

@@ -136,8 +136,8 @@ int64_t of_this_process(const std::string& key) {
   return -1;
 }
 
-/// Physical memory that two products take over their budget, as the kernel counts it, with Basin's settings of
-/// the allocator: for a process of its own. -1 where the budget held no graph or all eight.
+/// Physical memory that two products take over their budget, as the kernel counts it, with Basin's settings
+/// of the allocator: for a process of its own. -1 where the budget held no graph or all eight.
 double share_of_budget(int64_t width, int64_t budget) {
   RuntimeOptions runtime;
   runtime.device = "cpu";

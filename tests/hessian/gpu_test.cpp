@@ -1,5 +1,5 @@
-// Curvature on a CUDA device against the same on the CPU, and what crosses between host and device. Without a device the Gpu suite is
-// skipped.
+// Curvature on a CUDA device against the same on the CPU, and what crosses between host and device. Without a
+// device the Gpu suite is skipped.
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ struct Crossings {
 
 std::atomic<int64_t> scalars{0}, copies{0};
 
-/// Counts, while it lives, scalars read from tensors (each waits for the device) and copies between devices. On a CPU the scalars are the
-/// same ones.
+/// Counts, while it lives, scalars read from tensors (each waits for the device) and copies between devices.
+/// On a CPU the scalars are the same ones.
 class CrossingCount {
  public:
   CrossingCount() {
@@ -61,9 +61,9 @@ Crossings of_eigenpairs(at::Device device, int64_t& products) {
   return count.so_far();
 }
 
-// A step reads |A v|'s remainder, v . A v and whether the weights are those of the graphs; its column of the projected matrix is one
-// copy. What the four pairs' residuals and the start take comes on top, once or, where a residual turns out larger than
-// its estimate, a few times.
+// A step reads |A v|'s remainder, v . A v and whether the weights are those of the graphs; its column of the
+// projected matrix is one copy. What the four pairs' residuals and the start take comes on top, once or,
+// where a residual turns out larger than its estimate, a few times.
 constexpr int64_t kScalarsAStep = 4, kScalarsAPair = 5, kCollections = 3;
 
 TEST(Lanczos, AStepReadsAFewScalars) {
