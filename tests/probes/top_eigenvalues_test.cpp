@@ -84,6 +84,36 @@ TEST(TopEigenvaluesProbe, LambdaIsAVectorAlsoWithOneEntry) {
   EXPECT_FALSE(quantity(result, "lambda_min").is_vector);
 }
 
+TEST(TopEigenvaluesProbe, MeasuresAsManyOfTheSmallEndAsAskedFor) {
+  const auto batch = testing::tiny_batch(testing::tiny_shape(), 30);
+  Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 30);
+  const ProbeResult none = run_probe("top_eigenvalues", objective, {"smallest=0"});
+  const ProbeResult two = run_probe("top_eigenvalues", objective, {"smallest=2"});
+  for (const Quantity& q : none.quantities) EXPECT_NE(q.name, "lambda_min");
+  EXPECT_LT(attribute<int64_t>(none, "hvps"), attribute<int64_t>(two, "hvps"));
+  const Quantity& low = quantity(two, "lambda_min");
+  EXPECT_TRUE(low.is_vector);
+  ASSERT_EQ(low.value.size(), 2u);
+  EXPECT_LT(low.value[0], low.value[1]);
+}
+
+TEST(TopEigenvaluesProbe, StopsByTheEigenvalueWhereAskedTo) {
+  const auto batch = testing::tiny_batch(testing::tiny_shape(), 30);
+  Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 30);
+  CurvatureOperator hessian(objective, Curvature::hessian);
+  const at::Tensor exact = at::linalg_eigvalsh(testing::dense_matrix(hessian)).flip(0);
+  const ProbeResult by_residual = run_probe("top_eigenvalues", objective, {"smallest=0"});
+  const ProbeResult by_value = run_probe("top_eigenvalues", objective, {"smallest=0", "stop=\"eigenvalue\""});
+  EXPECT_LT(attribute<int64_t>(by_value, "hvps"), attribute<int64_t>(by_residual, "hvps"));
+  const Quantity& lambda = quantity(by_value, "lambda");
+  EXPECT_EQ(lambda.uncertainty_kind, "eigenvalue_bound");
+  EXPECT_EQ(lambda.status, "ok");
+  for (int64_t i = 0; i < 2; ++i) {
+    EXPECT_LE(std::abs(lambda.value[i] - exact[i].item<double>()), lambda.uncertainty[i]);
+    EXPECT_LE(lambda.uncertainty[i], 1e-3 * lambda.value[i]);
+  }
+}
+
 TEST(TopEigenvaluesProbe, SaysNotConverged) {
   const auto batch = testing::tiny_batch(testing::tiny_shape(), 30);
   Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 30);
