@@ -12,7 +12,7 @@ from basin.run import load_run
 NETWORKS = {
     "resnet20, 1,000 images": {"model": "resnet20", "subset": 1000, "count": 5},
     "keskar_c1, 5,000 images": {"model": "keskar_c1", "subset": 0, "count": 5},
-    "mlp of 10 M parameters, 5,000 images": {"model": "mlp", "subset": 0, "count": 10, "more": ["mlp.hidden=[2560, 850]"]},
+    "mlp, 1,000 images": {"model": "mlp", "subset": 1000, "count": 10, "more": ["mlp.hidden=[2560, 850]"]},
 }
 STUDY = """model = "mlp"
 protocol = "A-updates"
