@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import pathlib
+import statistics
 
 from programs import measure
 
@@ -15,9 +16,7 @@ EXAMPLES = (32, 64, 128, 256, 512, 1024)
 
 def exponent(rows, x, y):
     """Slope of a straight line through the logarithms: 1 for a linear cost."""
-    a, b = [math.log(row[x]) for row in rows], [math.log(row[y]) for row in rows]
-    mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)
-    return sum((p - mean_a) * (q - mean_b) for p, q in zip(a, b)) / sum((p - mean_a) ** 2 for p in a)
+    return statistics.linear_regression([math.log(row[x]) for row in rows], [math.log(row[y]) for row in rows]).slope
 
 
 def draw(by_width, by_examples, path):
