@@ -36,6 +36,16 @@ void save(AutogradContext* ctx, variable_list tensors, int64_t stride, int64_t p
   ctx->saved_data["padding"] = padding;
 }
 
+/// `compact`, whose entries are those that are wanted, by x, w and b; undefined where one was not.
+variable_list spread(const std::vector<bool>& wanted, const variable_list& compact) {
+  variable_list all(wanted.size());
+  size_t next = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) all[i] = compact[next++];
+  }
+  return all;
+}
+
 /// (h, x, w) -> those gradients by x, w and b that are wanted, and no others: a Function's outputs are
 /// defined.
 class ConvolutionGradients : public Function<ConvolutionGradients> {
@@ -44,7 +54,7 @@ class ConvolutionGradients : public Function<ConvolutionGradients> {
                                const at::Tensor& w, int64_t stride, int64_t padding,
                                const std::vector<bool>& wanted) {
     save(ctx, {h, x, w}, stride, padding);
-    ctx->saved_data["wanted"] = c10::List<bool>(c10::ArrayRef<bool>({wanted[0], wanted[1], wanted[2]}));
+    ctx->saved_data["wanted"] = c10::List<bool>({wanted[0], wanted[1], wanted[2]});
     const Gradients g = gradients(h, x, w, stride, padding, {wanted[0], wanted[1], wanted[2]});
     variable_list found;
     for (const at::Tensor& t : {g.x, g.w, g.b}) {
@@ -57,7 +67,8 @@ class ConvolutionGradients : public Function<ConvolutionGradients> {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &h = saved[0], &x = saved[1], &w = saved[2];
     const int64_t stride = ctx->saved_data["stride"].toInt(), padding = ctx->saved_data["padding"].toInt();
-    const auto [u, v, c] = directions(ctx, along);
+    const variable_list directions = spread(ctx->saved_data["wanted"].toBoolList().vec(), along);
+    const at::Tensor &u = directions[0], &v = directions[1], &c = directions[2];
     at::Tensor by_h, by_x, by_w;
     if (ctx->needs_input_grad(0)) {
       if (u.defined()) by_h = convolution(u, w, {}, stride, padding);
@@ -69,19 +80,6 @@ class ConvolutionGradients : public Function<ConvolutionGradients> {
     if (u.defined() && ctx->needs_input_grad(2))
       by_w = gradients(h, u, w, stride, padding, {false, true, false}).w;
     return {by_h, by_x, by_w, {}, {}, {}};
-  }
-
- private:
-  /// Along the gradients by x, w and b; undefined where one was not wanted.
-  static Gradients directions(AutogradContext* ctx, const variable_list& along) {
-    const c10::List<bool> wanted = ctx->saved_data["wanted"].toBoolList();
-    Gradients all;
-    size_t next = 0;
-    at::Tensor* places[] = {&all.x, &all.w, &all.b};
-    for (size_t i = 0; i < 3; ++i) {
-      if (wanted[i]) *places[i] = along[next++];
-    }
-    return all;
   }
 };
 
@@ -95,20 +93,16 @@ class Convolution : public Function<Convolution> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& h) {
-    variable_list all(5);
-    if (!h[0].defined()) return all;
+    if (!h[0].defined()) return variable_list(5);
     const variable_list saved = ctx->get_saved_variables();
     const bool bias = ctx->saved_data["bias"].toBool();
     const std::vector<bool> wanted{ctx->needs_input_grad(0), ctx->needs_input_grad(1),
                                    bias && ctx->needs_input_grad(2)};
-    const variable_list found =
-        ConvolutionGradients::apply(h[0], saved[0], saved[1], ctx->saved_data["stride"].toInt(),
-                                    ctx->saved_data["padding"].toInt(), wanted);
-    size_t next = 0;
-    for (size_t i = 0; i < 3; ++i) {
-      if (wanted[i]) all[i] = found[next++];
-    }
-    return all;
+    variable_list by_input = spread(
+        wanted, ConvolutionGradients::apply(h[0], saved[0], saved[1], ctx->saved_data["stride"].toInt(),
+                                            ctx->saved_data["padding"].toInt(), wanted));
+    by_input.resize(5);  // none by stride and padding
+    return by_input;
   }
 };
 
