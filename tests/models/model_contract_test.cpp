@@ -191,14 +191,21 @@ TEST_P(ModelContract, HessianVectorProductEqualsDifferencesOfTheGradient) {
   }
 }
 
+/// In NormMode::running, with statistics that are not 0 and 1.
+std::shared_ptr<Model> with_statistics_of(const testing::TinyBatch& batch, const std::string& name,
+                                          const std::string& norm) {
+  const auto model = at_random_point(name, {"norm=" + norm, "groups=1"});
+  model->set_norm_mode(NormMode::accumulate, 3);
+  model->forward(batch.images);
+  model->set_norm_mode(NormMode::running);
+  return model;
+}
+
 TEST_P(ModelContract, EvalPredictionDoesNotDependOnTheRestOfTheBatch) {
   const auto batch = tiny_batch(tiny_image_shape(), 6);
   for (const std::string norm : {"none", "batch", "group"}) {
-    const auto model = at_random_point(GetParam(), {"norm=" + norm, "groups=1"});
     at::NoGradGuard no_grad;
-    model->set_norm_mode(NormMode::accumulate, 3);
-    model->forward(batch.images);
-    model->set_norm_mode(NormMode::running);
+    const auto model = with_statistics_of(batch, GetParam(), norm);
     const at::Tensor together = model->forward(batch.images);
     const at::Tensor alone = model->forward(batch.images.narrow(0, 2, 1));
     EXPECT_TRUE(at::allclose(together.narrow(0, 2, 1), alone, 1e-12, 1e-12)) << norm;
@@ -208,11 +215,8 @@ TEST_P(ModelContract, EvalPredictionDoesNotDependOnTheRestOfTheBatch) {
 TEST_P(ModelContract, FoldedNormsAreTheSameFunction) {
   const auto batch = tiny_batch(tiny_image_shape(), 6);
   for (const std::string norm : {"none", "batch", "group"}) {
-    const auto model = at_random_point(GetParam(), {"norm=" + norm, "groups=1"});
     at::NoGradGuard no_grad;
-    model->set_norm_mode(NormMode::accumulate, 3);
-    model->forward(batch.images);  // statistics that are not 0 and 1
-    model->set_norm_mode(NormMode::running);
+    const auto model = with_statistics_of(batch, GetParam(), norm);
     const at::Tensor separate = model->forward(batch.images);
     model->set_norm_mode(NormMode::folded);
     // float64, some tens of products deep.
