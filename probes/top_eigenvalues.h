@@ -15,9 +15,9 @@ struct TopEigenvaluesOptions : EigenSolverOptions {
 };
 void bind_options(OptionTable& table, TopEigenvaluesOptions& options);
 
-/// The `count` largest algebraic eigenvalues of the Hessian of L, the `smallest` smallest ones, and lambda_1 |w|^2, which
-/// does not change when a scale-invariant network's weights are scaled (L(c w) = L(w) implies H(c w) = H(w) /
-/// c^2). Definitions and cost: docs/probes.md#hessian-eigenvalues; solver: hessian/top_eigenpairs.h.
+/// The `count` largest algebraic eigenvalues of the Hessian of L, the `smallest` smallest ones, and
+/// lambda_1 |w|^2, which does not change when a scale-invariant network's weights are scaled (L(c w) = L(w)
+/// implies H(c w) = H(w) / c^2). Definitions and cost: docs/probes.md#hessian-eigenvalues; solver: hessian/top_eigenpairs.h.
 std::unique_ptr<Probe> make_top_eigenvalues(const TopEigenvaluesOptions& options);
 
 }  // namespace basin
