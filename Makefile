@@ -47,7 +47,7 @@ oracles: build   ## compare with PyTorch (its own environment, .venv-oracles)
 
 bench-training: build ## training speed beside PyTorch eager: out/bench/training.json
 	@scripts/setup oracles
-	$(PYTHON) bench/training.py --basin $(BUILD)/bin/bench_training --python .venv-oracles/bin/python --out out/bench/training.json
+	$(PYTHON) bench/training.py --bin $(BUILD)/bin --python .venv-oracles/bin/python --out out/bench/training.json
 
 bench-optimizers: build ## time of an update beside torch.optim and torch_optimizer: out/bench/optimizers.json
 	@scripts/setup peers

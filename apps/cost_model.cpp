@@ -44,6 +44,9 @@ double forwards_of(const RunOptions& options, const CellWork& work, double examp
   const double n = static_cast<double>(sizes.train);
   const double all = passes * n + static_cast<double>(sizes.validation + sizes.test);
   double forwards = train.weight_average > 0 ? 2 * all : all;
+  const std::string& tta = train.test_time_augmentation;
+  const double views = tta == "none" ? 0 : tta == "flip" ? 2 : 6;
+  forwards += views * static_cast<double>(sizes.test);
   if (train.protocol == "B" || !train.loss_levels.empty()) {
     const double near_target = train.protocol == "B" ? 4 : 0;
     const double checks = examples / static_cast<double>(train.check_every) + near_target;
@@ -76,8 +79,9 @@ std::string kind_of(const RunOptions& options) {
   OptionTable model;
   copy.models.bind_only(model, options.model);
   const TrainOptions& train = options.train;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", options.model,
-                     options.optimizer, train.micro_batch, train.ghost_batch, train.duplicates, train.dtype, train.loss, options.data.set,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", options.model,
+                     options.optimizer, train.micro_batch, train.ghost_batch, train.duplicates, train.dtype, train.autocast, train.loss,
+                     options.data.set,
                      options.data.augmentation, options.probes.dtype, options.probes.micro_batch,
                      options.probes.run.empty(), options.runtime.device, model.to_toml(),
                      train.perturbation.kind, train.perturbation.examples, train.clip_gradient > 0,

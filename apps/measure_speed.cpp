@@ -44,6 +44,7 @@ RunOptions updates_only(RunOptions options, int64_t batch) {
   train.learning_rate = 1e-9;
   train.loss_levels.clear();
   train.batch_milestones.clear();
+  train.regime_batch = 0;
   train.evaluate_every = train.checkpoint_every = 0;
   train.checkpoint_seconds = 1e9;
   options.probes.at = {"end"};  // "every" would miss its cadence
@@ -69,8 +70,8 @@ Network make_network(const RunOptions& options, const Dataset& data, const std::
 double time_updates(const RunOptions& cell, const Dataset& data, at::Device device, int64_t batch) {
   const RunOptions options = updates_only(cell, batch);
   Network network = make_network(options, data, options.train.dtype, device);
-  Trainer trainer(
-      {options.train, options.schedule, options.data, data, network.model, *network.optimizer, device});
+  Trainer trainer({options.train, options.schedule, options.data, data, network.model, *network.optimizer,
+                   device, options.runtime.cuda_graph});
   TrainObserver nobody;  // so that the trainer does what it does for an observer
   trainer.observe(nobody);
   Clock::time_point start;

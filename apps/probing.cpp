@@ -105,7 +105,7 @@ class Subject {
             {"version", find_entry(probe_registry(), probe, "probe").version},
             {"train_examples", train_examples()},
             {"subset_hash", subset_hash_},
-            {"bn_mode", std::string(checkpoint.buffers.empty() ? "none" : "running")},
+            {"bn_mode", std::string(wants_batch_statistics(options_) ? "running" : "none")},
             {"seed", std::to_string(seed())}};
   }
 

@@ -6,6 +6,7 @@
 #include "core/hash.h"
 #include "models/registry.h"
 #include "optim/registry.h"
+#include "optim/scaling_rule.h"
 #include "probes/registry.h"
 #include "trainers/batch_plan.h"
 #include "trainers/check_rule.h"
@@ -49,6 +50,12 @@ bool wants_batch_statistics(const RunOptions& options) {
   const OptionTable table = copy.table();
   const std::string key = options.model + ".norm";
   return table.has(key) && table.at(key).get() == OptionValue(std::string("batch"));
+}
+
+std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options) {
+  std::unique_ptr<AnyOptions> scaled = options.optimizers.at(options.optimizer).clone();
+  scale_moments(options.schedule, options.train.batch_size, options.optimizer, *scaled);
+  return scaled;
 }
 
 double batch_overlap(const RunOptions& options) {
@@ -158,6 +165,8 @@ RunOptions load_run_options(const std::string& path, const std::vector<std::stri
 
 void check(const RunOptions& options) {
   check_training(options.train, wants_batch_statistics(options), batch_overlap(options));
+  check_schedule(options.schedule, options.train.learning_rate, options.train.batch_size);
+  scaled_optimizer_options(options);  // refuses what the rule can't scale
   const CheckRule levels(options.train);  // refuses levels that would share a checkpoint
   const auto probed_at = [&](const char* at) {
     return std::find(options.probes.at.begin(), options.probes.at.end(), at) != options.probes.at.end();
@@ -171,6 +180,10 @@ void check(const RunOptions& options) {
   if (options.data.augmentation != "none" && options.data.padding < 1) {
     throw ConfigError(fmt::format("data.padding = {} must be at least 1 with augmentation = \"{}\"",
                                   options.data.padding, options.data.augmentation));
+  }
+  if (options.data.augmentation == "none" && options.data.cutout > 0) {
+    throw ConfigError(
+        fmt::format("data.cutout = {} needs augmentation = \"crop_flip\"", options.data.cutout));
   }
 }
 

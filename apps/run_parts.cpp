@@ -15,7 +15,7 @@ std::shared_ptr<Model> build_model(const RunOptions& options, const Dataset& dat
 
 std::unique_ptr<Optimizer> build_optimizer(const RunOptions& options, const Model& model) {
   return find_entry(optimizer_registry(), options.optimizer, "optimizer")
-      .make(model.parameter_table(), options.optimizers.at(options.optimizer));
+      .make(model.parameter_table(), *scaled_optimizer_options(options));
 }
 
 }  // namespace basin

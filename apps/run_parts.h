@@ -15,7 +15,7 @@ namespace basin {
 std::shared_ptr<Model> build_model(const RunOptions& options, const Dataset& data, at::ScalarType dtype,
                                    at::Device device);
 
-/// The options' optimiser for the model's parameters, with a fresh state.
+/// The options' optimiser for the model's parameters, as the scaling rule has it, with a fresh state.
 std::unique_ptr<Optimizer> build_optimizer(const RunOptions& options, const Model& model);
 
 }  // namespace basin

@@ -16,8 +16,9 @@ Condition condition_of(const TomlEntry& entry, const std::string& key) {
 
 // What the trials of a group are compared at.
 bool is_yardstick(const std::string& key) {
-  static const std::set<std::string> keys = {"seed",          "batch_size",  "epochs",     "updates",
-                                             "max_gradients", "target_loss", "base_batch", "divergence_loss"};
+  static const std::set<std::string> keys = {"seed",        "batch_size",    "epochs",
+                                             "updates",     "max_gradients", "regime_batch",
+                                             "target_loss", "base_batch",    "divergence_loss"};
   return keys.count(key) > 0 || key.rfind("data.", 0) == 0;
 }
 

@@ -62,10 +62,14 @@ std::map<std::string, Meaning> probe_meanings(const std::vector<SweepRow>& rows)
   return meanings;
 }
 
-/// Each group has a copy of its own: netCDF's readers look for a dimension in the group and above it, not beside it.
-h5::DataSet write_run_scale(h5::Group& group, const std::vector<SweepRow>& rows) {
+std::vector<std::string> ids_of(const std::vector<SweepRow>& rows) {
   std::vector<std::string> run_ids;
   for (const SweepRow& row : rows) run_ids.push_back(row.run_id);
+  return run_ids;
+}
+
+/// Each group has a copy of its own: netCDF's readers look for a dimension in the group and above it, not beside it.
+h5::DataSet write_run_scale(h5::Group& group, const std::vector<std::string>& run_ids) {
   h5::DataSet scale = group.write_texts("run_id", run_ids);
   describe(scale, meaning_of("run_id", {}));
   scale.make_scale("run_id");
@@ -75,7 +79,7 @@ h5::DataSet write_run_scale(h5::Group& group, const std::vector<SweepRow>& rows)
 void write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
   h5::Group group = file.create_group("runs");
   group.set_attribute("long_name", std::string("one row a run"));
-  const h5::DataSet scale = write_run_scale(group, rows);
+  const h5::DataSet scale = write_run_scale(group, ids_of(rows));
 
   std::vector<const ColumnRow*> columns;
   for (const SweepRow& row : rows) columns.push_back(&row.columns);
@@ -158,7 +162,7 @@ void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows) {
               correct.begin() + static_cast<int64_t>(i * images));
   }
   h5::Group group = file.create_group("outcomes").create_group("test");
-  const h5::DataSet runs = write_run_scale(group, rows);
+  const h5::DataSet runs = write_run_scale(group, ids_of(rows));
   const h5::DataSet example =
       write_index_scale(group, "example", static_cast<int64_t>(images), "position in the test split");
   h5::DataSet data =
@@ -177,12 +181,12 @@ void write_curves(h5::Group& curves, const std::string& name, const std::vector<
   for (const SweepRow& row : rows) {
     length = std::max(length, (row.*table).columns.empty() ? 0 : (row.*table).row_count());
     for (const Column& column : (row.*table).columns) {
-      if (seen.insert(column.name).second) columns.push_back(column);
+      if (column.width == 1 && seen.insert(column.name).second) columns.push_back(column);
     }
   }
   if (length == 0) return;
   h5::Group group = curves.create_group(name);
-  const h5::DataSet runs = write_run_scale(group, rows);
+  const h5::DataSet runs = write_run_scale(group, ids_of(rows));
   const h5::DataSet row_scale = write_index_scale(group, "row", length, "row of the run's table");
   const int64_t count = static_cast<int64_t>(rows.size());
   for (const Column& column : columns) {
@@ -201,33 +205,108 @@ void write_curves(h5::Group& curves, const std::string& name, const std::vector<
   }
 }
 
-void write_trust_ratios(h5::File& file, const std::vector<SweepRow>& rows) {
-  const auto has_ratio = [](const SweepRow& row) { return row.trust_ratio.columns.size() == 2; };
-  if (std::none_of(rows.begin(), rows.end(), has_ratio)) return;
-  h5::Group group = file.create_group("trust_ratio");
-  group.set_attribute("long_name", std::string("trust ratio by update and parameter, one dataset a run"));
+/// Runs whose tables of layers have the same parameters, one lot a network.
+std::vector<std::vector<const SweepRow*>> by_network(const std::vector<SweepRow>& rows) {
+  std::vector<std::vector<const SweepRow*>> lots;
   for (const SweepRow& row : rows) {
-    if (!has_ratio(row)) continue;
-    const Column& column = row.trust_ratio.columns[1];
-    const int64_t count = row.trust_ratio.row_count();
-    std::vector<double> updates, ratios;
-    for (int64_t r = 0; r < count; ++r) {
-      const double* entries = row.trust_ratio.rows.data() + r * (column.width + 1);
-      updates.push_back(entries[0]);
-      ratios.insert(ratios.end(), entries + 1, entries + 1 + column.width);
-    }
-    h5::DataSet data = group.write(row.run_id, at::kDouble, {count, column.width}, ratios.data());
-    describe(data, {column.units, column.long_name, column.definition});
-    data.set_attribute("parameters", column.labels);
-    h5::DataSet update = group.write(row.run_id + ".update", updates);
-    describe(update, {"updates", "updates done", "updates"});
-    update.make_scale("update");
-    data.attach_scale(0, update);
-    h5::DataSet parameter = group.write_texts(row.run_id + ".parameter", column.labels);
-    describe(parameter, {"", "parameter", "parameter-name"});
-    parameter.make_scale("parameter");
-    data.attach_scale(1, parameter);
+    if (row.layers.row_count() == 0) continue;
+    const auto is_alike = [&](const std::vector<const SweepRow*>& lot) {
+      return lot[0]->layers.columns.back().labels == row.layers.columns.back().labels;
+    };
+    const auto found = std::find_if(lots.begin(), lots.end(), is_alike);
+    if (found == lots.end())
+      lots.push_back({&row});
+    else
+      found->push_back(&row);
   }
+  return lots;
+}
+
+/// [run, row, entry] of the columns' entries [first, first + width), NaN-padded. Norms for a figure: float32.
+std::vector<float> padded(const std::vector<const SweepRow*>& rows, int64_t length, int64_t first,
+                          int64_t width) {
+  std::vector<float> values(rows.size() * static_cast<size_t>(length * width), NAN);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Table& table = rows[i]->layers;
+    for (int64_t r = 0; r < table.row_count(); ++r) {
+      const auto from = table.rows.begin() + r * table.row_width() + first;
+      std::transform(from, from + width, values.begin() + (static_cast<int64_t>(i) * length + r) * width,
+                     [](double value) { return static_cast<float>(value); });
+    }
+  }
+  return values;
+}
+
+/// What differs from run to run: the cadence, and which number the optimiser's trust ratio is.
+void write_about_layers(h5::Group& group, const std::vector<const SweepRow*>& rows, const h5::DataSet& runs) {
+  std::vector<int64_t> every;
+  std::vector<std::string> definitions;
+  for (const SweepRow* row : rows) {
+    const h5::Attributes& attributes = row->layers.attributes;
+    const auto found =
+        std::find_if(attributes.begin(), attributes.end(), [](const auto& a) { return a.first == "every"; });
+    every.push_back(found == attributes.end() ? 0 : std::get<int64_t>(found->second));
+    definitions.push_back(row->layers.columns.back().definition);
+  }
+  h5::DataSet cadence = group.write("every", every);
+  describe(cadence, {"updates", "updates between rows of the run's own table", "layers-every"});
+  cadence.attach_scale(0, runs);
+  h5::DataSet definition = group.write_texts("trust_ratio_definition", definitions);
+  describe(definition, {"", "which number the trust ratio is", "trust-ratio"});
+  definition.attach_scale(0, runs);
+}
+
+h5::DataSet write_parameter_scale(h5::Group& group, const std::vector<ParameterRow>& parameters) {
+  std::vector<std::string> names, kinds;
+  for (const ParameterRow& parameter : parameters) {
+    names.push_back(parameter.name);
+    kinds.push_back(parameter.kind);
+  }
+  h5::DataSet scale = group.write_texts("parameter", names);
+  describe(scale, {"", "parameter", "parameter-name"});
+  scale.make_scale("parameter");
+  h5::DataSet kind = group.write_texts("kind", kinds);
+  describe(kind, {"", "kind of parameter", "parameter-kind"});
+  kind.attach_scale(0, scale);
+  return scale;
+}
+
+void write_layers_of(h5::Group group, const std::vector<const SweepRow*>& rows) {
+  int64_t length = 0;
+  std::vector<std::string> run_ids;
+  for (const SweepRow* row : rows) {
+    length = std::max(length, row->layers.row_count());
+    run_ids.push_back(row->run_id);
+  }
+  const h5::DataSet runs = write_run_scale(group, run_ids);
+  const h5::DataSet row_scale = write_index_scale(group, "row", length, "row of the run's table, thinned");
+  const h5::DataSet parameters = write_parameter_scale(group, rows[0]->parameters);
+  write_about_layers(group, rows, runs);
+  int64_t first = 0;
+  for (const Column& column : rows[0]->layers.columns) {
+    const std::vector<float> values = padded(rows, length, first, column.width);
+    first += column.width;
+    std::vector<int64_t> shape{static_cast<int64_t>(rows.size()), length};
+    if (!column.labels.empty()) shape.push_back(column.width);
+    h5::DataSet data = group.write(column.name, at::kFloat, shape, values.data());
+    const bool is_ratio = column.name == "trust_ratio";
+    describe(data, {column.units, column.long_name, is_ratio ? "trust_ratio_definition" : column.definition});
+    data.attach_scale(0, runs);
+    data.attach_scale(1, row_scale);
+    if (!column.labels.empty()) data.attach_scale(2, parameters);
+  }
+}
+
+void write_layers(h5::File& file, const std::vector<SweepRow>& rows) {
+  const std::vector<std::vector<const SweepRow*>> lots = by_network(rows);
+  if (lots.empty()) return;
+  h5::Group group = file.create_group("layers");
+  group.set_attribute("long_name",
+                      fmt::format("norms by run, row and parameter, NaN-padded, at most {} rows a run; "
+                                  "a group a network",
+                                  kLayersRows));
+  for (size_t i = 0; i < lots.size(); ++i)
+    write_layers_of(group.create_group(std::to_string(i + 1)), lots[i]);
 }
 
 }  // namespace
@@ -241,10 +320,12 @@ void write_sweep_file(const std::string& path, const std::string& study, const s
   write_outcomes(file, rows);
   h5::Group curves = file.create_group("curves");
   curves.set_attribute("long_name",
-                       fmt::format("curves by run and row, NaN-padded, at most {} rows a run", kCurveRows));
+                       fmt::format("curves by run and row, NaN-padded, at most {} rows a run of train, "
+                                   "{} of eval",
+                                   kTrainRows, kEvalRows));
   write_curves(curves, "train", rows, &SweepRow::train);
   write_curves(curves, "eval", rows, &SweepRow::eval);
-  write_trust_ratios(file, rows);
+  write_layers(file, rows);
   file.save();
 }
 

@@ -22,32 +22,22 @@ void put(SweepRow& row, const std::string& column, OptionValue value) {
   row.columns.emplace_back(column, std::move(value));
 }
 
-std::vector<int64_t> kept_rows(int64_t count) {
+std::vector<int64_t> kept_rows(int64_t count, int64_t limit) {
   std::vector<int64_t> kept;
-  const int64_t wanted = std::min(count, kCurveRows);
+  const int64_t wanted = std::min(count, limit);
   for (int64_t i = 0; i < wanted; ++i) kept.push_back(wanted == 1 ? 0 : i * (count - 1) / (wanted - 1));
   return kept;
 }
 
-/// The columns of `table` that `wanted` takes, at the rows that are kept.
-Table thinned(const Table& table, const std::function<bool(const Column&)>& wanted) {
-  Table result;
-  result.name = table.name;
-  result.long_name = table.long_name;
-  std::vector<std::pair<int64_t, int64_t>> spans;  // first entry and width within a row
-  int64_t start = 0;
-  for (const Column& column : table.columns) {
-    if (wanted(column)) {
-      result.columns.push_back(column);
-      spans.emplace_back(start, column.width);
-    }
-    start += column.width;
-  }
-  for (int64_t row : kept_rows(table.row_count())) {
-    const double* entries = table.rows.data() + row * start;
-    for (const auto& [first, width] : spans) {
-      result.rows.insert(result.rows.end(), entries + first, entries + first + width);
-    }
+/// At most `limit` rows of the table of this name; one without columns where the run has none.
+Table thinned(const RunRecord& record, const std::string& name, int64_t limit) {
+  const auto found = record.tables.find(name);
+  if (found == record.tables.end()) return {};
+  Table result = found->second;
+  result.rows.clear();
+  for (int64_t row : kept_rows(found->second.row_count(), limit)) {
+    const auto entries = found->second.rows.begin() + row * result.row_width();
+    result.rows.insert(result.rows.end(), entries, entries + result.row_width());
   }
   return result;
 }
@@ -59,17 +49,10 @@ void take_record(SweepRow& row, const RunRecord& record) {
   for (const auto& [key, value] : record.header.options) put(row, key, value);
   for (const auto& [key, value] : record.header.data) put(row, "dataset." + key, value);
   for (const auto& [key, value] : record.summary) put(row, key, value);
-  const auto narrow = [](const Column& column) { return column.width == 1; };
-  if (auto it = record.tables.find("eval"); it != record.tables.end()) row.eval = thinned(it->second, narrow);
-  if (auto it = record.tables.find("train"); it != record.tables.end()) {
-    row.train = thinned(it->second, narrow);
-    const auto& columns = it->second.columns;
-    const auto is_ratio = [](const Column& column) { return column.name == "trust_ratio"; };
-    if (std::any_of(columns.begin(), columns.end(), is_ratio)) {
-      row.trust_ratio = thinned(
-          it->second, [&](const Column& column) { return column.name == "update" || is_ratio(column); });
-    }
-  }
+  row.train = thinned(record, "train", kTrainRows);
+  row.eval = thinned(record, "eval", kEvalRows);
+  row.layers = thinned(record, "layers", kLayersRows);
+  row.parameters = record.header.parameters;
   if (auto it = record.outcomes.find("test"); it != record.outcomes.end())
     row.test_correct = it->second.correct;
 }

@@ -19,8 +19,8 @@ struct SweepRow {
   /// run_id, config_id, status, status_message, every option, "dataset.*", every summary number, every probe
   /// quantity.
   std::vector<std::pair<std::string, OptionValue>> columns;
-  Table train, eval;  // thinned to kCurveRows rows; train without its wide columns
-  Table trust_ratio;  // columns update, trust_ratio[parameter]; empty where the optimiser has none
+  Table train, eval, layers;  // thinned to at most kTrainRows, kEvalRows and kLayersRows
+  std::vector<ParameterRow> parameters;
   std::vector<uint8_t> test_correct;
   std::vector<ProbeRecord> probes;        // by the study's settings: these have columns
   std::vector<ProbeRecord> extra_probes;  // measured by hand with others
@@ -30,9 +30,9 @@ struct SweepRow {
   std::string text(const std::string& column) const;         // "" where absent or a number
 };
 
-/// A sweep's file keeps at most this many rows of a curve, evenly spread, the first and last among them;
-/// run.h5 has them all.
-inline constexpr int64_t kCurveRows = 2000;
+/// A sweep's file keeps at most this many rows of a run's table, evenly spread, the first and last among them; run.h5
+/// has them all. Updates to a target are read off the evaluations; the other two are for figures.
+inline constexpr int64_t kTrainRows = 500, kEvalRows = 2000, kLayersRows = 50;
 
 /// The runs of SWEEP_FOLDER/runs that are cells of SWEEP_FOLDER/study.toml (a warning names the others), or all of them
 /// where there is no study; ordered by protocol, optimiser, batch size, learning rate and seed. IoError where there is none.

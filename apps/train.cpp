@@ -46,7 +46,26 @@ void add_exclusions(RunHeader& header, const Optimizer& optimizer) {
   if (optimizer.has_trust_ratios()) header.options.emplace_back("without_trust_ratio", without_ratio);
 }
 
-RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model, const Optimizer& optimizer) {
+/// What the rules of the learning rate came to at this run's batch size.
+void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data, const Optimizer& optimizer,
+               const RateSchedule& rates) {
+  header.options.emplace_back("peak_learning_rate", rates.peak());
+  header.options.emplace_back("warmup_updates", rates.warmup_updates());
+  if (options.optimizer == "sgd") {
+    const double n = static_cast<double>(data.train.size());
+    const double b = static_cast<double>(options.train.batch_size);
+    header.options.emplace_back("sgd_noise_scale", rates.peak() * optimizer.gain() * (n / b));
+  }
+  if (options.schedule.scaling_rule != "malladi") return;
+  const std::unique_ptr<AnyOptions> scaled = scaled_optimizer_options(options);
+  OptionTable table;
+  scaled->bind(table);
+  for (const char* name : {"beta1", "beta2", "eps"})
+    header.options.emplace_back(std::string("scaled_") + name, table.at(name).get());
+}
+
+RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model, const Optimizer& optimizer,
+                    const Trainer& trainer) {
   RunHeader header;
   header.run_id = options.run_id();
   header.config_id = options.config_id();
@@ -56,10 +75,12 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   const OptionTable table = copy.defining_table();
   for (const Option& option : table.options()) header.options.emplace_back(option.key, option.get());
   add_exclusions(header, optimizer);
+  add_rates(header, options, data, optimizer, trainer.rates());
   header.provenance = collect_provenance();
+  header.provenance.emplace_back("execution", trainer.execution());
   const auto master = static_cast<uint64_t>(options.train.seed);
   header.rng.emplace_back("master_seed", options.train.seed);
-  for (const char* stream : {"init", "data-order", "augmentation", "dropout", "probe"}) {
+  for (const char* stream : {"init", "data-order", "augmentation", "flip", "cutout", "dropout", "probe"}) {
     header.rng.emplace_back(std::string("seed_") + stream, std::to_string(derive_seed(master, stream)));
   }
   header.data = data_attributes(data);
@@ -96,8 +117,9 @@ struct RunParts {
         data(load_dataset(options.data)),
         model(build_model(options, data, scalar_type(options.train.dtype), device)),
         optimizer(build_optimizer(options, *model)),
-        trainer({options.train, options.schedule, options.data, data, model, *optimizer, device}),
-        header(header_of(options, data, *model, *optimizer)) {}
+        trainer({options.train, options.schedule, options.data, data, model, *optimizer, device,
+                 options.runtime.cuda_graph}),
+        header(header_of(options, data, *model, *optimizer, trainer)) {}
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
 

@@ -4,9 +4,8 @@ in turn, a process each, several times over; medians, spreads and ratios go to s
 import argparse
 import json
 import pathlib
-import statistics
 
-from programs import measure
+from programs import cell, measure, ratio_cell, row, with_ratios
 
 PEERS = {"sgd": ["torch-foreach", "torch-fused"], "adamw": ["torch-foreach", "torch-fused"],
          "lars": ["torch_optimizer"], "lamb": ["torch_optimizer"]}
@@ -23,16 +22,9 @@ def measure_case(args, method, sizes):
             runs[tool].append(measure([*command, sizes, args.threads, args.seconds, args.device]))
     counts = {run["parameters"] for of_tool in runs.values() for run in of_tool}
     assert len(counts) == 1, f"not the same parameters: {counts}"
-    ours = [run["step_s"] for run in runs["Basin"]]
-    rows = []
-    for tool, of_tool in runs.items():
-        times = [run["step_s"] for run in of_tool]
-        ratios = [a / b for a, b in zip(ours, times)]
-        rows.append({"case": f"{method}-{sizes}", "tool": tool, "version": of_tool[0].get("torch", "here"),
-                     "step_s": statistics.median(times), "step_s_all": times, "ratio": statistics.median(ours) / statistics.median(times),
-                     "ratio_spread": [min(ratios), max(ratios)], "parameters": counts.copy().pop(), "threads": args.threads,
-                     "device": args.device})
-    return rows
+    rows = [row(f"{method}-{sizes}", tool, of_tool[0].get("torch", "here"), "step_s", [run["step_s"] for run in of_tool],
+                parameters=of_tool[0]["parameters"], threads=args.threads, device=args.device) for tool, of_tool in runs.items()]
+    return with_ratios(rows, "step_s")
 
 
 def main():
@@ -50,12 +42,10 @@ def main():
     print("| case | tool | a step, s (spread) | Basin / tool (spread) |\n|---|---|---|---|", flush=True)
     for sizes in ("small", "large"):
         for method in PEERS:
-            for row in measure_case(args, method, sizes):
-                rows.append(row)
-                low, high = row["ratio_spread"]
-                ratio = "" if row["tool"] == "Basin" else f"{row['ratio']:.2f} ({low:.2f} to {high:.2f}{', a tie' if low <= 1 <= high else ''})"
-                print(f"| {row['case']} | {row['tool']} | {row['step_s']:.3g} ({min(row['step_s_all']):.3g} to "
-                      f"{max(row['step_s_all']):.3g}) | {ratio} |", flush=True)
+            for entry in measure_case(args, method, sizes):
+                rows.append(entry)
+                print(f"| {entry['case']} | {entry['tool']} | {cell(entry['step_s_all'])} | "
+                      f"{'' if entry['tool'] == 'Basin' else ratio_cell(entry)} |", flush=True)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(rows, indent=2) + "\n")
 

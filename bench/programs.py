@@ -1,15 +1,49 @@
-"""Running what prints its measurement as one last line of JSON."""
+"""Running what prints its measurement as one last line of JSON, and the rows that tables and files are made of."""
 import json
 import os
+import statistics
 import subprocess
 import sys
 
 SETTINGS = ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX")  # of the user's shell, which would be some tools' and not others'
 
 
-def measure(command, **environment):
+def start(command, **environment):
     inherited = {key: value for key, value in os.environ.items() if key not in SETTINGS}
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env={**inherited, **environment})
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={**inherited, **environment})
+
+
+def finish(process):
+    """What a started process printed; the end of this one where it failed."""
+    out, err = process.communicate()
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(process.args)}: exit code {process.returncode}\n{err}")
+    return out
+
+
+def measure(command, **environment):
+    return json.loads(finish(start(command, **environment)).strip().splitlines()[-1])
+
+
+def row(case, tool, version, quantity, values, **more):
+    return {"case": case, "tool": tool, "version": version, quantity: statistics.median(values), f"{quantity}_all": values, **more}
+
+
+def with_ratios(rows, quantity):
+    """The rows with ratio: the first one's median over each one's, and ratio_spread: smallest and largest of single repeats, which ran
+    side by side in time and so say how steady the figure is."""
+    ours = rows[0]
+    for other in rows:
+        single = [a / b for a, b in zip(ours[f"{quantity}_all"], other[f"{quantity}_all"])]
+        other["ratio"], other["ratio_spread"] = ours[quantity] / other[quantity], [min(single), max(single)]
+    return rows
+
+
+def cell(values, digits=3):
+    return f"{statistics.median(values):,.{digits}g} ({min(values):,.{digits}g} to {max(values):,.{digits}g})"
+
+
+def ratio_cell(entry):
+    low, high = entry["ratio_spread"]
+    return f"{entry['ratio']:.2f} ({low:.2f} to {high:.2f}{', a tie' if low <= 1 <= high else ''})"

@@ -15,8 +15,8 @@ from torch import nn
 WARM_UP = 3
 
 
-def load(folder):
-    records = np.fromfile(pathlib.Path(folder) / "data_batch_1.bin", np.uint8).reshape(-1, 3073)
+def load(folder, name):
+    records = np.fromfile(pathlib.Path(folder) / name, np.uint8).reshape(-1, 3073)
     images = torch.from_numpy(records[:, 1:].reshape(-1, 3, 32, 32).astype(np.float32) / 255)
     mean, std = images.mean((0, 2, 3), keepdim=True), images.std((0, 2, 3), keepdim=True)
     return (images - mean) / std, torch.from_numpy(records[:, 0].astype(np.int64))
@@ -44,7 +44,7 @@ def main():
     batch, threads, seconds, folder = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    images, labels = load(folder)
+    images, labels = load(folder, "data_batch_1.bin")
     model = small_cnn()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     loss_of = nn.CrossEntropyLoss()

@@ -32,3 +32,11 @@ function(basin_precompile target)
     target_precompile_headers(${target} REUSE_FROM basin_core)
   endif()
 endfunction()
+
+# For files whose loops we want fast (the rest leaves arithmetic to ATen): -O3, and what lets gcc use vector registers without a
+# change of values. A fused multiplication and addition would make bits depend on the processor. Other flags than the shared
+# precompiled header's, so without it.
+function(basin_loops)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+    COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno;-fno-trapping-math")
+endfunction()

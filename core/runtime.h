@@ -15,6 +15,7 @@ struct RuntimeOptions {
   std::string device = "auto";  // CUDA where a build and a device are there, else CPU
   int64_t threads = 0;          // 0: as many as cores
   bool progress = true;
+  bool cuda_graph = true;  // where there can be one
 };
 void bind_options(OptionTable& table, RuntimeOptions& options);
 

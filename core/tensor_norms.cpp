@@ -1,22 +1,20 @@
 #include "core/tensor_norms.h"
 
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "core/lane_sum.h"
+#include "core/wide_registers.h"
+
 namespace basin {
 namespace {
 
-/// sum_i f(i) in sums side by side, so that the compiler may use vector registers without reordering a single sum.
+/// f(i) summed with the widest registers.
 template <class F>
-double sum_of(int64_t n, F&& f) {
-  constexpr int64_t kLanes = 16;
-  std::array<double, kLanes> partial{};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      partial[static_cast<size_t>(lane)] += f(i + lane);
-    }
-  }
+double sum_of(int64_t n, const F& f) {
   double sum = 0;
-  for (; i < n; ++i) sum += f(i);
-  for (const double value : partial) sum += value;
+  with_wide_registers([&] { sum = lane_sum(n, f); });
   return sum;
 }
 
@@ -63,6 +61,18 @@ double squared_distance(const at::Tensor& a, const at::Tensor& b) {
   if (same_dense_memory(a, b) && a.scalar_type() == at::kFloat) return dense_squared_distance<float>(a, b);
   if (same_dense_memory(a, b) && a.scalar_type() == at::kDouble) return dense_squared_distance<double>(a, b);
   return squared_norm(a.detach().to(at::kDouble) - b.detach().to(at::kDouble));
+}
+
+double squared_distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  double sum = 0;
+  if (a.empty() || a.front().device().is_cpu()) {
+    for (size_t i = 0; i < a.size(); ++i) sum += squared_distance(a[i], b[i]);
+    return sum;
+  }
+  std::vector<at::Tensor> sums;
+  for (size_t i = 0; i < a.size(); ++i)
+    sums.push_back(a[i].detach().to(at::kDouble).sub(b[i].detach().to(at::kDouble)).square_().sum());
+  return at::stack(sums).sum().item<double>();
 }
 
 double inner_product(const at::Tensor& a, const at::Tensor& b) {

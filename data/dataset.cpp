@@ -1,7 +1,9 @@
 #include "data/dataset.h"
 
 #include "core/hash.h"
+#include "data/augmentation.h"
 #include "data/registry.h"
+#include "data/resident.h"
 
 namespace basin {
 namespace {
@@ -53,20 +55,26 @@ void measure_channels(Dataset& data) {
   }
 }
 
+void fill_levels(Dataset& data) {
+  const auto channels = static_cast<int64_t>(data.mean.size());
+  data.levels = at::empty({channels, 256}, at::kDouble);
+  auto* level = data.levels.mutable_data_ptr<double>();
+  for (size_t c = 0; c < data.mean.size(); ++c)
+    for (int v = 0; v < 256; ++v) *level++ = (static_cast<double>(v) / 255 - data.mean[c]) / data.std[c];
+}
+
 /// Writes channels-last through a table of the 256 values of each channel.
 template <class T>
 void fill_inputs(const Dataset& data, const Split& split, const int64_t* index, int64_t n, T* out) {
   const int64_t channels = split.images.size(1), plane = split.images.size(2) * split.images.size(3);
-  std::vector<T> table(static_cast<size_t>(channels) * 256);
-  for (size_t c = 0; c < static_cast<size_t>(channels); ++c)
-    for (size_t v = 0; v < 256; ++v)
-      table[c * 256 + v] = static_cast<T>((static_cast<double>(v) / 255 - data.mean[c]) / data.std[c]);
+  const at::Tensor levels = data.levels.to(c10::CppTypeToScalarType<T>::value);
+  const T* table = levels.const_data_ptr<T>();
   const auto* images = split.images.const_data_ptr<uint8_t>();
   for (int64_t i = 0; i < n; ++i) {
     const uint8_t* image = images + index[i] * channels * plane;
     T* row = out + i * channels * plane;
     for (int64_t c = 0; c < channels; ++c) {
-      const T* value = table.data() + c * 256;
+      const T* value = table + c * 256;
       for (int64_t p = 0; p < plane; ++p) row[p * channels + c] = value[image[c * plane + p]];
     }
   }
@@ -84,8 +92,14 @@ void bind_options(OptionTable& table, DataOptions& options) {
             "training examples, the first by hash; 0: all");
   table.add("test_examples", options.test_examples, at_least(0), "test examples, the first by hash; 0: all");
   table.add("augmentation", options.augmentation, one_of({"none", "crop_flip"}),
-            "random crop with padding and flip");
-  table.add("padding", options.padding, at_least(0), "zero pixels around the image before the random crop");
+            "random crop with padding, flip and cutout");
+  table.add("padding", options.padding, at_least(0), "pixels around the image before the random crop");
+  table.add("padding_mode", options.padding_mode, one_of({"zeros", "reflect"}),
+            "those pixels: the mean colour, or the image mirrored at its border");
+  table.add("flip", options.flip, one_of({"random", "alternating", "none"}),
+            "alternating: each image one way in even epochs and the other in odd ones");
+  table.add("cutout", options.cutout, at_least(0),
+            "side of a square of the mean colour at a random place; 0: none");
 }
 
 Dataset load_dataset(const DataOptions& options) {
@@ -95,7 +109,9 @@ Dataset load_dataset(const DataOptions& options) {
   if (options.validation > 0) take_validation(data, options.validation);
   limit(data.train, options.train_examples, "train_examples", entry);
   limit(data.test, options.test_examples, "test_examples", entry);
+  check_augmentation(options, data.train);
   measure_channels(data);
+  fill_levels(data);
   data.split_hash = sha256_hex(data.train.source_index.const_data_ptr(), data.train.source_index.nbytes());
   return data;
 }
@@ -104,6 +120,8 @@ at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Ten
                           at::ScalarType dtype, at::Device device) {
   TORCH_CHECK(dtype == at::kFloat || dtype == at::kDouble, "network inputs are float32 or float64");
   TORCH_CHECK(index.device().is_cpu() && index.scalar_type() == at::kLong, "index must be int64 on the CPU");
+  if (!split.images.device().is_cpu())
+    return gathered_inputs(data, split, index.to(split.images.device()), dtype);
   const at::Tensor rows = index.contiguous();
   const int64_t n = rows.numel();
   TORCH_CHECK(n == 0 || (rows.min().item<int64_t>() >= 0 && rows.max().item<int64_t>() < split.size()),

@@ -26,19 +26,23 @@ struct Dataset {
   Split train, validation, test;
   std::vector<double> mean,
       std;                 // per channel of the training split, of pixel/255; what inputs are normalised by
+  at::Tensor levels;       // float64 [C, 256]: (v/255 - mean)/std, what byte v of a channel is as an input
   std::string sha256;      // of the contents of all files read, end to end in manifest order
   std::string split_hash;  // SHA-256 over the training split's source_index (int64, little-endian)
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
 };
 
 struct DataOptions {
-  std::string set = "cifar10-5k";     // a registry name
-  std::string path;                   // folder or official archive; empty for embedded and synthetic sets
-  double validation = 0.0;            // share of the training set, chosen by a hash of the image bytes
-  int64_t train_examples = 0;         // 0: all; else the first n of the training split by image hash
-  int64_t test_examples = 0;          // likewise
-  std::string augmentation = "none";  // none | crop_flip
-  int64_t padding = 4;                // of the random crop
+  std::string set = "cifar10-5k";      // a registry name
+  std::string path;                    // folder or official archive; empty for embedded and synthetic sets
+  double validation = 0.0;             // share of the training set, chosen by a hash of the image bytes
+  int64_t train_examples = 0;          // 0: all; else the first n of the training split by image hash
+  int64_t test_examples = 0;           // likewise
+  std::string augmentation = "none";   // none | crop_flip; the rest is of crop_flip (data/augmentation.h)
+  int64_t padding = 4;                 // of the random crop
+  std::string padding_mode = "zeros";  // zeros | reflect
+  std::string flip = "random";         // random | alternating | none
+  int64_t cutout = 0;                  // side of the square that is cut out; 0: none
 };
 void bind_options(OptionTable& table, DataOptions& options);
 
@@ -50,7 +54,8 @@ void bind_options(OptionTable& table, DataOptions& options);
 Dataset load_dataset(const DataOptions& options);
 
 /// Examples `index` (int64 CPU) of a split as network inputs: (pixel/255 - mean)/std computed in double,
-/// channels-last, of the given type.
+/// channels-last, of the given type. A loop on the CPU; where the split lies on a device, by
+/// gathered_inputs() (data/resident.h).
 at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index,
                           at::ScalarType dtype, at::Device device);
 

@@ -140,6 +140,7 @@ Table read_table(ByteReader& in) {
     column.width = in.number<int64_t>();
     column.labels = read_texts(in);
   }
+  if (!in.at_end()) table.attributes = read_values(in);  // journals from before there were any end here
   return table;
 }
 
@@ -182,6 +183,7 @@ std::string encode_table(const Table& definition) {
     out.number(column.width);
     write_texts(out, column.labels);
   }
+  write_values(out, definition.attributes);
   return out.bytes();
 }
 

@@ -11,7 +11,7 @@
 
 namespace basin {
 
-/// One column of a table. width > 1 makes a [row, width] dataset (trust ratios by parameter).
+/// One column of a table. Labels make it a [row, width] dataset (norms by parameter), whatever the width.
 struct Column {
   std::string name, units, long_name, definition;
   int64_t width = 1;
@@ -20,10 +20,11 @@ struct Column {
 
 /// A growing table of float64 rows; its first column is the dimension scale. A row holds every column's entries in order.
 struct Table {
-  std::string name;  // "train", "eval": the group in run.h5
+  std::string name;  // "train", "eval", "layers": the group in run.h5
   std::string long_name;
   std::vector<Column> columns;
   std::vector<double> rows;  // row-major
+  std::vector<std::pair<std::string, OptionValue>> attributes = {};  // of the group, beside every table's own
   int64_t row_width() const;
   int64_t row_count() const;
   /// Entries of one width-1 column.

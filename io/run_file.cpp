@@ -8,6 +8,9 @@ namespace basin {
 namespace {
 
 constexpr const char* kEnded = "ended_utc";  // in /provenance, once the run has ended
+constexpr const char* kLabelScale = "parameter";
+// Attributes of a table's group.
+constexpr std::array<std::string_view, 4> kOfEveryTable = {"NX_class", "long_name", "signal", "axes"};
 
 // ---- writing
 
@@ -79,6 +82,15 @@ std::vector<double> column_block(const Table& table, int64_t first, int64_t widt
   return block;
 }
 
+bool is_wide(const Column& column) { return !column.labels.empty(); }
+
+/// The scales of what a viewer draws of a table, its second column.
+std::vector<std::string> axes_of(const Table& table) {
+  std::vector<std::string> axes{table.columns[0].name};
+  if (table.columns.size() > 1 && is_wide(table.columns[1])) axes.push_back(kLabelScale);
+  return axes;
+}
+
 /// Columns with the same labels share one scale: "parameter", then "parameter_2", ...
 class LabelScales {
  public:
@@ -89,7 +101,8 @@ class LabelScales {
       dataset.attach_scale(1, scale.dataset);
       return scale.name;
     }
-    const std::string name = scales_.empty() ? "parameter" : fmt::format("parameter_{}", scales_.size() + 1);
+    const std::string name =
+        scales_.empty() ? kLabelScale : fmt::format("{}_{}", kLabelScale, scales_.size() + 1);
     h5::DataSet scale = group_.write_texts(name, labels);
     describe(scale, "1", "parameter", "parameter-name");
     scale.make_scale(name);
@@ -113,14 +126,15 @@ void write_table(h5::File& file, const Table& table) {
   group.set_attribute("NX_class", std::string("NXdata"));
   group.set_attribute("long_name", table.long_name);
   if (table.columns.size() > 1) group.set_attribute("signal", table.columns[1].name);
-  if (!table.columns.empty()) group.set_attribute("axes", std::vector<std::string>{table.columns[0].name});
+  if (!table.columns.empty()) group.set_attribute("axes", axes_of(table));
+  group.set_attributes(table.attributes);
   LabelScales labels(group);
   std::optional<h5::DataSet> rows;
   int64_t first = 0;
   for (const Column& column : table.columns) {
     const std::vector<double> block = column_block(table, first, column.width);
     std::vector<int64_t> shape{table.row_count()};
-    if (column.width > 1) shape.push_back(column.width);
+    if (is_wide(column)) shape.push_back(column.width);
     h5::DataSet dataset = group.write(column.name, at::kDouble, shape, block.data());
     describe(dataset, column.units, column.long_name, column.definition);
     if (!rows) {
@@ -128,7 +142,7 @@ void write_table(h5::File& file, const Table& table) {
       rows = std::move(dataset);
     } else {
       dataset.attach_scale(0, *rows);
-      if (column.width > 1 && !column.labels.empty()) dataset.set_attribute("labels", labels.attach(dataset, column.labels));
+      if (is_wide(column)) dataset.set_attribute("labels", labels.attach(dataset, column.labels));
     }
     first += column.width;
   }
@@ -208,6 +222,10 @@ Table read_table(const h5::Group& group, const std::string& name) {
   Table table;
   table.name = name;
   table.long_name = group.attribute_as<std::string>("long_name");
+  table.attributes = group.attributes();
+  std::erase_if(table.attributes, [](const auto& entry) {
+    return std::find(kOfEveryTable.begin(), kOfEveryTable.end(), entry.first) != kOfEveryTable.end();
+  });
   std::vector<std::vector<double>> blocks;
   for (const std::string& column_name : group.dataset_names()) {
     const h5::DataSet dataset = group.dataset(column_name);

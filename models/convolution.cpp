@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "models/autocast.h"
+
 namespace basin {
 namespace {
 
@@ -57,9 +59,9 @@ class ConvolutionGradients : public Function<ConvolutionGradients> {
     ctx->saved_data["wanted"] = c10::List<bool>({wanted[0], wanted[1], wanted[2]});
     const Gradients g = gradients(h, x, w, stride, padding, {wanted[0], wanted[1], wanted[2]});
     variable_list found;
-    for (const at::Tensor& t : {g.x, g.w, g.b}) {
-      if (t.defined()) found.push_back(t);
-    }
+    if (wanted[0]) found.push_back(g.x);
+    if (wanted[1]) found.push_back(g.w);  // oneDNN's comes with that of b, wanted or not
+    if (wanted[2]) found.push_back(g.b);
     return found;
   }
 
@@ -110,8 +112,8 @@ class Convolution : public Function<Convolution> {
 
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b, int64_t stride,
                        int64_t padding) {
-  const std::optional<at::Tensor> bias = b.defined() ? std::optional(b) : std::nullopt;
-  return Convolution::apply(x, w, bias, stride, padding);
+  const std::optional<at::Tensor> bias = b.defined() ? std::optional(autocasted(b)) : std::nullopt;
+  return Convolution::apply(autocasted(x), autocasted(w), bias, stride, padding);
 }
 
 }  // namespace basin

@@ -21,6 +21,13 @@ at::Tensor initial_bias(const Builder& builder, int64_t size, int64_t fan_in) {
   return initial_weight(builder, {size}, fan_in);
 }
 
+// The identity on as many channels as there are on both sides (Zagoruyko & Komodakis 2017, arXiv 1706.00388).
+void start_with_identity(at::Tensor weight) {
+  const int64_t channels = std::min(weight.size(0), weight.size(1)), middle = weight.size(2) / 2;
+  weight.narrow(0, 0, channels).zero_();
+  weight.select(3, middle).select(2, middle).narrow(0, 0, channels).fill_diagonal_(1);
+}
+
 size_t index_in(const std::vector<std::string>& names, const std::string& name, const std::string& what) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
@@ -32,7 +39,7 @@ size_t index_in(const std::vector<std::string>& names, const std::string& name, 
 }  // namespace
 
 const std::vector<std::string>& activation_names() {
-  static const std::vector<std::string> names{"relu", "tanh", "softplus"};
+  static const std::vector<std::string> names{"relu", "tanh", "softplus", "gelu"};
   return names;
 }
 
@@ -48,6 +55,8 @@ at::Tensor activate(Activation activation, at::Tensor x) {
       return at::tanh_(x);
     case Activation::softplus:
       return at::softplus(x);  // its backward pass needs x
+    case Activation::gelu:
+      return at::gelu(x);  // likewise
   }
   return x;
 }
@@ -55,9 +64,10 @@ at::Tensor activate(Activation activation, at::Tensor x) {
 Conv2d::Conv2d(const Builder& builder, const std::string& name, const Shape& shape)
     : stride_(shape.stride), padding_(shape.padding) {
   const int64_t fan_in = shape.in * shape.kernel * shape.kernel;
-  weight_ = builder.model.add_parameter(
-      name, "weight", ParameterKind::weight,
-      initial_weight(builder, {shape.out, shape.in, shape.kernel, shape.kernel}, fan_in, shape.weight_scale));
+  const at::Tensor weight =
+      initial_weight(builder, {shape.out, shape.in, shape.kernel, shape.kernel}, fan_in, shape.weight_scale);
+  if (shape.dirac) start_with_identity(weight);
+  weight_ = builder.model.add_parameter(name, "weight", ParameterKind::weight, weight);
   if (shape.bias) {
     bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias,
                                         initial_bias(builder, shape.out, fan_in));
@@ -73,16 +83,18 @@ at::Tensor Conv2d::scaled(const at::Tensor& x, const at::Tensor& scale, const at
   return convolution(x, weight_ * scale.view({-1, 1, 1, 1}), bias, stride_, padding_);
 }
 
-Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out) {
+Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out, bool bias) {
   weight_ = builder.model.add_parameter(name, "weight", ParameterKind::weight,
                                         initial_weight(builder, {out, in}, in));
-  bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias, initial_bias(builder, out, in));
+  if (bias)
+    bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias, initial_bias(builder, out, in));
 }
 
 at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
 
 at::Tensor Linear::scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const {
-  return at::linear(x, weight_ * scale.unsqueeze(1), at::addcmul(shift, bias_, scale));
+  const at::Tensor bias = bias_.defined() ? at::addcmul(shift, bias_, scale) : shift;
+  return at::linear(x, weight_ * scale.unsqueeze(1), bias);
 }
 
 const std::vector<std::string>& norm_names() {
@@ -94,15 +106,18 @@ NormKind norm_named(const std::string& name) {
   return static_cast<NormKind>(index_in(norm_names(), name, "norm"));
 }
 
-Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups)
-    : model_(&builder.model), kind_(kind), groups_(groups) {
+Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups,
+           const Variant& variant)
+    : model_(&builder.model), kind_(kind), groups_(groups), eps_(variant.eps) {
   if (kind == NormKind::none) return;
   if (kind == NormKind::group && channels % groups != 0) {
     throw ConfigError(
         fmt::format("groups = {} violates: it must divide the {} channels of {}", groups, channels, name));
   }
-  weight_ = builder.model.add_parameter(name, "weight", ParameterKind::norm_weight,
-                                        at::ones({channels}, at::kFloat));
+  if (variant.learned_scale) {
+    weight_ = builder.model.add_parameter(name, "weight", ParameterKind::norm_weight,
+                                          at::ones({channels}, at::kFloat));
+  }
   bias_ =
       builder.model.add_parameter(name, "bias", ParameterKind::norm_bias, at::zeros({channels}, at::kFloat));
   if (kind == NormKind::batch) {
@@ -114,17 +129,20 @@ Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, No
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
   if (kind_ == NormKind::none) return x;
-  if (kind_ == NormKind::group) return at::group_norm(x, groups_, weight_, bias_, eps);
+  if (kind_ == NormKind::group) return at::group_norm(x, groups_, scale(), bias_, eps_);
   if (model_->norm_mode() == NormMode::running || model_->norm_mode() == NormMode::folded) {
-    return std::get<0>(at::native_batch_norm(x, weight_, bias_, running_mean_, running_var_,
-                                             /*training=*/false, /*momentum=*/0, eps));
+    return std::get<0>(at::native_batch_norm(x, scale(), bias_, running_mean_, running_var_,
+                                             /*training=*/false, /*momentum=*/0, eps_));
   }
   return by_ghost_batches(x);
 }
 
 bool Norm::folds() const { return kind_ == NormKind::batch && model_->norm_mode() == NormMode::folded; }
 
-at::Tensor Norm::folded_scale() const { return weight_ / at::sqrt(running_var_ + eps); }
+// Ones, not an undefined weight: with that the second derivative of torch's batch norm forgets the bias.
+at::Tensor Norm::scale() const { return weight_.defined() ? weight_ : at::ones_like(bias_.detach()); }
+
+at::Tensor Norm::folded_scale() const { return scale() / at::sqrt(running_var_ + eps_); }
 
 at::Tensor Norm::folded_shift(const at::Tensor& scale) const {
   return at::addcmul(bias_, running_mean_, scale, -1);
@@ -145,8 +163,8 @@ at::Tensor Norm::by_own_statistics(const at::Tensor& chunk) const {
     unbiased_variance = at::ones_like(running_var_);
   }
   // With momentum 1 the "running" statistics handed in come back as this chunk's own.
-  at::Tensor y = std::get<0>(at::native_batch_norm(chunk, weight_, bias_, mean, unbiased_variance,
-                                                   /*training=*/true, /*momentum=*/1, eps));
+  at::Tensor y = std::get<0>(at::native_batch_norm(chunk, scale(), bias_, mean, unbiased_variance,
+                                                   /*training=*/true, /*momentum=*/1, eps_));
   if (mean.defined()) {
     const bool one_value = chunk.numel() == chunk.size(1);
     if (one_value) unbiased_variance.zero_();  // not 0/0
@@ -176,11 +194,15 @@ at::Tensor Dropout::operator()(const at::Tensor& x) const {
   return x * mask.to(x.options()).div_(1 - p_);
 }
 
-at::Tensor max_pool(const at::Tensor& x, int64_t kernel, int64_t stride, int64_t padding) {
-  return at::max_pool2d(x, kernel, stride, padding);
+at::Tensor activated_max_pool(Activation activation, const at::Tensor& x) {
+  return activation == Activation::relu ? rectified_max_pool(x) : activate(activation, max_pool(x, 2, 2));
 }
 
 at::Tensor global_average_pool(const at::Tensor& x) { return x.mean({2, 3}); }
+
+at::Tensor global_max_pool(const at::Tensor& x) {
+  return at::max_pool2d(x, {x.size(2), x.size(3)}).flatten(1);
+}
 
 at::Tensor channels_last(const at::Tensor& images) {
   return images.contiguous(at::MemoryFormat::ChannelsLast);

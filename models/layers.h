@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/max_pool.h"
 #include "models/model.h"
 
 namespace basin {
@@ -27,7 +28,7 @@ struct Builder {
 };
 
 /// The name of an activation; ConfigError for an unknown one.
-enum class Activation { relu, tanh, softplus };
+enum class Activation { relu, tanh, softplus, gelu };
 const std::vector<std::string>& activation_names();
 Activation activation_named(const std::string& name);
 
@@ -42,6 +43,7 @@ class Conv2d {
     int64_t in, out, kernel, stride = 1, padding = 0;
     bool bias = true;
     double weight_scale = 1;  // factor on the initial weights
+    bool dirac = false;       // the first outputs start as the inputs, each with its own; the others as ever
   };
   Conv2d(const Builder& builder, const std::string& name, const Shape& shape);
   at::Tensor operator()(const at::Tensor& x) const;
@@ -55,7 +57,7 @@ class Conv2d {
 
 class Linear {
  public:
-  Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out);
+  Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out, bool bias = true);
   at::Tensor operator()(const at::Tensor& x) const;
   /// scale y + shift by unit, for the price of y.
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const;
@@ -68,7 +70,8 @@ enum class NormKind { none, batch, group };
 const std::vector<std::string>& norm_names();
 NormKind norm_named(const std::string& name);
 
-/// y = weight (x - mean) / sqrt(var + 1e-5) + bias over [n, C, ...], or the identity for NormKind::none.
+/// y = weight (x - mean) / sqrt(var + eps) + bias over [n, C, ...], or the identity for NormKind::none.
+/// Without a learned scale the weight is 1 and no parameter.
 ///
 /// batch (Ioffe & Szegedy 2015; ghost batches: Hoffer et al. 2017, section 4): statistics by channel, as
 /// Model::norm_mode() says. Ghost batches are runs of Model::ghost_batch() consecutive examples of one
@@ -78,7 +81,14 @@ NormKind norm_named(const std::string& name);
 /// and group of channels; no modes.
 class Norm {
  public:
-  Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups);
+  struct Variant {
+    bool learned_scale = true;
+    double eps = 1e-5;
+  };
+  Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups,
+       const Variant& variant);
+  Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups)
+      : Norm(builder, name, channels, kind, groups, Variant{}) {}
   at::Tensor operator()(const at::Tensor& x) const;
   /// This of layer(x), where the layer is linear: in NormMode::folded, where a batch norm is a fixed scale
   /// and shift by channel, these go into the layer's weights. The same function of the same parameters, so
@@ -89,9 +99,9 @@ class Norm {
     const at::Tensor scale = folded_scale();
     return layer.scaled(x, scale, folded_shift(scale));
   }
-  static constexpr double eps = 1e-5;
 
  private:
+  at::Tensor scale() const;
   bool folds() const;
   at::Tensor folded_scale() const;
   at::Tensor folded_shift(const at::Tensor& scale) const;
@@ -102,6 +112,7 @@ class Norm {
   Model* model_;
   NormKind kind_;
   int64_t groups_;
+  double eps_;
   size_t slot_ = 0;
   at::Tensor weight_, bias_, running_mean_, running_var_;
 };
@@ -123,9 +134,12 @@ class Dropout {
   double p_;
 };
 
-at::Tensor max_pool(const at::Tensor& x, int64_t kernel, int64_t stride, int64_t padding = 0);
+/// activate(max_pool(x, 2, 2)), x as in activate(). Every activation but gelu is increasing and so could come first as well; after the
+/// pooling it has a quarter of the work.
+at::Tensor activated_max_pool(Activation activation, const at::Tensor& x);
 /// [n, C, H, W] -> [n, C]
 at::Tensor global_average_pool(const at::Tensor& x);
+at::Tensor global_max_pool(const at::Tensor& x);
 /// Images in the memory format that convolutions are fastest in.
 at::Tensor channels_last(const at::Tensor& images);
 

@@ -34,7 +34,10 @@ void Model::set_norm_mode(NormMode mode, int64_t ghost_batch) {
 
 void Model::reset_running_statistics() {
   at::NoGradGuard no_grad;
-  for (auto& [name, tensor] : buffer_table_) tensor.fill_(ends_with(name, "running_var") ? 1.0 : 0.0);
+  for (auto& [name, tensor] : buffer_table_) {
+    if (ends_with(name, ".running_mean")) tensor.fill_(0.0);
+    if (ends_with(name, ".running_var")) tensor.fill_(1.0);
+  }
   std::fill(accumulated_examples_.begin(), accumulated_examples_.end(), 0);
 }
 

@@ -32,7 +32,8 @@ enum class NormMode {
 ///
 /// Derived constructors build the layers (models/layers.h), which register parameters, buffers and themselves
 /// here. Initial weights come from the generator handed to the constructor, so from the seed stream "init"
-/// alone. Layers refer to their model, so a model is not copied; move the tensors, not the object.
+/// alone; what starts from images is a buffer, filled by prepare(). Layers refer to their model, so a model
+/// is not copied; move the tensors, not the object.
 class Model : public torch::nn::Module {
  public:
   Model() = default;
@@ -42,10 +43,18 @@ class Model : public torch::nn::Module {
   /// images [n, C, H, W] normalised floats -> logits [n, classes].
   virtual at::Tensor forward(const at::Tensor& images) = 0;
 
+  /// How many training images prepare() wants; 0: the model doesn't start from images.
+  virtual int64_t images_to_prepare() const { return 0; }
+  /// Fills the buffers that start from images, once before the first update and from then on kept in
+  /// checkpoints: normalised training images [n, C, H, W] on the CPU, without augmentation. Parameters stay
+  /// as they are.
+  virtual void prepare(const at::Tensor& /*images*/) {}
+
   /// All trainable parameters in a fixed order; the order of ParameterVector, checkpoints and optimiser
   /// state.
   const std::vector<ParameterInfo>& parameter_table() const { return parameter_table_; }
-  /// Running statistics, names like "norm1.running_mean".
+  /// What is part of the function but not trained: running statistics, "norm1.running_mean",
+  /// "norm1.running_var", and frozen weights.
   const NamedTensors& buffer_table() const { return buffer_table_; }
   int64_t parameter_count() const;
 
@@ -57,7 +66,7 @@ class Model : public torch::nn::Module {
   /// NormMode::accumulate average from scratch: each ghost batch by its number of examples, variances
   /// unbiased.
   void reset_running_statistics();
-  bool has_batch_statistics() const { return !buffer_table_.empty(); }
+  bool has_batch_statistics() const { return !accumulated_examples_.empty(); }
 
   /// Gives each dropout layer a generator of its own, layer i from derive_seed(master_seed, "dropout", i).
   void seed_dropout(uint64_t master_seed);

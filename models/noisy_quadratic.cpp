@@ -29,7 +29,9 @@ NoisyQuadratic::NoisyQuadratic(const NoisyQuadraticOptions& options, const Input
 
 at::Tensor NoisyQuadratic::forward(const at::Tensor& images) {
   const at::Tensor x = images.flatten(1).narrow(1, 0, phi_.size(1));
-  return slope_.to(phi_.options()) * phi_ + first_target_.to(phi_.options()) - x;
+  slope_ = slope_.to(phi_.options());  // once
+  first_target_ = first_target_.to(phi_.options());
+  return slope_ * phi_ + first_target_ - x;
 }
 
 }  // namespace basin

@@ -1,6 +1,8 @@
 #include "models/registry.h"
 
 #include "core/seed.h"
+#include "models/airbench.h"
+#include "models/davidnet.h"
 #include "models/keskar_c1.h"
 #include "models/mlp.h"
 #include "models/noisy_quadratic.h"
@@ -33,6 +35,11 @@ const std::vector<ModelEntry>& model_registry() {
        make_options<KeskarC1Options>, make<KeskarC1, KeskarC1Options>},
       {"resnet20", "He et al.'s CIFAR ResNet-20, option-A shortcuts.", make_options<ResNet20Options>,
        make<ResNet20, ResNet20Options>},
+      {"davidnet", "Page's residual network of nine weight layers, made for speed.",
+       make_options<DavidNetOptions>, make<DavidNet, DavidNetOptions>},
+      {"airbench",
+       "Jordan's network of airbench94: frozen whitening convolution, six 3x3 convolutions, GELU.",
+       make_options<AirbenchOptions>, make<Airbench, AirbenchOptions>},
       {"noisy_quadratic", "Zhang et al.'s quadratic with known training, for loss = \"mse\" on coin_flips.",
        make_options<NoisyQuadraticOptions>, make<NoisyQuadratic, NoisyQuadraticOptions>},
   };

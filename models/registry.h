@@ -18,7 +18,8 @@ struct ModelEntry {
   std::shared_ptr<Model> (*make)(const AnyOptions& options, const InputShape& shape, at::Generator& init);
 };
 
-/// mlp, small_cnn, keskar_c1, resnet20, noisy_quadratic. A new model is one file and one line here.
+/// mlp, small_cnn, keskar_c1, resnet20, davidnet, airbench, noisy_quadratic. A new model is one file and one
+/// line here.
 const std::vector<ModelEntry>& model_registry();
 
 /// `master_seed` feeds the streams "init" and "dropout". Parameters come as `dtype`, on `device`, conv

@@ -48,10 +48,7 @@ at::Tensor SmallCnn::forward(const at::Tensor& images) {
   at::Tensor x = channels_last(images);
   for (size_t i = 0; i < convolutions_.size(); ++i) {
     x = norms_[i].after(convolutions_[i], x);
-    // Every activation here is increasing, so it commutes with the maximum; after it, there is a quarter of
-    // the work.
-    if (pool_) x = max_pool(x, 2, 2);
-    x = activate(activation_, x);
+    x = pool_ ? activated_max_pool(activation_, x) : activate(activation_, x);
   }
   return (*classifier_)(x.flatten(1));
 }

@@ -16,7 +16,7 @@ import os
 import warnings
 
 import basin
-from basin import figures, stats, style, text
+from basin import figures, layer_figure, stats, style, text
 from basin.matched import answers, pooled
 from IPython.display import HTML, Markdown, display
 
@@ -85,10 +85,19 @@ figures.sharpness_against_loss(sweep);
 
 # %% [markdown]
 # ## Trust ratios by layer
-# Median over updates and seeds, bars from the 10th to the 90th percentile.
+# Median over recorded updates and seeds, bars from the 10th to the 90th percentile.
 
 # %%
 figures.trust_ratios(sweep);
+
+# %% [markdown]
+# ## Layers over training
+# Norms of each layer's weights before an update, of its gradient before clipping, of the update relative to the weights, and trust
+# ratios; one run an optimiser, at its largest batch size with a comparable run, columns on one scale. Biases and norms aren't drawn.
+# Dashed: weights excluded from trust ratios, missing in the last panel. A gap: a norm of zero, or none that is finite.
+
+# %%
+layer_figure.of_sweep(sweep);
 
 # %% [markdown]
 # ## Learning curves

@@ -74,10 +74,8 @@ struct MomentElement {
   BASIN_HOST_DEVICE T corrected_gradient(T w, T g) const { return gradient * g + l2 * w; }
   BASIN_HOST_DEVICE T next_first(T m, T d) const { return beta1 * m + new1 * d; }
   BASIN_HOST_DEVICE T next_second(T v, T d) const { return beta2 * v + new2 * d * d; }
-  BASIN_HOST_DEVICE T direction(T w, T m, T v) const {
-    const T r = m == 0 ? T(0) : m / (std::sqrt(v) * second + eps);
-    return r + decay * w;
-  }
+  BASIN_HOST_DEVICE T normalised(T m, T v) const { return m == 0 ? T(0) : m / (std::sqrt(v) * second + eps); }
+  BASIN_HOST_DEVICE T direction(T w, T m, T v) const { return normalised(m, v) + decay * w; }
   BASIN_HOST_DEVICE T change(T w, T u) const { return shrink * w + rate * u; }
 };
 

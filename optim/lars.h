@@ -66,6 +66,7 @@ class Lars : public Optimizer {
   /// 1 / trust ratio of each tensor, from the gradient given (and not from the buffer).
   std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
   double stability_limit() const override { return NAN; }
+  double gain() const override { return rule_.gain(); }
 
  private:
   void update(TensorLists& lists) override;

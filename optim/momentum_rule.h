@@ -28,6 +28,9 @@ struct MomentumRule {
   bool needs_gradient = false;    // a gradient of 0 leaves none either, whatever is added to it below
   bool degenerate_drops_decay = false;
 
+  /// Optimizer::gain().
+  double gain() const { return momentum == 0 ? 1 : (1 - dampening) / (1 - momentum); }
+
   /// The ratio is of the buffer, so the buffer comes before it.
   BASIN_HOST_DEVICE bool buffer_first() const { return adaptive && denominator == Denominator::momentum; }
 

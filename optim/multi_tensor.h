@@ -1,22 +1,14 @@
-// defines: TensorLists, StepReport, and momentum_step() and moment_step(): one update of all parameters.
+// defines: StepReport, and momentum_step() and moment_step(): one update of all parameters.
 #pragma once
-
-#include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <vector>
 
 #include "optim/moment_rule.h"
 #include "optim/momentum_rule.h"
+#include "optim/tensor_lists.h"
 
 namespace basin {
-
-/// What an update reads and writes: entry i of each list belongs to parameter i, has its type, device and strides, and is
-/// dense in memory. Never a flattened vector: layers' norms don't merge.
-struct TensorLists {
-  std::vector<at::Tensor> weights, gradients;
-  std::vector<at::Tensor> first, second;  // momentum, or the two moments; empty where the method has none
-};
 
 /// One entry a tensor.
 struct StepReport {
@@ -29,9 +21,8 @@ class KernelTables;  // optim/kernel_tables.h
 /// One update. Two passes where there are trust ratios (norms, then weights), else one; a clip of all gradients takes
 /// another over the gradients.
 ///
-/// On a CPU an element is computed in float64 and rounded where it is stored; tensors are cut into chunks of a fixed size,
-/// whose sums are added in their order, so nothing depends on the number of threads. The cost is memory traffic: of float32
-/// 20 bytes an element for SGD, 28 for LARS, 44 for LAMB.
+/// On a CPU by the passes of optim/cpu_passes.h. The cost is memory traffic: of float32 20 bytes an element for SGD, 28 for
+/// LARS, Adam and AdamW, 44 for LAMB.
 ///
 /// On a GPU the same by kernels, all tensors in one launch a pass: the report is left on the device, for last_report().
 /// `tables` is the caller's to keep from step to step.

@@ -1,4 +1,4 @@
-// defines: learning-rate schedules and scaling rules, pure functions of update and batch size.
+// defines: ScheduleOptions and RateSchedule, the learning rate of every update.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,58 @@
 namespace basin {
 
 struct ScheduleOptions {
-  std::string schedule = "cosine";    // constant | cosine | polynomial | step
-  double warmup = 0.05;               // share of all updates, linear from 0 (which no update has)
-  double power = 2.0;                 // polynomial: (1 - t/T)^power; 2 is the LARS paper's
-  double final_factor = 0.0;          // cosine and polynomial end at this share of the peak
-  std::vector<double> milestones;     // step: shares of all updates
-  double step_factor = 0.1;           // step: factor at each milestone
-  std::string scaling_rule = "none";  // none | linear | sqrt
-  int64_t base_batch = 256;           // the batch size at which learning_rate holds
+  std::string schedule = "cosine";      // constant | cosine | polynomial | step
+  std::string schedule_unit = "share";  // share | epochs | updates: of warmup, horizon and milestones
+  double warmup = 0.05;                 // linear; where it ends
+  std::string warmup_rule = "none";     // none | linear: warmup B/base_batch
+  std::string warmup_from = "zero";     // zero (which no update has) | base: the rate at base_batch
+  double power = 2.0;                   // polynomial: (1 - t/T)^power; 2 is the LARS paper's
+  double final_factor = 0.0;            // cosine and polynomial end at this share of the peak
+  double horizon = 0;                   // ... here; 0: with the run
+  std::vector<double> milestones;       // step: where the rate falls
+  double step_factor = 0.1;             // step: factor at each milestone
+  std::string scaling_rule = "none";    // none | linear | sqrt | malladi, or a published table
+  int64_t base_batch = 256;             // the batch size at which learning_rate holds
+  bool effective_rate = false;          // learning_rate is the effective one
 };
 void bind_options(OptionTable& table, ScheduleOptions& options);
 
-/// learning_rate times the rule's factor: 1, B/base, sqrt(B/base).
-double scaled_learning_rate(const ScheduleOptions& options, double learning_rate, int64_t batch_size);
+/// ConfigError for what can't be told of one option: shares above 1, a horizon within the warm-up, a
+/// published table (optim/scaling_rule.h) beside a rate or a warm-up of the study's own.
+void check_schedule(const ScheduleOptions& options, double learning_rate, int64_t batch_size);
 
-/// Factor on the peak learning rate at update t = 0 .. T-1, T = total_updates.
+/// What a schedule is laid over.
+struct RunShape {
+  int64_t batch_size = 1;  // the first
+  int64_t updates = 1;     // T
+  double updates_an_epoch = 1;
+};
+
+/// rate(t) = peak factor(t) at update t = 0 .. T-1, with
+///   peak = learning_rate rule(B),  over the optimiser's gain() where effective_rate says so.
 ///
-/// With w = round(warmup T) warm-up updates:   t < w: (t+1)/w, so the first is 1/w and the last 1.
-/// After them, with s = (t-w)/(T-w) in [0, 1):  constant 1;  cosine f + (1-f)(1 + cos(pi s))/2;
-/// polynomial f + (1-f)(1-s)^power, without warm-up the LARS paper's (1-t/T)^2;  f = final_factor, which
-/// update T would have: no update has rate 0, and T = 1 gives 1.  step: step_factor to the number of
-/// milestones m with round(m T) <= t.
-double schedule_factor(const ScheduleOptions& options, int64_t update, int64_t total_updates);
+/// Positions are given in shares of T, in epochs or in updates. With w warm-up updates (rounded), the horizon
+/// H (not rounded; T unless given) and a = 0, or 1/rule(B), at most 1, with warmup_from = "base":
+///   t < w: a + (1-a)(t+1)/w, so the last is 1. A run that ends within its warm-up never has the peak.
+/// After it, with s = min(1, (t-w)/(H-w)):  constant 1;  cosine f + (1-f)(1 + cos(pi s))/2;
+///   polynomial f + (1-f)(1-s)^power, without warm-up the LARS paper's (1-t/T)^2;  f = final_factor, which
+///   update H would have. step: step_factor to the number of milestones (rounded to updates) at or before t.
+/// T = 1 gives 1. No update has rate 0: a horizon before the last update with f = 0 is a ConfigError.
+class RateSchedule {
+ public:
+  RateSchedule(const ScheduleOptions& options, double learning_rate, double gain, const RunShape& shape);
+
+  double peak() const { return peak_; }
+  int64_t warmup_updates() const { return warmup_; }
+  double factor(int64_t update) const;
+  double at(int64_t update) const { return peak_ * factor(update); }
+
+ private:
+  double decay(int64_t update) const;
+  ScheduleOptions options_;
+  int64_t updates_, warmup_;
+  double peak_, start_, horizon_;
+  std::vector<int64_t> milestones_;
+};
 
 }  // namespace basin

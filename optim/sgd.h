@@ -29,6 +29,7 @@ class Sgd : public Optimizer {
   Sgd(std::vector<ParameterInfo> parameters, const SgdOptions& options);
   /// 2 (1 + m) / (1 - dampening), with Nesterov 2 (1 + m) / (1 + 2 m), without momentum 2.
   double stability_limit() const override;
+  double gain() const override { return rule_.gain(); }
 
  private:
   void update(TensorLists& lists) override;

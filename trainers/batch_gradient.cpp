@@ -1,21 +1,36 @@
 #include "trainers/batch_gradient.h"
 
-#include "data/augmentation.h"
+#include "data/resident.h"
+#include "models/autocast.h"
 
 namespace basin {
 
+GradientExecution gradient_execution(bool graphs_wanted, at::Device device, const Model& model) {
+  GradientExecution execution;
+  execution.gather = !device.is_cpu();
+  const std::string why = why_eager(graphs_wanted, device.type(), model.has_dropout());
+  if (why.empty()) execution.capture = cuda_capture(device);
+  execution.description = why.empty() ? "graph" : "eager: " + why;
+  return execution;
+}
+
 BatchGradient::BatchGradient(std::shared_ptr<Model> model, const Dataset& data,
                              const DataOptions& augmentation, const TrainOptions& options,
-                             const BatchPlan& plan, at::ScalarType dtype, at::Device device)
+                             const BatchPlan& plan, at::ScalarType dtype, at::Device device,
+                             const GradientExecution& execution)
     : model_(std::move(model)),
       data_(data),
-      augmentation_(augmentation),
       loss_(loss_kind(options.loss)),
       label_smoothing_(options.label_smoothing),
       plan_(plan),
-      master_seed_(static_cast<uint64_t>(options.seed)),
+      augmentation_(augmentation, static_cast<uint64_t>(options.seed), data.train),
       dtype_(dtype),
-      device_(device) {
+      device_(device),
+      autocast_(options.autocast == "bfloat16"),
+      gather_(execution.gather),
+      loss_sum_(at::zeros({}, at::TensorOptions(at::kDouble).device(device))),
+      step_([this](const at::Tensor& indices, int64_t size) { accumulate(indices, size); }, device,
+            execution.capture) {
   const at::NoGradGuard no_grad;
   for (const ParameterInfo& parameter : model_->parameter_table()) {
     at::Tensor tensor = parameter.tensor;
@@ -53,14 +68,24 @@ double BatchGradient::mean_of(const std::vector<Batch>& groups, double (BatchGra
 
 // The group's mean gradient into .grad; returns the sum of its losses.
 double BatchGradient::group_gradient(const Batch& group) {
+  step_.run(indices_of(group), group.size);
+  return loss_sum_.item<double>();
+}
+
+// What accumulate() knows of the examples: a column each. Rows: index, count, and where there is augmentation its draws.
+at::Tensor BatchGradient::indices_of(const Batch& group) const {
+  const auto row = [](const std::vector<int64_t>& values) { return at::tensor(values, at::kLong).unsqueeze(0); };
+  std::vector<at::Tensor> rows{row(group.examples), row(group.counts)};
+  if (augmentation_.on()) rows.push_back(augmentation_.draws(group.positions, group.examples));
+  return at::cat(rows);
+}
+
+// Reads weights and `indices` alone, nothing of the host.
+void BatchGradient::accumulate(const at::Tensor& indices, int64_t size) {
   for (const at::Tensor& gradient : gradients()) gradient.zero_();
-  const int64_t n = static_cast<int64_t>(group.examples.size());
-  at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device_));
-  for (int64_t first = 0; first < n; first += plan_.micro_batch) {
-    const int64_t last = std::min(first + plan_.micro_batch, n);
-    micro_batch_loss(group, first, last, loss_sum).backward();
-  }
-  return loss_sum.item<double>();
+  loss_sum_.zero_();
+  for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1))
+    micro_batch_loss(micro_batch, size).backward();
 }
 
 // The group's G into .grad; returns the sum of its losses at w. The generators go back for the second
@@ -83,29 +108,28 @@ std::vector<at::Tensor> BatchGradient::gradients() const {
   return gradients;
 }
 
-at::Tensor BatchGradient::micro_batch_loss(const Batch& batch, int64_t first, int64_t last,
-                                           at::Tensor& loss_sum) {
-  // The batch's index lists outlive the tensors that borrow them.
-  const at::Tensor index =
-      at::from_blob(const_cast<int64_t*>(batch.examples.data() + first), {last - first}, at::kLong);
-  const at::Tensor counts =
-      at::from_blob(const_cast<int64_t*>(batch.counts.data() + first), {last - first}, at::kLong)
-          .to(at::TensorOptions().dtype(dtype_).device(device_));
-  const at::Tensor labels = data_.train.labels.index_select(0, index).to(device_);
-  const at::Tensor logits = model_->forward(micro_batch_inputs(index, batch, first, last));
+at::Tensor BatchGradient::micro_batch_loss(const at::Tensor& indices, int64_t size) {
+  const at::Tensor labels = data_.train.labels.index_select(0, indices[0]), counts = indices[1].to(dtype_);
+  const at::Tensor inputs = micro_batch_inputs(indices);
+  at::Tensor logits;
+  {
+    const Autocast autocast(autocast_, device_);
+    logits = model_->forward(inputs).to(dtype_);
+  }
   const at::Tensor losses = label_smoothing_ > 0 ? smoothed_losses(logits, labels, label_smoothing_)
                                                  : example_losses(loss_, logits, labels);
   const at::Tensor weighted = losses.mul(counts);
-  loss_sum.add_(weighted.detach().sum(at::kDouble));
-  return weighted.sum().div(static_cast<double>(batch.size));
+  loss_sum_.add_(weighted.detach().sum(at::kDouble));
+  return weighted.sum().div(static_cast<double>(size));
 }
 
-at::Tensor BatchGradient::micro_batch_inputs(const at::Tensor& index, const Batch& batch, int64_t first,
-                                             int64_t last) const {
-  at::Tensor inputs = network_inputs(data_, data_.train, index, dtype_, device_);
-  if (augmentation_.augmentation == "none") return inputs;
-  const std::vector<int64_t> positions(batch.positions.begin() + first, batch.positions.begin() + last);
-  return crop_and_flip(inputs, master_seed_, positions, augmentation_.padding);
+at::Tensor BatchGradient::micro_batch_inputs(const at::Tensor& indices) const {
+  const at::Tensor index = indices[0];
+  const at::Tensor inputs = gather_ ? gathered_inputs(data_, data_.train, index, dtype_)
+                                    : network_inputs(data_, data_.train, index, dtype_, device_);
+  if (!augmentation_.on()) return inputs;
+  const at::Tensor draws = indices.narrow(0, 2, indices.size(0) - 2);
+  return gather_ ? augmentation_.apply_by_gather(inputs, draws) : augmentation_.apply(inputs, draws);
 }
 
 }  // namespace basin

@@ -5,17 +5,28 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "data/augmentation.h"
 #include "data/dataset.h"
 #include "data/example_stream.h"
 #include "models/loss.h"
 #include "models/model.h"
 #include "optim/perturbation.h"
 #include "trainers/batch_plan.h"
+#include "trainers/graphed_step.h"
 #include "trainers/train_options.h"
 
 namespace basin {
+
+/// Which of the ways to the same gradient is taken.
+struct GradientExecution {
+  std::string description = "eager";     // "graph", or "eager: " and why; kept in the run's record
+  bool gather = false;                   // inputs by gathered_inputs(), as on a GPU, not by loops over memory
+  std::shared_ptr<StepCapture> capture;  // null: no graphs
+};
+GradientExecution gradient_execution(bool graphs_wanted, at::Device device, const Model& model);
 
 /// g = 1/B sum_i k_i grad loss(f_w(x_i), y_i), x_i the batch's examples and k_i how often each comes up, accumulated over
 /// micro-batches into the .grad tensors that the constructor gives the parameters (laid out like them, so channels-last
@@ -27,12 +38,20 @@ namespace basin {
 /// group's share of the batch: for each group a gradient at w and one at w + d, with the same crops, dropout
 /// masks and ghost batches, and w put back.
 ///
+/// A group's gradient is a function of the weights and of one small tensor of indices (accumulate()): what a CUDA graph
+/// captures, all micro-batches together. With autocast (models/autocast.h) the forward passes are in bfloat16, losses and
+/// gradients in the parameters' type; the gradient is then that of rounded weights and activations.
+///
 /// Cost: one forward and one backward pass an example, with a perturbation two. Memory: one micro-batch's graph,
 /// with a perturbation some copies of the parameters too; of the batch only indices.
 class BatchGradient {
  public:
+  /// `data` lies on `device` (data/resident.h).
   BatchGradient(std::shared_ptr<Model> model, const Dataset& data, const DataOptions& augmentation,
-                const TrainOptions& options, const BatchPlan& plan, at::ScalarType dtype, at::Device device);
+                const TrainOptions& options, const BatchPlan& plan, at::ScalarType dtype, at::Device device,
+                const GradientExecution& execution);
+  BatchGradient(const BatchGradient&) = delete;
+  BatchGradient& operator=(const BatchGradient&) = delete;
 
   /// Fills the .grad tensors; returns the mean loss of all examples at w, summed in float64. `groups`:
   /// batch_groups().
@@ -45,18 +64,22 @@ class BatchGradient {
   double group_gradient(const Batch& group);
   double perturbed_gradient(const Batch& group);
   std::vector<at::Tensor> gradients() const;
-  at::Tensor micro_batch_inputs(const at::Tensor& index, const Batch& batch, int64_t first, int64_t last) const;
-  at::Tensor micro_batch_loss(const Batch& batch, int64_t first, int64_t last, at::Tensor& loss_sum);
+  at::Tensor indices_of(const Batch& group) const;
+  void accumulate(const at::Tensor& indices, int64_t size);
+  at::Tensor micro_batch_loss(const at::Tensor& indices, int64_t size);
+  at::Tensor micro_batch_inputs(const at::Tensor& indices) const;
 
   std::shared_ptr<Model> model_;
   const Dataset& data_;
-  DataOptions augmentation_;
   LossKind loss_;
   double label_smoothing_;
   BatchPlan plan_;
-  uint64_t master_seed_;
+  Augmentation augmentation_;
   at::ScalarType dtype_;
   at::Device device_;
+  bool autocast_, gather_;
+  at::Tensor loss_sum_;  // of the last group
+  GraphedStep step_;
   std::optional<Perturbation> perturbation_;
   std::vector<at::Tensor> last_group_;
 };

@@ -44,8 +44,17 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
     throw ConfigError(fmt::format("label_smoothing = {:g} needs loss = \"cross_entropy\", not \"{}\"",
                                   options.label_smoothing, options.loss));
   }
+  if (options.autocast != "none" && options.dtype != "float32") {
+    throw ConfigError(fmt::format("autocast = \"{}\" needs dtype = \"float32\", not \"{}\"", options.autocast,
+                                  options.dtype));
+  }
   if (!options.batch_milestones.empty() && options.protocol == "B") {
     throw ConfigError("batch_milestones are shares of a fixed budget, which protocol = \"B\" has not");
+  }
+  if (options.regime_batch > 0 && options.protocol != "A-epochs") {
+    throw ConfigError(
+        fmt::format("regime_batch = {} multiplies epochs: it needs protocol = \"A-epochs\", not \"{}\"",
+                    options.regime_batch, options.protocol));
   }
   largest_batch(options);
   if (overlap > 0 && options.perturbation.on())

@@ -43,7 +43,7 @@ std::vector<Phase> share_out(const TrainOptions& options, double budget, int64_t
 }
 
 std::vector<Phase> phases_of_epochs(const TrainOptions& options, int64_t n) {
-  const double budget = std::max(1.0, options.epochs * static_cast<double>(n));
+  const double budget = std::max(1.0, options.epochs * epoch_stretch(options) * static_cast<double>(n));
   check_examples(budget + static_cast<double>(largest_batch(options)), options,
                  fmt::format("epochs = {:g}", options.epochs));
   return share_out(options, budget, std::numeric_limits<int64_t>::max());
@@ -117,6 +117,17 @@ std::vector<Phase> phases_of_gradients(const TrainOptions& options, const BatchP
 }
 
 }  // namespace
+
+double epoch_stretch(const TrainOptions& options) {
+  return options.regime_batch == 0
+             ? 1
+             : static_cast<double>(ceil_divide(options.batch_size, options.regime_batch));
+}
+
+RunShape run_shape(const TrainOptions& options, const BatchSchedule& batches, int64_t n) {
+  const double epoch = epoch_stretch(options) * static_cast<double>(n);
+  return {options.batch_size, batches.updates(), epoch / static_cast<double>(options.batch_size)};
+}
 
 BatchSchedule::BatchSchedule(const TrainOptions& options, const BatchPlan& plan, int64_t n)
     : phases_(options.protocol == "A-epochs"    ? phases_of_epochs(options, n)

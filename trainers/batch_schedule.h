@@ -4,10 +4,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "optim/schedule.h"
 #include "trainers/batch_plan.h"
 #include "trainers/train_options.h"
 
 namespace basin {
+
+/// ceil(batch_size / regime_batch), 1 without regime_batch: by which Hoffer et al. 2017 (arXiv 1705.08741,
+/// regime adaptation) multiply all that is counted in epochs, so that every batch size makes about as many
+/// updates.
+double epoch_stretch(const TrainOptions& options);
 
 /// Phases of one batch size each, known before the first update:
 ///   B_k = batch_size batch_factor^k    from the first update that starts at or past m_k E examples of the
@@ -15,7 +21,7 @@ namespace basin {
 /// m_1 <= m_2 <= ... the batch_milestones, m_0 = 0; without milestones one phase. Growing the batch where
 /// others let the rate fall: Smith et al. 2018 (arXiv 1711.00489). The budget E in examples and the T updates
 /// that it buys, n training examples:
-///   A-epochs   E = epochs n;    T = the least that see E examples, at least 1
+///   A-epochs   E = epochs stretch n;    T = the least that see E examples, at least 1
 ///   A-updates  T = updates;     E = T B_0 / sum_k (m_{k+1} - m_k) batch_factor^-k, with m_{K+1} = 1: what T
 ///   updates see,
 ///              but for the rounding of phases to whole updates
@@ -41,5 +47,8 @@ class BatchSchedule {
  private:
   std::vector<Phase> phases_;
 };
+
+/// What the rate's schedule is laid over: an epoch is n examples, stretched, in batches of the first size.
+RunShape run_shape(const TrainOptions& options, const BatchSchedule& batches, int64_t n);
 
 }  // namespace basin

@@ -1,5 +1,7 @@
 #include "trainers/evaluation.h"
 
+#include "core/error.h"
+
 namespace basin {
 namespace {
 
@@ -7,9 +9,24 @@ template <class F>
 void for_each_micro_batch(const EvaluationSetup& setup, const Split& split, F&& visit) {
   for (int64_t first = 0; first < split.size(); first += setup.micro_batch) {
     const at::Tensor index = at::arange(first, std::min(first + setup.micro_batch, split.size()), at::kLong);
-    const at::Tensor labels = split.labels.index_select(0, index).to(setup.device);
+    const at::Tensor labels = split.labels.index_select(0, index.to(split.labels.device())).to(setup.device);
     visit(network_inputs(setup.data, split, index, setup.dtype, setup.device), labels);
   }
+}
+
+at::Tensor flipped_logits(Model& model, const at::Tensor& inputs) {
+  return (model.forward(inputs) + model.forward(inputs.flip(3))) / 2;
+}
+
+at::Tensor logits_of(Model& model, const at::Tensor& inputs, Views views) {
+  if (views == Views::one) return model.forward(inputs);
+  const at::Tensor centred = flipped_logits(model, inputs);
+  if (views == Views::flip) return centred;
+  const at::Tensor padded = at::reflection_pad2d(inputs, {1, 1, 1, 1});
+  const auto corner = [&](int64_t from) {
+    return padded.narrow(2, from, inputs.size(2)).narrow(3, from, inputs.size(3));
+  };
+  return centred / 2 + (flipped_logits(model, corner(0)) + flipped_logits(model, corner(2))) / 4;
 }
 
 // Logit of the label minus the largest other logit, [n] float32 on the CPU.
@@ -28,6 +45,16 @@ void append(std::vector<T>& to, const at::Tensor& from) {
 
 }  // namespace
 
+Views views_named(const std::string& name, const Split& split) {
+  if (name == "none") return Views::one;
+  if (name == "flip") return Views::flip;
+  if (split.images.size(2) < 2 || split.images.size(3) < 2) {
+    throw ConfigError(fmt::format("test_time_augmentation = \"{}\" can't shift images of {} x {}", name,
+                                  split.images.size(2), split.images.size(3)));
+  }
+  return Views::flip_shift;
+}
+
 SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split,
                     ExampleOutcomes* outcomes) {
   if (split.size() == 0) return {};
@@ -35,23 +62,25 @@ SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& spl
   const bool was_training = model.is_training();
   model.eval();
   model.set_norm_mode(NormMode::running);
-  double loss = 0;
-  int64_t correct = 0;
+  const auto options = at::TensorOptions(setup.device);
+  at::Tensor loss_sum = at::zeros({}, options.dtype(at::kDouble)),
+             correct = at::zeros({}, options.dtype(at::kLong));
   for_each_micro_batch(setup, split, [&](const at::Tensor& inputs, const at::Tensor& labels) {
-    const at::Tensor logits = model.forward(inputs);
+    const at::Tensor logits = logits_of(model, inputs, setup.views);
     const at::Tensor losses = example_losses(setup.loss, logits, labels);
     const at::Tensor hits = logits.argmax(1).eq(labels);
-    loss += losses.sum(at::kDouble).item<double>();
-    correct += hits.sum().item<int64_t>();
+    loss_sum.add_(losses.sum(at::kDouble));
+    correct.add_(hits.sum());
     if (outcomes == nullptr) return;
     append<uint8_t>(outcomes->correct, hits.to(at::kCPU, at::kByte).contiguous());
     append<float>(outcomes->loss, losses.to(at::kCPU, at::kFloat).contiguous());
     append<float>(outcomes->margin, margins(logits, labels));
   });
   model.train(was_training);
+  const auto loss = loss_sum.item<double>();
   if (!std::isfinite(loss)) return {};
   const double n = static_cast<double>(split.size());
-  return {loss / n, static_cast<double>(correct) / n};
+  return {loss / n, static_cast<double>(correct.item<int64_t>()) / n};
 }
 
 void refresh_running_statistics(Model& model, const EvaluationSetup& setup, int64_t ghost_batch) {

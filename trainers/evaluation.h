@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include "data/dataset.h"
 #include "io/record.h"
@@ -16,17 +17,27 @@ struct SplitScore {
   double loss = NAN, accuracy = NAN;
 };
 
-/// What a pass over a split needs to know of the run.
+/// The views of an image whose logits are averaged (test-time augmentation as in Jordan 2024, arXiv
+/// 2404.00498):
+/// "none", itself; "flip", it and its mirror image; "flip_shift", half these two and half the four views of
+/// both shifted by a pixel up and left, and down and right, with reflected borders.
+enum class Views { one, flip, flip_shift };
+/// Of the option test_time_augmentation; ConfigError where the images are too small to be shifted.
+Views views_named(const std::string& name, const Split& split);
+
+/// What a pass over a split needs to know of the run. The split lies where `data` does: on `device` (data/resident.h), or
+/// on the host.
 struct EvaluationSetup {
   const Dataset& data;
   LossKind loss;
   int64_t micro_batch;
   at::ScalarType dtype;
   at::Device device;
+  Views views = Views::one;
 };
 
-/// One forward pass, dropout off, normalisation by the running statistics. Losses are summed in float64. Fills `outcomes`
-/// where given: loss, margin and correctness by example.
+/// One forward pass a view, dropout off, normalisation by the running statistics. Losses are summed in float64.
+/// Fills `outcomes` where given: loss, margin and correctness by example.
 SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split, ExampleOutcomes* outcomes = nullptr);
 
 /// Puts the averages of ghost-batch statistics over the whole training split, in its own order, in place of the running

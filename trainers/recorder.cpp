@@ -15,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr double kStatusSeconds = 1.0;
+constexpr const char* kWaitingRow = "layers_row";  // in a checkpoint's progress
 constexpr double kRunFileSeconds = 30.0;  // replaying the journal costs time in proportion to its length
 
 }  // namespace
@@ -23,7 +24,7 @@ Recorder::Recorder(std::string folder, RunHeader header, Trainer& trainer, bool 
     : folder_(std::move(folder)),
       header_(std::move(header)),
       trainer_(trainer),
-      with_trust_ratios_(trainer.setup().optimizer.has_trust_ratios()),
+      layers_every_(layers_every(trainer.setup().train, trainer.total_updates())),
       progress_("train " + header_.run_id, static_cast<double>(trainer.total_updates()), "updates",
                 progress) {}
 
@@ -78,6 +79,9 @@ void Recorder::resume(const Checkpoint& checkpoint) {
   const auto train = record.tables.find("train");
   if (train != record.tables.end() && train->second.row_count() > 0)
     last_loss_ = train->second.column("loss").back();
+  const auto waiting = checkpoint.progress.find(kWaitingRow);
+  layers_row_waits_ = waiting != checkpoint.progress.end();
+  if (layers_row_waits_) layers_row_ = std::get<std::vector<double>>(waiting->second);
   log("info", fmt::format("resumed from update {}", checkpoint.update));
 }
 
@@ -87,16 +91,18 @@ void Recorder::start() {
   make_folders(folder_ + "/ckpt");
   journal_ = JournalWriter::create(journal_path(), header_);
   const TrainSetup& setup = trainer_.setup();
+  journal_->define_table(train_table(setup.train));
   journal_->define_table(
-      train_table(setup.model->parameter_table(), setup.train, setup.optimizer.trust_ratio_definition()));
+      layers_table(setup.model->parameter_table(), layers_every_, setup.optimizer.trust_ratio_definition()));
   journal_->define_table(eval_table(loss_kind(setup.train.loss)));
   journal_->set_status("running", "");
   log("info", "started");
 }
 
 void Recorder::on_update(const UpdateRecord& record) {
-  fill_train_row(record, trainer_.setup().train, with_trust_ratios_, row_);
+  fill_train_row(record, trainer_.setup().train, row_);
   journal_->append_row("train", row_);
+  record_layers(record);
   last_loss_ = record.loss;
   const Clock::time_point now = Clock::now();
   const double elapsed = std::chrono::duration<double>(now - last_status_).count();
@@ -113,6 +119,12 @@ void Recorder::on_update(const UpdateRecord& record) {
   journal_->sync_if_due();
 }
 
+void Recorder::record_layers(const UpdateRecord& record) {
+  fill_layers_row(record, layers_row_);
+  layers_row_waits_ = !has_layers_row(record.update, layers_every_);
+  if (!layers_row_waits_) journal_->append_row("layers", layers_row_);
+}
+
 void Recorder::on_evaluation(const EvaluationRecord& record) {
   fill_eval_row(record, row_);
   journal_->append_row("eval", row_);
@@ -127,6 +139,7 @@ void Recorder::on_checkpoint(const std::string& label) {
   checkpoint.config_id = header_.config_id;
   checkpoint.config = header_.config;
   checkpoint.data = header_.data;
+  if (label == "latest" && layers_row_waits_) checkpoint.progress[kWaitingRow] = layers_row_;
   checkpoint.label = label;
   checkpoint.journal_offset =
       journal_->offset();  // synced: what the checkpoint counts on survives a crash of the machine
@@ -141,6 +154,7 @@ void Recorder::on_event(const std::string& level, const std::string& text) {
 }
 
 void Recorder::conclude(const TrainResult& result) {
+  if (layers_row_waits_) journal_->append_row("layers", layers_row_);
   if (!result.validation.loss.empty()) journal_->append_outcomes("validation", result.validation);
   if (!result.test.loss.empty()) journal_->append_outcomes("test", result.test);
   if (!result.summary.empty()) journal_->set_summary(result.summary);

@@ -16,6 +16,8 @@ namespace basin {
 
 /// The journal is the truth; run.h5 is replayed from it. A checkpoint remembers how long the journal was, and resuming cuts
 /// the journal back to that: what a killed process wrote later is written again, bit for bit but for times.
+/// Nobody knows of an update whether it is the last before the next one comes, and that may come in another process: a
+/// checkpoint keeps the row of "layers" that waits for it.
 /// "latest" is kept twice (latest.h5, previous.h5); milestones stay. What concerns one process alone (that it resumed) goes
 /// to run.log, never into the record.
 class Recorder : public TrainObserver {
@@ -42,6 +44,7 @@ class Recorder : public TrainObserver {
   std::optional<Checkpoint> newest_checkpoint();
   void resume(const Checkpoint& checkpoint);
   void start();
+  void record_layers(const UpdateRecord& record);
   void write_run_record();
   void write_status(const std::string& status, const std::string& message);
   void log(const std::string& level, const std::string& text);
@@ -52,9 +55,11 @@ class Recorder : public TrainObserver {
   std::string folder_;
   RunHeader header_;
   Trainer& trainer_;
-  bool with_trust_ratios_;
   std::optional<JournalWriter> journal_;
   std::vector<double> row_;
+  int64_t layers_every_;
+  std::vector<double> layers_row_;  // of the newest update
+  bool layers_row_waits_ = false;   // it is written where no update follows
   Progress progress_;
   Clock::time_point last_status_, last_run_file_;
   double last_loss_ = NAN, images_per_second_ = NAN;  // NaN: not measured yet

@@ -9,6 +9,7 @@ Column column(const std::string& name, const std::string& units, const std::stri
 }
 
 constexpr const char* kExamplesDefinition = "batch sizes added up: duplicates counted";
+constexpr int64_t kLayersRows = 200;  // over the budget, where layers_every leaves it to us
 constexpr const char* kGradientsDefinition =
     "a duplicate merged into one costs one; with a perturbation every example costs two";
 
@@ -28,8 +29,7 @@ void append_each(std::vector<double>& row, const std::vector<ParameterStep>& ste
 
 }  // namespace
 
-Table train_table(const std::vector<ParameterInfo>& parameters, const TrainOptions& options,
-                  const std::string& trust_ratio_definition) {
+Table train_table(const TrainOptions& options) {
   Table table;
   table.name = "train";
   table.long_name = "training, one row an update";
@@ -57,17 +57,28 @@ Table train_table(const std::vector<ParameterInfo>& parameters, const TrainOptio
   if (has_batch_sizes(options)) {
     table.columns.push_back(column("batch_size", "examples", "batch size", "of this update"));
   }
-  if (trust_ratio_definition.empty()) return table;
+  return table;
+}
+
+Table layers_table(const std::vector<ParameterInfo>& parameters, int64_t every,
+                   const std::string& trust_ratio_definition) {
+  Table table;
+  table.name = "layers";
+  table.long_name = fmt::format("norms by parameter: the first update, every {}. and the last", every);
+  table.attributes = {{"every", every}};
+  table.columns = {column("update", "1", "updates done", "number of this update, from 1")};
   const auto by_parameter = [&](const std::string& name, const std::string& units,
                                 const std::string& long_name, const std::string& definition) {
     table.columns.push_back({name, units, long_name, definition, static_cast<int64_t>(parameters.size()),
                              names_of_parameters(parameters)});
   };
-  by_parameter("trust_ratio", "1", "trust ratio by parameter", trust_ratio_definition);
-  by_parameter("layer_weight_norm", "weight", "weight norm by parameter", "before the update");
-  by_parameter("layer_gradient_norm", "loss/weight", "gradient norm by parameter",
-               "of the batch's mean gradient, perturbed as asked for, before clipping");
-  by_parameter("layer_update_norm", "weight", "update norm by parameter", "of the change");
+  by_parameter("weight_norm", "weight", "weight norm by parameter", "Euclidean norm before the update");
+  by_parameter("gradient_norm", "loss/weight", "gradient norm by parameter",
+               "Euclidean norm of the batch's mean gradient, perturbed as asked for, before clipping");
+  by_parameter("update_norm", "weight", "update norm by parameter", "Euclidean norm of the change");
+  by_parameter(
+      "trust_ratio", "1", "trust ratio by parameter",
+      trust_ratio_definition.empty() ? "NaN: the method has no trust ratios" : trust_ratio_definition);
   return table;
 }
 
@@ -91,18 +102,27 @@ Table eval_table(LossKind loss) {
   return table;
 }
 
-void fill_train_row(const UpdateRecord& r, const TrainOptions& options, bool with_trust_ratios,
-                    std::vector<double>& row) {
+int64_t layers_every(const TrainOptions& options, int64_t total_updates) {
+  if (options.layers_every > 0) return options.layers_every;
+  return std::max<int64_t>(1, (total_updates + kLayersRows - 1) / kLayersRows);
+}
+
+bool has_layers_row(int64_t update, int64_t every) { return update == 1 || update % every == 0; }
+
+void fill_train_row(const UpdateRecord& r, const TrainOptions& options, std::vector<double>& row) {
   row.assign({static_cast<double>(r.update), r.loss, r.learning_rate, r.gradient_norm, r.update_norm,
               r.weight_norm, r.distance_from_start, static_cast<double>(r.examples),
               static_cast<double>(r.gradients), r.seconds});
   if (has_clip_factor(options)) row.push_back(r.clip_factor);
   if (has_batch_sizes(options)) row.push_back(static_cast<double>(r.batch_size));
-  if (!with_trust_ratios) return;
-  append_each(row, *r.parameters, &ParameterStep::trust_ratio);
+}
+
+void fill_layers_row(const UpdateRecord& r, std::vector<double>& row) {
+  row.assign({static_cast<double>(r.update)});
   append_each(row, *r.parameters, &ParameterStep::weight_norm);
   append_each(row, *r.parameters, &ParameterStep::gradient_norm);
   append_each(row, *r.parameters, &ParameterStep::update_norm);
+  append_each(row, *r.parameters, &ParameterStep::trust_ratio);
 }
 
 void fill_eval_row(const EvaluationRecord& r, std::vector<double>& row) {

@@ -1,4 +1,4 @@
-// defines: the tables "train" and "eval" of a run, their columns and rows.
+// defines: the tables "train", "layers" and "eval" of a run, their columns and rows.
 #pragma once
 
 #include <string>
@@ -12,15 +12,23 @@
 
 namespace basin {
 
-/// One row an update. Clipping adds a column, batch_milestones one, and methods with trust ratios
-/// (Optimizer::trust_ratio_definition) four of one entry a parameter.
-Table train_table(const std::vector<ParameterInfo>& parameters, const TrainOptions& options,
-                  const std::string& trust_ratio_definition);
+/// One row an update. Clipping adds a column, batch_milestones one.
+Table train_table(const TrainOptions& options);
+/// ParameterStep by parameter, at the updates that has_layers_row() says and at the last one; `every` is an
+/// attribute. Methods without trust ratios (`trust_ratio_definition` empty) have NaN there, and say so.
+Table layers_table(const std::vector<ParameterInfo>& parameters, int64_t every,
+                   const std::string& trust_ratio_definition);
 Table eval_table(LossKind loss);
 
+/// Updates between rows of "layers": options.layers_every, or what gives 100 to 200 rows where there are as
+/// many updates.
+int64_t layers_every(const TrainOptions& options, int64_t total_updates);
+/// The first update and every k-th: those that are known without knowing which is the last.
+bool has_layers_row(int64_t update, int64_t every);
+
 /// Rows in the tables' column order; `row` is reused between calls.
-void fill_train_row(const UpdateRecord& record, const TrainOptions& options, bool with_trust_ratios,
-                    std::vector<double>& row);
+void fill_train_row(const UpdateRecord& record, const TrainOptions& options, std::vector<double>& row);
+void fill_layers_row(const UpdateRecord& record, std::vector<double>& row);
 void fill_eval_row(const EvaluationRecord& record, std::vector<double>& row);
 
 /// /params of run.h5, in parameter_table() order.

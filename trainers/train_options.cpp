@@ -20,6 +20,9 @@ void bind_options(OptionTable& table, TrainOptions& o) {
             "an example that comes up k times in a batch is computed once with weight k, or k times");
   table.add("learning_rate", o.learning_rate, greater_than(0), "peak, before the scaling rule");
   table.add("epochs", o.epochs, greater_than(0), "A-epochs: budget; at least one update is made");
+  table.add(
+      "regime_batch", o.regime_batch, at_least(0),
+      "A-epochs: epochs, and what the schedule counts in them, times ceil(batch_size/regime_batch); 0: once");
   table.add("updates", o.updates, between(1, kMostExamples), "A-updates: budget");
   table.add("target_loss", o.target_loss, greater_than(0), "B: full training loss to stop at, in eval mode");
   table.add("max_gradients", o.max_gradients, between(1, kMostExamples),
@@ -32,11 +35,17 @@ void bind_options(OptionTable& table, TrainOptions& o) {
   table.add("evaluate_every", o.evaluate_every, between(0, kMostExamples),
             "examples between evaluations of all splits; 0: at the end");
   table.add("checkpoint_every", o.checkpoint_every, at_least(0), "updates between kept checkpoints; 0: none");
+  table.add(
+      "layers_every", o.layers_every, at_least(0),
+      "updates between rows of norms and trust ratios by parameter; 0: 100 to 200 rows over the budget");
   table.add("checkpoint_seconds", o.checkpoint_seconds, at_least(0),
             "wall time between checkpoints for resuming");
   table.add("divergence_loss", o.divergence_loss, greater_than(0),
             "a batch loss, or a checked or final training loss, above it or not finite is a divergence");
   table.add("dtype", o.dtype, one_of({"float32", "float64"}), "type of parameters and arithmetic");
+  table.add(
+      "autocast", o.autocast, one_of({"none", "bfloat16"}),
+      "convolutions and matrix products of training batches in bfloat16; never of evaluations or probes");
   table.add("loss", o.loss, one_of({"cross_entropy", "mse"}), "per-example loss");
   table.add("label_smoothing", o.label_smoothing, half_open(0, 1),
             "cross_entropy: share of each label spread over all classes, in the loss trained on alone");
@@ -44,6 +53,8 @@ void bind_options(OptionTable& table, TrainOptions& o) {
             "largest Euclidean norm of the gradient over all parameters; 0: none");
   table.add("weight_average", o.weight_average, half_open(0, 1),
             "decay per update of the weights' exponential average, which is evaluated at the end; 0: none");
+  table.add("test_time_augmentation", o.test_time_augmentation, one_of({"none", "flip", "flip_shift"}),
+            "views of the test images whose averaged logits are scored beside the plain ones, at the end");
   table.group("perturbation", [&](OptionTable& t) { bind_options(t, o.perturbation); });
 }
 

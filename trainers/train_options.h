@@ -25,6 +25,7 @@ struct TrainOptions {
   std::string duplicates = "weighted";  // weighted | repeated
   double learning_rate = 0.1;           // before the scaling rule
   double epochs = 10;                   // A-epochs; at least one update
+  int64_t regime_batch = 0;             // A-epochs: the batch size that they are meant for; 0: all
   int64_t updates = 100;                // A-updates
   double target_loss = 1.0;             // B: full training loss in eval mode
   int64_t max_gradients = 500000;       // B: the schedule's length and the cap, in image gradients computed
@@ -32,13 +33,16 @@ struct TrainOptions {
   std::vector<double> loss_levels;      // milestones: a checkpoint at the first check at or below each
   int64_t evaluate_every = 0;           // examples between evaluations on test; 0: at the end alone
   int64_t checkpoint_every = 0;         // updates between milestones "u000100"; 0: none
+  int64_t layers_every = 0;             // updates between rows of norms by parameter; 0: 100 to 200 rows over the budget
   double checkpoint_seconds = 30;       // wall time between "latest" checkpoints
   double divergence_loss = 1e4;         // a batch or checked training loss above it, or not finite, is a divergence
   std::string dtype = "float32";        // float32 | float64
+  std::string autocast = "none";        // none | bfloat16: of the forward passes of training batches alone
   std::string loss = "cross_entropy";   // cross_entropy | mse
   double label_smoothing = 0;           // of the loss trained on; evaluations, checks and probes are without
   double clip_gradient = 0;             // largest Euclidean norm of the gradient that the optimiser gets; 0: none
   double weight_average = 0;            // decay of the weights' exponential average; 0: none
+  std::string test_time_augmentation = "none";  // none | flip | flip_shift: tta_test_acc beside test_acc
   PerturbationOptions perturbation;
 };
 void bind_options(OptionTable& table, TrainOptions& options);

@@ -3,6 +3,7 @@
 #include "core/dtype.h"
 #include "core/interrupt.h"
 #include "core/tensor_norms.h"
+#include "data/resident.h"
 
 namespace basin {
 namespace {
@@ -25,6 +26,14 @@ void append_average(Summary& summary, const EvaluationRecord& scores) {
   summary.emplace_back("average_test_acc", scores.test_accuracy);
 }
 
+// What a network starts from besides its seed: the first images of the training split, as they are.
+void prepare(Model& model, const EvaluationSetup& setup) {
+  const int64_t images = std::min(model.images_to_prepare(), setup.data.train.size());
+  if (images == 0) return;
+  const at::Tensor index = at::arange(images, at::kLong);
+  model.prepare(network_inputs(setup.data, setup.data.train, index, setup.dtype, setup.device).to(at::kCPU));
+}
+
 std::vector<at::Tensor> copies(const std::vector<ParameterInfo>& parameters) {
   std::vector<at::Tensor> result;
   for (const ParameterInfo& parameter : parameters) result.push_back(parameter.tensor.detach().clone());
@@ -38,14 +47,18 @@ Trainer::Trainer(TrainSetup setup)
       plan_(plan_batches(setup_.train, setup_.data_options, setup_.model->has_dropout(),
                          setup_.model->has_batch_statistics(), setup_.optimizer.overlap())),
       checks_(setup_.train),
-      evaluation_{setup_.data, loss_kind(setup_.train.loss), setup_.train.micro_batch,
+      data_(on_device(setup_.data, setup_.device)),
+      evaluation_{data_, loss_kind(setup_.train.loss), setup_.train.micro_batch,
                   scalar_type(setup_.train.dtype), setup_.device},
-      gradient_(setup_.model, setup_.data, setup_.data_options, setup_.train, plan_, evaluation_.dtype,
-                setup_.device),
+      views_(views_named(setup_.train.test_time_augmentation, setup_.data.test)),
+      execution_(gradient_execution(setup_.cuda_graphs, setup_.device, *setup_.model)),
+      gradient_(setup_.model, data_, setup_.data_options, setup_.train, plan_, evaluation_.dtype,
+                setup_.device, execution_),
       stream_(static_cast<uint64_t>(setup_.train.seed), setup_.data.train.size()),
-      peak_rate_(scaled_learning_rate(setup_.schedule, setup_.train.learning_rate, setup_.train.batch_size)),
       batches_(setup_.train, plan_, setup_.data.train.size()),
       total_updates_(batches_.updates()),
+      rates_(setup_.schedule, setup_.train.learning_rate, setup_.optimizer.gain(),
+             run_shape(setup_.train, batches_, setup_.data.train.size())),
       start_(copies(setup_.model->parameter_table())),
       stop_requested_([] { return interrupt_signal() != 0; }) {
   state_.next_check = checks_.next_check(0, false);
@@ -57,6 +70,7 @@ Trainer::Trainer(TrainSetup setup)
 TrainResult Trainer::run() {
   clock_ = last_checkpoint_ = Clock::now();
   if (state_.update == 0) {
+    prepare(*setup_.model, evaluation_);
     refresh_running_statistics(*setup_.model, evaluation_, plan_.ghost_batch);
     checkpoint("start");
   }
@@ -83,7 +97,7 @@ void Trainer::take_update() {
   const ClippedGradients clipped =
       clip_gradients(setup_.model->parameter_table(), setup_.train.clip_gradient);
   if (plan_.overlap > 0) setup_.optimizer.set_overlap(overlap_gradient_, gradient_.of_last_group());
-  setup_.optimizer.set_learning_rate(rate_of(state_.update));
+  setup_.optimizer.set_learning_rate(rates_.at(state_.update));
   setup_.optimizer.step();
   state_.update += 1;
   state_.examples += batch_size;
@@ -103,10 +117,6 @@ int64_t Trainer::learn_overlap(int64_t batch_size) {
   gradient_.compute(again);
   overlap_gradient_ = gradient_.of_last_group();
   return gradients_of(again, plan_);
-}
-
-double Trainer::rate_of(int64_t update) const {
-  return peak_rate_ * schedule_factor(setup_.schedule, update, total_updates_);
 }
 
 void Trainer::report_update(double loss, int64_t batch_size, const ClippedGradients& clipped) {
@@ -232,6 +242,11 @@ TrainResult Trainer::finish() {
   for (TrainObserver* observer : observers_) observer->on_evaluation(scores);
   checkpoint("end");
   result.summary = summarise(scores);
+  if (views_ != Views::one) {
+    const SplitScore averaged = state_.ending == "diverged" ? SplitScore() : evaluate_views();
+    result.summary.emplace_back("tta_test_loss", averaged.loss);
+    result.summary.emplace_back("tta_test_acc", averaged.accuracy);
+  }
   if (average_)
     append_average(result.summary, state_.ending == "diverged" ? EvaluationRecord() : evaluate_average());
   result.status = "finished";
@@ -249,11 +264,17 @@ TrainResult Trainer::finish() {
 
 EvaluationRecord Trainer::evaluate_all(ExampleOutcomes* test_outcomes, ExampleOutcomes* validation_outcomes) {
   const SplitScore train = train_score();
-  const SplitScore validation = evaluate(*setup_.model, evaluation_, setup_.data.validation, validation_outcomes);
-  const SplitScore held_out = evaluate(*setup_.model, evaluation_, setup_.data.test, test_outcomes);
+  const SplitScore validation = evaluate(*setup_.model, evaluation_, data_.validation, validation_outcomes);
+  const SplitScore held_out = evaluate(*setup_.model, evaluation_, data_.test, test_outcomes);
   advance_clock();
   return {state_.update,   state_.examples,     state_.gradients, train.loss,        train.accuracy,
           validation.loss, validation.accuracy, held_out.loss,    held_out.accuracy, state_.seconds};
+}
+
+SplitScore Trainer::evaluate_views() {
+  EvaluationSetup setup = evaluation_;
+  setup.views = views_;
+  return evaluate(*setup_.model, setup, data_.test);
 }
 
 EvaluationRecord Trainer::evaluate_average() {
@@ -268,7 +289,7 @@ EvaluationRecord Trainer::evaluate_average() {
 SplitScore Trainer::train_score() {
   if (!known_score_ || known_score_->first != state_.update) {
     refresh_running_statistics(*setup_.model, evaluation_, plan_.ghost_batch);
-    known_score_ = {state_.update, evaluate(*setup_.model, evaluation_, setup_.data.train)};
+    known_score_ = {state_.update, evaluate(*setup_.model, evaluation_, data_.train)};
   }
   return known_score_->second;
 }
@@ -293,7 +314,7 @@ Summary Trainer::summarise(const EvaluationRecord& scores) const {
   return {{"updates", state_.update},
           {"planned_updates", total_updates_},
           {"epochs", epochs},
-          {"epochs_over_budget", by_epochs ? epochs - setup_.train.epochs : NAN},
+          {"epochs_over_budget", by_epochs ? epochs - setup_.train.epochs * epoch_stretch(setup_.train) : NAN},
           {"examples", state_.examples},
           {"gradients", state_.gradients},
           {"train_loss", scores.train_loss},
@@ -313,10 +334,9 @@ Summary Trainer::summarise(const EvaluationRecord& scores) const {
 }
 
 double Trainer::distance_from_start() const {
-  double sum = 0;
-  const std::vector<ParameterInfo>& parameters = setup_.model->parameter_table();
-  for (size_t i = 0; i < parameters.size(); ++i) sum += squared_distance(parameters[i].tensor, start_[i]);
-  return std::sqrt(sum);
+  std::vector<at::Tensor> weights;
+  for (const ParameterInfo& parameter : setup_.model->parameter_table()) weights.push_back(parameter.tensor);
+  return std::sqrt(squared_distance(weights, start_));
 }
 
 void Trainer::checkpoint(const std::string& label) {

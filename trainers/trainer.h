@@ -37,6 +37,7 @@ struct TrainSetup {
   std::shared_ptr<Model> model;
   Optimizer& optimizer;
   at::Device device = at::kCPU;
+  bool cuda_graphs = true;  // where they can be
 };
 
 using Summary = std::vector<std::pair<std::string, OptionValue>>;
@@ -51,8 +52,8 @@ struct TrainResult {
 /// Trains under one of three protocols: a fixed budget in epochs (A-epochs) or updates (A-updates), or until the full
 /// training loss reaches a target (B). A batch is the next B positions of the example stream, B as the batch
 /// schedule says; its mean gradient is accumulated over micro-batches, clipped, and the optimiser steps with
-/// rate = learning_rate x scaling rule (of the first batch size) x schedule. Labels are smoothed in the batch
-/// losses alone: whatever else is called a loss here is without. A weight average is evaluated after all the
+/// rate = learning_rate x scaling rule (of the first batch size) x schedule (RateSchedule). Labels are smoothed in the
+/// batch losses alone: whatever else is called a loss here is without. A weight average is evaluated after all the
 /// rest, with running statistics of its own, and changes nothing.
 ///
 /// Divergence (a batch loss, or a checked or final training loss, that is not finite or above divergence_loss) is a
@@ -62,6 +63,8 @@ struct TrainResult {
 class Trainer {
  public:
   explicit Trainer(TrainSetup setup);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   void observe(TrainObserver& observer) { observers_.push_back(&observer); }
   /// Looked at between updates; the default asks for SIGINT and SIGTERM. True ends run() with status interrupted, after
@@ -77,7 +80,10 @@ class Trainer {
 
   int64_t updates_done() const { return state_.update; }
   int64_t total_updates() const { return total_updates_; }
+  const RateSchedule& rates() const { return rates_; }
   const TrainSetup& setup() const { return setup_; }
+  /// How gradients are computed: "graph", or "eager: " and why.
+  const std::string& execution() const { return execution_.description; }
 
  private:
   /// All that changes while a run goes on, besides tensors.
@@ -95,7 +101,6 @@ class Trainer {
   bool ended() const { return !state_.ending.empty() || state_.update >= total_updates_; }
   void take_update();
   int64_t learn_overlap(int64_t batch_size);
-  double rate_of(int64_t update) const;
   void report_update(double loss, int64_t batch_size, const ClippedGradients& clipped);
   void evaluate_if_due();
   void apply_check(double train_loss);
@@ -106,6 +111,7 @@ class Trainer {
   TrainResult finish();
   EvaluationRecord evaluate_all(ExampleOutcomes* test, ExampleOutcomes* validation = nullptr);
   EvaluationRecord evaluate_average();
+  SplitScore evaluate_views();
   SplitScore train_score();
   bool is_divergence(double loss) const;
   void diverge(const std::string& message);
@@ -118,13 +124,16 @@ class Trainer {
   TrainSetup setup_;
   BatchPlan plan_;
   CheckRule checks_;
+  Dataset data_;  // on the device
   EvaluationSetup evaluation_;
+  Views views_;
   std::vector<at::Tensor> overlap_gradient_;
+  GradientExecution execution_;
   BatchGradient gradient_;
   ExampleStream stream_;
-  double peak_rate_;
   BatchSchedule batches_;
   int64_t total_updates_;
+  RateSchedule rates_;
   std::vector<at::Tensor> start_;
   std::optional<WeightAverage> average_;
   std::vector<ParameterStep> unclipped_;  // the last update's, with the norms of the gradients before clipping

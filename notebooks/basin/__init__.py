@@ -7,6 +7,7 @@ the program.
 >>> run.probe("top_eigenvalues").value("lambda_1")  # as in the column probe.end.top_eigenvalues.lambda_1
 """
 
+from .layers import Layers
 from .run import Outcomes, ProbeName, ProbeResult, Run, load_run, read_probe
 from .schema import ReadError, SchemaError
 from .sweep import Sweep, load_sweep, open_sweep
@@ -14,6 +15,6 @@ from .training import TrainError, train
 from .tune import Tuning, load_tuning
 
 __all__ = [
-    "Outcomes", "ProbeName", "ProbeResult", "ReadError", "Run", "SchemaError", "Sweep", "TrainError", "Tuning", "load_run", "load_sweep",
-    "load_tuning", "open_sweep", "read_probe", "train",
+    "Layers", "Outcomes", "ProbeName", "ProbeResult", "ReadError", "Run", "SchemaError", "Sweep", "TrainError", "Tuning", "load_run",
+    "load_sweep", "load_tuning", "open_sweep", "read_probe", "train",
 ]  # fmt: skip

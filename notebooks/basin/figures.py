@@ -207,7 +207,7 @@ def _loss_lines(ax, rows: pd.DataFrame, loss: str, colours) -> None:
 
 
 def trust_ratios(sweep: Sweep):
-    """Median over updates and seeds, with the middle 80 %, by parameter; a panel a layer-wise optimiser. Cells of several settings are
+    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel a layer-wise optimiser. Cells of several settings are
     left out."""
     runs = sweep.runs
     protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs)
@@ -215,9 +215,9 @@ def trust_ratios(sweep: Sweep):
     for run in runs[runs.protocol == protocol].itertuples():
         if settings(cell(runs, protocol, run.optimizer, run.batch_size)) > 1:
             continue  # never averaged
-        ratios = sweep.trust_ratios(run.run_id)
-        if ratios is not None:
-            found.setdefault(run.optimizer, {}).setdefault(float(run.batch_size), []).append(ratios)
+        layers = sweep.layers(run.run_id)
+        if layers is not None and layers.has_trust_ratios:
+            found.setdefault(run.optimizer, {}).setdefault(float(run.batch_size), []).append(layers.trust_ratio)
     figure, axes = style.panels(1, max(1, len(found)), 5.4, 3.8)
     if not found:
         style.nothing(axes[0][0], "no optimiser of this sweep has trust ratios")

@@ -25,8 +25,8 @@ LATER = 4  # standard deviations above the target at which no run can have stopp
 # What a run must be for the closed form to be its own; a file from before an option was there doesn't have its column.
 REQUIRED = {
     "model": "noisy_quadratic", "data.set": "coin_flips", "loss": "mse", "optimizer": "sgd", "protocol": "B", "schedule": "constant",
-    "warmup": 0, "scaling_rule": "none", "sgd.nesterov": False, "sgd.dampening": 0, "sgd.weight_decay": 0, "label_smoothing": 0,
-    "clip_gradient": 0, "weight_average": 0, "perturbation.kind": "none",
+    "warmup": 0, "scaling_rule": "none", "effective_rate": False, "sgd.nesterov": False, "sgd.dampening": 0, "sgd.weight_decay": 0,
+    "label_smoothing": 0, "clip_gradient": 0, "weight_average": 0, "perturbation.kind": "none",
 }  # fmt: skip
 METHOD = ["sgd.momentum", "noisy_quadratic.precondition"]
 ORDER = [*reversed(METHOD), "batch_size", "seed"]

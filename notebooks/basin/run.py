@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from .layers import Layers, layers_of_run
 from .schema import ReadError, attributes, reading, require, strings, text
 
 # What a probe row says, in the order of the long table's columns.
@@ -88,7 +89,7 @@ class Run:
     provenance: dict
     summary: dict
     tables: dict[str, pd.DataFrame]
-    trust_ratios: pd.DataFrame | None
+    layers: Layers | None
     outcomes: dict[str, Outcomes] = field(default_factory=dict)
 
     @property
@@ -156,7 +157,7 @@ def load_run(path) -> Run:
         run = Run(
             folder, text(root.get("run_id", "")), text(root.get("config_id", "")), text(root.get("status", "")),
             text(root.get("status_message", "")), config, toml, _group(file, "data"), _group(file, "rng"),
-            _group(file, "provenance"), summary, _tables(file), _trust_ratios(file),
+            _group(file, "provenance"), summary, _tables(file), layers_of_run(file),
         )  # fmt: skip
         if "outcomes" in file:
             run.outcomes = {split: _outcomes(file["outcomes"][split]) for split in file["outcomes"]}
@@ -222,23 +223,6 @@ def _is_row_column(group, column: str) -> bool:
         return False
     rows = group["update"].shape[0] if "update" in group else group[column].shape[0]
     return group[column].shape[0] == rows
-
-
-def _trust_ratios(file) -> pd.DataFrame | None:
-    """[update x parameter], columns named by parameter; None where the optimiser has no trust ratio."""
-    if "train" not in file or "trust_ratio" not in file["train"]:
-        return None
-    data = file["train/trust_ratio"]
-    return pd.DataFrame(data[()], index=file["train/update"][()].astype(int), columns=_labels(file, data))
-
-
-def _labels(file, data) -> list[str]:
-    for scale in data.dims[1].values() if len(data.dims) > 1 else ():
-        if scale.dtype.kind in "OS":
-            return list(strings(scale))
-    if "params/name" in file and file["params/name"].shape[0] == data.shape[1]:
-        return list(strings(file["params/name"]))
-    return [f"parameter {i}" for i in range(data.shape[1])]
 
 
 def _outcomes(group) -> Outcomes:

@@ -80,7 +80,7 @@ def plain_log(axis) -> None:
 def _minor_label(axis):
     def label(v, _):
         low, high = sorted(axis.get_view_interval())
-        if low <= 0 or high / low > 30:
+        if low <= 0 or high / low > 100:
             return ""
         lead = round(v / 10 ** np.floor(np.log10(v)))
         return f"{v:g}" if lead in (2, 5) or (high / low < 12 and lead == 3) or (high / low < 4 and lead in (4, 7)) else ""

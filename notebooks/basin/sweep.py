@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from .layers import Layers, layers_of_sweep
 from .run import PROBE_COLUMNS, TABLES, ProbeResult, Run, load_run, read_probe, read_status
 from .schema import ReadError, SchemaError, attributes, reading, require, strings, text
 
@@ -56,10 +57,10 @@ class Sweep:
         require(self.path, "table of a run", table, TABLES)
         return self._curve(run_id, table)
 
-    def trust_ratios(self, run_id: str) -> pd.DataFrame | None:
-        """[update x parameter]; None where the optimiser has none."""
+    def layers(self, run_id: str) -> Layers | None:
+        """Norms and trust ratios by parameter over training; None where none are recorded."""
         self._require_run(run_id)
-        return self._trust_ratios(run_id)
+        return self._layers(run_id)
 
     def _require_run(self, run_id: str) -> None:
         require(self.path, "run", run_id, self.runs.run_id)
@@ -70,7 +71,7 @@ class Sweep:
     def _curve(self, run_id: str, table: str) -> pd.DataFrame:
         raise NotImplementedError
 
-    def _trust_ratios(self, run_id: str) -> pd.DataFrame | None:
+    def _layers(self, run_id: str) -> Layers | None:
         raise NotImplementedError
 
 
@@ -98,14 +99,9 @@ class FileSweep(Sweep):
             frame = pd.DataFrame({name: group[name][row] for name in group if group[name].ndim == 2})
         return frame[frame["update"].notna()] if "update" in frame else frame
 
-    def _trust_ratios(self, run_id):
+    def _layers(self, run_id):
         with reading(self.path, "sweep") as file:
-            if f"trust_ratio/{run_id}" not in file:
-                return None
-            data = file[f"trust_ratio/{run_id}"]
-            names = data.attrs["parameters"]
-            update = file[f"trust_ratio/{run_id}.update"][()].astype(int)
-            return pd.DataFrame(data[()], index=update, columns=[text(n) for n in np.atleast_1d(names)])
+            return layers_of_sweep(file, run_id)
 
 
 class FolderSweep(Sweep):
@@ -169,9 +165,9 @@ class FolderSweep(Sweep):
         run = self._runs.get(run_id)
         return run.tables.get(table, pd.DataFrame()) if run else pd.DataFrame()
 
-    def _trust_ratios(self, run_id):
+    def _layers(self, run_id):
         run = self._runs.get(run_id)
-        return run.trust_ratios if run else None
+        return run.layers if run else None
 
 
 def run_row(run: Run) -> dict:

@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 
 LAYERS = ["conv1.weight", "conv1.bias", "fc.weight", "fc.bias"]
+KINDS = ["weight", "bias", "weight", "bias"]
 TEXT = h5py.string_dtype()
 
 
@@ -95,11 +96,26 @@ def _simulate(plan, protocol, optimizer, batch, seed, difficulty):
     curve = {
         "update": update.astype(float), "loss": loss + 1.6 * np.exp(-4 * update / plan.updates), "gradients": 1250.0 * update,
         "examples": float(batch) * update, "correct": correct, "probes": probes,
-        "trust_ratio": 0.01 + 0.02 * random.random((plan.updates, len(LAYERS))) if optimizer != "sgd" else None,
+        "layers": _layers(update, optimizer, random),
     }  # fmt: skip
-    if curve["trust_ratio"] is not None:
-        curve["trust_ratio"][:, 1::2] = np.nan  # biases are excluded
     return row, curve
+
+
+EVERY = 3  # updates between rows of norms by layer
+
+
+def _layers(update, optimizer, random):
+    """By column; "update" has the first, every third and the last."""
+    rows = np.array([u for u in update if u == 1 or u % EVERY == 0 or u == update[-1]], float)
+    norms = {name: scale * (0.5 + random.random((rows.size, len(LAYERS)))) for name, scale in SCALES.items()}
+    if optimizer == "sgd":
+        norms["trust_ratio"][:] = np.nan
+    norms["trust_ratio"][:, 1::2] = np.nan  # biases are excluded
+    # sweep.h5 has float32: the truth in both
+    return {"update": rows} | {name: values.astype(np.float32).astype(float) for name, values in norms.items()}
+
+
+SCALES = {"weight_norm": 5.0, "gradient_norm": 0.5, "update_norm": 0.05, "trust_ratio": 0.02}
 
 
 VECTORS = ("lambda",)
@@ -168,11 +184,16 @@ def write_run(folder: Path, row: dict, curve: dict) -> None:
         f.create_group("summary").attrs.update(summary)
         params = f.create_group("params")
         params.create_dataset("name", data=LAYERS, dtype=TEXT)
+        params.create_dataset("kind", data=KINDS, dtype=TEXT)
         train = f.create_group("train")
         for name in ("update", "loss", "gradients", "examples"):
             train[name] = curve[name]
-        if curve["trust_ratio"] is not None:
-            train["trust_ratio"] = curve["trust_ratio"]
+        layers = f.create_group("layers")
+        layers.attrs["every"] = EVERY
+        layers.create_dataset("parameter", data=LAYERS, dtype=TEXT)
+        for name, values in curve["layers"].items():
+            layers[name] = values
+        layers["trust_ratio"].attrs["definition"] = f"of {row['optimizer']}"
         ev = f.create_group("eval")
         for name in ("update", "train_loss", "test_acc"):
             ev[name] = [float(curve["update"][-1]) if name == "update" else row.get(name, np.nan)]
@@ -231,12 +252,21 @@ def write_sweep(path: Path, rows: list[dict], curves: dict) -> None:
         f["outcomes/test/correct"] = correct
         for name in ("update", "loss", "gradients", "examples"):
             f[f"curves/train/{name}"] = np.array([curves[row["run_id"]][name] for row in rows])
-        for row in rows:
-            if curves[row["run_id"]]["trust_ratio"] is not None:
-                d = f.create_dataset(f"trust_ratio/{row['run_id']}", data=curves[row["run_id"]]["trust_ratio"])
-                d.attrs.create("parameters", LAYERS, dtype=TEXT)
-                f[f"trust_ratio/{row['run_id']}.update"] = curves[row["run_id"]]["update"]
+        _write_layers(f.create_group("layers/1"), rows, curves)
         _write_long_table(f, rows, curves)
+
+
+def _write_layers(group, rows, curves):
+    """NaN-padded: a row more than any run has."""
+    group.create_dataset("run_id", data=[row["run_id"] for row in rows], dtype=TEXT)
+    group.create_dataset("parameter", data=LAYERS, dtype=TEXT)
+    group.create_dataset("kind", data=KINDS, dtype=TEXT)
+    group["every"] = np.full(len(rows), EVERY)
+    group.create_dataset("trust_ratio_definition", data=[f"of {row['optimizer']}" for row in rows], dtype=TEXT)
+    for name in ("update", *SCALES):
+        values = np.array([curves[row["run_id"]]["layers"][name] for row in rows])
+        pad = np.full((len(rows), 1, *values.shape[2:]), np.nan)
+        group[name] = np.concatenate([values, pad], axis=1).astype(np.float32)
 
 
 def _write_long_table(f, rows, curves):

@@ -41,10 +41,10 @@ def test_the_file_formats_page_names_everything_that_is_written(folder):
     page = (ROOT / "docs" / "file-format.md").read_text()
     names = {p.name for p in [*folder.iterdir(), *folder.glob("runs/*/*")] if p.suffix != ".h5" and p.parent.name != "runs"}
     with h5py.File(next(folder.glob("runs/*/run.h5"))) as file:
-        names |= set(file) | set(file.attrs) | {name for group in ("train", "eval") for name in file[group]}
+        names |= set(file) | set(file.attrs) | {name for group in ("train", "eval", "layers") for name in file[group]}
         names |= {name for group in ("provenance", "data", "summary") for name in file[group].attrs}
     with h5py.File(folder / "sweep.h5") as file:
-        names |= set(file) | set(file.attrs) | set(file["probes"])
+        names |= set(file) | set(file.attrs) | set(file["probes"]) | set(file["layers/1"])
     assert {name for name in names if not re.search(rf"\b{re.escape(name)}\b", page)} == set()
 
 

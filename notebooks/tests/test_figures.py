@@ -9,12 +9,12 @@ import pytest
 from synthetic_sweep import Plan, make_sweep
 
 import basin
-from basin import figures, style
+from basin import figures, layer_figure, style
 from basin.marks import accuracy_cells, measure_cells
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, updates=5)
 ALL = [figures.accuracy_against_batch, figures.loss_against_accuracy, figures.sharpness_against_batch,
-       figures.sharpness_against_loss, figures.trust_ratios, figures.learning_curves]  # fmt: skip
+       figures.sharpness_against_loss, figures.trust_ratios, layer_figure.of_sweep, figures.learning_curves]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

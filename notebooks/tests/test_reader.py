@@ -43,7 +43,10 @@ def test_both_sources_agree(sweep_folder):
     run_id = one_run(sweep_folder).run_id
     np.testing.assert_array_equal(a.correct([run_id]), b.correct([run_id]))
     np.testing.assert_array_equal(a.curve(run_id).loss, b.curve(run_id).loss)
-    pd.testing.assert_frame_equal(a.trust_ratios(run_id), b.trust_ratios(run_id), check_index_type=False)
+    one, two = a.layers(run_id), b.layers(run_id)
+    for column in ("weight_norm", "gradient_norm", "update_norm", "trust_ratio"):
+        pd.testing.assert_frame_equal(getattr(one, column), getattr(two, column), check_index_type=False)
+    assert (one.kinds, one.every, one.trust_ratio_definition) == (two.kinds, two.every, two.trust_ratio_definition)
 
 
 def test_unfinished_sweep_is_read_from_the_runs(tmp_path):
@@ -122,8 +125,36 @@ def test_load_run(sweep_folder):
     assert run.status == "finished" and run.config["optimizer"] == "lamb" and run.summary["test_acc"] == row.test_acc
     assert list(run.train["update"]) == [1, 2, 3, 4, 5, 6] and len(run.eval) == 1
     assert run.outcomes["test"].correct.mean() == row.test_acc
-    assert list(run.trust_ratios.columns) == LAYERS and run.trust_ratios.shape == (6, 4)
+    assert list(run.layers.trust_ratio.columns) == LAYERS and list(run.layers.trust_ratio.index) == [1, 3, 6]
+    assert run.layers.every == 3 and run.layers.weights == ["conv1.weight", "fc.weight"] and run.layers.has_trust_ratios
+    assert run.layers.trust_ratio_definition == "of lamb" and run.layers.trust_ratio["fc.bias"].isna().all()
     assert basin.load_run(sweep_folder / "runs" / row.run_id / "run.h5").run_id == row.run_id
+
+
+@pytest.mark.parametrize("source", ["file", "runs"])
+def test_layers_are_the_numbers_that_were_written(sweep_folder, source):
+    sweep = basin.open_sweep(sweep_folder, source)
+    for optimizer in ("sgd", "lamb"):
+        run_id = one_run(sweep_folder, optimizer).run_id
+        layers = sweep.layers(run_id)
+        assert layers.has_trust_ratios == (optimizer == "lamb")
+        with h5py.File(sweep_folder / "runs" / run_id / "run.h5") as file:
+            for column in ("weight_norm", "gradient_norm", "update_norm", "trust_ratio"):
+                np.testing.assert_array_equal(getattr(layers, column), file["layers"][column][()])
+
+
+def test_a_run_without_a_record_of_layers_has_none(sweep_folder):
+    """A run of before there was one, and one that has made no update yet."""
+    first, second = (sweep_folder / "runs" / one_run(sweep_folder, o).run_id for o in ("sgd", "lamb"))
+    with h5py.File(first / "run.h5", "r+") as file:
+        del file["layers"]
+    with h5py.File(second / "run.h5", "r+") as file:
+        del file["layers/update"]
+        file["layers/update"] = np.empty(0)
+    assert basin.load_run(first).layers is None and basin.load_run(second).layers is None
+    with h5py.File(sweep_folder / "sweep.h5", "r+") as file:
+        del file["layers"]
+    assert basin.open_sweep(sweep_folder, "file").layers(first.name) is None
 
 
 def test_probe(sweep_folder):
@@ -179,7 +210,7 @@ def test_checkpoint_gives_named_arrays(sweep_folder):
 def test_a_name_that_is_not_there_is_told_with_those_that_are(sweep_folder, source):
     sweep = basin.open_sweep(sweep_folder, source)
     run_id = one_run(sweep_folder).run_id
-    for ask in (lambda: sweep.curve("zzz"), lambda: sweep.trust_ratios("zzz"), lambda: sweep.correct([run_id, "zzz"])):
+    for ask in (lambda: sweep.curve("zzz"), lambda: sweep.layers("zzz"), lambda: sweep.correct([run_id, "zzz"])):
         with pytest.raises(basin.ReadError, match='no run "zzz"; there are: [0-9a-f]{12}, .* and 6 more$'):
             ask()
     with pytest.raises(basin.ReadError, match='no table of a run "loss"; there are: train, eval$'):

@@ -19,13 +19,13 @@ def test_report_is_one_file_with_every_figure(tmp_path):
     lines = []
     path = report.make_report(tmp_path / "s", progress=lines.append)
     html = path.read_text()
-    assert html.count("data:image/png;base64,") >= 6
+    assert html.count("data:image/png;base64,") >= 7
     assert not re.findall(r'(?:src|href)="https?://', html), "a report that opens without a network"
     assert "import basin" not in html and "Traceback (most" not in html and "UserWarning" not in html
     for said in ("official pixels", "3 target not reached", "3 diverged", "3 of the finished overshot", "What this does not show"):
         assert said in html
     assert html.count('alt="Accuracy against batch size"') == 1 and "No description" not in html
-    assert lines and "report: cell 11/11" in lines[-1]
+    assert lines and "report: cell 12/12" in lines[-1]
     assert [p.name for p in (tmp_path / "s").iterdir() if p.suffix == ".tmp"] == []
 
 

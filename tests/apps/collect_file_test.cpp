@@ -27,7 +27,18 @@ class Collect : public ::testing::Test {
 
   std::string at(const std::string& name) const { return folder_ / name; }
 
-  /// A finished run of three updates with two trust ratios a row, and a probe of a 2-vector.
+  static Table layers(int rows, const std::string& definition) {
+    const std::vector<std::string> names = {"fc.weight", "fc.bias"};
+    Table table{"layers", "norms", {{"update", "1", "updates", "updates", 1, {}}}, {}};
+    table.columns.push_back({"weight_norm", "weight", "weight norm", "norm", 2, names});
+    table.columns.push_back({"trust_ratio", "1", "trust ratio", definition, 2, names});
+    for (int u = 1; u <= rows; ++u)
+      table.rows.insert(table.rows.end(), {double(u), 1.0 + u, 2.0 + u, 0.5 * u, NAN});
+    table.attributes = {{"every", int64_t{1}}};
+    return table;
+  }
+
+  /// A finished run of three updates, and a probe of a 2-vector. SGD's has a row less of norms.
   void add_run(const std::string& id, int64_t seed, bool lamb) {
     RunRecord record;
     record.header.run_id = id;
@@ -48,14 +59,9 @@ class Collect : public ::testing::Test {
         "training",
         {{"update", "updates", "updates done", "updates", 1, {}}, {"loss", "nat", "loss", "loss", 1, {}}},
         {}};
-    if (lamb)
-      train.columns.push_back(
-          {"trust_ratio", "1", "trust ratio", "trust-ratio", 2, {"fc.weight", "fc.bias"}});
-    for (int u = 1; u <= 3; ++u) {
-      train.rows.insert(train.rows.end(), {double(u), 2.0 / u});
-      if (lamb) train.rows.insert(train.rows.end(), {0.5 * u, NAN});
-    }
+    for (int u = 1; u <= 3; ++u) train.rows.insert(train.rows.end(), {double(u), 2.0 / u});
     record.tables["train"] = train;
+    record.tables["layers"] = layers(lamb ? 3 : 2, lamb ? "of lamb" : "none");
     record.outcomes["test"] = {{1, 0, 1}, {0.1f, 2.f, 0.3f}, {1.f, -1.f, 2.f}};
     record.summary = {{"updates", int64_t{3}}, {"test_acc", 2.0 / 3}, {"overshot", false}};
     fs::create_directories(at("runs/" + id + "/probes"));
@@ -107,7 +113,7 @@ TEST_F(Collect, EveryOptionSummaryAndProbeIsAColumn) {
   EXPECT_EQ(file.group("probes").dataset("value").read<double>().size(), 4u);
 }
 
-TEST_F(Collect, OutcomesCurvesAndTrustRatiosAreCopied) {
+TEST_F(Collect, OutcomesAndCurvesAreCopied) {
   add_run("aaaaaaaaaaaa", 1, true);
   add_run("bbbbbbbbbbbb", 1, false);
   collect(folder_.path());
@@ -116,15 +122,35 @@ TEST_F(Collect, OutcomesCurvesAndTrustRatiosAreCopied) {
               ::testing::ElementsAre(1, 0, 1, 1, 0, 1));
   EXPECT_THAT(file.dataset("curves/train/loss").read<double>(),
               ::testing::ElementsAre(2, 1, 2.0 / 3, 2, 1, 2.0 / 3));
-  const h5::Group ratios = file.group("trust_ratio");
-  EXPECT_FALSE(ratios.has("bbbbbbbbbbbb")) << "SGD has no trust ratios";
-  const h5::DataSet ratio = ratios.dataset("aaaaaaaaaaaa");
-  EXPECT_THAT(ratio.shape(), ::testing::ElementsAre(3, 2));
-  EXPECT_THAT(ratio.attribute_as<std::vector<std::string>>("parameters"),
-              ::testing::ElementsAre("fc.weight", "fc.bias"));
-  const std::vector<double> values = ratio.read<double>();
-  EXPECT_EQ(values[4], 1.5);
-  EXPECT_TRUE(std::isnan(values[5]));
+}
+
+TEST_F(Collect, LayersAreCopiedANetworkAGroup) {
+  using ::testing::ElementsAre;
+  using ::testing::NanSensitiveDoubleEq;
+  add_run("aaaaaaaaaaaa", 1, true);
+  add_run("bbbbbbbbbbbb", 1, false);
+  add_run("cccccccccccc", 1, true);
+  RunRecord other = read_run_file(at("runs/cccccccccccc/run.h5"));
+  for (Column& column : other.tables.at("layers").columns)
+    if (!column.labels.empty()) column.labels[0] = "deep.weight";
+  other.header.parameters[0].name = "deep.weight";
+  write_run_file(at("runs/cccccccccccc/run.h5"), other);
+  collect(folder_.path());
+  const h5::Group layers = open_schema_file(at("sweep.h5"), kSweepSchema).group("layers");
+  const h5::Group one = layers.group("1"), two = layers.group("2");
+  EXPECT_THAT(two.dataset("run_id").read_texts(), ElementsAre("cccccccccccc"));
+  EXPECT_THAT(two.dataset("parameter").read_texts(), ElementsAre("deep.weight", "fc.bias"));
+  EXPECT_THAT(one.dataset("run_id").read_texts(), ElementsAre("aaaaaaaaaaaa", "bbbbbbbbbbbb"));
+  EXPECT_THAT(one.dataset("kind").read_texts(), ElementsAre("weight", "bias"));
+  EXPECT_THAT(one.dataset("every").read<int64_t>(), ElementsAre(1, 1));
+  EXPECT_THAT(one.dataset("trust_ratio_definition").read_texts(), ElementsAre("of lamb", "none"));
+  EXPECT_THAT(one.dataset("update").read<double>(),
+              ElementsAre(1, 2, 3, 1, 2, NanSensitiveDoubleEq(NAN)));
+  EXPECT_THAT(one.dataset("trust_ratio").shape(), ElementsAre(2, 3, 2));
+  EXPECT_THAT(one.dataset("trust_ratio").scale_paths(2), ElementsAre("/layers/1/parameter"));
+  const std::vector<double> norms = one.dataset("weight_norm").read<double>();
+  EXPECT_THAT(norms, ElementsAre(2, 3, 3, 4, 4, 5, 2, 3, 3, 4, NanSensitiveDoubleEq(NAN), NanSensitiveDoubleEq(NAN)));
+  EXPECT_EQ(one.dataset("trust_ratio").read<double>()[4], 1.5);
 }
 
 TEST_F(Collect, AnUnfinishedSweepGivesAPartialTable) {
@@ -179,21 +205,26 @@ TEST_F(Collect, ADamagedRunIsARowThatSaysSo) {
 
 TEST_F(Collect, AFolderWithoutRunsIsAnError) { EXPECT_THROW(collect(folder_.path()), IoError); }
 
-TEST_F(Collect, LongCurvesKeepTheirEnds) {
+TEST_F(Collect, LongTablesKeepTheirEnds) {
   add_run("aaaaaaaaaaaa", 1, false);
   RunRecord record = read_run_file(at("runs/aaaaaaaaaaaa/run.h5"));
-  Table& train = record.tables["train"];
-  train.rows.clear();
-  const int64_t length = 3 * kCurveRows + 17;
-  for (int64_t u = 1; u <= length; ++u) train.rows.insert(train.rows.end(), {static_cast<double>(u), 1.0});
+  const int64_t length = 3 * kTrainRows + 17;
+  for (const char* name : {"train", "layers"}) {
+    Table& table = record.tables[name];
+    const int64_t width = table.row_width();
+    table.rows.assign(static_cast<size_t>(length * width), 1.0);
+    for (int64_t u = 1; u <= length; ++u) table.rows[static_cast<size_t>((u - 1) * width)] = static_cast<double>(u);
+  }
   write_run_file(at("runs/aaaaaaaaaaaa/run.h5"), record);
   collect(folder_.path());
-  const std::vector<double> update =
-      open_schema_file(at("sweep.h5"), kSweepSchema).dataset("curves/train/update").read<double>();
-  ASSERT_EQ(static_cast<int64_t>(update.size()), kCurveRows);
-  EXPECT_EQ(update.front(), 1);
-  EXPECT_EQ(update.back(), length);
-  EXPECT_TRUE(std::is_sorted(update.begin(), update.end()));
+  const h5::File file = open_schema_file(at("sweep.h5"), kSweepSchema);
+  for (const auto& [path, limit] : {std::pair{"curves/train/update", kTrainRows}, {"layers/1/update", kLayersRows}}) {
+    const std::vector<double> update = file.dataset(path).read<double>();
+    ASSERT_EQ(static_cast<int64_t>(update.size()), limit) << path;
+    EXPECT_EQ(update.front(), 1);
+    EXPECT_EQ(update.back(), length);
+    EXPECT_TRUE(std::is_sorted(update.begin(), update.end()));
+  }
 }
 
 }  // namespace

@@ -72,6 +72,14 @@ TEST(PlanWork, CountsGrowingBatches) {
   EXPECT_EQ(work.forwards, 2 * 6000 + 5 * 6000);
 }
 
+TEST(PlanWork, CountsTheViewsOfTheTestImages) {
+  const auto forwards = [](const std::string& views) {
+    return plan_work(cell_of("test_time_augmentation = '" + views + "'\n"), kSizes, false).forwards;
+  };
+  EXPECT_EQ(forwards("flip") - forwards("none"), 2 * kSizes.test);
+  EXPECT_EQ(forwards("flip_shift") - forwards("none"), 6 * kSizes.test);
+}
+
 TEST(PlanWork, RefusesMoreExamplesThanCanBeCounted) {
   const auto refusal = [](const std::string& text) -> std::string {
     try {

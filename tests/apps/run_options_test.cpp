@@ -36,10 +36,11 @@ TEST(RunOptionsTest, RunIdHangsOnWhatDefinesTheRunAlone) {
   const std::string id = from("").run_id();
   EXPECT_EQ(id.size(), 12u);
   for (const char* same : {"runtime.threads=2", "probes.subset=7", "lamb.beta1=0.5", "checkpoint_seconds=5",
-                           "data.path=/elsewhere"}) {
+                           "data.path=/elsewhere", "runtime.cuda_graph=false"}) {
     EXPECT_EQ(from("", {same}).run_id(), id) << same;
   }
-  for (const char* other : {"batch_size=8", "sgd.momentum=0.5", "seed=2", "data.validation=0.1", "micro_batch=8"}) {
+  for (const char* other : {"batch_size=8", "sgd.momentum=0.5", "seed=2", "data.validation=0.1", "micro_batch=8",
+                            "autocast=bfloat16"}) {
     EXPECT_NE(from("", {other}).run_id(), id) << other;
   }
 }
@@ -90,6 +91,7 @@ TEST(RunOptionsTest, RefusesWhatExcludesItself) {
            {"label_smoothing=0.1", "loss=mse"},
            {"protocol=B", "batch_milestones=[0.5]"},
            {"probes.at=[\"average\"]"},
+           {"data.cutout=8"},
            {"perturbation.kind=sam", "perturbation.examples=100", "model=mlp", "mlp.norm=batch"}}) {
     EXPECT_THROW(check(from("", sets)), ConfigError) << sets.front();
   }

@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadStudy{"execution_axis", "[sweep]\nruntime.threads = [1, 2]\n", "s.toml:2: runtime.threads does not tell"},
         BadStudy{"rule_unknown_key", "[sweep]\nseed = [1]\n[[sweep.set]]\nset = { lerning_rate = 1.0 }\n",
                  "s.toml:4: unknown key \"lerning_rate\""},
-        BadStudy{"rule_range", "[[sweep.set]]\nset = { warmup = 7.0 }\n", "s.toml:2: warmup = 7"},
+        BadStudy{"rule_range", "[[sweep.set]]\nset = { final_factor = 7.0 }\n", "s.toml:2: final_factor = 7"},
         BadStudy{"rule_extra", "[[sweep.set]]\nif = 1\nset = { epochs = 1 }\n", "s.toml:2: unknown key \"if\" in a rule"},
         BadStudy{"rule_without_set", "[sweep]\nseed = [1]\n[[sweep.set]]\nwhen = { seed = 1 }\n", "s.toml:3: the rule has no"},
         BadStudy{"skip_all", "[[sweep.skip]]\n", "s.toml:1: the rule has no `when`"},

@@ -212,8 +212,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "needs high < 1"},
         BadTuning{"end_outside",
                   "learning_rate = 'tuned'\n" RANGE
-                  "[[tune.range]]\nkey = 'warmup'\nlow = 0.1\nhigh = 7.0\nscale = 'linear'\n",
-                  "s.toml:6: warmup = 7"},
+                  "[[tune.range]]\nkey = 'final_factor'\nlow = 0.1\nhigh = 7.0\nscale = 'linear'\n",
+                  "s.toml:6: final_factor = 7"},
         BadTuning{"no_low", "learning_rate = 'tuned'\n[[tune.range]]\nkey = 'learning_rate'\nhigh = 0.1\n",
                   "has no `low`"},
         BadTuning{"no_key", "learning_rate = 'tuned'\n[[tune.range]]\nlow = 0.1\nhigh = 0.2\n",

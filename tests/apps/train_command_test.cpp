@@ -69,14 +69,13 @@ TEST(TrainCommand, ConfigOfARunIsAStudyOfTheSameRun) {
   EXPECT_THAT(again.out, HasSubstr(fs::path(folder).filename().string()));
 }
 
-TEST(TrainCommand, RecordsTrustRatiosByParameter) {
-  const TinyStudy study({"optimizer = \"lamb\""});
+TEST(TrainCommand, RecordsNormsByParameter) {
+  const TinyStudy study({"layers_every = 4"});  // of 6 updates
   ASSERT_EQ(study.train().exit_code, 0);
-  const RunRecord record = read_run_file(study.run_folder() + "/run.h5");
-  const auto& columns = record.tables.at("train").columns;
-  const auto found = std::find_if(columns.begin(), columns.end(), [](const auto& c) { return c.name == "trust_ratio"; });
-  ASSERT_NE(found, columns.end());
-  EXPECT_EQ(found->width, 4) << "two layers, weight and bias";
+  const Table table = read_run_file(study.run_folder() + "/run.h5").tables.at("layers");
+  EXPECT_EQ(table.columns.at(1).labels.size(), 4u) << "two layers, weight and bias";
+  EXPECT_THAT(table.column("update"), ::testing::ElementsAre(1, 4, 6));
+  EXPECT_EQ(table.attributes, (decltype(table.attributes){{"every", int64_t{4}}}));
 }
 
 TEST(TrainCommand, DivergenceIsAResult) {

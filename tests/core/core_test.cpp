@@ -50,9 +50,9 @@ TEST(Seed, StreamsAreFixedForEverAndDiffer) {
   // python3 -c "import hashlib; print(int(hashlib.sha256(b'basin/1/init/0').hexdigest()[:16], 16))"
   EXPECT_EQ(derive_seed(1, "init"), 18409140730426467672ull);
   std::set<uint64_t> seeds;
-  for (const char* stream : {"init", "data-order", "augmentation", "dropout", "probe"})
+  for (const char* stream : {"init", "data-order", "augmentation", "flip", "cutout", "dropout", "probe"})
     for (uint64_t index = 0; index < 10; ++index) seeds.insert(derive_seed(1, stream, index));
-  EXPECT_EQ(seeds.size(), 50u);
+  EXPECT_EQ(seeds.size(), 70u);
   EXPECT_NE(derive_seed(1, "init"), derive_seed(2, "init"));
 }
 

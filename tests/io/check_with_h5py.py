@@ -25,12 +25,15 @@ def check_run():
         train = f["train"]
         assert train.attrs["NX_class"] == "NXdata" and train.attrs["signal"] == "loss"
         assert train.attrs["axes"].tolist() == ["update"]
-        np.testing.assert_array_equal(train["trust_ratio"][()], [[0.1, np.nan, 0.3], [0.4, np.nan, 0.6]])
-        np.testing.assert_array_equal(train["layer_weight_norm"][()], [[1, 2, 3], [4, 5, 6]])
-        assert train["update"].is_scale and train["parameter"].is_scale
-        for column in ("trust_ratio", "layer_weight_norm"):
-            assert train[column].dims[0][0] == train["update"] and train[column].dims[1][0] == train["parameter"]
-        assert train["parameter"].asstr()[()].tolist() == ["a.weight", "a.bias", "b.weight"]
+        layers = f["layers"]
+        assert layers.attrs["signal"] == "weight_norm" and layers.attrs["axes"].tolist() == ["update", "parameter"]
+        assert layers.attrs["every"] == 2 and layers.attrs["every"].dtype == np.int64
+        np.testing.assert_array_equal(layers["trust_ratio"][()], [[0.1, np.nan, 0.3], [0.4, np.nan, 0.6]])
+        np.testing.assert_array_equal(layers["weight_norm"][()], [[1, 2, 3], [4, 5, 6]])
+        assert layers["update"].is_scale and layers["parameter"].is_scale
+        for column in ("trust_ratio", "weight_norm"):
+            assert layers[column].dims[0][0] == layers["update"] and layers[column].dims[1][0] == layers["parameter"]
+        assert layers["parameter"].asstr()[()].tolist() == ["a.weight", "a.bias", "b.weight"]
         loss = train["loss"]
         assert loss[()].tolist() == [2.5, 2.25] and loss.attrs["units"] == "nat"
         assert loss.compression == "gzip" and loss.compression_opts == 4 and loss.shuffle and loss.fletcher32

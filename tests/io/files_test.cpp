@@ -44,6 +44,20 @@ TEST(RunFile, ARunThatHasJustBegunRoundTrips) {
   expect_same(run, read_run_file(folder / "run.h5"));
 }
 
+TEST(RunFile, OneParameterHasAnAxisOfItsOwnToo) {
+  TemporaryFolder folder;
+  RunRecord run = testing::sample_run();
+  Table& layers = run.tables["layers"];
+  layers.columns.resize(2);
+  layers.columns[1].width = 1;
+  layers.columns[1].labels = {"w"};
+  layers.rows = {1, 0.5, 2, 0.25};
+  write_run_file(folder / "run.h5", run);
+  expect_same(run, read_run_file(folder / "run.h5"));
+  const h5::File file = h5::File::open(folder / "run.h5");
+  EXPECT_THAT(file.dataset("layers/weight_norm").shape(), ::testing::ElementsAre(2, 1));
+}
+
 TEST(RunFile, EveryDatasetSaysWhatItIsAndHasItsScales) {
   TemporaryFolder folder;
   write_run_file(folder / "run.h5", testing::sample_run());
@@ -64,8 +78,8 @@ TEST(RunFile, EveryDatasetSaysWhatItIsAndHasItsScales) {
     for (const std::string& name : group.group_names()) visit(group.group(name));
   };
   visit(file);
-  EXPECT_EQ(datasets, 1 + 6 + 5 + 3 + 5 + 5);  // toml, params, train (with labels), eval, outcomes, log
-  EXPECT_THAT(file.dataset("train/trust_ratio").scale_paths(1), ::testing::ElementsAre("/train/parameter"));
+  EXPECT_EQ(datasets, 1 + 6 + 2 + 4 + 3 + 5 + 5);  // toml, params, train, layers, eval, outcomes, log
+  EXPECT_THAT(file.dataset("layers/trust_ratio").scale_paths(1), ::testing::ElementsAre("/layers/parameter"));
   EXPECT_EQ(file.group("train").attribute_as<std::string>("signal"), "loss");
   EXPECT_EQ(file.attribute_as<std::string>("default"), "eval");
 }

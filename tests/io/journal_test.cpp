@@ -6,6 +6,7 @@
 
 #include "../support/temporary_folder.h"
 #include "core/files.h"
+#include "io/journal_codec.h"
 #include "samples.h"
 
 namespace basin {
@@ -60,6 +61,15 @@ uint32_t u32_at(const std::string& bytes, size_t position) {
   uint32_t value = 0;
   for (int i = 3; i >= 0; --i) value = value << 8 | static_cast<uint8_t>(bytes.at(position + static_cast<size_t>(i)));
   return value;
+}
+
+TEST(Journal, TableFramesFromBeforeTheyHadAttributesAreRead) {
+  JournalDecoder decoder;
+  decoder.take(encode_header(sample_run().header, journal_now()));
+  std::string frame = encode_table(one_column_table());
+  ASSERT_EQ(frame.substr(frame.size() - 4), std::string(4, '\0')) << "the number of attributes";
+  decoder.take(std::string_view(frame).substr(0, frame.size() - 4));
+  EXPECT_EQ(decoder.record().tables.at("t").columns.size(), 2u);
 }
 
 TEST(Journal, EverythingReplays) {

@@ -8,11 +8,19 @@ namespace {
 Table sample_train_table() {
   Table table{"train", "training, one row an update", {}, {}};
   table.columns = {{"update", "updates", "updates done", "updates", 1, {}},
-                   {"loss", "nat", "batch loss", "batch-loss", 1, {}},
-                   {"trust_ratio", "1", "trust ratio", "trust-ratio", 3, {"a.weight", "a.bias", "b.weight"}},
-                   {"layer_weight_norm", "weight", "weight norm", "norm", 3, {"a.weight", "a.bias", "b.weight"}}};
-  table.rows = {1, 2.5,  0.1, NAN, 0.3, 1, 2, 3,   //
-                2, 2.25, 0.4, NAN, 0.6, 4, 5, 6};
+                   {"loss", "nat", "batch loss", "batch-loss", 1, {}}};
+  table.rows = {1, 2.5, 2, 2.25};
+  return table;
+}
+
+Table sample_layers_table() {
+  Table table{"layers", "norms by parameter", {}, {}};
+  table.columns = {{"update", "updates", "updates done", "updates", 1, {}},
+                   {"weight_norm", "weight", "weight norm", "norm", 3, {"a.weight", "a.bias", "b.weight"}},
+                   {"trust_ratio", "1", "trust ratio", "trust-ratio", 3, {"a.weight", "a.bias", "b.weight"}}};
+  table.rows = {1, 1, 2, 3, 0.1, NAN, 0.3,   //
+                2, 4, 5, 6, 0.4, NAN, 0.6};
+  table.attributes = {{"every", int64_t{2}}, {"note", std::string("x")}};
   return table;
 }
 
@@ -42,6 +50,7 @@ RunRecord sample_run() {
   run.status_message = "done";
   run.updated_utc = "2026-01-02T03:05:00Z";
   run.tables["train"] = sample_train_table();
+  run.tables["layers"] = sample_layers_table();
   run.tables["eval"] = {"eval", "evaluation",
                         {{"update", "updates", "updates done", "updates", 1, {}},
                          {"train_loss", "nat", "training loss", "eval-loss", 1, {}},
@@ -149,6 +158,7 @@ void expect_same_table(const Table& a, const Table& b) {
     EXPECT_EQ(a.columns[i].labels, b.columns[i].labels);
   }
   expect_same(a.rows, b.rows);
+  expect_same_values(a.attributes, b.attributes);
 }
 
 void expect_same_header(const RunHeader& a, const RunHeader& b) {

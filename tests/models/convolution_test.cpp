@@ -100,5 +100,20 @@ TEST_P(ConvolutionTest, SecondAndThirdDerivativesAreThoseOfAten) {
   }
 }
 
+// A first layer with frozen weights: the bias alone has a gradient, which oneDNN (float32) doesn't compute alone.
+TEST(ConvolutionOfFrozenWeights, HasTheGradientOfItsBias) {
+  at::Generator generator = make_generator(3);
+  for (const auto type : {at::kDouble, at::kFloat}) {
+    const at::Tensor x = at::randn({4, 3, 7, 6}, generator, type).contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor w = at::randn({5, 3, 2, 2}, generator, type);
+    const at::Tensor b = at::randn({5}, generator, type).requires_grad_(true);
+    const at::Tensor h = at::randn({4, 5, 6, 5}, generator, type);
+    const at::Tensor y = convolution(x, w, b, 1, 0);
+    const at::Tensor gradient = torch::autograd::grad({(y * h).sum()}, {b})[0];
+    // Sums of 120 numbers of order one.
+    EXPECT_TRUE(at::allclose(gradient, h.sum({0, 2, 3}), 1e-5, type == at::kDouble ? 1e-13 : 1e-4));
+  }
+}
+
 }  // namespace
 }  // namespace basin

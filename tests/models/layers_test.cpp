@@ -184,6 +184,71 @@ TEST(Activations, AreTheNamedFunctions) {
   at_each("relu", [](double v) { return v > 0 ? v : 0; });
   at_each("tanh", [](double v) { return std::tanh(v); });
   at_each("softplus", [](double v) { return std::log1p(std::exp(v)); });
+  at_each("gelu", [](double v) { return v * (1 + std::erf(v / std::sqrt(2.0))) / 2; });
+}
+
+// x Phi(x), Phi(x) + x phi(x), phi(x) (2 - x^2).
+TEST(Activations, GeluHasBothDerivatives) {
+  const at::Tensor x = at::tensor({-2.5, -0.6, 0.0, 0.75, 3.0}, at::kDouble).requires_grad_(true);
+  const at::Tensor y = activate(Activation::gelu, x);
+  const at::Tensor first = torch::autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+  const at::Tensor second = torch::autograd::grad({first.sum()}, {x})[0];
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const double v = x[i].item<double>();
+    const double cumulative = (1 + std::erf(v / std::sqrt(2.0))) / 2;
+    const double density = std::exp(-v * v / 2) / std::sqrt(2 * 3.14159265358979323846);
+    EXPECT_NEAR(first[i].item<double>(), cumulative + v * density, 1e-14) << v;
+    EXPECT_NEAR(second[i].item<double>(), density * (2 - v * v), 1e-14) << v;
+  }
+}
+
+TEST(Convolution, DiracStartCopiesChannelsAndLeavesTheOthersAsTheyWere) {
+  struct ConvOnly : Model {
+    ConvOnly(const Conv2d::Shape& shape, at::Generator generator)
+        : conv(Builder{*this, generator}, "conv1", shape) {}
+    at::Tensor forward(const at::Tensor& x) override { return conv(x); }
+    Conv2d conv;
+  };
+  const auto weight = [](const Conv2d::Shape& shape) {
+    return ConvOnly(shape, make_generator(6)).parameter_table().front().tensor.detach();
+  };
+  Conv2d::Shape wide{2, 5, 3}, narrow{5, 2, 3};
+  const at::Tensor plain = weight(wide);
+  wide.dirac = narrow.dirac = true;
+  const at::Tensor start = weight(wide);
+  at::Tensor identity = at::zeros({2, 2, 3, 3}, at::kFloat);
+  identity[0][0][1][1] = identity[1][1][1][1] = 1;
+  EXPECT_TRUE(at::equal(start.narrow(0, 0, 2), identity));
+  EXPECT_TRUE(at::equal(start.narrow(0, 2, 3), plain.narrow(0, 2, 3)));
+  EXPECT_EQ(weight(narrow).sum().item<double>(), 2) << "two outputs, each the input of its number";
+  EXPECT_EQ(weight(narrow)[1][1][1][1].item<double>(), 1);
+}
+
+// One parameter, and everything as with a scale of 1.
+TEST(BatchNorm, WithoutALearnedScaleHasABiasAlone) {
+  struct Plain : Model {
+    explicit Plain(const Norm::Variant& variant, at::Generator generator = make_generator(1))
+        : norm(Builder{*this, generator}, "norm1", 2, NormKind::batch, 1, variant) {
+      to(at::kDouble);
+    }
+    at::Tensor forward(const at::Tensor& x) override { return norm(x); }
+    Norm norm;
+  };
+  const double eps = 0.3;
+  Plain model({/*learned_scale=*/false, eps});
+  ASSERT_EQ(model.parameter_table().size(), 1U);
+  EXPECT_EQ(model.parameter_table()[0].kind, ParameterKind::norm_bias);
+  const at::NoGradGuard no_grad;
+  model.parameter_table()[0].tensor.copy_(at::tensor({0.25, 1.0}, at::kDouble));
+  model.set_norm_mode(NormMode::ghost_batch);
+  const at::Tensor x = random({5, 2, 2, 3});
+  const at::Tensor y = model.forward(x);
+  for (int64_t c = 0; c < 2; ++c) {
+    const Moments m = moments(x, 0, 5, c, c + 1);
+    EXPECT_NEAR(y[3][c][1][0].item<double>(),
+                (x[3][c][1][0].item<double>() - m.mean) / std::sqrt(m.variance + eps) + (c == 0 ? 0.25 : 1.0),
+                tolerance);
+  }
 }
 
 // The bounds and variances of the documented initialisations, on layers large enough to see them.

@@ -122,6 +122,24 @@ TEST_P(ModelContract, SeedDecidesTheStartAloneAndDtypeDoesNot) {
   EXPECT_TRUE(differs);
 }
 
+TEST_P(ModelContract, PreparationRepeatsAndLeavesParametersAlone) {
+  const auto model = tiny_model(GetParam()), twin = tiny_model(GetParam(), {}, 2);
+  const auto batch = tiny_batch(tiny_image_shape(), 12);
+  const auto start = tiny_model(GetParam());
+  model->prepare(batch.images);
+  twin->prepare(batch.images);
+  for (size_t i = 0; i < leaves(*model).size(); ++i)
+    EXPECT_TRUE(at::equal(leaves(*model)[i], leaves(*start)[i])) << model->parameter_table()[i].name;
+  bool changed = false;
+  for (size_t i = 0; i < model->buffer_table().size(); ++i) {
+    const auto& [name, buffer] = model->buffer_table()[i];
+    EXPECT_TRUE(at::equal(buffer, twin->buffer_table()[i].second)) << name;
+    changed = changed || !at::equal(buffer, start->buffer_table()[i].second);
+  }
+  EXPECT_EQ(changed, model->images_to_prepare() > 0);
+  EXPECT_EQ(changed, GetParam() == "airbench");
+}
+
 TEST_P(ModelContract, ForwardGivesLogitsWhateverTheMemoryFormat) {
   const auto model = at_random_point(GetParam());
   for (int64_t n : {1, 5}) {

@@ -50,6 +50,24 @@ TEST(ParameterCount, ResNet20) {
   EXPECT_EQ(count("resnet20", {"norm=none"}), 269722 - channels);
 }
 
+// 6.57 million, by hand and by `sum(p.numel() for p in ...)` over the network of cifar10-fast's dawn.py.
+TEST(ParameterCount, DavidNet) {
+  const int64_t convolutions = 9 * (3 * 64 + 64 * 128 + 2 * 128 * 128 + 128 * 256 + 256 * 512 + 2 * 512 * 512);
+  const int64_t norms = 2 * (64 + 3 * 128 + 256 + 3 * 512);
+  EXPECT_EQ(convolutions + norms + 512 * 10, 6573120);
+  EXPECT_EQ(count("davidnet"), 6573120);
+  EXPECT_EQ(count("davidnet", {"norm=none"}), 6573120 - norms / 2);
+}
+
+// By hand and by the same sum over what requires a gradient in cifar10-airbench's legacy/airbench94.py.
+TEST(ParameterCount, Airbench) {
+  const int64_t first = 9 * (24 * 64 + 64 * 64), second = 9 * (64 * 256 + 256 * 256), third = 9 * 2 * 256 * 256;
+  const int64_t biases = 24 + 2 * (64 + 256 + 256);
+  EXPECT_EQ(first + second + third + biases + 256 * 10, 1971352);
+  EXPECT_EQ(count("airbench"), 1971352);
+  EXPECT_EQ(count("airbench", {"norm=none"}), 1971352);  // as many biases, of the convolutions
+}
+
 TEST(ParameterCount, NoisyQuadratic) {
   EXPECT_EQ(count("noisy_quadratic"), 10);
   EXPECT_EQ(count("noisy_quadratic", {}, {.channels = 256, .height = 1, .width = 1, .classes = 256}), 256);
@@ -68,13 +86,18 @@ void expect_config_error(const std::string& name, const std::vector<std::string>
 TEST(BadModelOptions, AreNamed) {
   expect_config_error(
       "nonsense", {},
-      "unknown model \"nonsense\"; known: mlp, small_cnn, keskar_c1, resnet20, noisy_quadratic");
+      "unknown model \"nonsense\"; known: mlp, small_cnn, keskar_c1, resnet20, davidnet, airbench, "
+      "noisy_quadratic");
   expect_config_error("small_cnn", {"widths=[4, 4, 4, 4, 4, 4]"}, "widths has 6 entries, too many");
   expect_config_error("small_cnn", {"kernel=4"}, "kernel = 4");
   expect_config_error("small_cnn", {"norm=group", "groups=5"}, "groups = 5");
   expect_config_error("mlp", {"activation=sine"}, "activation");
   expect_config_error("keskar_c1", {"dropout=1.0"}, "dropout");
   expect_config_error("mlp", {"hidden=[8, 0]"}, "hidden");
+  expect_config_error("davidnet", {}, "images of 7 x 9 are too small for davidnet, which halves them 3 times",
+                      {.channels = 3, .height = 7, .width = 9, .classes = 10});
+  expect_config_error("airbench", {"widths=[4, 4, 4, 4, 4]"}, "widths has 5 entries, too many");
+  expect_config_error("airbench", {"whiten_eps=0"}, "whiten_eps");
   expect_config_error("noisy_quadratic", {"precondition=1.5"}, "precondition");
   expect_config_error("noisy_quadratic", {}, "images of 1 x 3 x 3 are too small for 10 classes",
                       {.channels = 1, .height = 3, .width = 3, .classes = 10});

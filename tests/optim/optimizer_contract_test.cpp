@@ -1,4 +1,5 @@
 // Every entry of the optimiser registry must pass these.
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
@@ -202,6 +203,63 @@ TEST_P(OptimizerContract, ReportsTrustRatiosWhereItHasThem) {
   }
 }
 
+struct AfterSteps {
+  std::vector<at::Tensor> weights;
+  NamedTensors state;
+  std::vector<ParameterStep> last;
+};
+
+// Three updates of a tensor in several pieces, its last one neither a whole chunk nor a whole block.
+AfterSteps large_steps(const std::string& method, int threads) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(threads);
+  at::Generator generator = make_generator(11);
+  const auto leaf = [&](int64_t size) {
+    return at::empty({size}, at::kDouble).normal_(0, 1, generator).requires_grad_(true);
+  };
+  const std::vector<ParameterInfo> parameters{
+      {"fc.weight", "fc", ParameterKind::weight, leaf(3 * 65536 + 301)},
+      {"fc.bias", "fc", ParameterKind::bias, leaf(7)}};
+  const auto optimizer = make_test_optimizer(method, {}, parameters);
+  run(*optimizer, parameters, 0, 3);
+  at::set_num_threads(before);
+  AfterSteps after{{}, optimizer->state(), optimizer->last_step()};
+  for (const ParameterInfo& p : parameters) after.weights.push_back(p.tensor.detach());
+  return after;
+}
+
+TEST_P(OptimizerContract, ThreadsChangeNoBit) {
+  const AfterSteps one = large_steps(GetParam(), 1), three = large_steps(GetParam(), 3);
+  for (size_t i = 0; i < one.weights.size(); ++i) EXPECT_TRUE(at::equal(one.weights[i], three.weights[i]));
+  for (size_t i = 0; i < one.state.size(); ++i)
+    EXPECT_TRUE(at::equal(one.state[i].second, three.state[i].second)) << one.state[i].first;
+  for (size_t i = 0; i < one.last.size(); ++i) EXPECT_EQ(one.last[i].update_norm, three.last[i].update_norm);
+}
+
+// Norms of a tensor that is cut in pieces, beside torch's of the whole. Sums of 2e5 squares: 1e-13 by
+// rounding.
+TEST_P(OptimizerContract, NormsAreThoseOfTheWholeTensor) {
+  at::Generator generator = make_generator(12);
+  const at::Tensor values = at::empty({3 * 65536 + 301}, at::kDouble).normal_(0, 1, generator);
+  const std::vector<ParameterInfo> parameters{
+      {"fc.weight", "fc", ParameterKind::weight, values.requires_grad_(true)}};
+  const auto optimizer = make_test_optimizer(GetParam(), {}, parameters);
+  run(*optimizer, parameters, 0, 1);
+  const at::Tensor before = values.detach().clone();
+  run(*optimizer, parameters, 1, 2);
+  const ParameterStep& step = optimizer->last_step()[0];
+  const auto agrees = [](double found, const at::Tensor& tensor) {
+    const double expected = at::linalg_vector_norm(tensor.detach(), 2).item<double>();
+    EXPECT_NEAR(found, expected, 1e-12 * expected);
+  };
+  agrees(step.weight_norm, before);
+  agrees(step.gradient_norm, values.grad());
+  // A difference of numbers of order 1 that is rounded once more: 1e-16 of the weights, which the update
+  // isn't smaller than by 1e4.
+  EXPECT_NEAR(step.update_norm, at::linalg_vector_norm(values.detach() - before, 2).item<double>(),
+              1e-10 * step.update_norm);
+}
+
 // L = 1/2 sum_j a_j (w_j - c_j)^2: whoever follows -g with a falling rate ends near c.
 TEST_P(OptimizerContract, FindsTheMinimumOfAQuadratic) {
   const std::vector<double> curvature{1, 3, 0.5}, minimum{1, -2, 0.5};
@@ -284,7 +342,8 @@ TEST(BadOptimizerOptions, AreNamed) {
             std::string::npos);
   EXPECT_NE(config_error_of("lars", {"trust_coefficient=0.0"}).find("trust_coefficient"), std::string::npos);
   EXPECT_NE(config_error_of("lamb", {"exclude_from_trust=[\"biases\"]"}).find("biases"), std::string::npos);
-  EXPECT_NE(config_error_of("adagrad", {}).find("known: sgd, adam, adamw, lars, larc, lamb, lambc, lbfgs"), std::string::npos);
+  EXPECT_NE(config_error_of("adagrad", {}).find("known: sgd, adam, adamw, lars, larc, lamb, lambc, lbfgs"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -47,18 +47,20 @@ class Net:
         weight = self.parameter(name + ".weight", out, x.shape[1], kernel, kernel)
         return F.conv2d(x, weight, self.parameter(name + ".bias", out) if bias else None, **options)
 
-    def linear(self, x, name, out):
-        return F.linear(x, self.parameter(name + ".weight", out, x.shape[1]), self.parameter(name + ".bias", out))
+    def linear(self, x, name, out, bias=True):
+        weight = self.parameter(name + ".weight", out, x.shape[1])
+        return F.linear(x, weight, self.parameter(name + ".bias", out) if bias else None)
 
-    def norm(self, x, name):
+    def norm(self, x, name, scale=True, eps=1e-5):
         size = x.shape[1]
         if self.norm_kind == "none":
             return x
-        weight, bias = self.parameter(name + ".weight", size), self.parameter(name + ".bias", size)
+        weight = self.parameter(name + ".weight", size) if scale else torch.ones(size)
+        bias = self.parameter(name + ".bias", size)
         if self.norm_kind == "group":
-            return F.group_norm(x, 2, weight, bias)
+            return F.group_norm(x, 2, weight, bias, eps)
         mean, variance = fill(name + ".running_mean", (size,)), fill(name + ".running_var", (size,))
-        return F.batch_norm(x, mean, variance, weight, bias, training=False)
+        return F.batch_norm(x, mean, variance, weight, bias, training=False, eps=eps)
 
 
 def mlp(net, x):
@@ -101,11 +103,42 @@ def resnet20(net, x):
     return net.linear(x.mean((2, 3)), "fc", CLASSES)
 
 
+def davidnet(net, x):
+    """cifar10-fast's dawn_utils.net, with its pooling after the activation."""
+    def conv_bn(x, name, out):
+        return F.relu(net.norm(net.conv(x, name + ".conv", out, 3, net.norm_kind == "none", padding=1), name + ".norm"))
+
+    x = conv_bn(x, "prep", 2)
+    for i, out in enumerate((4, 8, 16), start=1):
+        x = F.max_pool2d(conv_bn(x, f"layer{i}", out), 2)
+        if i != 2:
+            x = x + conv_bn(conv_bn(x, f"layer{i}.res1", out), f"layer{i}.res2", out)
+    return net.linear(x.amax((2, 3)), "fc", CLASSES, bias=False) * 0.125
+
+
+def airbench(net, x):
+    """legacy/airbench94.py's network, its frozen weights filled like any others."""
+    def norm(x, name):
+        return net.norm(x, name, scale=False, eps=1e-12)
+
+    bias = net.norm_kind == "none"
+    filters = 2 * CHANNELS * 2 * 2
+    x = F.conv2d(x, fill("whiten.weight", (filters, CHANNELS, 2, 2)), net.parameter("whiten.bias", filters))
+    x = F.gelu(x)
+    for i, out in enumerate((4, 6), start=1):
+        x = F.max_pool2d(net.conv(x, f"block{i}.conv1", out, 3, bias, padding=1), 2)
+        x = F.gelu(norm(x, f"block{i}.norm1"))
+        x = F.gelu(norm(net.conv(x, f"block{i}.conv2", out, 3, bias, padding=1), f"block{i}.norm2"))
+    return net.linear(x.amax((2, 3)), "fc", CLASSES, bias=False) / 9
+
+
 SIZES = {
     "mlp": ["hidden=[6, 4]"],
     "small_cnn": ["widths=[4, 6]"],
     "keskar_c1": ["width=4", "hidden=[6, 4]"],
     "resnet20": ["width=4", "blocks=2"],
+    "davidnet": ["width=2"],
+    "airbench": ["widths=[4, 6]"],
 }
 CASES = [(name, [*size, f"norm={norm}", "groups=2"], globals()[name], norm, side)
          for name, size in SIZES.items() for norm in ("none", "batch", "group") for side in (8, 11)]
@@ -147,7 +180,8 @@ def header(results):
         lines.append(f'    {{"{name}",')
         lines.append("     {" + ", ".join(f'"{s}"' for s in settings) + "},")
         lines.append(f"     {side},")
-        lines.append("     {" + ",\n      ".join(f"{v:.17g}" for v in logits) + "},")
+        rows = [", ".join(f"{v:.17g}" for v in logits[i : i + CLASSES]) for i in range(0, len(logits), CLASSES)]
+        lines.append("     {" + ",\n      ".join(rows) + "},")
         lines.append(f"     {gradient_norm:.17g}}},")
     return "\n".join([*lines, "};", "", "}  // namespace basin::golden", ""])
 
@@ -161,7 +195,8 @@ def main():
         return
     number = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
     table = HEADER.read_text().split("logits{", 1)[1]
-    stored = [float(v) for v in re.findall(rf"^ +\{{?({number})[,}}]", table, re.MULTILINE)]
+    rows = [line for line in table.splitlines() if re.match(rf" +\{{?{number}[,}}]", line)]
+    stored = [float(v) for row in rows for v in re.findall(number, row)]
     ours = [v for (_, _, _, _, side), (logits, norm) in zip(CASES, results) for v in (side, *logits, norm)]
     compare(HEADER.name, stored, ours, rtol=1e-10, atol=1e-12, why="float64 sums in another order on another machine")
     finish()

@@ -36,6 +36,8 @@ std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std
       {"small_cnn", {"widths=[3, 4]"}},
       {"keskar_c1", {"width=4", "hidden=[6, 4]", "groups=2"}},
       {"resnet20", {"width=2", "blocks=1", "groups=2"}},
+      {"davidnet", {"width=2", "groups=2"}},
+      {"airbench", {"widths=[3, 4]", "groups=1"}},
   };
   std::vector<std::string> settings = smallest.count(name) ? smallest.at(name) : std::vector<std::string>{};
   if (has_option(name, "activation")) settings.emplace_back("activation=softplus");

@@ -109,6 +109,41 @@ RunSettings growing_run() {
   return s;
 }
 
+TEST(AdaptedRegime, MultipliesEpochsAndWhatTheScheduleCountsInThem) {
+  RunSettings s = small_settings();  // 200 examples, learning_rate 0.05
+  s.train.protocol = "A-epochs";
+  s.train.epochs = 1.5;
+  s.train.batch_size = 50;
+  s.train.regime_batch = 20;  // ceil(50/20) = 3: 4.5 epochs of 4 updates
+  s.schedule.schedule = "step";
+  s.schedule.schedule_unit = "epochs";
+  s.schedule.warmup = 0.25;
+  s.schedule.milestones = {1};
+  TestRun run(s);
+  const TrainResult result = run.run();
+  std::vector<double> rates;
+  for (const UpdateRecord& update : run.listener.updates) rates.push_back(update.learning_rate);
+  ASSERT_EQ(rates.size(), 18u);
+  EXPECT_NEAR(rates[0], 0.05 / 3, 1e-17);
+  for (size_t t = 2; t < 12; ++t) EXPECT_EQ(rates[t], 0.05) << t;
+  for (size_t t = 12; t < 18; ++t) EXPECT_NEAR(rates[t], 0.005, 1e-17) << t;
+  EXPECT_EQ(number(result, "epochs"), 4.5);
+  EXPECT_EQ(number(result, "epochs_over_budget"), 0);
+  s.train.protocol = "A-updates";
+  EXPECT_THROW(TestRun{s}, ConfigError);
+}
+
+TEST(EffectiveRate, IsDividedByWhatMomentumAdds) {
+  RunSettings s = small_settings();
+  s.train.protocol = "A-updates";
+  s.train.updates = 3;
+  s.schedule.effective_rate = true;
+  s.optimizer_settings = {"momentum=0.75"};
+  TestRun run(s);
+  run.run();
+  for (const UpdateRecord& update : run.listener.updates) EXPECT_EQ(update.learning_rate, 0.0125);
+}
+
 TEST(GrowingBatches, GoOnAlongTheSameStream) {
   TestRun run(growing_run()), at_four(growing_run());
   const TrainResult result = run.run();

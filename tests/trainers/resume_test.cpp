@@ -46,7 +46,19 @@ std::vector<ResumeCase> cases() {
   RunSettings growing = plain;
   growing.train.batch_milestones = {0.25, 0.75};
   growing.train.batch_factor = 2;
-  return {{"sgd", plain},          {"lamb", lamb},           {"dropout_batchnorm_augmentation", noisy},
+  RunSettings prepared = plain;  // a start from images, and flips that go by the epoch
+  prepared.model = "airbench";
+  prepared.model_settings = {"widths=[4, 4]", "groups=1"};
+  prepared.train.updates = 9;  // two epochs
+  prepared.data.augmentation = "crop_flip";
+  prepared.data.flip = "alternating";
+  prepared.data.padding_mode = "reflect";
+  prepared.data.cutout = 6;
+  RunSettings rounded = noisy;
+  rounded.train.autocast = "bfloat16";
+  return {{"prepared", prepared},
+          {"bfloat16", rounded},
+          {"sgd", plain},          {"lamb", lamb},           {"dropout_batchnorm_augmentation", noisy},
           {"protocol_b", matched}, {"perturbed", perturbed}, {"growing", growing}};
 }
 

@@ -58,11 +58,12 @@ TestRun::TestRun(const RunSettings& s) : settings(s), data(load_dataset(s.data))
   const auto& model_entry = find_entry(model_registry(), s.model, "model");
   model = make_model(s.model, *options_of(model_entry, s.model_settings),
                      {images.size(1), images.size(2), images.size(3), data.classes()},
-                     static_cast<uint64_t>(s.train.seed), dtype);
+                     static_cast<uint64_t>(s.train.seed), dtype, s.device);
   const auto& entry = find_entry(optimizer_registry(), s.optimizer, "optimizer");
   optimizer = entry.make(model->parameter_table(), *options_of(entry, s.optimizer_settings));
   trainer = std::make_unique<Trainer>(
-      TrainSetup{settings.train, settings.schedule, settings.data, data, model, *optimizer, at::kCPU});
+      TrainSetup{settings.train, settings.schedule, settings.data, data, model, *optimizer, s.device,
+                 s.cuda_graphs});
   listener.trainer = trainer.get();
   trainer->observe(listener);
 }
@@ -75,7 +76,7 @@ TrainResult TestRun::run_until(int64_t updates) {
 at::Tensor TestRun::weights() const {
   std::vector<at::Tensor> flat;
   for (const auto& p : model->parameter_table())
-    flat.push_back(p.tensor.detach().to(at::kDouble).reshape({-1}));
+    flat.push_back(p.tensor.detach().to(at::kCPU, at::kDouble).reshape({-1}));
   return at::cat(flat);
 }
 

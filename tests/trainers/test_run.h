@@ -19,6 +19,8 @@ struct RunSettings {
   std::string model = "mlp", optimizer = "sgd";
   std::vector<std::string> model_settings = {"hidden=[6]"};
   std::vector<std::string> optimizer_settings;
+  at::Device device = at::kCPU;
+  bool cuda_graphs = true;
 };
 
 /// 200 training and 60 test examples, constant rate, float64, no warm-up: small enough for hundreds of updates a second.

@@ -1,0 +1,112 @@
+#include "optim/scaling_rule.h"
+
+#include "core/error.h"
+
+namespace basin {
+namespace {
+
+struct PublishedRate {
+  int64_t smallest = 0, largest = 0;  // the batch sizes that it is stated for
+  double rate = NAN, warmup_epochs = NAN;
+};
+
+struct PublishedTable {
+  std::string name;
+  std::vector<PublishedRate> rows;  // the first that holds counts
+};
+
+constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+
+/// As read on 2026-11-22; docs/optimizers.md says where.
+const std::vector<PublishedTable>& published_tables() {
+  static const std::vector<PublishedTable> tables{
+      // The commands of the README, then the thresholds of lars_util.py; both say the same of 4,096.
+      {"mlperf", {{1024, 1024, 8.5, 5}, {1, 16383, 10, 5}, {16384, 32767, 25, 5}, {32768, kAny, 31.2, 25}}},
+      {"torchlars",
+       {{256, 256, 0.2, 0}, {8192, 8192, 12.8, 5}, {16384, 16384, 25, 5}, {32768, 32768, 29, 5}}},
+      // "== 32768" stands in the source: what lies between counts as beyond it.
+      {"tpu", {{1, 16384, 25, 5}, {32768, 32768, 34, 12}, {16385, kAny, 41, 16}}},
+  };
+  return tables;
+}
+
+const PublishedTable* table_of(const std::string& rule) {
+  for (const PublishedTable& table : published_tables()) {
+    if (table.name == rule) return &table;
+  }
+  return nullptr;
+}
+
+const PublishedRate& published_rate(const PublishedTable& table, int64_t batch_size) {
+  std::string stated;
+  for (const PublishedRate& row : table.rows) {
+    if (row.smallest <= batch_size && batch_size <= row.largest) return row;
+    stated += fmt::format("{}{}", stated.empty() ? "" : ", ", row.smallest);
+  }
+  throw ConfigError(fmt::format("scaling_rule = \"{}\" has no rate for batch_size = {}; it states {}",
+                                table.name, batch_size, stated));
+}
+
+double ratio_of(const ScheduleOptions& options, int64_t batch_size) {
+  return static_cast<double>(batch_size) / static_cast<double>(options.base_batch);
+}
+
+// 1 - k (1 - beta); rounding alone doesn't lead below 0, where beta = 0 is meant.
+double scaled_beta(const std::string& key, double beta, double k) {
+  const double share = k * (1 - beta);
+  if (share <= 1 + 1e-12) return std::max(0.0, 1 - share);
+  throw ConfigError(fmt::format(
+      "scaling_rule = \"malladi\" makes 1 - {} = {:g} to {:g} at {:g} x base_batch; at most 1 is possible",
+      key, 1 - beta, share, k));
+}
+
+}  // namespace
+
+const std::vector<std::string>& scaling_rules() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> rules{"none", "linear", "sqrt", "malladi"};
+    for (const PublishedTable& table : published_tables()) rules.push_back(table.name);
+    return rules;
+  }();
+  return names;
+}
+
+bool is_published(const std::string& rule) { return table_of(rule) != nullptr; }
+
+double rate_factor(const ScheduleOptions& options, int64_t batch_size) {
+  const std::string& rule = options.scaling_rule;
+  if (rule == "none") return 1;
+  if (rule == "linear") return ratio_of(options, batch_size);
+  if (rule == "sqrt" || rule == "malladi") return std::sqrt(ratio_of(options, batch_size));
+  if (const PublishedTable* table = table_of(rule)) return published_rate(*table, batch_size).rate;
+  throw ConfigError(
+      fmt::format("unknown scaling_rule \"{}\"; known: {}", rule, fmt::join(scaling_rules(), ", ")));
+}
+
+double warmup_at(const ScheduleOptions& options, int64_t batch_size) {
+  if (const PublishedTable* table = table_of(options.scaling_rule))
+    return options.warmup * published_rate(*table, batch_size).warmup_epochs;
+  return options.warmup_rule == "linear" ? options.warmup * ratio_of(options, batch_size) : options.warmup;
+}
+
+void scale_moments(const ScheduleOptions& options, int64_t batch_size, const std::string& optimizer,
+                   AnyOptions& of_optimizer) {
+  if (options.scaling_rule != "malladi") return;
+  OptionTable table;
+  table.group(optimizer, [&](OptionTable& t) { of_optimizer.bind(t); });
+  const double k = ratio_of(options, batch_size);
+  const auto key_of = [&](const char* name) { return optimizer + "." + name; };
+  for (const char* name : {"beta1", "beta2", "eps"}) {
+    if (!table.has(key_of(name))) {
+      throw ConfigError(
+          fmt::format("scaling_rule = \"malladi\" is of Adam's constants: optimizer = \"{}\" has no {}",
+                      optimizer, name));
+    }
+  }
+  const auto value = [&](const char* name) { return std::get<double>(table.at(key_of(name)).get()); };
+  for (const char* name : {"beta1", "beta2"})
+    table.set(key_of(name), scaled_beta(key_of(name), value(name), k), "scaling_rule");
+  table.set(key_of("eps"), value("eps") / std::sqrt(k), "scaling_rule");
+}
+
+}  // namespace basin

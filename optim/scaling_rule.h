@@ -1,0 +1,37 @@
+// defines: scaling rules: what rate, warm-up and the constants of Adam become at another batch size.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+#include "optim/schedule.h"
+
+namespace basin {
+
+/// none, linear, sqrt, malladi, and the published tables mlperf, torchlars, tpu.
+const std::vector<std::string>& scaling_rules();
+
+/// Whether the rule is a table of rates and warm-ups instead of a formula.
+bool is_published(const std::string& rule);
+
+/// What learning_rate is multiplied by: 1 (none), B/base_batch (linear: Goyal et al. 2017), its square root
+/// (sqrt, malladi), or a published table's rate. ConfigError where the table says nothing of this batch size.
+double rate_factor(const ScheduleOptions& options, int64_t batch_size);
+
+/// The warm-up in schedule_unit: `warmup`, by warmup_rule = "linear" times B/base_batch (You et al. 2019,
+/// arXiv 1901.08256: in epochs, which is the same number of updates at every B), or a published table's
+/// epochs.
+double warmup_at(const ScheduleOptions& options, int64_t batch_size);
+
+/// scaling_rule = "malladi" (Malladi et al. 2022, arXiv 2205.10287, the square root rule of Adam), k =
+/// B/base_batch:
+///   learning_rate sqrt(k);   1 - beta -> k (1 - beta) of both;   eps / sqrt(k)
+/// The options of an Adam-like optimiser given for base_batch become those of this batch size; with other
+/// rules nothing happens. Weight decay is left alone, as the rule says nothing of it. ConfigError where k (1
+/// - beta) > 1, and for an optimiser without beta1, beta2 and eps.
+void scale_moments(const ScheduleOptions& options, int64_t batch_size, const std::string& optimizer,
+                   AnyOptions& of_optimizer);
+
+}  // namespace basin
