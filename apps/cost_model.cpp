@@ -106,6 +106,8 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   CellWork work;
   const BatchPlan plan = plan_of(options);
   const BatchSchedule batches(options.train, plan, sizes.train);
+  // Refuses a schedule that this many updates make impossible, before a worker would.
+  RateSchedule(options.schedule, options.train.learning_rate, /*gain=*/1, run_shape(options.train, batches, sizes.train));
   const double planned = static_cast<double>(batches.updates());
   double images = 0;
   for (const auto& [batch, updates] : batches.phases())

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/toml_file.h"
+#include "data/resident.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/objective.h"
 #include "trainers/trainer.h"
@@ -114,8 +115,9 @@ double time_per_image(int64_t images, const std::function<void()>& pass) {
 void time_forward(const RunOptions& options, const Dataset& data, at::Device device, CellSpeed& speed) {
   const at::ScalarType dtype = scalar_type(options.train.dtype);
   const Network network = make_network(options, data, options.train.dtype, device);
-  const Split some = first_examples(data.train, options.train.micro_batch);
-  const EvaluationSetup setup{data, loss_kind(options.train.loss), options.train.micro_batch, dtype, device};
+  const Dataset there = on_device(data, device);  // as in training
+  const Split some = first_examples(there.train, options.train.micro_batch);
+  const EvaluationSetup setup{there, loss_kind(options.train.loss), options.train.micro_batch, dtype, device};
   speed.forward = time_per_image(some.size(), [&] { evaluate(*network.model, setup, some); });
 }
 

@@ -166,6 +166,10 @@ RunOptions load_run_options(const std::string& path, const std::vector<std::stri
 void check(const RunOptions& options) {
   check_training(options.train, wants_batch_statistics(options), batch_overlap(options));
   check_schedule(options.schedule, options.train.learning_rate, options.train.batch_size);
+  if (options.schedule.schedule_unit == "epochs" && !options.train.batch_milestones.empty()) {
+    throw ConfigError(
+        "schedule_unit = \"epochs\" and batch_milestones exclude each other: no epoch has as many updates as another");
+  }
   scaled_optimizer_options(options);  // refuses what the rule can't scale
   const CheckRule levels(options.train);  // refuses levels that would share a checkpoint
   const auto probed_at = [&](const char* at) {

@@ -30,7 +30,28 @@ const std::map<std::string, Meaning>& known_meanings() {
        {"updates", "updates at the first check at or below the target", "steps-to-target"}},
       {"overshot", {"", "final training loss below 0.8 x target", "overshot"}},
       {"seconds", {"s", "wall time of training", "seconds"}},
+      {"update_seconds", {"s", "wall time of updates alone", "update-seconds"}},
       {"images_per_second", {"1/s", "image gradients a second", "images-per-second"}},
+      {"planned_updates",
+       {"updates", "the schedule's length; under protocol B what its cap allows", "planned-updates"}},
+      {"epochs_over_budget",
+       {"epochs", "epochs beyond those planned, protocol A-epochs alone", "epochs-over-budget"}},
+      {"average_train_loss", {"nat", "training loss of the averaged weights", "average-loss"}},
+      {"average_train_acc", {"1", "training accuracy of the averaged weights", "average-accuracy"}},
+      {"average_validation_loss", {"nat", "validation loss of the averaged weights", "average-loss"}},
+      {"average_validation_acc", {"1", "validation accuracy of the averaged weights", "average-accuracy"}},
+      {"average_test_loss", {"nat", "test loss of the averaged weights", "average-loss"}},
+      {"average_test_acc", {"1", "test accuracy of the averaged weights", "average-accuracy"}},
+      {"tta_test_loss", {"nat", "test loss, logits averaged over views of each image", "tta-loss"}},
+      {"tta_test_acc", {"1", "test accuracy, logits averaged over views of each image", "tta-accuracy"}},
+      {"peak_learning_rate",
+       {"1", "largest learning rate of the schedule, at this batch size", "peak-learning-rate"}},
+      {"warmup_updates", {"updates", "updates of the warm-up", "warmup-updates"}},
+      {"sgd_noise_scale",
+       {"1", "peak learning rate x gain x training examples / batch size", "sgd-noise-scale"}},
+      {"scaled_beta1", {"1", "beta1 at this batch size, by the scaling rule", "scaled-beta"}},
+      {"scaled_beta2", {"1", "beta2 at this batch size, by the scaling rule", "scaled-beta"}},
+      {"scaled_eps", {"loss/weight", "eps at this batch size, by the scaling rule", "scaled-eps"}},
   };
   return meanings;
 }
@@ -205,13 +226,20 @@ void write_curves(h5::Group& curves, const std::string& name, const std::vector<
   }
 }
 
-/// Runs whose tables of layers have the same parameters, one lot a network.
+bool have_same_columns(const Table& a, const Table& b) {
+  return std::equal(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end(),
+                    [](const Column& x, const Column& y) {
+                      return x.name == y.name && x.width == y.width && x.labels == y.labels;
+                    });
+}
+
+/// Runs whose tables of layers have the same columns of the same parameters, one lot a network.
 std::vector<std::vector<const SweepRow*>> by_network(const std::vector<SweepRow>& rows) {
   std::vector<std::vector<const SweepRow*>> lots;
   for (const SweepRow& row : rows) {
     if (row.layers.row_count() == 0) continue;
     const auto is_alike = [&](const std::vector<const SweepRow*>& lot) {
-      return lot[0]->layers.columns.back().labels == row.layers.columns.back().labels;
+      return have_same_columns(lot[0]->layers, row.layers);
     };
     const auto found = std::find_if(lots.begin(), lots.end(), is_alike);
     if (found == lots.end())
@@ -222,19 +250,24 @@ std::vector<std::vector<const SweepRow*>> by_network(const std::vector<SweepRow>
   return lots;
 }
 
-/// [run, row, entry] of the columns' entries [first, first + width), NaN-padded. Norms for a figure: float32.
-std::vector<float> padded(const std::vector<const SweepRow*>& rows, int64_t length, int64_t first,
-                          int64_t width) {
-  std::vector<float> values(rows.size() * static_cast<size_t>(length * width), NAN);
+/// [run, row, entry] of the rows' entries [first, first + the column's width), NaN-padded; of a column
+/// without labels [run, row].
+template <class T>
+h5::DataSet write_padded(h5::Group& group, const Column& column, const std::vector<const SweepRow*>& rows,
+                         int64_t length, int64_t first) {
+  const int64_t width = column.width;
+  std::vector<T> values(rows.size() * static_cast<size_t>(length * width), NAN);
   for (size_t i = 0; i < rows.size(); ++i) {
     const Table& table = rows[i]->layers;
     for (int64_t r = 0; r < table.row_count(); ++r) {
       const auto from = table.rows.begin() + r * table.row_width() + first;
       std::transform(from, from + width, values.begin() + (static_cast<int64_t>(i) * length + r) * width,
-                     [](double value) { return static_cast<float>(value); });
+                     [](double value) { return static_cast<T>(value); });
     }
   }
-  return values;
+  std::vector<int64_t> shape{static_cast<int64_t>(rows.size()), length};
+  if (!column.labels.empty()) shape.push_back(width);
+  return group.write(column.name, c10::CppTypeToScalarType<T>::value, shape, values.data());
 }
 
 /// What differs from run to run: the cadence, and which number the optimiser's trust ratio is.
@@ -284,11 +317,10 @@ void write_layers_of(h5::Group group, const std::vector<const SweepRow*>& rows) 
   write_about_layers(group, rows, runs);
   int64_t first = 0;
   for (const Column& column : rows[0]->layers.columns) {
-    const std::vector<float> values = padded(rows, length, first, column.width);
+    // Norms are for figures; updates are whole numbers that float32 would round beyond 2^24.
+    h5::DataSet data = column.labels.empty() ? write_padded<double>(group, column, rows, length, first)
+                                             : write_padded<float>(group, column, rows, length, first);
     first += column.width;
-    std::vector<int64_t> shape{static_cast<int64_t>(rows.size()), length};
-    if (!column.labels.empty()) shape.push_back(column.width);
-    h5::DataSet data = group.write(column.name, at::kFloat, shape, values.data());
     const bool is_ratio = column.name == "trust_ratio";
     describe(data, {column.units, column.long_name, is_ratio ? "trust_ratio_definition" : column.definition});
     data.attach_scale(0, runs);

@@ -51,7 +51,7 @@ void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data
                const RateSchedule& rates) {
   header.options.emplace_back("peak_learning_rate", rates.peak());
   header.options.emplace_back("warmup_updates", rates.warmup_updates());
-  if (options.optimizer == "sgd") {
+  if (options.optimizer == "sgd" && options.train.batch_milestones.empty()) {
     const double n = static_cast<double>(data.train.size());
     const double b = static_cast<double>(options.train.batch_size);
     header.options.emplace_back("sgd_noise_scale", rates.peak() * optimizer.gain() * (n / b));

@@ -1,8 +1,9 @@
-// Training speed of small_cnn 16-32-64 by the Trainer, for bench/training.py to set beside PyTorch's.
+// Training speed of a network by the Trainer, for bench/training.py to set beside PyTorch's.
 //
-//   bench_training BATCH THREADS SECONDS [MICRO_BATCH]
+//   bench_training MODEL BATCH THREADS SECONDS MICRO_BATCH [DEVICE]
 //
-// prints one line of JSON: batch, updates timed, images per second, parameters, loss of the last update.
+// MODEL with its default options; on a GPU in bfloat16 autocast. Prints one line of JSON: batch, updates timed, images per second,
+// parameters, loss of the last update, how gradients were computed.
 #include <chrono>
 #include <cstdlib>
 
@@ -27,7 +28,7 @@ struct LastLoss : TrainObserver {
 };
 
 // Endless updates at a constant rate; no evaluation, no checkpoint.
-TrainOptions updates_only(int64_t batch, int64_t micro_batch) {
+TrainOptions updates_only(int64_t batch, int64_t micro_batch, at::Device device) {
   TrainOptions train;
   train.protocol = "A-updates";
   train.updates = 1'000'000'000;
@@ -35,6 +36,7 @@ TrainOptions updates_only(int64_t batch, int64_t micro_batch) {
   train.micro_batch = micro_batch;
   train.learning_rate = 0.01;
   train.checkpoint_seconds = 1e9;
+  if (device.is_cuda()) train.autocast = "bfloat16";
   return train;
 }
 
@@ -44,19 +46,19 @@ int64_t parameter_count(const Model& model) {
   return count;
 }
 
-int run(int64_t batch, int64_t threads, double seconds, int64_t micro_batch) {
+int run(const std::string& network, int64_t batch, int64_t threads, double seconds, int64_t micro_batch, const std::string& where) {
   RuntimeOptions runtime;
-  runtime.device = "cpu";
+  runtime.device = where;
   runtime.threads = threads;
   const at::Device device = apply_runtime(runtime);
   const Dataset data = load_dataset({});
-  const auto model = make_model("small_cnn", *find_entry(model_registry(), "small_cnn", "model").make_options(), {}, 1,
-                                at::kFloat, device);
+  const auto model = make_model(network, *find_entry(model_registry(), network, "model").make_options(), {}, 1, at::kFloat,
+                                device);
   const OptimizerEntry& sgd = find_entry(optimizer_registry(), "sgd", "optimizer");
   const auto optimizer = sgd.make(model->parameter_table(), *sgd.make_options());
   ScheduleOptions schedule;
   schedule.schedule = "constant";
-  Trainer trainer({updates_only(batch, micro_batch), schedule, {}, data, model, *optimizer, device});
+  Trainer trainer({updates_only(batch, micro_batch, device), schedule, {}, data, model, *optimizer, device});
   LastLoss loss;
   trainer.observe(loss);
 
@@ -70,8 +72,10 @@ int run(int64_t batch, int64_t threads, double seconds, int64_t micro_batch) {
   });
   trainer.run();
   const int64_t updates = trainer.updates_done() - kWarmUp;
-  fmt::print("{{\"batch\": {}, \"updates\": {}, \"images_per_second\": {:.1f}, \"parameters\": {}, \"loss\": {:.4f}}}\n", batch,
-             updates, static_cast<double>(updates * batch) / elapsed, parameter_count(*model), loss.value);
+  fmt::print("{{\"batch\": {}, \"updates\": {}, \"images_per_second\": {:.1f}, \"parameters\": {}, \"loss\": {:.4f}, "
+             "\"execution\": \"{}\"}}\n",
+             batch, updates, static_cast<double>(updates * batch) / elapsed, parameter_count(*model), loss.value,
+             trainer.execution());
   return 0;
 }
 
@@ -79,12 +83,12 @@ int run(int64_t batch, int64_t threads, double seconds, int64_t micro_batch) {
 
 int main(int argc, char** argv) {
   basin::tune_allocator();
-  if (argc < 4) {
-    fmt::print(stderr, "usage: bench_training BATCH THREADS SECONDS [MICRO_BATCH]\n");
+  if (argc < 6) {
+    fmt::print(stderr, "usage: bench_training MODEL BATCH THREADS SECONDS MICRO_BATCH [DEVICE]\n");
     return 2;
   }
   try {
-    return run(std::atoll(argv[1]), std::atoll(argv[2]), std::atof(argv[3]), argc > 4 ? std::atoll(argv[4]) : 256);
+    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]), std::atof(argv[4]), std::atoll(argv[5]), argc > 6 ? argv[6] : "cpu");
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_training: {}\n", error.what());
     return 1;

@@ -41,9 +41,11 @@ void WhiteningConv2d::fit(const at::Tensor& images) {
   set_filters(values.flip(0).clamp_min(0), vectors.flip(1));  // clamped: 0 up to rounding
 }
 
-/// Eigenvectors are columns.
+/// Eigenvectors are columns, whose signs LAPACK leaves to rounding: the largest component is made positive.
 void WhiteningConv2d::set_filters(const at::Tensor& eigenvalues, const at::Tensor& eigenvectors) {
-  const at::Tensor filters = eigenvectors.t() / at::sqrt(eigenvalues + eps_).unsqueeze(1);
+  const at::Tensor largest = eigenvectors.abs().argmax(0, /*keepdim=*/true);
+  const at::Tensor turned = eigenvectors * eigenvectors.gather(0, largest).sign();
+  const at::Tensor filters = turned.t() / at::sqrt(eigenvalues + eps_).unsqueeze(1);
   weight_.copy_(at::cat({filters, -filters}).view(weight_.sizes()));
 }
 

@@ -20,8 +20,8 @@ namespace basin {
 /// not about the mean, for images are normalised already. Until fit() the filters are those of white noise, S
 /// = 1.
 ///
-/// The signs of v and, where eigenvalues agree, v itself are LAPACK's choice: the same on one machine, and
-/// another network of the same kind elsewhere. Cost of fit(): one pass over the patches in float64, in blocks
+/// v's largest component is positive. Where eigenvalues agree v is LAPACK's choice, and another machine has
+/// another network of the same kind. Cost of fit(): one pass over the patches in float64, in blocks
 /// of images.
 class WhiteningConv2d {
  public:

@@ -153,8 +153,13 @@ void Recorder::on_event(const std::string& level, const std::string& text) {
   log(level, text);
 }
 
-void Recorder::conclude(const TrainResult& result) {
+void Recorder::append_waiting_row() {
   if (layers_row_waits_) journal_->append_row("layers", layers_row_);
+  layers_row_waits_ = false;  // fail() may come after conclude()
+}
+
+void Recorder::conclude(const TrainResult& result) {
+  append_waiting_row();
   if (!result.validation.loss.empty()) journal_->append_outcomes("validation", result.validation);
   if (!result.test.loss.empty()) journal_->append_outcomes("test", result.test);
   if (!result.summary.empty()) journal_->set_summary(result.summary);
@@ -178,6 +183,7 @@ void Recorder::fail(const std::string& message) noexcept {
   attempt([&] { log("error", message); });
   attempt([&] { write_status("failed", message); });
   if (!journal_) return;
+  attempt([&] { append_waiting_row(); });
   attempt([&] { journal_->set_status("failed", message); });
   attempt([&] { write_run_record(); });
 }

@@ -45,6 +45,7 @@ class Recorder : public TrainObserver {
   void resume(const Checkpoint& checkpoint);
   void start();
   void record_layers(const UpdateRecord& record);
+  void append_waiting_row();
   void write_run_record();
   void write_status(const std::string& status, const std::string& message);
   void log(const std::string& level, const std::string& text);

@@ -1,8 +1,9 @@
 """python -m basin.edge OUT_DIR [--picture FILE.png]: the largest Hessian eigenvalue over training beside the limit of stability.
 
 For sweeps whose probes ran at = ["every"]. Under full-batch gradient descent with rate η a quadratic with a curvature above 2/η (with
-momentum β: (2 + 2β)/η) diverges; networks are seen to rise to that value and stay there (Cohen et al., ICLR 2021). LARS and LAMB have no
-such limit, since their preconditioner moves with the gradient: they get no line.
+momentum β: (2 + 2β)/η) diverges; networks are seen to rise to that value and stay there (Cohen et al., ICLR 2021). η is the rate used: after
+`scaling_rule` and `effective_rate`. No line, but the reason: where the rate changes over the run, and for LARS and LAMB, whose
+preconditioner moves with the gradient.
 """
 
 from __future__ import annotations
@@ -18,19 +19,50 @@ from . import stats
 from .report import ReportError, nothing_in_home, save_picture
 from .schema import ReadError
 from .sweep import Sweep, open_sweep
+from .text import optimizer_name
 
 SHARE = 1 / 3  # of the updates, the last of them, over which the level is taken
 
 
-def limit(run: pd.Series) -> float:
-    """The curvature above which plain or heavy-ball gradient descent with this run's rate grows; NaN for other methods."""
+def rate(run: pd.Series) -> float:
+    """The largest rate of this run's schedule; NaN in a file from before it was recorded, where a rule changed it."""
+    peak = run.get("peak_learning_rate", np.nan)
+    if pd.notna(peak):
+        return float(peak)
+    scaled = run.get("scaling_rule", "none") != "none" and run.get("base_batch") != run.get("batch_size")
+    effective = run.get("effective_rate") == True  # noqa: E712: NaN where another run's file has the option alone
+    return np.nan if scaled or effective else float(run.learning_rate)
+
+
+def named(run: pd.Series) -> str:
+    """Its rate, in words."""
+    if np.isnan(rate(run)):
+        return f"learning_rate = {run.learning_rate:g}"
+    return f"η = {rate(run):g}" if _holds(run) else f"η ≤ {rate(run):g}"
+
+
+def _holds(run: pd.Series) -> bool:
+    return run.get("schedule") == "constant" and run.get("warmup") == 0
+
+
+def why_no_limit(run: pd.Series) -> str:
+    """One reason; empty where there is a limit."""
     if run.optimizer != "sgd":
+        return f"{optimizer_name(run.optimizer)} has none"
+    if not _holds(run):
+        return f"the rate changes over the run (schedule {run.get('schedule')}, warmup {run.get('warmup')})"
+    return "scaling_rule or effective_rate, in a file without peak_learning_rate" if np.isnan(rate(run)) else ""
+
+
+def limit(run: pd.Series) -> float:
+    """The curvature above which plain or heavy-ball gradient descent with this run's rate grows; NaN where `why_no_limit` says why."""
+    if why_no_limit(run):
         return np.nan
     momentum = float(run.get("sgd.momentum", 0.0))
     if momentum == 0:
-        return 2 / run.learning_rate
+        return 2 / rate(run)
     share = 1 + 2 * momentum if run.get("sgd.nesterov", False) else 1 - float(run.get("sgd.dampening", 0.0))
-    return 2 * (1 + momentum) / share / run.learning_rate
+    return 2 * (1 + momentum) / share / rate(run)
 
 
 def sharpness(sweep: Sweep, run_id: str) -> pd.DataFrame:
@@ -42,7 +74,8 @@ def sharpness(sweep: Sweep, run_id: str) -> pd.DataFrame:
 
 
 def levels(sweep: Sweep) -> pd.DataFrame:
-    """One row a setting: mean over seeds of (λ₁ over its limit, averaged over the last third), its standard error, and seeds."""
+    """One row a setting: mean over seeds of (λ₁ over its limit, averaged over the last third), its standard error, and seeds; `first` and
+    `late` are means of λ₁ itself."""
     rows = []
     for i in range(len(sweep.runs)):
         run = sweep.runs.iloc[i]
@@ -50,40 +83,46 @@ def levels(sweep: Sweep) -> pd.DataFrame:
         good = found[found.status == "ok"]
         late = good[good["update"] > (1 - SHARE) * run.updates]
         first = good["value"].iloc[0] if len(good) else np.nan
-        rows.append({"config_id": run.config_id, "learning_rate": run.learning_rate, "limit": limit(run), "first": first,
+        rows.append({"config_id": run.config_id, "learning_rate": run.learning_rate, "rate": rate(run), "named": named(run),
+                     "limit": limit(run), "why": why_no_limit(run), "first": first,
                      "late": late["value"].mean() if len(late) else np.nan})  # fmt: skip
     table = pd.DataFrame(rows)
     out = []
     for _, group in table.groupby("config_id", sort=False):
-        mean, error, n = stats.mean_and_error(group.late / group.limit)
+        mean, error, _ = stats.mean_and_error(group.late / group.limit)
         start, start_error, _ = stats.mean_and_error(group["first"] / group.limit)
-        out.append({"learning_rate": group.learning_rate.iloc[0], "limit": group.limit.iloc[0], "level": mean, "error": error,
-                    "start": start, "start_error": start_error, "seeds": n})  # fmt: skip
+        late, _, n = stats.mean_and_error(group.late)
+        same = {name: group[name].iloc[0] for name in ("learning_rate", "rate", "named", "limit", "why")}
+        out.append({**same, "level": mean, "error": error, "start": start, "start_error": start_error, "late": late,
+                    "first": stats.mean_and_error(group["first"])[0], "seeds": n})  # fmt: skip
     return pd.DataFrame(out).sort_values("learning_rate", ignore_index=True)
 
 
 def figure(sweep: Sweep):
-    """λ₁ over updates, a colour a rate, a line a seed, with 2/η dashed; training loss below."""
+    """λ₁ over updates, a colour a rate, a line a seed, the limit dashed or why there is none; training loss below."""
     from . import style
 
     picture, axes = style.panels(2, 1, 6.4, 2.6, sharex=True)
     upper, lower = axes[0][0], axes[1][0]
-    rates = sorted(sweep.runs.learning_rate.dropna().unique())
-    colours = dict(zip(rates, [*style.COLOURS.values()] * len(rates)))
-    for i in range(len(sweep.runs)):
-        run = sweep.runs.iloc[i]
+    runs = sweep.runs[sweep.runs.learning_rate.notna()].sort_values("learning_rate", kind="stable")
+    names = list(dict.fromkeys(named(runs.iloc[i]) for i in range(len(runs))))
+    colours = dict(zip(names, [*style.COLOURS.values()] * len(names)))
+    for i in range(len(runs)):
+        run = runs.iloc[i]
+        colour = colours[named(run)]
         found = sharpness(sweep, run.run_id)
         good = found["status"] == "ok"
-        named = f"η = {run.learning_rate:g}"
-        upper.plot(found["update"][good], found["value"][good], color=colours[run.learning_rate], linewidth=1, label=named)
-        upper.plot(found["update"][~good], found["value"][~good], "o", color=colours[run.learning_rate], markerfacecolor="none")
+        upper.plot(found["update"][good], found["value"][good], color=colour, linewidth=1, label=named(run))
+        upper.plot(found["update"][~good], found["value"][~good], "o", color=colour, markerfacecolor="none")
         curve = sweep.curve(run.run_id)
         if len(curve):
-            lower.plot(curve["update"], curve["loss"], color=colours[run.learning_rate], linewidth=0.8)
+            lower.plot(curve["update"], curve["loss"], color=colour, linewidth=0.8)
         if np.isfinite(limit(run)):
-            upper.axhline(limit(run), color=colours[run.learning_rate], linestyle="--", linewidth=1)
+            upper.axhline(limit(run), color=colour, linestyle="--", linewidth=1)
     handles = dict(zip(upper.get_legend_handles_labels()[1], upper.get_legend_handles_labels()[0]))
-    upper.legend(handles.values(), handles.keys(), loc="lower right", title="dashed: limit of stability")
+    reasons = dict.fromkeys(why_no_limit(runs.iloc[i]) or "dashed: limit of stability" for i in range(len(runs)))
+    title = "\n".join(r if r.startswith("dashed") else f"no limit: {r}" for r in reasons)
+    upper.legend(handles.values(), handles.keys(), loc="lower right", title=title)
     upper.set_ylabel("λ₁ of the training loss")
     upper.set_ylim(bottom=0)
     lower.set_yscale("log")
@@ -95,8 +134,14 @@ def figure(sweep: Sweep):
 def in_words(sweep: Sweep) -> list[str]:
     lines = []
     for row in levels(sweep).itertuples(index=False):
+        if row.why:
+            lines.append(
+                f"{row.named}, no limit: {row.why}; λ₁ begins at {row.first:.4g}; over the last third of training {row.late:.4g} "
+                f"(mean over {row.seeds} seeds)"
+            )
+            continue
         lines.append(
-            f"η = {row.learning_rate:g}, limit {row.limit:g}: λ₁ begins at {row.start:.2f} ± {row.start_error:.2f} of it; over the last third of "
+            f"{row.named}, limit {row.limit:g}: λ₁ begins at {row.start:.2f} ± {row.start_error:.2f} of it; over the last third of "
             f"training {row.level:.3f} ± {row.error:.3f} (mean and standard error over {row.seeds} seeds)"
         )
     return lines

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from . import stats, style
+from .layers import NONE
 from .marks import Cell, accuracy_cells, measure_cells, numbers
 from .matched import OVERSHOT, cell, comparable, fixed_budget, reference_of, settings
 from .sweep import Sweep
@@ -211,16 +212,17 @@ def trust_ratios(sweep: Sweep):
     left out."""
     runs = sweep.runs
     protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs)
-    found = {}
+    found, recorded = {}, False
     for run in runs[runs.protocol == protocol].itertuples():
+        layers = sweep.layers(run.run_id)
+        recorded |= layers is not None
         if settings(cell(runs, protocol, run.optimizer, run.batch_size)) > 1:
             continue  # never averaged
-        layers = sweep.layers(run.run_id)
         if layers is not None and layers.has_trust_ratios:
             found.setdefault(run.optimizer, {}).setdefault(float(run.batch_size), []).append(layers.trust_ratio)
     figure, axes = style.panels(1, max(1, len(found)), 5.4, 3.8)
     if not found:
-        style.nothing(axes[0][0], "no optimiser of this sweep has trust ratios")
+        style.nothing(axes[0][0], "no optimiser of this sweep has trust ratios" if recorded else NONE)
         return figure
     colours = style.batch_colours(runs.batch_size.dropna())
     for ax, optimizer in zip(axes[0], sorted(found, key=style.optimizers_of(runs).index)):

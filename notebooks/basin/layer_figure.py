@@ -11,7 +11,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.lines import Line2D
 
 from . import style
-from .layers import Layers
+from .layers import NONE, Layers
 from .matched import comparable, fixed_budget
 from .run import Run
 from .sweep import Sweep
@@ -57,7 +57,7 @@ def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]):
     if not found:
         for ax in axes.flat:
             ax.set_axis_off()
-        style.nothing(axes[0][0], "no norms by layer are recorded")
+        style.nothing(axes[0][0], NONE)
         return figure
     for row, (title, layers) in zip([axes.flatten()] if one else axes, found):
         row[0].set_title(title)

@@ -84,7 +84,7 @@ def _markdown(choices: list[Choice]) -> str:
 
 def _cell(choice: Choice) -> str:
     t = choice.chosen
-    text = f"{t.rate:g}{'*' if choice.at_edge else ''} ({t.validation_loss:.2f}"
+    text = f"{t.rate:.3g}{'*' if choice.at_edge else ''} ({t.validation_loss:.2f}"
     if choice.protocol == "B":
         text += f", {math.floor(t.gradients / 1000 + 0.5)}k" if math.isfinite(t.gradients) else ", not reached"
         text += ", overshot" if t.overshot else ""

@@ -172,7 +172,7 @@ def write_run(folder: Path, row: dict, curve: dict) -> None:
         return
     (folder / "cell.toml").write_text(toml_of(options))
     with h5py.File(folder / "run.h5", "w") as f:
-        f.attrs.update(schema_name="basin/run", schema_version="1.0.0", run_id=row["run_id"], config_id=row["config_id"],
+        f.attrs.update(schema_name="basin/run", schema_version="1.1.0", run_id=row["run_id"], config_id=row["config_id"],
                        status=row["status"], status_message="")  # fmt: skip
         config = f.create_group("config")
         config["toml"] = toml_of(options)
@@ -207,7 +207,7 @@ def write_run(folder: Path, row: dict, curve: dict) -> None:
 
 def write_probe(path: Path, row: dict, probe: dict) -> None:
     with h5py.File(path, "w") as f:
-        f.attrs.update(schema_name="basin/probe", schema_version="1.0.0", run_id=row["run_id"], config_id=row["config_id"],
+        f.attrs.update(schema_name="basin/probe", schema_version="1.1.0", run_id=row["run_id"], config_id=row["config_id"],
                        probe=probe["probe"], checkpoint=probe["checkpoint"], status="ok", message="",
                        update=probe["update"], train_loss=probe["train_loss"], subset_loss=probe["subset_loss"],
                        n_examples=1000, subset_hash="5ub5e7", settings="5e77")  # fmt: skip
@@ -225,14 +225,14 @@ def write_probe(path: Path, row: dict, probe: dict) -> None:
 def write_checkpoint(path: Path, parameters: dict) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with h5py.File(path, "w") as f:
-        f.attrs.update(schema_name="basin/checkpoint", schema_version="1.0.0", label=path.stem)
+        f.attrs.update(schema_name="basin/checkpoint", schema_version="1.1.0", label=path.stem)
         for name, value in parameters.items():
             f[f"model/{name}"] = value
 
 
 def write_sweep(path: Path, rows: list[dict], curves: dict) -> None:
     with h5py.File(path, "w") as f:
-        f.attrs.update(schema_name="basin/sweep", schema_version="1.0.0", study='model = "small_cnn"\n')
+        f.attrs.update(schema_name="basin/sweep", schema_version="1.1.0", study='model = "small_cnn"\n')
         names = list(dict.fromkeys(k for row in rows for k in row))
         for name in names:
             values = [row.get(name) for row in rows]

@@ -17,7 +17,7 @@ MAY_DIFFER = {
 }
 PROBES = ("top_eigenvalues", "preconditioned_curvature", "curvature", "sharpness_keskar", "noise_scale")
 NOT_TRAINING = ("probes", *PROBES, "sweep", "tune", "runtime")
-TUNINGS = ("quick-tuning.toml", "quick-tune.toml")
+TUNING = "quick-tune.toml"
 
 
 def study(name):
@@ -33,35 +33,31 @@ def flat(tree, prefix=""):
     return found
 
 
-@pytest.mark.parametrize("name", TUNINGS)
-def test_every_training_key_is_stated_in_both_and_equal(name):
-    quick, tuning = flat(study("quick.toml")), flat(study(name))
+def test_every_training_key_is_stated_in_both_and_equal():
+    quick, tuning = flat(study("quick.toml")), flat(study(TUNING))
     assert quick.keys() == tuning.keys(), "a key that one of them leaves to its default"
     differ = {key for key in quick if quick[key] != tuning[key]}
     assert differ <= MAY_DIFFER.keys(), {key: (quick[key], tuning[key]) for key in differ - MAY_DIFFER.keys()}
 
 
 def test_every_optimizer_has_its_table_with_weight_decay_where_the_default_is_not_none():
-    for name in ("quick.toml", *TUNINGS):
+    for name in ("quick.toml", TUNING):
         options = flat(study(name))
         assert options["lars.weight_decay"] == options["lamb.weight_decay"] == 0.0, name
         assert options["sgd.momentum"] == options["lars.momentum"] == 0.9, name
 
 
-@pytest.mark.parametrize("name", TUNINGS)
-def test_the_cap_is_the_same_number_of_passes(name):
+def test_the_cap_is_the_same_number_of_passes():
     # 471 of the 5,000 images are held out by the hash of their bytes (docs/tuning.md).
-    quick, tuning = study("quick.toml"), study(name)
+    quick, tuning = study("quick.toml"), study(TUNING)
     assert quick["max_gradients"] / 5000 == tuning["max_gradients"] / (5000 - 471) == 80
 
 
-@pytest.mark.parametrize("name", TUNINGS)
-def test_grids_agree_and_seeds_do_not(name):
-    quick, tuning = study("quick.toml")["sweep"], study(name)["sweep"]
+def test_grids_agree_and_seeds_do_not():
+    quick, tuning = study("quick.toml")["sweep"], study(TUNING)["sweep"]
     for axis in ("batch_size", "optimizer", "protocol"):
         assert quick[axis] == tuning[axis]
-    tuning_seeds = tuning.get("select_seeds") or study(name)["tune"]["seeds"]
-    assert not set(quick["seed"]) & set(tuning["seed"] + tuning_seeds)
+    assert not set(quick["seed"]) & set(tuning["seed"] + study(TUNING)["tune"]["seeds"])
 
 
 def rates(table, **cell):
@@ -74,17 +70,18 @@ def rates(table, **cell):
     return found
 
 
-def test_the_studys_rates_were_tried():
-    quick, tuning = study("quick.toml")["sweep"], study("quick-tuning.toml")["sweep"]
-    for batch in quick["batch_size"]:
-        for optimizer in quick["optimizer"]:
-            for protocol in quick["protocol"]:
-                cell = dict(batch_size=batch, optimizer=optimizer, protocol=protocol)
-                assert rates(quick, **cell) in rates(tuning, **cell), cell
+def test_the_studys_rates_are_the_winners():
+    (selection,) = (CONFIGS.parent / "results").glob("*-quick-tune/selection.toml")
+    quick = study("quick.toml")["sweep"]
+    choices = tomllib.loads(selection.read_text())["choice"]
+    assert len(choices) == len(quick["batch_size"]) * len(quick["optimizer"]) * len(quick["protocol"])
+    for choice in choices:
+        cell = {key: value for key, value in choice["when"].items() if key in ("batch_size", "optimizer", "protocol")}
+        assert rates(quick, **cell) == choice["set"]["learning_rate"], cell
 
 
 def test_every_range_of_the_search_is_as_wide_as_the_others_and_holds_the_rates_in_use():
-    quick, ranges = study("quick.toml")["sweep"], study("quick-tune.toml")["tune"]["range"]
+    quick, ranges = study("quick.toml")["sweep"], study(TUNING)["tune"]["range"]
     for batch in quick["batch_size"]:
         for optimizer in quick["optimizer"]:
             for protocol in quick["protocol"]:

@@ -87,7 +87,7 @@ def test_the_readmes_numbers_are_those_of_the_results():
 
 
 def test_the_tuning_tables_are_those_of_the_results():
-    selection = results_named_in("docs/tuning.md", r"results/[0-9-]+quick-tuning/selection.toml")
+    selection = results_named_in("docs/tuning.md", r"results/[0-9-]+quick-tune/selection.toml")
     assert passage(ROOT / "docs/tuning.md", TUNING) == tables(read_choices(selection))
 
 

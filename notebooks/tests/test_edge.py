@@ -7,8 +7,11 @@ import pytest
 from basin import edge
 
 
+CONSTANT = {"schedule": "constant", "warmup": 0.0}
+
+
 class Made:
-    """Two rates, two seeds; λ₁ climbs linearly to 1.05 and 0.95 times its limit and stays."""
+    """Two rates, two seeds; λ₁ climbs linearly to 1.05 and 0.95 times 2/rate, the limit of plain descent, and stays."""
 
     def __init__(self, **options):
         rows, probes = [], []
@@ -16,8 +19,8 @@ class Made:
             for seed, share in ((1, 1.05), (2, 0.95)):
                 run_id = f"{rate}-{seed}"
                 rows.append({"run_id": run_id, "config_id": str(rate), "optimizer": "sgd", "learning_rate": rate, "updates": 600,
-                             "sgd.momentum": 0.0, **options})  # fmt: skip
-                limit = edge.limit(pd.Series(rows[-1]))
+                             "sgd.momentum": 0.0, **CONSTANT, **options})  # fmt: skip
+                limit = 2 / rate
                 for update in range(100, 601, 100):
                     value = share * limit * min(1.0, update / 400)
                     probes.append({"run_id": run_id, "checkpoint": f"u{update:06d}", "probe": "top_eigenvalues", "quantity": "lambda",
@@ -30,11 +33,45 @@ class Made:
 
 
 def test_limits_are_those_of_the_quadratic():
-    run = {"optimizer": "sgd", "learning_rate": 0.1, "sgd.momentum": 0.0}
+    run = {"optimizer": "sgd", "learning_rate": 0.1, "sgd.momentum": 0.0, **CONSTANT}
     assert edge.limit(pd.Series(run)) == pytest.approx(20)
     assert edge.limit(pd.Series({**run, "sgd.momentum": 0.9})) == pytest.approx(38)
     assert edge.limit(pd.Series({**run, "sgd.momentum": 0.9, "sgd.nesterov": True})) == pytest.approx(3.8 / 2.8 / 0.1)
     assert np.isnan(edge.limit(pd.Series({**run, "optimizer": "lamb"})))
+
+
+def test_the_rate_is_the_one_used():
+    """With momentum 0.9 an effective rate of 0.5 is a rate of 0.05: heavy-ball descent is stable to 2 (1 + 0.9)/0.05."""
+    run = {"optimizer": "sgd", "learning_rate": 0.5, "sgd.momentum": 0.9, "effective_rate": True, **CONSTANT}
+    given = pd.Series({**run, "peak_learning_rate": 0.05})
+    assert edge.limit(given) == pytest.approx(76) and edge.named(given) == "η = 0.05" and not edge.why_no_limit(given)
+    assert np.isnan(edge.limit(pd.Series(run))) and "effective_rate" in edge.why_no_limit(pd.Series(run))
+    assert np.isnan(edge.limit(pd.Series({**run, "peak_learning_rate": np.nan})))  # of a run that was never begun
+
+
+def test_files_without_the_rate_used_have_a_limit_where_no_rule_changed_it():
+    run = {"optimizer": "sgd", "learning_rate": 0.1, "sgd.momentum": 0.0, "batch_size": 1000, "base_batch": 256, **CONSTANT}
+    assert edge.limit(pd.Series({**run, "scaling_rule": "none"})) == pytest.approx(20)
+    assert edge.limit(pd.Series({**run, "scaling_rule": "linear", "base_batch": 1000})) == pytest.approx(20)
+    beside_newer = {"scaling_rule": "none", "effective_rate": np.nan, "peak_learning_rate": np.nan}
+    assert edge.limit(pd.Series({**run, **beside_newer})) == pytest.approx(20)
+    scaled = pd.Series({**run, "scaling_rule": "linear"})
+    assert np.isnan(edge.limit(scaled)) and "scaling_rule" in edge.why_no_limit(scaled)
+    assert edge.named(scaled) == "learning_rate = 0.1"
+    assert edge.limit(pd.Series({**scaled, "peak_learning_rate": 0.4})) == pytest.approx(5)
+
+
+@pytest.mark.parametrize("change", [{"schedule": "cosine"}, {"warmup": 0.05}])
+def test_a_rate_that_changes_has_no_limit_but_a_reason(change):
+    sweep = Made(**change, peak_learning_rate=0.1)
+    run = sweep.runs.iloc[0]
+    assert np.isnan(edge.limit(run)) and edge.named(run) == "η ≤ 0.1"
+    axes = edge.figure(sweep).axes[0]
+    assert not [line for line in axes.lines if line.get_linestyle() == "--"]
+    assert axes.get_legend().get_title().get_text().startswith("no limit: the rate changes over the run (schedule ")
+    table = edge.levels(sweep)
+    assert table.level.isna().all() and table.late.to_numpy() == pytest.approx([20, 10]) and list(table.seeds) == [2, 2]
+    assert all("no limit: the rate changes" in line and "nan" not in line for line in edge.in_words(sweep))
 
 
 def test_levels_are_means_over_seeds_of_the_last_third_of_the_cadence():
@@ -51,6 +88,9 @@ def test_figure_and_words():
     picture = edge.figure(sweep)
     dashed = [line for line in picture.axes[0].lines if line.get_linestyle() == "--"]
     assert {line.get_ydata()[0] for line in dashed} == {20.0, 10.0}
+    legend = picture.axes[0].get_legend()
+    assert legend.get_title().get_text() == "dashed: limit of stability"
+    assert [t.get_text() for t in legend.get_texts()] == ["η = 0.1", "η = 0.2"]
     assert "1.000 ± 0.050" in edge.in_words(sweep)[0]
 
 

@@ -1,5 +1,6 @@
 """Figures draw what they should: missing values are hollow or crossed, never dropped."""
 
+import h5py
 import matplotlib
 
 matplotlib.use("Agg")
@@ -72,6 +73,22 @@ def test_filled_marks_are_the_means_of_the_finished_runs(tmp_path):
     runs = sweep.runs
     means = sorted(100 * runs.groupby(["protocol", "optimizer", "batch_size"]).test_acc.mean())
     np.testing.assert_allclose(drawn, means)
+
+
+def test_a_file_without_layers_is_not_said_to_have_no_trust_ratios(tmp_path):
+    """Files of schema 1.0 have trust ratios by run, which the reader passes over."""
+    path = tmp_path / "s" / "sweep.h5"
+    sweep = sweep_of(tmp_path / "s")
+    lamb = sweep.runs[sweep.runs.optimizer == "lamb"].run_id.iloc[0]
+    with h5py.File(path, "r+") as file:
+        del file["layers"]
+        file.attrs["schema_version"] = "1.0.0"
+        file[f"trust_ratio/{lamb}"] = np.ones((5, 2))
+    old = basin.open_sweep(path)
+    for draw in (figures.trust_ratios, layer_figure.of_sweep):
+        assert [t.get_text() for t in draw(old).axes[0].texts] == ["no norms by layer are recorded in this file"]
+    sgd = figures.trust_ratios(sweep_of(tmp_path / "sgd", optimizers=("sgd",)))
+    assert [t.get_text() for t in sgd.axes[0].texts] == ["no optimiser of this sweep has trust ratios"]
 
 
 def test_runs_that_missed_the_target_are_hollow(tmp_path):

@@ -153,6 +153,53 @@ TEST_F(Collect, LayersAreCopiedANetworkAGroup) {
   EXPECT_EQ(one.dataset("trust_ratio").read<double>()[4], 1.5);
 }
 
+TEST_F(Collect, LayersWithOtherColumnsAreAGroupOfTheirOwn) {
+  using ::testing::ElementsAre;
+  add_run("aaaaaaaaaaaa", 1, true);
+  add_run("bbbbbbbbbbbb", 1, true);
+  RunRecord other = read_run_file(at("runs/bbbbbbbbbbbb/run.h5"));
+  other.tables.at("layers").columns[1].name = "update_norm";  // the last column is the same
+  write_run_file(at("runs/bbbbbbbbbbbb/run.h5"), other);
+  collect(folder_.path());
+  const h5::Group layers = open_schema_file(at("sweep.h5"), kSweepSchema).group("layers");
+  EXPECT_THAT(layers.dataset("1/weight_norm").shape(), ElementsAre(1, 3, 2));
+  EXPECT_THAT(layers.dataset("2/update_norm").shape(), ElementsAre(1, 3, 2));
+  EXPECT_THAT(layers.dataset("2/run_id").read_texts(), ElementsAre("bbbbbbbbbbbb"));
+}
+
+TEST_F(Collect, LayersKeepLargeUpdatesExact) {
+  add_run("aaaaaaaaaaaa", 1, true);
+  RunRecord record = read_run_file(at("runs/aaaaaaaaaaaa/run.h5"));
+  const double large = (1 << 24) + 1;  // the first whole number that float32 lacks
+  record.tables.at("layers").rows[static_cast<size_t>(2 * record.tables.at("layers").row_width())] = large;
+  write_run_file(at("runs/aaaaaaaaaaaa/run.h5"), record);
+  collect(folder_.path());
+  const h5::Group layers = open_schema_file(at("sweep.h5"), kSweepSchema).group("layers");
+  EXPECT_EQ(layers.dataset("1/update").read<double>()[2], large);
+  EXPECT_EQ(layers.dataset("1/weight_norm").dtype(), at::kFloat);
+}
+
+TEST_F(Collect, WhatARunMeasuredIsNotCalledAnOption) {
+  add_run("aaaaaaaaaaaa", 1, true);
+  RunRecord record = read_run_file(at("runs/aaaaaaaaaaaa/run.h5"));
+  record.header.options.emplace_back("scaled_eps", 1e-8);
+  record.header.options.emplace_back("warmup_updates", int64_t{5});
+  record.summary.emplace_back("tta_test_loss", 0.5);
+  record.summary.emplace_back("average_test_acc", 0.5);
+  record.summary.emplace_back("update_seconds", 2.0);
+  write_run_file(at("runs/aaaaaaaaaaaa/run.h5"), record);
+  collect(folder_.path());
+  const h5::Group runs = open_schema_file(at("sweep.h5"), kSweepSchema).group("runs");
+  for (const auto& [column, units] : std::map<std::string, std::string>{{"scaled_eps", "loss/weight"},
+                                                                        {"warmup_updates", "updates"},
+                                                                        {"tta_test_loss", "nat"},
+                                                                        {"average_test_acc", "1"},
+                                                                        {"update_seconds", "s"}}) {
+    EXPECT_EQ(runs.dataset(column).attribute_as<std::string>("units"), units) << column;
+    EXPECT_NE(runs.dataset(column).attribute_as<std::string>("definition"), "option") << column;
+  }
+}
+
 TEST_F(Collect, AnUnfinishedSweepGivesAPartialTable) {
   add_run("aaaaaaaaaaaa", 1, true);
   fs::create_directories(at("runs/cccccccccccc"));

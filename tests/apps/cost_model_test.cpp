@@ -49,6 +49,12 @@ TEST(PlanWork, CountsTheUpdatesThatTheRunWillMake) {
   EXPECT_EQ(plan_work(cell, {4, 0, 1}, false).updates, BatchSchedule(cell.options.train, plan, 4).updates());
 }
 
+TEST(PlanWork, RefusesASchedulePastItsEnd) {
+  const std::string text = "epochs = 8\nbatch_size = 256\nschedule = 'cosine'\nhorizon = 0.5\n";
+  EXPECT_THROW(plan_work(cell_of(text), kSizes, true), ConfigError);
+  EXPECT_EQ(plan_work(cell_of(text + "final_factor = 0.1\n"), kSizes, true).updates, 157);
+}
+
 TEST(PlanWork, CountsTwoGradientsWithAPerturbation) {
   // In groups of 1,000 nothing comes up twice; a group of 8,192 costs the 5,000 images.
   const std::string text = "epochs = 16.384\nbatch_size = 8192\n[perturbation]\nkind = 'sam'\n";

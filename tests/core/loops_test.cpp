@@ -3,11 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <random>
+#include <set>
+#include <thread>
 
 #include "core/lane_sum.h"
 #include "core/parallel_chunks.h"
 #include "core/wide_registers.h"
+#include "tests/core/wide_loop.h"
 
 namespace basin {
 namespace {
@@ -21,22 +27,47 @@ TEST(LaneSum, IsExactOnWholeNumbersWhateverTheirCount) {
   }
 }
 
-// The widths that this processor lacks can't be tried on it.
-TEST(WideRegisters, NoWidthChangesABit) {
-  std::mt19937_64 random(1);
+std::vector<double> normal_numbers(uint64_t seed) {
+  std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
-  std::vector<double> x(1003), plain(x.size()), chosen(x.size());
-  for (double& value : x) value = normal(random);
-  const auto loop = [&x](std::vector<double>& out) {
-    for (size_t i = 0; i < x.size(); ++i) out[i] = 0.9 * x[i] + 1 / (std::sqrt(std::fabs(x[i])) + 1e-8);
-  };
-  loop(plain);
-  with_wide_registers([&] { loop(chosen); });
-  EXPECT_EQ(plain, chosen);
+  std::vector<double> numbers(1003);  // no multiple of any register's length
+  for (double& number : numbers) number = normal(random);
+  return numbers;
 }
 
-TEST(ForEachChunk, TakesEachNumberOnceOnAllThreads) {
-  const int before = at::get_num_threads();
+// The widths that this processor lacks can't be tried on it.
+TEST(WideRegisters, NoWidthChangesABit) {
+  const std::vector<double> x = normal_numbers(1), y = normal_numbers(2), z = normal_numbers(3);
+  const std::vector<double> narrow = testing::wide_loop(128, x, y, z);
+  ASSERT_EQ(narrow.size(), x.size());
+  for (const int width : {256, 512}) {
+    if (width <= wide::widest()) {
+      EXPECT_EQ(narrow, testing::wide_loop(width, x, y, z)) << width;
+    }
+  }
+}
+
+TEST(WideRegisters, AWidthThatIsNotThereIsRefused) {
+  const std::vector<double> one = {1};
+  for (const int width : {0, 64, 256, 512, 1024}) {
+    const bool there = (width == 256 || width == 512) && width <= wide::widest();
+    EXPECT_EQ(testing::wide_loop(width, one, one, one).empty(), !there) << width;
+  }
+}
+
+TEST(WideRegisters, TheWidestRunsTheLoopOnce) {
+  int runs = 0;
+  with_wide_registers([&] { ++runs; });
+  EXPECT_EQ(runs, 1);
+}
+
+class ForEachChunk : public ::testing::Test {
+ protected:
+  void TearDown() override { at::set_num_threads(before_); }
+  const int before_ = at::get_num_threads();
+};
+
+TEST_F(ForEachChunk, TakesEachNumberOnce) {
   for (const int threads : {1, 2, 3}) {
     at::set_num_threads(threads);
     for (const int64_t n : {0, 1, 2, 100}) {
@@ -45,7 +76,21 @@ TEST(ForEachChunk, TakesEachNumberOnceOnAllThreads) {
       for (const std::atomic<int>& times : taken) EXPECT_EQ(times, 1);
     }
   }
-  at::set_num_threads(before);
+}
+
+TEST_F(ForEachChunk, TwoChunksAreUnderWayAtOnceOnTwoThreads) {
+  at::set_num_threads(2);
+  std::mutex mutex;
+  std::condition_variable started;
+  std::set<std::thread::id> threads;
+  for_each_chunk(2, [&](int64_t) {
+    std::unique_lock lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    started.notify_all();
+    // One after the other they would wait here in vain: long enough for a thread on a busy machine.
+    started.wait_for(lock, std::chrono::seconds(10), [&] { return threads.size() == 2; });
+  });
+  EXPECT_EQ(threads.size(), 2u);
 }
 
 }  // namespace

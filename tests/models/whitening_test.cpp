@@ -65,6 +65,11 @@ TEST(Whitening, GivesPatchesTheIdentityAsSecondMoment) {
   EXPECT_TRUE(at::allclose(moment.narrow(0, 0, kPatch).narrow(1, 0, kPatch), one, 0, 1e-10)) << moment;
   EXPECT_TRUE(at::allclose(moment.narrow(0, 0, kPatch).narrow(1, kPatch, kPatch), -one, 0, 1e-10));
   EXPECT_TRUE(at::equal(model.filters().narrow(0, 0, kPatch), -model.filters().narrow(0, kPatch, kPatch)));
+  // Else rounding would choose which half is which.
+  for (int64_t i = 0; i < kPatch; ++i) {
+    const at::Tensor filter = model.filters()[i];
+    EXPECT_EQ(filter.max().item<double>(), filter.abs().max().item<double>()) << i;
+  }
 }
 
 // With a large eps every factor l / (l + eps) shows: S w_i = l_i w_i, |w_i|^2 = 1 / (l_i + eps), l

@@ -61,7 +61,8 @@ void take_steps(Optimizer& optimizer, const std::vector<ParameterInfo>& paramete
   }
 }
 
-// Both compute in float64 and round where they store; sums differ in their order, so ratios in the last places, and
+// Both compute in float64 (float32 weights: the CPU takes root and quotient of Adam's moments in float32) and round where they
+// store; sums differ in their order, so ratios in the last places, and
 // multiply-adds are fused on one side: in float64 some 1e-13 after five steps, in float32 a few roundings of 6e-8.
 TEST_P(GpuOptimizer, EqualsItsTwin) {
   for (const auto& [dtype, tolerance] : {std::pair{at::kDouble, 1e-12}, {at::kFloat, 2e-6}}) {

@@ -6,6 +6,7 @@
 #include "core/files.h"
 #include "io/journal.h"
 #include "io/run_file.h"
+#include "io/schema.h"
 #include "io/status_file.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/trainers/recorded_run.h"
@@ -111,11 +112,11 @@ TEST(RecorderTest, LetsANewerSchemaStandInsteadOfGoingBack) {
   StoppedRun run;
   const std::string path = run.folder / "ckpt/latest.h5";
   std::string bytes = read_file(path);
-  const size_t version = bytes.find("1.0.0");
+  const size_t version = bytes.find(kSchemaVersion);
   ASSERT_NE(version, std::string::npos);
   bytes[version] = '9';
   write_file_atomically(path, bytes);
-  EXPECT_THAT(run.error(), HasSubstr("schema version 9.0.0"));
+  EXPECT_THAT(run.error(), HasSubstr("schema version 9."));
   EXPECT_EQ(read_file(path), bytes) << "renamed or written over";
 }
 
@@ -163,6 +164,7 @@ TEST(RecorderTest, StartingAfreshTakesProbesOfAnEarlierTrainingAway) {
 TEST(RecorderTest, SaysWhereAFailedRunStood) {
   const TemporaryFolder folder;
   RunSettings s = small_settings();
+  s.train.layers_every = 1000;
   RecordedRun run(s, folder.path());
   Crash crash(3);
   run.trainer->observe(crash);
@@ -173,6 +175,10 @@ TEST(RecorderTest, SaysWhereAFailedRunStood) {
   EXPECT_EQ(status.update, 3);
   EXPECT_GT(status.loss, 0);
   EXPECT_NE(status.pid, 0);
+  const RunRecord record = read_run_file(folder / "run.h5");
+  EXPECT_EQ(record.status, "failed");
+  EXPECT_EQ(record.tables.at("layers").column("update"), (std::vector<double>{1, 3}))
+      << "the first and the newest";
 }
 
 TEST(TablesTest, UnitsAndDefinitionsAreThoseOfTheRun) {
