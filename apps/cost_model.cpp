@@ -11,6 +11,7 @@
 #include "data/manifest.h"
 #include "probes/registry.h"
 #include "trainers/batch_schedule.h"
+#include "trainers/evaluation.h"
 
 namespace basin {
 namespace {
@@ -44,9 +45,7 @@ double forwards_of(const RunOptions& options, const CellWork& work, double examp
   const double n = static_cast<double>(sizes.train);
   const double all = passes * n + static_cast<double>(sizes.validation + sizes.test);
   double forwards = train.weight_average > 0 ? 2 * all : all;
-  const std::string& tta = train.test_time_augmentation;
-  const double views = tta == "none" ? 0 : tta == "flip" ? 2 : 6;
-  forwards += views * static_cast<double>(sizes.test);
+  forwards += static_cast<double>(passes_of_views(train.test_time_augmentation) * sizes.test);
   if (train.protocol == "B" || !train.loss_levels.empty()) {
     const double near_target = train.protocol == "B" ? 4 : 0;
     const double checks = examples / static_cast<double>(train.check_every) + near_target;

@@ -6,9 +6,9 @@
 // Prints one line of JSON: steps timed, seconds a step (median), parameters.
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <chrono>
 #include <cstdlib>
 
+#include "core/clock.h"
 #include "core/runtime.h"
 #include "core/seed.h"
 #include "optim/registry.h"
@@ -16,7 +16,6 @@
 namespace {
 
 using namespace basin;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kWarmUp = 3;
 
@@ -85,11 +84,11 @@ int run(const std::string& method, const std::string& sizes, int64_t threads, do
   std::vector<double> times;
   const Clock::time_point start = Clock::now();
   while (static_cast<int>(times.size()) < kWarmUp + 5 ||
-         std::chrono::duration<double>(Clock::now() - start).count() < seconds) {
+         seconds_since(start) < seconds) {
     const Clock::time_point before = Clock::now();
     optimizer->step();
     wait_for(device);
-    times.push_back(std::chrono::duration<double>(Clock::now() - before).count());
+    times.push_back(seconds_since(before));
   }
   times.erase(times.begin(), times.begin() + kWarmUp);
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());

@@ -10,7 +10,7 @@ import sys
 import torch
 from torch import nn
 
-from training_pytorch import batches, load, small_cnn
+from training_pytorch import batches, load, small_cnn, update
 
 
 @torch.no_grad()
@@ -24,13 +24,8 @@ def train(images, labels, batch, updates, seed):
     torch.manual_seed(seed)
     model = small_cnn()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    loss_of = nn.CrossEntropyLoss()
     for _, index in zip(range(updates), batches(len(images), batch)):
-        optimizer.zero_grad()
-        loss = loss_of(model(images[index]), labels[index])
-        loss.backward()
-        optimizer.step()
-        loss.item()
+        update(model, optimizer, images[index], labels[index])
     return model
 
 

@@ -4,9 +4,9 @@
 //
 // MODEL with its default options; on a GPU in bfloat16 autocast. Prints one line of JSON: batch, updates timed, images per second,
 // parameters, loss of the last update, how gradients were computed.
-#include <chrono>
 #include <cstdlib>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/runtime.h"
 #include "data/dataset.h"
@@ -17,7 +17,6 @@
 namespace {
 
 using namespace basin;
-using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kWarmUp = 3;  // updates that pay for memory and lazy initialisation
 
@@ -67,7 +66,7 @@ int run(const std::string& network, int64_t batch, int64_t threads, double secon
   trainer.set_stop_request([&] {
     if (trainer.updates_done() < kWarmUp) return false;
     if (trainer.updates_done() == kWarmUp) start = Clock::now();
-    elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    elapsed = seconds_since(start);
     return elapsed > seconds;
   });
   trainer.run();

@@ -67,6 +67,15 @@ def batches(count, size):
         rest = rest[size:]
 
 
+def update(model, optimizer, inputs, labels):
+    optimizer.zero_grad()
+    with torch.autocast(inputs.device.type, torch.bfloat16, enabled=inputs.is_cuda):
+        loss = nn.functional.cross_entropy(model(inputs), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
 def main():
     network, batch, threads, seconds, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5]
     device = torch.device(sys.argv[6] if len(sys.argv) > 6 else "cpu")
@@ -77,16 +86,10 @@ def main():
     images, labels = (tensor.to(device) for tensor in load(folder, "data_batch_1.bin"))
     model = {"small_cnn": small_cnn, "davidnet": davidnet}[network]().to(device, **layout)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    loss_of = nn.CrossEntropyLoss()
     updates, start = 0, 0.0
     for index in batches(len(images), batch):
         index = index.to(device)
-        optimizer.zero_grad()
-        with torch.autocast(device.type, torch.bfloat16, enabled=gpu):
-            loss = loss_of(model(images[index].contiguous(**layout)), labels[index])
-        loss.backward()
-        optimizer.step()
-        value = loss.item()
+        value = update(model, optimizer, images[index].contiguous(**layout), labels[index])
         updates += 1
         if updates == WARM_UP:
             start = time.perf_counter()

@@ -55,6 +55,12 @@ double squared_norm(const at::Tensor& a) {
   return a.detach().to(at::kDouble).square().sum().item<double>();
 }
 
+double squared_norm(const std::vector<at::Tensor>& tensors) {
+  double sum = 0;
+  for (const at::Tensor& a : tensors) sum += squared_norm(a);
+  return sum;
+}
+
 double norm_of(const at::Tensor& a) { return std::sqrt(squared_norm(a)); }
 
 double squared_distance(const at::Tensor& a, const at::Tensor& b) {

@@ -8,8 +8,6 @@
 namespace basin {
 namespace {
 
-constexpr int64_t kFewElements = 1 << 15;  // fewer than this aren't worth waking threads
-
 /// The four values of a square lie here and `right`, `down` and both further on.
 template <class T>
 struct Square {
@@ -30,11 +28,7 @@ void for_each_square(const HalvingShape& s, const F& at_square) {
       }
     });
   };
-  if (s.images * s.height * row < kFewElements) {
-    for (int64_t n = 0; n < s.images; ++n) image(n);
-  } else {
-    for_each_chunk(s.images, image);
-  }
+  for_each_chunk(s.images, s.images * s.height * row, image);
 }
 
 template <class T>

@@ -10,9 +10,8 @@
 namespace basin {
 namespace {
 
-constexpr int64_t kChunk = 1 << 16;        // elements whose sums are one summand
-constexpr int64_t kFewElements = 1 << 17;  // fewer than this aren't worth waking threads
-constexpr int kBlock = 256;                // elements held in float64 at a time: stays in the first cache
+constexpr int64_t kChunk = 1 << 16;  // elements whose sums are one summand
+constexpr int kBlock = 256;          // elements held in float64 at a time: stays in the first cache
 
 using Block = std::array<double, kBlock>;
 
@@ -96,12 +95,7 @@ PassSums over_blocks(const TensorLists& lists, const std::vector<Element>& eleme
   };
   int64_t count = 0;
   for (const at::Tensor& tensor : lists.weights) count += tensor.numel();
-  const int64_t n = static_cast<int64_t>(chunks.size());
-  if (count < kFewElements) {
-    for (int64_t i = 0; i < n; ++i) run_chunk(i);
-  } else {
-    for_each_chunk(n, run_chunk);
-  }
+  for_each_chunk(static_cast<int64_t>(chunks.size()), count, run_chunk);
   PassSums sums(lists.weights.size());
   for (size_t i = 0; i < chunks.size(); ++i) add(sums[chunks[i].tensor], parts[i]);
   return sums;

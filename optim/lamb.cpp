@@ -80,9 +80,8 @@ std::string Lamb::trust_ratio_definition() const {
 }
 
 std::vector<at::Tensor> Lamb::preconditioner(const std::vector<at::Tensor>& gradients) const {
-  double squares = 0;
-  for (const at::Tensor& gradient : gradients) squares += squared_norm(gradient);
-  const double factor = updates_done() == 0 ? NAN : rule_.gradient_factor({.gradient_norm = std::sqrt(squares)});
+  const double norm = std::sqrt(squared_norm(gradients));
+  const double factor = updates_done() == 0 ? NAN : rule_.gradient_factor({.gradient_norm = norm});
   std::vector<at::Tensor> p;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor w = parameters_[i].tensor.detach().to(at::kDouble);

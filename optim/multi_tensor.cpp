@@ -7,13 +7,6 @@
 namespace basin {
 namespace {
 
-/// Of all gradients as one vector.
-double gradient_norm(const std::vector<at::Tensor>& gradients) {
-  double squares = 0;
-  for (const at::Tensor& gradient : gradients) squares += squared_norm(gradient);
-  return std::sqrt(squares);
-}
-
 bool on_gpu(const TensorLists& lists) { return !lists.weights.empty() && lists.weights.front().is_cuda(); }
 
 void tables_for(const TensorLists& lists, const std::vector<Treatment>& treatments,
@@ -60,7 +53,7 @@ StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vect
   }
   const size_t n = lists.weights.size();
   StepReport report{PassSums(n), std::vector<double>(n, 1)};
-  if (rule.needs_gradient_norm()) step.gradient_norm = gradient_norm(lists.gradients);
+  if (rule.needs_gradient_norm()) step.gradient_norm = std::sqrt(squared_norm(lists.gradients));
   MomentElements elements(n);
   for (size_t i = 0; i < n; ++i) elements[i] = rule.element(1, treatments[i], step);
   if (!rule.adaptive) {

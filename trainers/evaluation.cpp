@@ -55,6 +55,8 @@ Views views_named(const std::string& name, const Split& split) {
   return Views::flip_shift;
 }
 
+int64_t passes_of_views(const std::string& name) { return name == "none" ? 0 : name == "flip" ? 2 : 6; }
+
 SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split,
                     ExampleOutcomes* outcomes) {
   if (split.size() == 0) return {};

@@ -25,6 +25,9 @@ enum class Views { one, flip, flip_shift };
 /// Of the option test_time_augmentation; ConfigError where the images are too small to be shifted.
 Views views_named(const std::string& name, const Split& split);
 
+/// Forward passes an image that they cost beside the plain evaluation; 0 for "none".
+int64_t passes_of_views(const std::string& name);
+
 /// What a pass over a split needs to know of the run. The split lies where `data` does: on `device` (data/resident.h), or
 /// on the host.
 struct EvaluationSetup {

@@ -104,13 +104,12 @@ void Recorder::on_update(const UpdateRecord& record) {
   journal_->append_row("train", row_);
   record_layers(record);
   last_loss_ = record.loss;
-  const Clock::time_point now = Clock::now();
-  const double elapsed = std::chrono::duration<double>(now - last_status_).count();
+  const double elapsed = seconds_since(last_status_);
   if (elapsed < kStatusSeconds && gradients_then_ >= 0) return;
   if (gradients_then_ >= 0)
     images_per_second_ = static_cast<double>(record.gradients - gradients_then_) / elapsed;
   gradients_then_ = record.gradients;
-  last_status_ = now;
+  last_status_ = Clock::now();
   progress_.update(
       static_cast<double>(record.update),
       fmt::format("loss {:.4g}", record.loss) +
@@ -128,7 +127,7 @@ void Recorder::record_layers(const UpdateRecord& record) {
 void Recorder::on_evaluation(const EvaluationRecord& record) {
   fill_eval_row(record, row_);
   journal_->append_row("eval", row_);
-  if (std::chrono::duration<double>(Clock::now() - last_run_file_).count() < kRunFileSeconds) return;
+  if (seconds_since(last_run_file_) < kRunFileSeconds) return;
   write_run_record();
 }
 

@@ -1,11 +1,11 @@
 // defines: Recorder, which puts a run on disk: journal, run.h5, status.json, checkpoints, progress.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/progress.h"
 #include "io/journal.h"
 #include "io/status_file.h"
@@ -52,7 +52,6 @@ class Recorder : public TrainObserver {
   std::string checkpoint_path(const std::string& label) const { return folder_ + "/ckpt/" + label + ".h5"; }
   std::string journal_path() const { return folder_ + "/journal"; }
 
-  using Clock = std::chrono::steady_clock;
   std::string folder_;
   RunHeader header_;
   Trainer& trainer_;

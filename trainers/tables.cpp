@@ -10,6 +10,8 @@ Column column(const std::string& name, const std::string& units, const std::stri
 
 constexpr const char* kExamplesDefinition = "batch sizes added up: duplicates counted";
 constexpr int64_t kLayersRows = 200;  // over the budget, where layers_every leaves it to us
+constexpr const char* kGradientNormDefinition =
+    "Euclidean norm of the batch's mean gradient, perturbed as asked for, before clipping";
 constexpr const char* kGradientsDefinition =
     "a duplicate merged into one costs one; with a perturbation every example costs two";
 
@@ -41,7 +43,7 @@ Table train_table(const TrainOptions& options) {
       column("learning_rate", "1", "learning rate",
              "peak rate x scaling rule x schedule, used in this update"),
       column("gradient_norm", "loss/weight", "gradient norm",
-             "Euclidean norm of the batch's mean gradient, perturbed as asked for, before clipping"),
+             kGradientNormDefinition),
       column("update_norm", "weight", "update norm", "Euclidean norm of the change of all parameters"),
       column("weight_norm", "weight", "weight norm", "Euclidean norm of all parameters before the update"),
       column("distance_from_start", "weight", "distance from start",
@@ -74,7 +76,7 @@ Table layers_table(const std::vector<ParameterInfo>& parameters, int64_t every,
   };
   by_parameter("weight_norm", "weight", "weight norm by parameter", "Euclidean norm before the update");
   by_parameter("gradient_norm", "loss/weight", "gradient norm by parameter",
-               "Euclidean norm of the batch's mean gradient, perturbed as asked for, before clipping");
+               kGradientNormDefinition);
   by_parameter("update_norm", "weight", "update norm by parameter", "Euclidean norm of the change");
   by_parameter(
       "trust_ratio", "1", "trust ratio by parameter",

@@ -8,12 +8,6 @@
 namespace basin {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 // NaN without the sign that it has on some machines.
 std::string shown(double loss) { return std::isnan(loss) ? "nan" : fmt::format("{:.6g}", loss); }
 
@@ -103,7 +97,7 @@ void Trainer::take_update() {
   state_.examples += batch_size;
   state_.gradients += gradients_of(groups, plan_) + gradients_again;
   if (average_) average_->add(state_.update);
-  state_.update_seconds += seconds_between(start, Clock::now());
+  state_.update_seconds += seconds_since(start);
   report_update(loss, batch_size, clipped);
 }
 
@@ -211,9 +205,8 @@ void Trainer::keep_milestone_if_due() {
 
 void Trainer::checkpoint_if_due() {
   if (ended()) return;
-  const Clock::time_point now = Clock::now();
-  if (seconds_between(last_checkpoint_, now) < setup_.train.checkpoint_seconds) return;
-  last_checkpoint_ = now;
+  if (seconds_since(last_checkpoint_) < setup_.train.checkpoint_seconds) return;
+  last_checkpoint_ = Clock::now();
   checkpoint("latest");
 }
 
@@ -350,7 +343,7 @@ void Trainer::event(const std::string& level, const std::string& text) {
 
 void Trainer::advance_clock() {
   const Clock::time_point now = Clock::now();
-  state_.seconds += seconds_between(clock_, now);
+  state_.seconds += std::chrono::duration<double>(now - clock_).count();  // what lies between two calls, all of it
   clock_ = now;
 }
 

@@ -1,7 +1,6 @@
 // defines: Trainer, one training run as a list of named steps; TrainSetup and TrainResult.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "data/dataset.h"
 #include "data/example_stream.h"
 #include "io/checkpoint.h"
@@ -142,7 +142,7 @@ class Trainer {
   std::optional<double> level_;                                // of the checkpoint being kept
   std::vector<TrainObserver*> observers_;
   std::function<bool()> stop_requested_;
-  std::chrono::steady_clock::time_point clock_, last_checkpoint_;
+  Clock::time_point clock_, last_checkpoint_;
 };
 
 /// Parameters and buffers by name; IoError where one is missing or shaped differently. For probes too.

@@ -1,13 +1,9 @@
 """Figures draw what they should: missing values are hollow or crossed, never dropped."""
 
 import h5py
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from synthetic_sweep import Plan, make_sweep
+from planned import open_planned
 
 import basin
 from basin import figures, layer_figure, style
@@ -17,17 +13,11 @@ SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, upda
 ALL = [figures.accuracy_against_batch, figures.loss_against_accuracy, figures.sharpness_against_batch,
        figures.sharpness_against_loss, figures.trust_ratios, layer_figure.of_sweep, figures.learning_curves]  # fmt: skip
 
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    style.use()
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("drawing")
 
 
 def sweep_of(folder, **plan):
-    make_sweep(folder, Plan(**(SMALL | plan)))
-    return basin.open_sweep(folder)
+    return open_planned(folder, SMALL | plan)
 
 
 def hollow(figure):

@@ -1,32 +1,23 @@
 """The figure of layers draws the numbers of the record, a line a layer's weights."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from planned import open_planned
 from synthetic_sweep import Plan, make_sweep
 
 import basin
-from basin import layer_figure, style
+from basin import layer_figure
 from basin.layers import Layers
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, updates=7)
 WEIGHTS = ["conv1.weight", "fc.weight"]
 
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    style.use()
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("drawing")
 
 
 def sweep_of(folder, **plan):
-    make_sweep(folder, Plan(**(SMALL | plan)))
-    return basin.open_sweep(folder)
+    return open_planned(folder, SMALL | plan)
 
 
 def drawn(ax):

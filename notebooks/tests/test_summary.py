@@ -1,5 +1,6 @@
 """Each number of the README's list says what it is of."""
 
+from planned import open_planned
 from synthetic_sweep import Plan, make_sweep
 
 import basin
@@ -9,8 +10,7 @@ from basin.text import points
 
 
 def sweep_of(folder, **plan):
-    make_sweep(folder, Plan(**(dict(updates=4, images=3000, seed_error=0.004) | plan)))
-    return basin.open_sweep(folder)
+    return open_planned(folder, dict(updates=4, images=3000, seed_error=0.004) | plan)
 
 
 def test_means_name_their_cells_and_those_left_out(tmp_path):

@@ -7,6 +7,7 @@
 #include "apps/cost_model.h"
 #include "core/error.h"
 #include "probes/registry.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 #include "trainers/batch_schedule.h"
 
@@ -87,13 +88,8 @@ TEST(PlanWork, CountsTheViewsOfTheTestImages) {
 }
 
 TEST(PlanWork, RefusesMoreExamplesThanCanBeCounted) {
-  const auto refusal = [](const std::string& text) -> std::string {
-    try {
-      plan_work(cell_of(text), kSizes, false);
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "none";
+  const auto refusal = [](const std::string& text) {
+    return testing::message_of([&] { plan_work(cell_of(text), kSizes, false); });
   };
   using ::testing::HasSubstr;
   EXPECT_THAT(refusal("protocol = 'A-updates'\nupdates = 9000000000000000\n"), HasSubstr("2^53"));

@@ -5,6 +5,8 @@
 #include "apps/study.h"
 #include "apps/study_compare.h"
 #include "core/error.h"
+#include "tests/apps/study_text.h"
+#include "tests/support/message_of.h"
 
 namespace basin {
 namespace {
@@ -12,18 +14,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-Study study_of(const std::string& text, const std::vector<std::string>& sets = {}) {
-  return parse_study(text, "s.toml", sets);
-}
+using testing::study_of;
 
 std::string message_of(const std::string& text, const std::vector<std::string>& sets = {}) {
-  try {
-    expand(study_of(text, sets));
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return testing::message_of([&] { expand(study_of(text, sets)); });
 }
 
 // "sgd 32 1" for each cell: optimiser, batch size, seed.

@@ -5,6 +5,8 @@
 #include "apps/study_compare.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "tests/apps/study_text.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 
 namespace basin {
@@ -13,20 +15,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-Study study_of(const std::string& text, const std::vector<std::string>& sets = {}) {
-  return parse_study(text, "s.toml", sets);
-}
+using testing::study_of;
 
 std::string message_of(const std::string& text, const std::vector<std::string>& sets = {}) {
-  try {
+  return testing::message_of([&] {
     const Study study = study_of(text, sets);
     expand(study);
     expand_tuning(study);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  });
 }
 
 const std::string kTuned =

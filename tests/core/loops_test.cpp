@@ -71,9 +71,11 @@ TEST_F(ForEachChunk, TakesEachNumberOnce) {
   for (const int threads : {1, 2, 3}) {
     at::set_num_threads(threads);
     for (const int64_t n : {0, 1, 2, 100}) {
-      std::vector<std::atomic<int>> taken(static_cast<size_t>(n));
-      for_each_chunk(n, [&](int64_t i) { ++taken[static_cast<size_t>(i)]; });
-      for (const std::atomic<int>& times : taken) EXPECT_EQ(times, 1);
+      for (const int64_t elements : {kWorthThreads - 1, kWorthThreads}) {
+        std::vector<std::atomic<int>> taken(static_cast<size_t>(n));
+        for_each_chunk(n, elements, [&](int64_t i) { ++taken[static_cast<size_t>(i)]; });
+        for (const std::atomic<int>& times : taken) EXPECT_EQ(times, 1);
+      }
     }
   }
 }
@@ -83,7 +85,7 @@ TEST_F(ForEachChunk, TwoChunksAreUnderWayAtOnceOnTwoThreads) {
   std::mutex mutex;
   std::condition_variable started;
   std::set<std::thread::id> threads;
-  for_each_chunk(2, [&](int64_t) {
+  for_each_chunk(2, kWorthThreads, [&](int64_t) {
     std::unique_lock lock(mutex);
     threads.insert(std::this_thread::get_id());
     started.notify_all();

@@ -5,9 +5,12 @@
 
 #include "core/error.h"
 #include "core/toml_file.h"
+#include "tests/support/message_of.h"
 
 namespace basin {
 namespace {
+
+using testing::message_of;
 
 struct Sample {
   bool flag = false;
@@ -29,15 +32,6 @@ OptionTable table_of(Sample& s) {
     t.add("flag", s.flag, anything(), "whether");
   });
   return table;
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Options, PrintsCanonicalTomlThatReadsBackToTheSameText) {

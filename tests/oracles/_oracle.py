@@ -49,6 +49,14 @@ def keep_file(description, path, text, comparisons, peers=None):
     finish()
 
 
+def golden_header(what, program, body, includes=("cmath", "string", "vector")):
+    """Text of a C++ header in basin::golden that tests/oracles/<program> writes."""
+    lines = [f"// defines: {what}. Written by tests/oracles/{program}; don't edit.", "#pragma once", "",
+             *(f"#include <{name}>" for name in includes), "", "namespace basin::golden {", "", *body, "",
+             "}  // namespace basin::golden", ""]
+    return "\n".join(lines)
+
+
 def finish():
     print(f"{sum(_verdicts)} of {len(_verdicts)} comparisons agree")
     sys.exit(0 if _verdicts and all(_verdicts) else 1)

@@ -14,7 +14,7 @@ import re
 import torch
 import torch.nn.functional as F
 
-from _oracle import compare, finish
+from _oracle import compare, finish, golden_header
 
 HEADER = pathlib.Path(__file__).resolve().parents[1] / "models" / "golden_logits.h"
 torch.set_default_dtype(torch.float64)
@@ -156,15 +156,6 @@ def compute(network, norm, side):
 
 def header(results):
     lines = [
-        "// defines: golden logits of tiny models. Written by tests/oracles/model_golden.py; don't edit.",
-        "#pragma once",
-        "",
-        "#include <cstdint>",
-        "#include <string>",
-        "#include <vector>",
-        "",
-        "namespace basin::golden {",
-        "",
         "struct Logits {",
         "  std::string model;",
         "  std::vector<std::string> settings;",
@@ -183,7 +174,7 @@ def header(results):
         rows = [", ".join(f"{v:.17g}" for v in logits[i : i + CLASSES]) for i in range(0, len(logits), CLASSES)]
         lines.append("     {" + ",\n      ".join(rows) + "},")
         lines.append(f"     {gradient_norm:.17g}}},")
-    return "\n".join([*lines, "};", "", "}  // namespace basin::golden", ""])
+    return golden_header("golden logits of tiny models", "model_golden.py", [*lines, "};"], ("cstdint", "string", "vector"))
 
 
 def main():

@@ -11,7 +11,7 @@ import pathlib
 
 import numpy as np
 
-from _oracle import compare, keep_file
+from _oracle import compare, golden_header, keep_file
 
 HEADER = pathlib.Path(__file__).resolve().parents[1] / "optim" / "golden_traces.h"
 
@@ -130,15 +130,6 @@ def nested(values):
 
 def header():
     lines = [
-        "// defines: golden traces of the optimisers. Written by tests/oracles/optim_golden.py; don't edit.",
-        "#pragma once",
-        "",
-        "#include <cmath>",
-        "#include <string>",
-        "#include <vector>",
-        "",
-        "namespace basin::golden {",
-        "",
         "struct Step {",
         "  std::vector<double> weights, trust_ratios;",
         "};",
@@ -167,8 +158,7 @@ def header():
             lines.append(f"         {{{braces(weights)},")
             lines.append(f"          {braces(ratios)}}},")
         lines.append("     }},")
-    lines += ["};", "", "}  // namespace basin::golden", ""]
-    return "\n".join(lines)
+    return golden_header("golden traces of the optimisers", "optim_golden.py", [*lines, "};"])
 
 
 def torch_optimizer(torch, method, options, parameters):

@@ -21,7 +21,7 @@ import numpy as np
 import _lamb_presets
 import _lars_presets
 from _lars_presets import Tensor
-from _oracle import compare, keep_file
+from _oracle import compare, golden_header, keep_file
 from optim_golden import braces, nested, norm, toml
 
 HEADER = pathlib.Path(__file__).resolve().parents[1] / "optim" / "golden_presets.h"
@@ -143,16 +143,6 @@ def trace_lines(optimizer, preset, name, settings):
 
 def header():
     lines = [
-        "// defines: golden traces of LARS' and LAMB's presets. Written by tests/oracles/optim_presets.py; "
-        "don't edit.",
-        "#pragma once",
-        "",
-        "#include <cmath>",
-        "#include <string>",
-        "#include <vector>",
-        "",
-        "namespace basin::golden {",
-        "",
         "/// Tensors and what happens to them: gradients [step][tensor][element] and the rate of each step.",
         "struct Scene {",
         "  std::vector<std::string> names, kinds;",
@@ -178,8 +168,7 @@ def header():
     lines += ["", "inline const std::vector<PresetTrace> preset_traces{"]
     for case in all_cases():
         lines += trace_lines(*case)
-    lines += ["};", "", "}  // namespace basin::golden", ""]
-    return "\n".join(lines)
+    return golden_header("golden traces of LARS' and LAMB's presets", "optim_presets.py", [*lines, "};"])
 
 
 def both_ways(what, values, acts):

@@ -1,0 +1,10 @@
+"""A sweep made to plan, opened by the package under test."""
+
+from synthetic_sweep import Plan, make_sweep
+
+import basin
+
+
+def open_planned(folder, plan: dict):
+    make_sweep(folder, Plan(**plan))
+    return basin.open_sweep(folder)

@@ -1,0 +1,21 @@
+// defines: message_of(), what is said of a wrong setting.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/error.h"
+
+namespace basin::testing {
+
+/// Of the ConfigError that `action` throws; "no error" where it throws none.
+inline std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace basin::testing
