@@ -106,6 +106,16 @@ void check(const SearchRange& range) {
     refuse("has scale = \"one_minus_log\" and relative_to, which don't go together");
 }
 
+void check(const SearchRange& range, const RunOptions& options) {
+  if (range.key != "warmup" || options.schedule.schedule_unit != "share") return;
+  const double high = value_in(range, 1, options);
+  if (high <= 1) return;
+  throw ConfigError(
+      fmt::format("{}: the range of warmup ends at {:g}: schedule_unit = \"share\" counts in shares of all "
+                  "updates, at most 1",
+                  range.where, high));
+}
+
 double value_in(const SearchRange& range, double unit, const RunOptions& options) {
   const double factor = factor_of(range, options);
   if (range.scale == "log") return rounded(factor * range.low * std::pow(range.high / range.low, unit));

@@ -61,6 +61,8 @@ struct SearchRange {
 void bind_options(OptionTable& table, SearchRange& range);
 /// ConfigError for ends that are missing, the wrong way round, or outside of what the key or the scale takes.
 void check(const SearchRange& range);
+/// ConfigError for a warm-up whose end is no share of the run where the other options count in shares.
+void check(const SearchRange& range, const RunOptions& options);
 
 /// u in [0, 1) to a value: log low (high/low)^u; linear low + (high - low) u; one_minus_log 1 - (1-low)
 /// ((1-high)/(1-low))^u, so that 1 - value is spread evenly in its logarithm. Rounded to six digits (of 1 -

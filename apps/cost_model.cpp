@@ -12,6 +12,7 @@
 #include "probes/registry.h"
 #include "trainers/batch_schedule.h"
 #include "trainers/evaluation.h"
+#include "trainers/lookahead.h"
 
 namespace basin {
 namespace {
@@ -105,8 +106,9 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   CellWork work;
   const BatchPlan plan = plan_of(options);
   const BatchSchedule batches(options.train, plan, sizes.train);
-  // Refuses a schedule that this many updates make impossible, before a worker would.
+  // Refuses what this many updates make impossible, before a worker would.
   RateSchedule(options.schedule, options.train.learning_rate, /*gain=*/1, run_shape(options.train, batches, sizes.train));
+  check_lookahead(options.train, batches.updates());
   const double planned = static_cast<double>(batches.updates());
   double images = 0;
   for (const auto& [batch, updates] : batches.phases())
@@ -153,13 +155,25 @@ double expected_seconds(const CellWork& work, const CellSpeed& speed) {
          work.probe_hvps * speed.probe_hvp;
 }
 
+namespace {
+
+CellWork work_of(const Cell& cell, const SplitSizes& sizes, bool with_probes) {
+  try {
+    return plan_work(cell, sizes, with_probes);
+  } catch (const ConfigError& error) {
+    throw ConfigError(cell.label + ": " + error.what());
+  }
+}
+
+}  // namespace
+
 CostModel::CostModel(const std::vector<Cell>& cells, bool with_probes) {
   CellSpeed round;
   round.batch = {32, 1024};
   round.update_seconds = {6e-3, 0.15};
   for (const Cell& cell : cells) {
     throw_if_interrupted();
-    const CellWork work = plan_work(cell, sizes_of(cell.options), with_probes);
+    const CellWork work = work_of(cell, sizes_of(cell.options), with_probes);
     const std::string kind = kind_of(cell.options);
     costs_[cell.run_id] = {work, expected_seconds(work, round), kind};
     const auto inserted = kinds_.emplace(kind, Kind{cell.options, {}});
@@ -198,7 +212,7 @@ std::vector<CostModel::Timing> CostModel::prepare_timings(const std::string& fol
   return timings;
 }
 
-std::map<std::string, std::vector<CellSpeed>> CostModel::time_round(const std::string& program, int64_t threads,
+std::map<std::string, std::vector<CellSpeed>> CostModel::time_round(const WorkerProgram& program, int64_t threads,
                                                                     const std::vector<Timing>& round) const {
   ProcessPool pool;
   for (size_t i = 0; i < round.size(); ++i) {
@@ -226,7 +240,7 @@ std::map<std::string, std::vector<CellSpeed>> CostModel::time_round(const std::s
   return measured;
 }
 
-void CostModel::calibrate(const std::string& program, int64_t jobs, int64_t threads) {
+void CostModel::calibrate(const WorkerProgram& program, int64_t jobs, int64_t threads) {
   const ScratchFolder scratch("basin-timing");
   const std::vector<Timing> timings = prepare_timings(scratch.path(), jobs, threads);
   std::map<std::string, std::vector<CellSpeed>> measured;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/process_pool.h"
 #include "apps/study.h"
 
 namespace basin {
@@ -53,11 +54,12 @@ CellSpeed parse_speed(const std::string& toml, const std::string& file_name);
 class CostModel {
  public:
   /// Uses round figures for an average CPU: good for the order of cells, not for promises. Reads the data for its sizes.
+  /// ConfigError with the cell's label where its options and sizes don't go together.
   CostModel(const std::vector<Cell>& cells, bool with_probes);
   /// Replaces the round figures: one benchmark for each kind of cell (model, optimiser, micro-batch, ...), in `jobs`
-  /// processes of `program` (this one: "/proc/self/exe") at once, as in the sweep. Throws Error where one fails, and keeps
+  /// processes of `program` at once, as in the sweep. Throws Error where one fails, and keeps
   /// the round figures then; Interrupted after SIGINT or SIGTERM.
-  void calibrate(const std::string& program, int64_t jobs, int64_t threads);
+  void calibrate(const WorkerProgram& program, int64_t jobs, int64_t threads);
 
   const CellWork& work(const std::string& run_id) const { return costs_.at(run_id).work; }
   double seconds(const std::string& run_id) const { return costs_.at(run_id).seconds; }
@@ -80,7 +82,7 @@ class CostModel {
     std::string kind, folder;
   };
   std::vector<Timing> prepare_timings(const std::string& folder, int64_t jobs, int64_t threads) const;
-  std::map<std::string, std::vector<CellSpeed>> time_round(const std::string& program, int64_t threads,
+  std::map<std::string, std::vector<CellSpeed>> time_round(const WorkerProgram& program, int64_t threads,
                                                            const std::vector<Timing>& round) const;
   SplitSizes sizes_of(const RunOptions& options);
   std::map<std::string, Cost> costs_;

@@ -8,12 +8,16 @@
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <iostream>
 #include <thread>
 
 #include "core/clock.h"
 #include "core/error.h"
 
 extern char** environ;
+// Of a coverage build, which otherwise keeps its counts when destructors run at the end.
+extern "C" __attribute__((weak)) void __gcov_exit();
 
 namespace basin {
 namespace {
@@ -45,8 +49,14 @@ int open_log(const std::string& path) {
   return log;
 }
 
-// Between fork and exec of a process with threads only async-signal-safe calls are allowed: no allocation here.
-[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment, int log, pid_t parent) {
+bool has_one_thread() {
+  std::error_code unknown;
+  const auto threads = std::filesystem::directory_iterator("/proc/self/task", unknown);
+  return !unknown && std::distance(begin(threads), end(threads)) == 1;
+}
+
+// After fork of a process with threads only async-signal-safe calls are allowed: no allocation here.
+void detach(int log, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the parent died before prctl
   setpgid(0, 0);
@@ -59,10 +69,24 @@ int open_log(const std::string& path) {
   dup2(null, STDIN_FILENO);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
+}
+
+[[noreturn]] void execute(const char* program, char* const* arguments, char* const* environment) {
   execve(program, arguments, environment);
   static const char message[] = "the worker's program can't be executed\n";
   if (write(STDERR_FILENO, message, sizeof message - 1) < 0) _exit(126);
   _exit(127);
+}
+
+// In a fork of a process without threads. Ends it without destructors: they are of the parent's objects.
+[[noreturn]] void call(int (*main)(int, char**), std::vector<char*> arguments, const ProcessJob& job) {
+  close_range(STDERR_FILENO + 1, ~0U, 0);  // as exec would: locks and logs of the parent
+  for (const auto& [name, value] : job.environment) setenv(name.c_str(), value.c_str(), 1);
+  const int exit_code = main(static_cast<int>(arguments.size()) - 1, arguments.data());
+  std::cout.flush();
+  std::fflush(nullptr);
+  if (__gcov_exit != nullptr) __gcov_exit();
+  _exit(exit_code);
 }
 
 }  // namespace
@@ -81,16 +105,23 @@ ProcessPool::~ProcessPool() {
 }
 
 void ProcessPool::start(const ProcessJob& job) {
-  std::vector<std::string> arguments = {job.program};
+  std::vector<std::string> arguments = {job.program.path};
   arguments.insert(arguments.end(), job.arguments.begin(), job.arguments.end());
   std::vector<std::string> environment = merged_environment(job);
   const std::vector<char*> argv = pointers_to(arguments);
   const std::vector<char*> envp = pointers_to(environment);
   const int log = open_log(job.log);
+  const bool forks_alone = job.program.main != nullptr && has_one_thread();
+  std::cout.flush();  // else the worker would write what waits here as well
+  std::fflush(nullptr);
   const pid_t parent = getpid();
   const Clock::time_point start = Clock::now();
   const pid_t pid = fork();
-  if (pid == 0) become(job.program.c_str(), argv.data(), envp.data(), log, parent);
+  if (pid == 0) {
+    detach(log, parent);
+    if (forks_alone) call(job.program.main, argv, job);
+    execute(job.program.path.c_str(), argv.data(), envp.data());
+  }
   const int error = errno;
   close(log);
   if (pid < 0) throw IoError(std::string("no worker process can be made: ") + std::strerror(error));

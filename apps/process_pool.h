@@ -10,10 +10,18 @@
 
 namespace basin {
 
+/// What a worker process runs.
+struct WorkerProgram {
+  std::string path;  // not searched for
+  /// main() of `path` where that is this very program and may be called in a fork of it, which spares a worker the
+  /// loading and unloading of its libraries (torch's take half a second); null: execute `path`.
+  int (*main)(int argc, char** argv) = nullptr;
+};
+
 /// A program to run. stdin is /dev/null; stdout and stderr are appended to `log`.
 struct ProcessJob {
   std::string id;
-  std::string program;                 // a path, not searched for
+  WorkerProgram program;
   std::vector<std::string> arguments;  // without the program's own name
   std::string log;
   std::vector<std::pair<std::string, std::string>> environment;  // set on top of ours
@@ -33,7 +41,8 @@ struct ProcessResult {
 };
 
 /// Worker processes in process groups of their own, so that Ctrl-C on the terminal reaches the parent alone and is passed
-/// on once. When the parent dies by whatever means, the kernel kills its workers (PR_SET_PDEATHSIG), so start() belongs on
+/// on once. A fork has the one thread that forked, so WorkerProgram::main is called only while this process has no other;
+/// else the program is executed. When the parent dies by whatever means, the kernel kills its workers (PR_SET_PDEATHSIG), so start() belongs on
 /// the main thread: the kernel watches the thread that forked.
 class ProcessPool {
  public:

@@ -102,6 +102,7 @@ std::vector<SearchRange> ranges_at(const Study& study, RunOptions options, const
   if (ranges.empty() || ranges.front().key != kRate)
     throw ConfigError(
         fmt::format("{}: no [[tune.range]] of learning_rate holds for {}", study.tuning.where, group));
+  for (const SearchRange& range : ranges) check(range, options);
   return ranges;
 }
 

@@ -1,11 +1,14 @@
 #include "apps/study_run.h"
 
+#include <ATen/Parallel.h>
+
 #include <CLI/CLI.hpp>
 
 #include <thread>
 
 #include "apps/arguments.h"
 #include "apps/collect.h"
+#include "apps/command_line.h"
 #include "apps/cost_model.h"
 #include "apps/selection_file.h"
 #include "apps/sweep_folder.h"
@@ -19,7 +22,6 @@
 namespace basin {
 namespace {
 
-constexpr const char* kThisProgram = "/proc/self/exe";
 constexpr double kWorthCalibrating =
     60;  // seconds of a sweep that make two for a better forecast worth while
 
@@ -105,7 +107,7 @@ int dry_run(const Study& study, const StudyArguments& arguments, const Workers& 
   for (const std::string& note : costs.notes()) fmt::print(stderr, "note: {}\n", note);
   const bool retry = !arguments.retry.empty();
   if (seconds_left(plan, costs, workers.jobs, retry) > 0) {
-    costs.calibrate(kThisProgram, workers.jobs, workers.threads);
+    costs.calibrate(this_program(), workers.jobs, workers.threads);
   }
   print_cells(plan, costs);
   double gradients = 0;
@@ -130,10 +132,12 @@ class StudyRun {
         folder_(arguments.out) {}
 
   int run() {
-    folder_.admit(study_, arguments_.extend);
+    require_same_study(folder_, study_, arguments_.extend);
     const SweepPlan plan = plan_sweep(study_, folder_, scope_);
     require_same_data(folder_, plan.cells);
-    CostModel costs = forecast(plan);
+    CostModel costs(plan.cells, scope_.probes);
+    folder_.freeze(study_);  // a study that was refused until here can be mended
+    forecast(plan, costs);
     start_ = Clock::now();
     const Tuning tuning = tune(costs);
     if (stopped_) return conclude();
@@ -144,14 +148,13 @@ class StudyRun {
   }
 
  private:
-  CostModel forecast(const SweepPlan& plan) {
-    CostModel costs(plan.cells, scope_.probes);
+  void forecast(const SweepPlan& plan, CostModel& costs) {
     fmt::print(stderr, "{} runs, {} worker(s) of {} thread(s), results in {}\n", plan.cells.size(),
                workers_.jobs, workers_.threads, folder_.path());
     const auto expected = [&] { return seconds_left(plan, costs, workers_.jobs, !arguments_.retry.empty()); };
     if (expected() > kWorthCalibrating) {
       try {
-        costs.calibrate(kThisProgram, workers_.jobs, workers_.threads);
+        costs.calibrate(this_program(), workers_.jobs, workers_.threads);
         calibrated_ = true;
       } catch (const Interrupted&) {
         throw;
@@ -160,7 +163,6 @@ class StudyRun {
       }
     }
     expected_ = expected();
-    return costs;
   }
 
   void report_time() const {
@@ -221,7 +223,7 @@ class StudyRun {
       placed.push_back({cell, tuning ? folder_.tuning_folder(cell.run_id) : folder_.run_folder(cell.run_id)});
     }
     PhaseOptions options{what,
-                         kThisProgram,
+                         this_program(),
                          workers_.jobs,
                          workers_.threads,
                          probes,
@@ -290,6 +292,7 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
 }
 
 int run_study(StudyArguments arguments) {
+  at::set_num_threads(1);  // the workers compute; a process without threads can be forked into them
   const Study study = read_study(arguments.study, arguments.sets, arguments.selection);
   if (arguments.tuning_alone) require_something_to_tune(study, arguments.study);
   // Every cell's options are checked before anything is made. [runtime] is the whole sweep's, --set among it.

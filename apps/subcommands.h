@@ -9,11 +9,11 @@ class App;
 
 namespace basin {
 
-/// What a subcommand does once its arguments are parsed; returns the exit code. Errors are thrown and told by main.
+/// What a subcommand does once its arguments are parsed; returns the exit code. Errors are thrown and told by run_command_line().
 using Action = std::function<int()>;
 
 /// Each adds its subcommand to `app` and sets `action` in the callback that CLI11 calls when it was chosen. A new
-/// subcommand is one file, one line here and one in main.cpp's list.
+/// subcommand is one file, one line here and one in command_line.cpp's list.
 void add_train(CLI::App& app, Action& action);
 void add_probe(CLI::App& app, Action& action);
 void add_sweep(CLI::App& app, Action& action);

@@ -47,6 +47,10 @@ const std::map<std::string, Meaning>& known_meanings() {
       {"peak_learning_rate",
        {"1", "largest learning rate of the schedule, at this batch size", "peak-learning-rate"}},
       {"warmup_updates", {"updates", "updates of the warm-up", "warmup-updates"}},
+      {"learning_rate_factors",
+       {"", "parameters whose learning rate has a factor, and the factors", "learning-rate-factors"}},
+      {"weight_decay_factors",
+       {"", "parameters whose weight decay has a factor, and the factors", "weight-decay-factors"}},
       {"sgd_noise_scale",
        {"1", "peak learning rate x gain x training examples / batch size", "sgd-noise-scale"}},
       {"scaled_beta1", {"1", "beta1 at this batch size, by the scaling rule", "scaled-beta"}},
@@ -279,7 +283,10 @@ void write_about_layers(h5::Group& group, const std::vector<const SweepRow*>& ro
     const auto found =
         std::find_if(attributes.begin(), attributes.end(), [](const auto& a) { return a.first == "every"; });
     every.push_back(found == attributes.end() ? 0 : std::get<int64_t>(found->second));
-    definitions.push_back(row->layers.columns.back().definition);
+    const std::vector<Column>& columns = row->layers.columns;
+    const auto ratio =
+        std::find_if(columns.begin(), columns.end(), [](const Column& c) { return c.name == "trust_ratio"; });
+    definitions.push_back(ratio == columns.end() ? "" : ratio->definition);
   }
   h5::DataSet cadence = group.write("every", every);
   describe(cadence, {"updates", "updates between rows of the run's own table", "layers-every"});

@@ -75,10 +75,7 @@ void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells) {
 SweepFolder::SweepFolder(const std::string& path)
     : SweepPaths(made(path)), lock_(path + "/lock", "the sweep folder " + path) {}
 
-void SweepFolder::admit(const Study& study, bool extend) {
-  require_same_study(*this, study, extend);
-  write_file_atomically(path() + "/study.toml", study.text);
-}
+void SweepFolder::freeze(const Study& study) { write_file_atomically(path() + "/study.toml", study.text); }
 
 void SweepFolder::keep_chosen(const std::set<std::string>& run_ids,
                               const std::set<std::string>& tuning_ids) const {

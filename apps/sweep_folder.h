@@ -39,9 +39,9 @@ class SweepFolder : public SweepPaths {
   /// IoError where another sweep works in it.
   explicit SweepFolder(const std::string& path);
 
-  /// require_same_study(), and study.toml is this study from now on. Runs of something else under runs/ are left where
+  /// After require_same_study(): study.toml is this study from now on. Runs of something else under runs/ are left where
   /// they are; collect() leaves them out.
-  void admit(const Study& study, bool extend);
+  void freeze(const Study& study);
   /// Moves tuning runs between runs/ and tuning/ so that runs/ holds those of `run_ids` alone.
   void keep_chosen(const std::set<std::string>& run_ids, const std::set<std::string>& tuning_ids) const;
 

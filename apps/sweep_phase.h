@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "apps/cost_model.h"
+#include "apps/process_pool.h"
 #include "apps/study.h"
 
 namespace basin {
 
 struct PhaseOptions {
   std::string what = "sweep";                // for the display
-  std::string program = "/proc/self/exe";    // that knows run-cell
+  WorkerProgram program;                     // that knows run-cell
   int64_t jobs = 1, threads = 1;
   bool probes = true, fail_fast = false, retry_failed = false;
 };

@@ -17,6 +17,7 @@
 #include "core/seed.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
+#include "optim/exclusion.h"
 #include "trainers/data_identity.h"
 #include "trainers/recorder.h"
 #include "trainers/tables.h"
@@ -44,6 +45,22 @@ void add_exclusions(RunHeader& header, const Optimizer& optimizer) {
   }
   header.options.emplace_back("without_weight_decay", without_decay);
   if (optimizer.has_trust_ratios()) header.options.emplace_back("without_trust_ratio", without_ratio);
+}
+
+/// And the lists of factors: "norm1.bias=64" for each factor that is not 1.
+void add_factors(RunHeader& header, const OptionTable& table, const std::string& method,
+                 const Optimizer& optimizer) {
+  for (const auto& [option, record] :
+       {std::pair{".lr_factors", "learning_rate_factors"}, {".decay_factors", "weight_decay_factors"}}) {
+    if (!table.has(method + option)) continue;
+    const auto list = std::get<Factors>(table.at(method + option).get());
+    const std::vector<double> factors = factors_of(optimizer.parameter_table(), list);
+    std::vector<std::string> named;
+    for (size_t i = 0; i < factors.size(); ++i)
+      if (factors[i] != 1)
+        named.push_back(fmt::format("{}={}", optimizer.parameter_table()[i].name, factors[i]));
+    header.options.emplace_back(record, named);
+  }
 }
 
 /// What the rules of the learning rate came to at this run's batch size.
@@ -75,6 +92,7 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   const OptionTable table = copy.defining_table();
   for (const Option& option : table.options()) header.options.emplace_back(option.key, option.get());
   add_exclusions(header, optimizer);
+  add_factors(header, table, options.optimizer, optimizer);
   add_rates(header, options, data, optimizer, trainer.rates());
   header.provenance = collect_provenance();
   header.provenance.emplace_back("execution", trainer.execution());

@@ -9,7 +9,8 @@ namespace {
 int64_t bytes_of(const Checkpoint& checkpoint) {
   int64_t bytes = 0;
   for (const ParameterInfo& parameter : checkpoint.parameters) bytes += static_cast<int64_t>(parameter.tensor.nbytes());
-  for (const NamedTensors* tensors : {&checkpoint.buffers, &checkpoint.optimizer, &checkpoint.generators, &checkpoint.average}) {
+  for (const NamedTensors* tensors : {&checkpoint.buffers, &checkpoint.optimizer, &checkpoint.generators,
+                                      &checkpoint.average, &checkpoint.slow_weights}) {
     for (const auto& [name, tensor] : *tensors) bytes += static_cast<int64_t>(tensor.nbytes());
   }
   return bytes;
@@ -103,6 +104,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   write_tensors(file, "optimizer", checkpoint.optimizer);
   write_tensors(file, "generators", checkpoint.generators);
   if (!checkpoint.average.empty()) write_tensors(file, "average", checkpoint.average);
+  if (!checkpoint.slow_weights.empty()) write_tensors(file, "slow_weights", checkpoint.slow_weights);
   file.create_group("progress").set_attributes({checkpoint.progress.begin(), checkpoint.progress.end()});
   file.create_group("data").set_attributes(checkpoint.data);
   file.save();
@@ -122,6 +124,7 @@ Checkpoint read_checkpoint(const std::string& path) {
   checkpoint.optimizer = read_tensors(file, "optimizer");
   checkpoint.generators = read_tensors(file, "generators");
   if (file.has("average")) checkpoint.average = read_tensors(file, "average");
+  if (file.has("slow_weights")) checkpoint.slow_weights = read_tensors(file, "slow_weights");
   for (auto& [name, value] : file.group("progress").attributes()) checkpoint.progress.emplace(name, std::move(value));
   checkpoint.data = file.group("data").attributes();
   return checkpoint;

@@ -13,7 +13,7 @@ namespace basin {
 
 /// HDF5: parameters as named datasets under /model with attributes layer and kind, so that h5py plus any framework can
 /// rebuild the network; running statistics under /buffers; /optimizer, /generators (bytes), attributes for the counters;
-/// /average where the run keeps an average of its weights.
+/// /average where the run keeps an average of its weights, /slow_weights where it trains with Lookahead.
 /// Parameters keep the type they were trained in (float32 by default); contiguous whatever their memory format was.
 struct Checkpoint {
   std::string run_id, config_id, config;  // config: the resolved TOML
@@ -22,7 +22,8 @@ struct Checkpoint {
   std::map<std::string, OptionValue> progress;  // the trainer's own counters and flags
   std::vector<ParameterInfo> parameters;  // tensors detached, on CPU
   NamedTensors buffers, optimizer, generators;
-  NamedTensors average;  // of the weights, by parameter; empty: none is kept
+  NamedTensors average;       // of the weights, by parameter; empty: none is kept
+  NamedTensors slow_weights;  // Lookahead's, likewise
   uint64_t journal_offset = 0;
   std::vector<std::pair<std::string, OptionValue>> data;  // as in RunHeader
 };

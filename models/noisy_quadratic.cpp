@@ -29,9 +29,12 @@ NoisyQuadratic::NoisyQuadratic(const NoisyQuadraticOptions& options, const Input
 
 at::Tensor NoisyQuadratic::forward(const at::Tensor& images) {
   const at::Tensor x = images.flatten(1).narrow(1, 0, phi_.size(1));
-  slope_ = slope_.to(phi_.options());  // once
-  first_target_ = first_target_.to(phi_.options());
-  return slope_ * phi_ + first_target_ - x;
+  if (!slope_as_phi_.defined() || slope_as_phi_.dtype() != phi_.dtype() ||
+      slope_as_phi_.device() != phi_.device()) {
+    slope_as_phi_ = slope_.to(phi_.options());
+    first_target_as_phi_ = first_target_.to(phi_.options());
+  }
+  return slope_as_phi_ * phi_ + first_target_as_phi_ - x;
 }
 
 }  // namespace basin

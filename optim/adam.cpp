@@ -4,10 +4,12 @@ namespace basin {
 
 void bind_options(OptionTable& table, AdamOptions& options) {
   bind_moment_options(table, options, "L2 coefficient: gradient + weight_decay * weight, which the moments are of");
+  bind_factors(table, options.lr_factors, options.decay_factors);
 }
 
 void bind_options(OptionTable& table, AdamWOptions& options) {
   bind_moment_options(table, options, "decoupled: the update gets lr * weight_decay * weight");
+  bind_factors(table, options.lr_factors, options.decay_factors);
 }
 
 Adam::Adam(std::vector<ParameterInfo> parameters, const AdamOptions& options)
@@ -22,7 +24,8 @@ Adam::Adam(std::vector<ParameterInfo> parameters, const AdamWOptions& options)
 
 std::vector<at::Tensor> Adam::preconditioner(const std::vector<at::Tensor>& /*gradients*/) const {
   std::vector<at::Tensor> p;
-  for (size_t i = 0; i < parameters_.size(); ++i) p.push_back(denominator(i));
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    p.push_back(denominator(i).div_(treatments_[i].rate_factor));
   return p;
 }
 

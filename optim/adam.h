@@ -23,7 +23,7 @@ class Adam : public MomentOptimizer {
  public:
   Adam(std::vector<ParameterInfo> parameters, const AdamOptions& options);
   Adam(std::vector<ParameterInfo> parameters, const AdamWOptions& options);
-  /// sqrt of the corrected second moment + eps.
+  /// sqrt of the corrected second moment + eps, over the rate factor.
   std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
   /// 2 (1 + beta1) / (1 - beta1): momentum as a moving average of gradients (arXiv 2207.14484, section 3).
   double stability_limit() const override { return 2 * (1 + rule_.beta1) / (1 - rule_.beta1); }

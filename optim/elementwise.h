@@ -22,8 +22,9 @@ struct TensorSums {
 
 /// What is different from tensor to tensor.
 struct Treatment {
-  double decay = 0;   // weight decay; 0 where excluded
-  bool trust = true;  // may have a trust ratio
+  double decay = 0;        // weight decay, its factor included; 0 where excluded
+  bool trust = true;       // may have a trust ratio
+  double rate_factor = 1;  // on the learning rate, wherever a rule has it
 };
 
 /// What is different from update to update.
@@ -31,6 +32,8 @@ struct StepScalars {
   double rate = 0;           // learning rate
   double gradient_norm = 0;  // of all gradients as one vector, where the rule clips it
   double correction1 = 1, correction2 = 1;  // 1 - beta^t
+
+  BASIN_HOST_DEVICE double rate_of(const Treatment& tensor) const { return rate * tensor.rate_factor; }
 };
 
 /// SGD, LARS and LARC, all by coefficients that are one number a tensor:

@@ -1,4 +1,4 @@
-// defines: treatments(), which parameters have weight decay and a trust ratio.
+// defines: treatments(), which parameters have weight decay, a trust ratio, factors on rate and decay.
 #pragma once
 
 #include <string>
@@ -16,6 +16,10 @@ namespace basin {
 ///   name:conv*                                names like it; * any characters, ? one
 ///   no_decay                                  weight decay 0, by exclusion or because weight_decay is 0 (trust ratios alone)
 using Exclusions = std::vector<std::string>;
+/// Factors of parameters in options. Each element is ENTRY=FACTOR, "norm_bias=64": ENTRY as above but for
+/// no_decay, FACTOR a number above 0. The last element that matches a parameter counts; where none does the
+/// factor is 1. As with exclusions, an element that matches no parameter is without effect.
+using Factors = std::vector<std::string>;
 
 /// bias, norm_weight and norm_bias: what code bases exclude by default, here by kind and not by name or shape.
 const Exclusions& default_exclusions();
@@ -24,9 +28,17 @@ Constraint parameter_kinds();
 /// For option tables: each element is an entry as above.
 Constraint exclusions_from_decay();
 Constraint exclusions_from_trust();
+/// The options lr_factors and decay_factors.
+void bind_factors(OptionTable& table, Factors& lr_factors, Factors& decay_factors);
 
+struct TreatmentRules {
+  double weight_decay = 0;
+  Exclusions without_decay = {}, without_trust = {};
+  Factors lr_factors = {}, decay_factors = {};
+};
 /// One entry a parameter.
-std::vector<Treatment> treatments(const std::vector<ParameterInfo>& parameters, double weight_decay,
-                                  const Exclusions& from_decay, const Exclusions& from_trust = {});
+std::vector<Treatment> treatments(const std::vector<ParameterInfo>& parameters, const TreatmentRules& rules);
+/// One factor a parameter. ConfigError for an element that is none.
+std::vector<double> factors_of(const std::vector<ParameterInfo>& parameters, const Factors& list);
 
 }  // namespace basin

@@ -46,18 +46,19 @@ LambcOptions::LambcOptions() : LambOptions(find_entry(lamb_presets(), "timm_clip
 
 void bind_options(OptionTable& table, LambOptions& options) {
   bind_presets(table, options, lamb_presets(), bind_fields, "values of all options below that aren't set; docs/optimizers.md");
+  bind_factors(table, options.lr_factors, options.decay_factors);
 }
 
 void bind_options(OptionTable& table, LambcOptions& options) {
   bind_options(table, static_cast<LambOptions&>(options));
 }
 
-Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o) : MomentOptimizer(std::move(parameters), o) {
+Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o)
+    : MomentOptimizer(std::move(parameters), o, o.exclude_from_trust) {
   if (o.max_weight_norm > 0 && o.min_weight_norm > o.max_weight_norm) {
     throw ConfigError(fmt::format("lamb: min_weight_norm = {:g} is above max_weight_norm = {:g}", o.min_weight_norm,
                                   o.max_weight_norm));
   }
-  treatments_ = treatments(parameters_, o.weight_decay, o.exclude_from_decay, o.exclude_from_trust);
   rule_.adaptive = true;
   rule_.correction = enumerator<Correction>(kCorrections, o.bias_correction);
   rule_.decay = enumerator<Decay>(kDecays, o.decay);
@@ -89,7 +90,8 @@ std::vector<at::Tensor> Lamb::preconditioner(const std::vector<at::Tensor>& grad
     const at::Tensor u = first_moment(i).div_(below);
     if (rule_.decay == Decay::update) u.add_(w, treatments_[i].decay);
     const TensorSums sums{.weight = squared_norm(w), .direction = squared_norm(u)};
-    p.push_back(below / (rule_.ratio(sums, treatments_[i], {.rate = learning_rate()}) * rate_correction() * factor));
+    const double ratio = rule_.ratio(sums, treatments_[i], {.rate = learning_rate()});
+    p.push_back(below / (ratio * rate_correction() * factor * treatments_[i].rate_factor));
   }
   return p;
 }

@@ -52,8 +52,8 @@ class Lamb : public MomentOptimizer {
  public:
   Lamb(std::vector<ParameterInfo> parameters, const LambOptions& options);
   std::string trust_ratio_definition() const override;
-  /// Adam's denominator over the trust ratio of the moments as they stand, over the learning rate's correction and the
-  /// clip of the gradients given. NaN before the first update.
+  /// Adam's denominator over the trust ratio of the moments as they stand, over the learning rate's
+  /// correction and factor and the clip of the gradients given. NaN before the first update.
   std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
   double stability_limit() const override { return NAN; }
 };

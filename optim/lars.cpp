@@ -60,6 +60,7 @@ LarcOptions::LarcOptions() : LarsOptions(find_entry(lars_presets(), "apex", "pre
 
 void bind_options(OptionTable& table, LarsOptions& options) {
   bind_presets(table, options, lars_presets(), bind_fields, "values of all options below that aren't set; docs/optimizers.md");
+  bind_factors(table, options.lr_factors, options.decay_factors);
 }
 
 void bind_options(OptionTable& table, LarcOptions& options) {
@@ -78,7 +79,11 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
     throw ConfigError(fmt::format("lars: zero_norm_drops_decay = true needs a denominator without decay in a norm, not \"{}\"",
                                   o.denominator));
   }
-  treatments_ = treatments(parameters_, o.weight_decay, o.exclude_from_decay, o.exclude_from_trust);
+  treatments_ = treatments(parameters_, {.weight_decay = o.weight_decay,
+                                         .without_decay = o.exclude_from_decay,
+                                         .without_trust = o.exclude_from_trust,
+                                         .lr_factors = o.lr_factors,
+                                         .decay_factors = o.decay_factors});
   rule_.momentum = o.momentum;
   if (o.moving_average) rule_.dampening = o.momentum;
   rule_.rate_inside = o.rate_in == "buffer";

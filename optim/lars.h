@@ -33,6 +33,7 @@ struct LarsOptions : WithPreset {
   std::string buffer_start = "zero";  // zero | gradient
   Exclusions exclude_from_decay = default_exclusions();
   Exclusions exclude_from_trust = default_exclusions();
+  Factors lr_factors, decay_factors;  // of no preset
 };
 void bind_options(OptionTable& table, LarsOptions& options);
 
@@ -63,7 +64,7 @@ class Lars : public Optimizer {
  public:
   Lars(std::vector<ParameterInfo> parameters, const LarsOptions& options);
   std::string trust_ratio_definition() const override;
-  /// 1 / trust ratio of each tensor, from the gradient given (and not from the buffer).
+  /// 1 / (trust ratio, rate factor) of each tensor, the ratio from the gradient given, not from the buffer.
   std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
   double stability_limit() const override { return NAN; }
   double gain() const override { return rule_.gain(); }

@@ -39,7 +39,8 @@ void bind_options(OptionTable& table, LbfgsOptions& options) {
 
 Lbfgs::Lbfgs(std::vector<ParameterInfo> parameters, const LbfgsOptions& options)
     : Optimizer(std::move(parameters)), options_(options) {
-  treatments_ = treatments(parameters_, options.weight_decay, options.exclude_from_decay);
+  treatments_ = treatments(
+      parameters_, {.weight_decay = options.weight_decay, .without_decay = options.exclude_from_decay});
   add_slot("step");
   add_slot("gradient");
   for (int64_t k = 0; k < options.history; ++k) {

@@ -30,6 +30,7 @@ void bind_options(OptionTable& table, LbfgsOptions& options);
 /// examples that all methods have and takes O's second gradient beside the next batch (the paper has O in both batches);
 /// 4 history + 2 vector operations; memory 2 history + 2 vectors. Can go wrong: with batches that differ and no set_overlap(), with
 /// dropout (the trainer refuses it), and where O is small against the noise.
+/// There are no factors by parameter: H sets how the steps of one compare with another's.
 class Lbfgs : public Optimizer {
  public:
   Lbfgs(std::vector<ParameterInfo> parameters, const LbfgsOptions& options);

@@ -11,9 +11,14 @@ void bind_moment_options(OptionTable& table, MomentOptions& options, const std::
             "parameters without weight decay");
 }
 
-MomentOptimizer::MomentOptimizer(std::vector<ParameterInfo> parameters, const MomentOptions& options)
+MomentOptimizer::MomentOptimizer(std::vector<ParameterInfo> parameters, const MomentOptions& options,
+                                 const Exclusions& without_trust)
     : Optimizer(std::move(parameters)) {
-  treatments_ = treatments(parameters_, options.weight_decay, options.exclude_from_decay);
+  treatments_ = treatments(parameters_, {.weight_decay = options.weight_decay,
+                                         .without_decay = options.exclude_from_decay,
+                                         .without_trust = without_trust,
+                                         .lr_factors = options.lr_factors,
+                                         .decay_factors = options.decay_factors});
   rule_.beta1 = options.beta1;
   rule_.beta2 = options.beta2;
   rule_.eps = options.eps;

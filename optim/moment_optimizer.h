@@ -15,7 +15,9 @@ struct MomentOptions {
   double eps = 1e-8;
   double weight_decay = 0.01;
   Exclusions exclude_from_decay = default_exclusions();
+  Factors lr_factors, decay_factors;  // of no preset
 };
+/// All but the factors, which no preset of LAMB's has a word of.
 void bind_moment_options(OptionTable& table, MomentOptions& options, const std::string& weight_decay_help);
 
 /// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  with the bias corrections of update t = 1,
@@ -24,7 +26,8 @@ void bind_moment_options(OptionTable& table, MomentOptions& options, const std::
 /// (Kingma & Ba 2015, algorithm 1). An element with m = 0 has r = 0, also where eps = 0 would make it 0/0.
 class MomentOptimizer : public Optimizer {
  protected:
-  MomentOptimizer(std::vector<ParameterInfo> parameters, const MomentOptions& options);
+  MomentOptimizer(std::vector<ParameterInfo> parameters, const MomentOptions& options,
+                  const Exclusions& without_trust = {});
   /// sqrt(v / (1 - beta2^t)) + eps of parameter i, in float64, as bias correction has it. NaN for t = 0 where it corrects.
   at::Tensor denominator(size_t i) const;
   /// m over its correction.

@@ -7,7 +7,7 @@ namespace basin {
 
 /// How moments, bias correction, decay, learning rate and trust ratio are put together: the axes on which implementations of
 /// LAMB differ (optim/lamb.h has them as options, docs/optimizers.md the presets). Adam is the rule without `adaptive`.
-/// Plain data, for it is evaluated on a GPU too.
+/// The learning rate is the tensor's own, StepScalars::rate_of(). Plain data, for a GPU evaluates it too.
 struct MomentRule {
   enum class Correction { moments, none, rate, rate_first };           // rate: of the step's length alone
   enum class Decay { update, decoupled, decoupled_before, gradient };  // before: ahead of the norms
@@ -32,7 +32,7 @@ struct MomentRule {
 
   BASIN_HOST_DEVICE double ratio(const TensorSums& sums, const Treatment& tensor, const StepScalars& step) const {
     if (!adaptive || !tensor.trust) return 1;
-    const double shrunk = decay == Decay::decoupled_before ? 1 - step.rate * tensor.decay : 1;
+    const double shrunk = decay == Decay::decoupled_before ? 1 - step.rate_of(tensor) * tensor.decay : 1;
     const double norm = std::fabs(shrunk) * std::sqrt(sums.weight);
     const double low = norm < weight_norm_min ? weight_norm_min : norm;
     const double phi = low > weight_norm_max ? weight_norm_max : low;
@@ -42,7 +42,7 @@ struct MomentRule {
   }
 
   BASIN_HOST_DEVICE MomentElement<double> element(double ratio, const Treatment& tensor, const StepScalars& step) const {
-    const double root2 = std::sqrt(step.correction2);
+    const double root2 = std::sqrt(step.correction2), rate = step.rate_of(tensor);
     MomentElement<double> e;
     e.gradient = gradient_factor(step);
     e.l2 = decay == Decay::gradient ? tensor.decay : 0;
@@ -53,8 +53,8 @@ struct MomentRule {
     e.second = correction == Correction::moments ? step.correction1 / root2 : 1;
     e.eps = correction == Correction::moments ? eps * step.correction1 : eps;
     e.decay = decay == Decay::update ? tensor.decay : 0;
-    e.shrink = decay == Decay::decoupled || decay == Decay::decoupled_before ? step.rate * tensor.decay : 0;
-    e.rate = step.rate * ratio * rate_correction(step);
+    e.shrink = decay == Decay::decoupled || decay == Decay::decoupled_before ? rate * tensor.decay : 0;
+    e.rate = rate * ratio * rate_correction(step);
     return e;
   }
 

@@ -6,8 +6,8 @@
 namespace basin {
 
 /// How gradient, momentum, decay, learning rate and trust ratio are put together: the axes on which implementations of LARS
-/// differ (optim/lars.h has them as options, docs/optimizers.md the presets). SGD is the rule without `adaptive`. Plain
-/// data, for it is evaluated on a GPU too.
+/// differ (optim/lars.h has them as options, docs/optimizers.md the presets). SGD is the rule without `adaptive`.
+/// The learning rate is the tensor's own, StepScalars::rate_of(). Plain data, for a GPU evaluates it too.
 struct MomentumRule {
   enum class Denominator { gradient_plus_decay, decayed_gradient, decayed_gradient_plus_decay, gradient, momentum };
 
@@ -55,19 +55,19 @@ struct MomentumRule {
     if (degenerate(sums, tensor)) return degenerate_ratio;
     const double unlimited = coefficient * (std::sqrt(sums.weight) / norm_below(sums, tensor));
     const double ratio = unlimited > ratio_max ? ratio_max : unlimited;  // NaN passes
-    return clip_to_rate ? clipped(ratio, step.rate) : ratio;
+    return clip_to_rate ? clipped(ratio, step.rate_of(tensor)) : ratio;
   }
 
   BASIN_HOST_DEVICE MomentumElement<double> element(double ratio, const TensorSums& sums, const Treatment& tensor,
                                                     const StepScalars& step) const {
     const bool drops = degenerate_drops_decay && adaptive && tensor.trust && degenerate(sums, tensor);
-    const double decay = drops ? 0 : tensor.decay;
-    const double inside = (rate_inside ? step.rate : 1) * (ratio_inside ? ratio : 1);
-    const double outside = (rate_inside ? 1 : step.rate) * (ratio_inside ? 1 : ratio);
+    const double decay = drops ? 0 : tensor.decay, rate = step.rate_of(tensor);
+    const double inside = (rate_inside ? rate : 1) * (ratio_inside ? ratio : 1);
+    const double outside = (rate_inside ? 1 : rate) * (ratio_inside ? 1 : ratio);
     MomentumElement<double> e;
     e.limit = limit;
     e.decay = decoupled ? 0 : decay;
-    e.shrink = decoupled ? step.rate * decay : 0;
+    e.shrink = decoupled ? rate * decay : 0;
     if (momentum == 0) {
       e.direct = inside * outside;
       return e;

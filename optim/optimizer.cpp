@@ -91,9 +91,10 @@ void Optimizer::note(const StepReport& report) const {
 }
 
 std::vector<at::Tensor> Optimizer::preconditioner(const std::vector<at::Tensor>& /*gradients*/) const {
-  std::vector<at::Tensor> ones;
-  for (const ParameterInfo& parameter : parameters_) ones.push_back(at::ones_like(parameter.tensor.detach()));
-  return ones;
+  std::vector<at::Tensor> p;
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    p.push_back(at::full_like(parameters_[i].tensor.detach(), 1 / treatments_[i].rate_factor));
+  return p;
 }
 
 void Optimizer::add_slot(const std::string& name) {

@@ -22,9 +22,9 @@ struct ParameterStep {
 };
 
 /// Base of every optimiser. Gradients stand in .grad() and are never changed. Derives from
-/// torch::optim::Optimizer so that C++ users can put it wherever torch's are taken; one learning rate for all
-/// parameters, set per update by the schedule (or by torch's schedulers: it is the lr of the one parameter
-/// group).
+/// torch::optim::Optimizer so that C++ users can put it wherever torch's are taken; one learning rate, set
+/// per update by the schedule (or by torch's schedulers: it is the lr of the one parameter group), times each
+/// parameter's own factor (Treatment::rate_factor), mostly 1.
 class Optimizer : public torch::optim::Optimizer {
  public:
   explicit Optimizer(std::vector<ParameterInfo> parameters);
@@ -39,15 +39,16 @@ class Optimizer : public torch::optim::Optimizer {
   const std::vector<ParameterInfo>& parameter_table() const { return parameters_; }
   /// One entry a parameter, of the last step. On a GPU waits for it; who doesn't ask doesn't wait.
   const std::vector<ParameterStep>& last_step() const;
-  /// One entry a parameter: its weight decay, and whether it may have a trust ratio.
+  /// One entry a parameter: weight decay, whether it may have a trust ratio, the factor on the learning rate.
   const std::vector<Treatment>& treatment_table() const { return treatments_; }
   /// For methods that scale layers by a trust ratio: what the reported one is; empty for the others.
   virtual std::string trust_ratio_definition() const { return {}; }
   bool has_trust_ratios() const { return !trust_ratio_definition().empty(); }
 
   /// P, the diagonal with which the method, momentum and weight decay aside, would step by
-  /// -learning_rate() P^{-1} g: one positive number a weight, shaped as the parameters, all 1 for SGD. From
-  /// the state as it stands and the gradient given, one tensor a parameter, where trust ratios depend on it.
+  /// -learning_rate() P^{-1} g: one positive number a weight, shaped as the parameters, all 1 for SGD, and
+  /// for every method divided by Treatment::rate_factor. From the state as it stands and the gradient given,
+  /// one tensor a parameter, where trust ratios depend on it.
   /// NaN where the state says nothing yet (Adam's moments before the first update).
   virtual std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const;
   /// The largest learning_rate() lambda(P^{-1} H) at which steps on a quadratic with this P, held fixed, do
@@ -56,7 +57,7 @@ class Optimizer : public torch::optim::Optimizer {
   virtual double stability_limit() const = 0;
   /// How far one gradient moves the weights in all updates together, over the learning rate and its trust
   /// ratio or preconditioner: (1 - dampening) / (1 - momentum), 1 for moving averages. learning_rate() gain() is
-  /// the effective learning rate (Zhang et al. 2019, arXiv 1907.04164).
+  /// the effective learning rate (Zhang et al. 2019, arXiv 1907.04164), of parameters whose factor is 1.
   virtual double gain() const { return 1; }
 
   /// Share of a batch's examples, its last ones, whose gradient the method wants again at the next weights; mostly 0.
@@ -85,7 +86,7 @@ class Optimizer : public torch::optim::Optimizer {
   int64_t updates_done() const { return updates_; }
 
   std::vector<ParameterInfo> parameters_;
-  std::vector<Treatment> treatments_;  // no decay unless a derived constructor says so
+  std::vector<Treatment> treatments_;  // no decay, no factor unless a derived constructor says so
   std::shared_ptr<KernelTables> tables_;
 
  private:

@@ -16,6 +16,7 @@ struct SgdOptions {
   double weight_decay = 0;
   std::string decay = "gradient";  // gradient | decoupled
   Exclusions exclude_from_decay = default_exclusions();
+  Factors lr_factors, decay_factors;
 };
 void bind_options(OptionTable& table, SgdOptions& options);
 

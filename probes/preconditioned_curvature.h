@@ -13,7 +13,7 @@ void bind_options(OptionTable& table, PreconditionedCurvatureOptions& options);
 
 /// The `count` largest eigenvalues of P^{-1/2} H P^{-1/2}, which are those of P^{-1} H: the Hessian as the
 /// run's optimiser sees it, P its Optimizer::preconditioner() at the checkpoint (1 for SGD, Adam's
-/// denominator, LAMB's denominator over the trust ratio, the inverse of LARS's local rates), and
+/// denominator, LAMB's denominator over the trust ratio, the inverse of LARS's local rates; over lr_factors), and
 /// learning_rate times the first, the dimensionless number that a method's stability limit, where it has one,
 /// stands beside.
 ///

@@ -61,6 +61,8 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
     throw ConfigError("perturbation.kind and an optimiser with overlap exclude each other");
   if (overlap > 0 && !options.batch_milestones.empty())
     throw ConfigError("batch_milestones and an optimiser with overlap exclude each other");
+  if (overlap > 0 && options.lookahead_every > 0)  // its pairs would hold differences of other steps
+    throw ConfigError("lookahead_every and an optimiser with overlap exclude each other");
   if (!has_batch_statistics) return;
   const int64_t shared = overlap_of({.overlap = overlap}, options.batch_size), ghost = ghost_batch_of(options);
   if (overlap > 0 && (shared % ghost != 0 || options.batch_size % ghost != 0)) {

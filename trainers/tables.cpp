@@ -44,7 +44,8 @@ Table train_table(const TrainOptions& options) {
              "peak rate x scaling rule x schedule, used in this update"),
       column("gradient_norm", "loss/weight", "gradient norm",
              kGradientNormDefinition),
-      column("update_norm", "weight", "update norm", "Euclidean norm of the change of all parameters"),
+      column("update_norm", "weight", "update norm",
+             "Euclidean norm of the change of all parameters by the optimiser"),
       column("weight_norm", "weight", "weight norm", "Euclidean norm of all parameters before the update"),
       column("distance_from_start", "weight", "distance from start",
              "Euclidean distance of all parameters from their initial values, after the update"),
@@ -77,7 +78,8 @@ Table layers_table(const std::vector<ParameterInfo>& parameters, int64_t every,
   by_parameter("weight_norm", "weight", "weight norm by parameter", "Euclidean norm before the update");
   by_parameter("gradient_norm", "loss/weight", "gradient norm by parameter",
                kGradientNormDefinition);
-  by_parameter("update_norm", "weight", "update norm by parameter", "Euclidean norm of the change");
+  by_parameter("update_norm", "weight", "update norm by parameter",
+               "Euclidean norm of the change by the optimiser");
   by_parameter(
       "trust_ratio", "1", "trust ratio by parameter",
       trust_ratio_definition.empty() ? "NaN: the method has no trust ratios" : trust_ratio_definition);

@@ -41,6 +41,9 @@ struct TrainOptions {
   std::string loss = "cross_entropy";   // cross_entropy | mse
   double label_smoothing = 0;           // of the loss trained on; evaluations, checks and probes are without
   double clip_gradient = 0;             // largest Euclidean norm of the gradient that the optimiser gets; 0: none
+  int64_t lookahead_every = 0;          // updates between synchronisations with slow weights; 0: no Lookahead
+  double lookahead_alpha = 0.5;         // step of the slow weights; 0.8 is the default of the authors' code
+  std::string lookahead_schedule = "constant";  // constant | cubic: from 1 to lookahead_alpha
   double weight_average = 0;            // decay of the weights' exponential average; 0: none
   std::string test_time_augmentation = "none";  // none | flip | flip_shift: tta_test_acc beside test_acc
   PerturbationOptions perturbation;

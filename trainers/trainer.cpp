@@ -57,6 +57,8 @@ Trainer::Trainer(TrainSetup setup)
       stop_requested_([] { return interrupt_signal() != 0; }) {
   state_.next_check = checks_.next_check(0, false);
   state_.next_evaluation = setup_.train.evaluate_every;
+  if (setup_.train.lookahead_every > 0)
+    lookahead_.emplace(setup_.model->parameter_table(), setup_.train, total_updates_);
   if (setup_.train.weight_average > 0)
     average_.emplace(setup_.model->parameter_table(), setup_.train.weight_average);
 }
@@ -96,6 +98,7 @@ void Trainer::take_update() {
   state_.update += 1;
   state_.examples += batch_size;
   state_.gradients += gradients_of(groups, plan_) + gradients_again;
+  if (lookahead_) lookahead_->synchronise(state_.update);
   if (average_) average_->add(state_.update);
   state_.update_seconds += seconds_since(start);
   report_update(loss, batch_size, clipped);

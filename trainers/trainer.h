@@ -22,6 +22,7 @@
 #include "trainers/check_rule.h"
 #include "trainers/evaluation.h"
 #include "trainers/gradient_clipping.h"
+#include "trainers/lookahead.h"
 #include "trainers/observer.h"
 #include "trainers/train_options.h"
 #include "trainers/weight_average.h"
@@ -53,8 +54,9 @@ struct TrainResult {
 /// training loss reaches a target (B). A batch is the next B positions of the example stream, B as the batch
 /// schedule says; its mean gradient is accumulated over micro-batches, clipped, and the optimiser steps with
 /// rate = learning_rate x scaling rule (of the first batch size) x schedule (RateSchedule). Labels are smoothed in the
-/// batch losses alone: whatever else is called a loss here is without. A weight average is evaluated after all the
-/// rest, with running statistics of its own, and changes nothing.
+/// batch losses alone: whatever else is called a loss here is without. Lookahead's synchronisation is part of the update
+/// before it, and of all that is seen after it, but not of update_norm, which is the optimiser's step. A weight average
+/// is evaluated after all the rest, with running statistics of its own, and changes nothing.
 ///
 /// Divergence (a batch loss, or a checked or final training loss, that is not finite or above divergence_loss) is a
 /// result without evaluations, not an exception. Observers see every
@@ -73,7 +75,7 @@ class Trainer {
 
   TrainResult run();
 
-  /// Model, buffers, optimiser, generators and counters.
+  /// Model, buffers, optimiser, generators, counters, and the copies of the weights that the run keeps.
   void save(Checkpoint& checkpoint) const;
   /// IoError where names or shapes differ from this run's.
   void restore(const Checkpoint& checkpoint);
@@ -135,6 +137,7 @@ class Trainer {
   int64_t total_updates_;
   RateSchedule rates_;
   std::vector<at::Tensor> start_;
+  std::optional<Lookahead> lookahead_;
   std::optional<WeightAverage> average_;
   std::vector<ParameterStep> unclipped_;  // the last update's, with the norms of the gradients before clipping
   State state_;

@@ -2,13 +2,11 @@
 // while.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <vector>
 
-#include "core/parameter.h"
 #include "models/model.h"
+#include "trainers/weight_copy.h"
 
 namespace basin {
 
@@ -29,16 +27,13 @@ class WeightAverage {
   void add(int64_t t);
   static double decay_of(double decay, int64_t t);
 
-  /// By the parameters' names; copies on the CPU.
-  NamedTensors state() const;
-  /// IoError where a name is missing or a shape differs.
-  void load_state(const NamedTensors& state);
+  const std::vector<at::Tensor>& tensors() const { return average_.tensors(); }
+  NamedTensors state() const { return average_.state(); }
+  void load_state(const NamedTensors& state) { average_.load_state(state); }
 
  private:
-  friend class AveragedModel;
-  std::vector<ParameterInfo> parameters_;
   double decay_;
-  std::vector<at::Tensor> average_;
+  WeightCopy average_;
 };
 
 /// Puts the average in the place of the model's weights for as long as it lives; then weights and running

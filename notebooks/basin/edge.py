@@ -2,8 +2,9 @@
 
 For sweeps whose probes ran at = ["every"]. Under full-batch gradient descent with rate η a quadratic with a curvature above 2/η (with
 momentum β: (2 + 2β)/η) diverges; networks are seen to rise to that value and stay there (Cohen et al., ICLR 2021). η is the rate used: after
-`scaling_rule` and `effective_rate`. No line, but the reason: where the rate changes over the run, and for LARS and LAMB, whose
-preconditioner moves with the gradient.
+`scaling_rule` and `effective_rate`. No line, but the reason: where the rate changes over the run, where `lr_factors` gives parameters
+rates of their own (the probe `preconditioned_curvature` has a limit then), and for LARS and LAMB, whose preconditioner moves with the
+gradient.
 """
 
 from __future__ import annotations
@@ -51,6 +52,11 @@ def why_no_limit(run: pd.Series) -> str:
         return f"{optimizer_name(run.optimizer)} has none"
     if not _holds(run):
         return f"the rate changes over the run (schedule {run.get('schedule')}, warmup {run.get('warmup')})"
+    factors = run.get("learning_rate_factors", "")
+    if isinstance(factors, str) and factors not in ("", "[]"):
+        return "parameters have rates of their own (lr_factors)"
+    if run.get("lookahead_every", 0) > 0:
+        return "Lookahead takes part of every step back (lookahead_every)"
     return "scaling_rule or effective_rate, in a file without peak_learning_rate" if np.isnan(rate(run)) else ""
 
 

@@ -47,7 +47,7 @@ def layers_of_run(file) -> Layers | None:
 
 
 def layers_of_sweep(file, run_id: str) -> Layers | None:
-    """From an open sweep.h5: at most 50 rows, float32."""
+    """From an open sweep.h5: at most 50 rows; norms and ratios were rounded to float32, updates were not."""
     for group in file["layers"].values() if "layers" in file else ():
         found = np.flatnonzero(strings(group["run_id"]) == run_id)
         if found.size:

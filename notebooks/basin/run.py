@@ -22,7 +22,7 @@ PROBE_COLUMNS = [
 ]  # fmt: skip
 
 TABLES = ("train", "eval")
-CHECKPOINT_GROUPS = ("model", "buffers", "optimizer", "generators", "average")
+CHECKPOINT_GROUPS = ("model", "buffers", "optimizer", "generators", "average", "slow_weights")
 
 
 class ProbeName(NamedTuple):
@@ -107,7 +107,7 @@ class Run:
 
     def checkpoint(self, label: str = "end", group: str = "model") -> dict[str, np.ndarray]:
         """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers"), the state of the "optimizer" or of the
-        random "generators", and the "average" of the weights where the run keeps one."""
+        random "generators", the "average" of the weights where the run keeps one, and Lookahead's "slow_weights"."""
         require(self.folder, "checkpoint", label, self.checkpoints())
         require(self.folder, "group of a checkpoint", group, CHECKPOINT_GROUPS)
         with reading(self.folder / "ckpt" / f"{label}.h5", "checkpoint") as file:

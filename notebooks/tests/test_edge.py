@@ -74,6 +74,20 @@ def test_a_rate_that_changes_has_no_limit_but_a_reason(change):
     assert all("no limit: the rate changes" in line and "nan" not in line for line in edge.in_words(sweep))
 
 
+def test_rates_by_parameter_leave_no_limit_of_the_hessian():
+    run = {"optimizer": "sgd", "learning_rate": 0.1, "sgd.momentum": 0.0, "peak_learning_rate": 0.1, **CONSTANT}
+    for none in ("[]", "", np.nan):  # the second and third of files from before there were any
+        assert edge.limit(pd.Series({**run, "learning_rate_factors": none})) == pytest.approx(20)
+    own = pd.Series({**run, "learning_rate_factors": '["norm1.bias=64"]'})
+    assert np.isnan(edge.limit(own)) and "rates of their own" in edge.why_no_limit(own)
+
+
+def test_lookahead_leaves_no_limit_of_the_rate_alone():
+    run = {"optimizer": "sgd", "learning_rate": 0.1, "sgd.momentum": 0.0, "peak_learning_rate": 0.1, **CONSTANT}
+    assert edge.limit(pd.Series({**run, "lookahead_every": 0})) == pytest.approx(20)
+    assert "Lookahead" in edge.why_no_limit(pd.Series({**run, "lookahead_every": 1}))
+
+
 def test_levels_are_means_over_seeds_of_the_last_third_of_the_cadence():
     table = edge.levels(Made())
     assert list(table.learning_rate) == [0.1, 0.2]

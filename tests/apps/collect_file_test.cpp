@@ -167,6 +167,17 @@ TEST_F(Collect, LayersWithOtherColumnsAreAGroupOfTheirOwn) {
   EXPECT_THAT(layers.dataset("2/run_id").read_texts(), ElementsAre("bbbbbbbbbbbb"));
 }
 
+TEST_F(Collect, TheTrustRatiosDefinitionIsThatOfItsColumnWhereverItStands) {
+  add_run("aaaaaaaaaaaa", 1, true);
+  RunRecord record = read_run_file(at("runs/aaaaaaaaaaaa/run.h5"));
+  std::vector<Column>& columns = record.tables.at("layers").columns;
+  std::swap(columns[1], columns[2]);
+  write_run_file(at("runs/aaaaaaaaaaaa/run.h5"), record);
+  collect(folder_.path());
+  const h5::Group layers = open_schema_file(at("sweep.h5"), kSweepSchema).group("layers");
+  EXPECT_THAT(layers.dataset("1/trust_ratio_definition").read_texts(), ::testing::ElementsAre("of lamb"));
+}
+
 TEST_F(Collect, LayersKeepLargeUpdatesExact) {
   add_run("aaaaaaaaaaaa", 1, true);
   RunRecord record = read_run_file(at("runs/aaaaaaaaaaaa/run.h5"));

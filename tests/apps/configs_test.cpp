@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "apps/study.h"
+#include "optim/exclusion.h"
 #include "optim/schedule.h"
 
 namespace basin {
@@ -57,6 +58,30 @@ TEST(Configs, DavidnetsRateAndDecayAreThoseOfDawn) {
 TEST(Configs, AirbenchsRateAndDecayAreThoseOfAirbench94) {
   const double kilostep_scale = 1024 * (1 + 1 / (1 - 0.85)), rate = 11.5 / kilostep_scale;
   expect_same_step(first_run("airbench.toml"), {rate, 0.0153 * 1024 / kilostep_scale / rate});
+}
+
+// Its bias_scaler: lr_biases = 64 lr and weight_decay = wd / lr_biases for what has "norm" in its name and is
+// trained.
+TEST(Configs, AirbenchsNormBiasesHaveTheirOwnRateAndDecay) {
+  RunOptions options = first_run("airbench.toml");
+  const OptionTable table = options.table();
+  const auto factors = [&](const std::string& key) {
+    const ParameterInfo norm{"block1.norm1.bias", "block1.norm1", ParameterKind::norm_bias, at::zeros({4})};
+    const ParameterInfo whiten{"whiten.bias", "whiten", ParameterKind::bias, at::zeros({4})};
+    const ParameterInfo conv{"block1.conv1.weight", "block1.conv1", ParameterKind::weight,
+                             at::zeros({4, 4, 3, 3})};
+    return factors_of({norm, whiten, conv}, std::get<Factors>(table.at("sgd." + key).get()));
+  };
+  EXPECT_EQ(factors("lr_factors"), (std::vector<double>{64, 1, 1}));
+  EXPECT_EQ(factors("decay_factors"), (std::vector<double>{1.0 / 64, 1, 1}));
+}
+
+// The same file: alpha_schedule = 0.95**5 (step / steps)**3 every 5 steps; ours counts the other share.
+TEST(Configs, AirbenchsLookaheadIsThatOfAirbench94) {
+  const TrainOptions train = first_run("airbench.toml").train;
+  EXPECT_EQ(train.lookahead_every, 5);
+  EXPECT_EQ(train.lookahead_schedule, "cubic");
+  EXPECT_NEAR(1 - train.lookahead_alpha, std::pow(0.95, 5), 1e-12);
 }
 
 // The largest distance, over all updates, of the rate from one given by corners (epoch, rate), as

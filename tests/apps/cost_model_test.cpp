@@ -99,14 +99,21 @@ TEST(PlanWork, RefusesMoreExamplesThanCanBeCounted) {
   EXPECT_THAT(refusal("protocol = 'B'\n[[sweep.expect]]\ngradients = 9223372036854775807\n"), HasSubstr("max_gradients"));
 }
 
+TEST(PlanWork, RefusesALookaheadLongerThanTheRun) {
+  const std::string text = "epochs = 1\nbatch_size = 1000\nlookahead_every = ";  // 5 updates
+  EXPECT_EQ(plan_work(cell_of(text + "5\n"), kSizes, false).updates, 5);
+  EXPECT_THAT(testing::message_of([&] { plan_work(cell_of(text + "6\n"), kSizes, false); }),
+              ::testing::HasSubstr("lookahead_every = 6"));
+}
+
 TEST(Calibrate, AFailureKeepsTheRoundFiguresAndNoFolder) {
   const testing::TemporaryFolder folder;
   ::setenv("TMPDIR", folder.path().c_str(), 1);
   const Cell cell = cell_of("epochs = 1\n[data]\nset = 'synthetic'\n");
   CostModel costs({cell}, false);
   const double before = costs.seconds(cell.run_id);
-  EXPECT_THROW(costs.calibrate("/bin/false", 1, 1), NumericError);
-  EXPECT_THROW(costs.calibrate("/bin/true", 1, 1), IoError);  // leaves no measurement to read
+  EXPECT_THROW(costs.calibrate({"/bin/false"}, 1, 1), NumericError);
+  EXPECT_THROW(costs.calibrate({"/bin/true"}, 1, 1), IoError);  // leaves no measurement to read
   EXPECT_EQ(costs.seconds(cell.run_id), before);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   ::unsetenv("TMPDIR");

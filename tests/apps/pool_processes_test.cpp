@@ -1,4 +1,5 @@
 // Worker processes: what comes back from commands whose end is known.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,6 +8,8 @@
 
 #include <csignal>
 #include <filesystem>
+#include <future>
+#include <iostream>
 #include <thread>
 
 #include "apps/process_pool.h"
@@ -20,7 +23,7 @@ namespace {
 class Pool : public ::testing::Test {
  protected:
   ProcessJob shell(const std::string& id, const std::string& script) {
-    return {id, "/bin/sh", {"-c", script}, folder_ / (id + ".log"), {}, 0};
+    return {id, {"/bin/sh"}, {"-c", script}, folder_ / (id + ".log"), {}, 0};
   }
   std::vector<ProcessResult> all(ProcessPool& pool) {
     std::vector<ProcessResult> results;
@@ -60,6 +63,40 @@ TEST_F(Pool, AppendsBothStreamsToTheLogAndSetsTheEnvironment) {
   EXPECT_EQ(log("a"), "before\nout green\nerr\n");
 }
 
+int main_of_a_fork(int argc, char** argv) {
+  std::printf("%d %s %s", argc, argv[1], std::getenv("COLOUR"));
+  std::cout << " and this" << std::endl;
+  return fcntl(STDERR_FILENO + 1, F_GETFD) < 0 && errno == EBADF ? 7 : 8;  // 8: holds a file of the parent's
+}
+
+TEST_F(Pool, CallsAMainInAForkWhereThereIsOneThread) {
+  ProcessPool pool;
+  ProcessJob job = shell("a", "exit 3");
+  job.program.main = main_of_a_fork;
+  job.environment = {{"COLOUR", "green"}};
+  const int of_the_parent = open("/dev/null", O_RDONLY);
+  std::printf("of the parent");
+  pool.start(job);
+  const ProcessResult result = all(pool).at(0);
+  close(of_the_parent);
+  EXPECT_EQ(result.exit_code, 7);
+  EXPECT_EQ(log("a"), "3 -c green and this\n");
+  EXPECT_EQ(std::getenv("COLOUR"), nullptr);
+}
+
+TEST_F(Pool, ExecutesTheProgramWhereThereAreThreads) {
+  ProcessPool pool;
+  ProcessJob job = shell("a", "exit 3");
+  job.program.main = main_of_a_fork;
+  std::promise<void> end;
+  std::thread other([&] { end.get_future().wait(); });
+  pool.start(job);
+  const ProcessResult result = all(pool).at(0);
+  end.set_value();
+  other.join();
+  EXPECT_EQ(result.exit_code, 3);
+}
+
 TEST_F(Pool, TellsOfAWorkerWhoseEndItDidNotSee) {
   const auto before = std::signal(SIGCHLD, SIG_IGN);  // the kernel then keeps no exit status
   ProcessPool pool;
@@ -95,7 +132,7 @@ TEST_F(Pool, PassesASignalOn) {
 TEST_F(Pool, ReportsAProgramThatIsNotThere) {
   ProcessPool pool;
   ProcessJob job = shell("none", "");
-  job.program = "/nonexistent/program";
+  job.program.path = "/nonexistent/program";
   pool.start(job);
   EXPECT_EQ(all(pool).at(0).exit_code, 127);
   EXPECT_THAT(log("none"), ::testing::HasSubstr("can't be executed"));

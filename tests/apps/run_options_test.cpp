@@ -92,6 +92,7 @@ TEST(RunOptionsTest, RefusesWhatExcludesItself) {
            {"protocol=B", "batch_milestones=[0.5]"},
            {"probes.at=[\"average\"]"},
            {"data.cutout=8"},
+           {"lookahead_every=5", "optimizer=lbfgs"},
            {"schedule_unit=epochs", "warmup=1", "batch_milestones=[0.5]"},
            {"perturbation.kind=sam", "perturbation.examples=100", "model=mlp", "mlp.norm=batch"}}) {
     EXPECT_THROW(check(from("", sets)), ConfigError) << sets.front();

@@ -210,6 +210,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "learning_rate = 'tuned'\n" RANGE
                   "[[tune.range]]\nkey = 'final_factor'\nlow = 0.1\nhigh = 7.0\nscale = 'linear'\n",
                   "s.toml:6: final_factor = 7"},
+        BadTuning{"warmup_beyond_the_run",
+                  "learning_rate = 'tuned'\n[tune]\ntrials = 2\n" RANGE
+                  "[[tune.range]]\nkey = 'warmup'\nlow = 0.01\nhigh = 1.5\n",
+                  "s.toml:8: the range of warmup ends at 1.5: schedule_unit = \"share\" counts in shares"},
+        BadTuning{"warmup_grows_beyond_the_run",
+                  "batch_size = 512\nbase_batch = 64\nlearning_rate = 'tuned'\n[tune]\ntrials = 2\n" RANGE
+                  "[[tune.range]]\nkey = 'warmup'\nlow = 0.01\nhigh = 0.5\nrelative_to = 'batch'\n",
+                  "s.toml:10: the range of warmup ends at 4: schedule_unit = \"share\""},
         BadTuning{"no_low", "learning_rate = 'tuned'\n[[tune.range]]\nkey = 'learning_rate'\nhigh = 0.1\n",
                   "has no `low`"},
         BadTuning{"no_key", "learning_rate = 'tuned'\n[[tune.range]]\nlow = 0.1\nhigh = 0.2\n",
@@ -253,6 +261,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadTuning{"no_validation", "learning_rate = 'tuned'\ndata.validation = 0.0\n" RANGE,
                   "[tune] needs data.validation > 0"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+TEST(StudyTuning, AWarmupInEpochsMayBeLongerThanOne) {
+  const std::string range = "[[tune.range]]\nkey = 'warmup'\nlow = 0.5\nhigh = 5.0\n";
+  EXPECT_EQ(
+      message_of("schedule_unit = 'epochs'\nlearning_rate = 'tuned'\n[tune]\ntrials = 2\n" RANGE + range),
+      "no error");
+}
 
 TEST(TuningErrors, AreOneLine) {
   EXPECT_EQ(message_of("learning_rate = 'tuned'\n[tune]\ntrials = 4\n").find('\n'), std::string::npos);

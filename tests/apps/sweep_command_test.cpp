@@ -1,4 +1,5 @@
 // `basin sweep` from outside: what it leaves, how it goes on, what one bad cell does to the others.
+#include <ATen/Context.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -231,6 +232,18 @@ TEST(SweepCommand, AKilledWorkerTakesDownItsCellAlone) {
   EXPECT_EQ(sweep.run({"--retry", "failed"}).exit_code, 0);
 }
 
+// Whatever the sweep did with the data before: a thread of torch's would make it execute each worker, which costs half a
+// second a run. 40,000 numbers are enough for torch to wake its threads.
+TEST(SweepCommand, WorkersAreForks) {
+  if (at::hasCUDA()) GTEST_SKIP() << "a fork can't use CUDA: workers are executed here";
+  const TinySweep sweep("[sweep]\nseed = [1, 2]\nupdates = [3000]\n");
+  RunningBinary process(sweep.arguments({"--set", "data.validation=0.1", "--set", "data.train_examples=40000", "--no-probes"}));
+  const std::string command = read_file("/proc/" + std::to_string(training_worker(sweep)) + "/cmdline");
+  process.send(SIGTERM);
+  process.wait();
+  EXPECT_THAT(command, HasSubstr(std::string("sweep") + '\0'));
+}
+
 TEST(SweepCommand, DivergenceIsAResult) {
   const TinySweep sweep("[sweep]\nlearning_rate = [0.05, 1e9]\n");
   const BinaryResult result = sweep.run({"--no-probes"});
@@ -323,6 +336,15 @@ TEST(SweepCommandFolder, BadStudiesMakeNoFolder) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("batch_size = 0 violates batch_size >= 1"));
   EXPECT_FALSE(fs::exists(sweep.path("out")));
+}
+
+TEST(SweepCommandFolder, AStudyRefusedForItsSizesCanBeMended) {
+  const TinySweep sweep("[sweep]\nbatch_size = [20, 32]\n");
+  const BinaryResult refused = sweep.run({"--no-probes", "--set", "lookahead_every=21"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("B=20 "));
+  EXPECT_THAT(refused.err, HasSubstr("lookahead_every = 21"));
+  EXPECT_EQ(sweep.run({"--no-probes", "--set", "lookahead_every=20"}).exit_code, 0);
 }
 
 TEST(SweepCommand, ChoosesLearningRatesFirstAndKeepsTheOthersApart) {

@@ -34,21 +34,12 @@ count = 1
 tolerance = 0.05
 )";
 
-// Of a process that may end while it is looked at: then empty.
-std::string command_line_of(const fs::path& process) {
-  std::ifstream file(process / "cmdline", std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();  // unlike an iterator, doesn't throw when the process is gone by now
-  return text.str();
-}
-
-// The run folder in "basin\0run-cell\0FOLDER\0..." where it lies under `out`, else empty.
-std::string run_folder_in(const std::string& command_line, const std::string& out) {
-  const std::string command = std::string("run-cell") + '\0';
-  const size_t found = command_line.find(command);
-  if (found == std::string::npos) return "";
-  const std::string folder = command_line.c_str() + found + command.size();
-  return folder.rfind(out + "/", 0) == 0 ? folder : "";
+// The run folder under `out` to whose log the process writes, else empty.
+std::string run_folder_of(const fs::path& process, const std::string& out) {
+  std::error_code gone;  // a process may end while it is looked at
+  const fs::path log = fs::read_symlink(process / "fd" / "1", gone);
+  const std::string folder = log.parent_path();
+  return log.filename() == "run.log" && folder.rfind(out + "/", 0) == 0 ? folder : "";
 }
 
 }  // namespace
@@ -88,7 +79,7 @@ std::vector<Worker> live_workers(const std::string& out) {
   for (const auto& process : fs::directory_iterator("/proc", gone)) {
     const std::string name = process.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    Worker worker{std::stoi(name), run_folder_in(command_line_of(process.path()), out)};
+    Worker worker{std::stoi(name), run_folder_of(process.path(), out)};
     if (worker.folder.empty()) continue;
     try {
       const RunStatus status = read_status(worker.folder + "/status.json");

@@ -78,6 +78,26 @@ TEST(TrainCommand, RecordsNormsByParameter) {
   EXPECT_EQ(table.attributes, (decltype(table.attributes){{"every", int64_t{4}}}));
 }
 
+std::map<std::string, OptionValue> options_of_run(const std::vector<std::string>& tables) {
+  const TinyStudy study({}, tables);
+  const BinaryResult result = study.train();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const RunRecord record = read_run_file(study.run_folder() + "/run.h5");
+  return {record.header.options.begin(), record.header.options.end()};
+}
+
+TEST(TrainCommand, RecordsWhatFactorsByParameterCameTo) {
+  using Names = std::vector<std::string>;
+  std::map<std::string, OptionValue> options = options_of_run(
+      {"[sgd]", "lr_factors = [\"bias=2\", \"name:fc2*=0.1\"]", "decay_factors = [\"weight=0.5\"]"});
+  EXPECT_EQ(options.at("learning_rate_factors"),
+            OptionValue(Names{"fc1.bias=2", "fc2.weight=0.1", "fc2.bias=0.1"}));
+  EXPECT_EQ(options.at("weight_decay_factors"), OptionValue(Names{"fc1.weight=0.5", "fc2.weight=0.5"}));
+  options = options_of_run({});
+  EXPECT_EQ(options.at("learning_rate_factors"), OptionValue(Names{}));
+  EXPECT_EQ(options.at("weight_decay_factors"), OptionValue(Names{}));
+}
+
 TEST(TrainCommand, DivergenceIsAResult) {
   const TinyStudy study({"learning_rate = 1e8", "updates = 50"});
   const BinaryResult result = study.train();

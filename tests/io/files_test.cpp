@@ -213,15 +213,18 @@ TEST(CheckpointFile, RoundTripsBitForBit) {
   expect_tensors(read.optimizer, written.optimizer);
   expect_tensors(read.generators, written.generators);
   expect_tensors(read.average, written.average);
+  expect_tensors(read.slow_weights, written.slow_weights);
 }
 
-TEST(CheckpointFile, HasNoAverageWhereNoneIsKept) {
+TEST(CheckpointFile, HasNoCopiesOfTheWeightsWhereNoneAreKept) {
   TemporaryFolder folder;
   Checkpoint written = testing::sample_checkpoint();
   written.average.clear();
+  written.slow_weights.clear();
   write_checkpoint(folder / "end.h5", written);
-  EXPECT_FALSE(h5::File::open(folder / "end.h5").has("average"));
+  for (const char* copy : {"average", "slow_weights"}) EXPECT_FALSE(h5::File::open(folder / "end.h5").has(copy));
   EXPECT_TRUE(read_checkpoint(folder / "end.h5").average.empty());
+  EXPECT_TRUE(read_checkpoint(folder / "end.h5").slow_weights.empty());
 }
 
 TEST(CheckpointFile, AManyThousandParameterTensorSurvivesAndItsDamageIsNoticed) {

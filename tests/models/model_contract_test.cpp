@@ -122,6 +122,17 @@ TEST_P(ModelContract, SeedDecidesTheStartAloneAndDtypeDoesNot) {
   EXPECT_TRUE(differs);
 }
 
+// Constants of the function are as exact as the type that it is moved to: weights alone keep float32's
+// rounding, which initial ones have in every type.
+TEST_P(ModelContract, MovedToFloat64ItIsTheModelBuiltThere) {
+  const auto batch = tiny_batch(tiny_image_shape(), 4);
+  const auto moved = tiny_model(GetParam(), {}, 1, at::kFloat), built = tiny_model(GetParam());
+  for (const auto& model : {moved, built}) model->eval();
+  moved->forward(batch.images.to(at::kFloat));
+  moved->to(at::kDouble);
+  EXPECT_TRUE(at::equal(moved->forward(batch.images), built->forward(batch.images)));
+}
+
 TEST_P(ModelContract, PreparationRepeatsAndLeavesParametersAlone) {
   const auto model = tiny_model(GetParam()), twin = tiny_model(GetParam(), {}, 2);
   const auto batch = tiny_batch(tiny_image_shape(), 12);

@@ -26,6 +26,10 @@ class GpuOptimizer : public ::testing::TestWithParam<std::pair<std::string, std:
   void SetUp() override {
     if (!at::hasCUDA()) GTEST_SKIP() << "NO GPU: the kernels of optim/multi_tensor.cu are not tested here";
   }
+  static std::vector<std::string> settings() {
+    if (GetParam().second.empty()) return {};
+    return {"preset=" + GetParam().second};
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Methods, GpuOptimizer, ::testing::ValuesIn(methods()), [](const auto& info) {
   return info.param.first + (info.param.second.empty() ? "" : "_" + info.param.second);
@@ -64,13 +68,11 @@ void take_steps(Optimizer& optimizer, const std::vector<ParameterInfo>& paramete
 // Both compute in float64 (float32 weights: the CPU takes root and quotient of Adam's moments in float32) and round where they
 // store; sums differ in their order, so ratios in the last places, and
 // multiply-adds are fused on one side: in float64 some 1e-13 after five steps, in float32 a few roundings of 6e-8.
-TEST_P(GpuOptimizer, EqualsItsTwin) {
+void expect_twins(const std::string& method, const std::vector<std::string>& settings) {
   for (const auto& [dtype, tolerance] : {std::pair{at::kDouble, 1e-12}, {at::kFloat, 2e-6}}) {
-    std::vector<std::string> settings;
-    if (!GetParam().second.empty()) settings.push_back("preset=" + GetParam().second);
     const auto here = parameters_on(at::kCPU, dtype), there = parameters_on(at::kCUDA, dtype);
-    const auto twin = make_test_optimizer(GetParam().first, settings, here);
-    const auto kernels = make_test_optimizer(GetParam().first, settings, there);
+    const auto twin = make_test_optimizer(method, settings, here);
+    const auto kernels = make_test_optimizer(method, settings, there);
     take_steps(*twin, here);
     take_steps(*kernels, there);
     for (size_t i = 0; i < here.size(); ++i) {
@@ -88,12 +90,23 @@ TEST_P(GpuOptimizer, EqualsItsTwin) {
   }
 }
 
+TEST_P(GpuOptimizer, EqualsItsTwin) { expect_twins(GetParam().first, settings()); }
+
+// Each tensor its own: of several chunks, of one, of less than a warp, empty.
+TEST_P(GpuOptimizer, EqualsItsTwinWithFactors) {
+  if (!takes(GetParam().first, "lr_factors")) GTEST_SKIP() << "has no factors";
+  std::vector<std::string> with_factors = settings();
+  with_factors.insert(
+      with_factors.end(),
+      {"weight_decay=0.1", "exclude_from_decay=[]", "decay_factors=[\"norm_weight=3\", \"bias=0.25\"]",
+       "lr_factors=[\"weight=0.5\", \"name:conv.*=2\", \"norm_weight=4\", \"name:none*=7\"]"});
+  expect_twins(GetParam().first, with_factors);
+}
+
 TEST_P(GpuOptimizer, IsTheSameBitForBitEachTime) {
-  std::vector<std::string> settings;
-  if (!GetParam().second.empty()) settings.push_back("preset=" + GetParam().second);
   const auto once = parameters_on(at::kCUDA, at::kFloat), again = parameters_on(at::kCUDA, at::kFloat);
-  take_steps(*make_test_optimizer(GetParam().first, settings, once), once);
-  take_steps(*make_test_optimizer(GetParam().first, settings, again), again);
+  take_steps(*make_test_optimizer(GetParam().first, settings(), once), once);
+  take_steps(*make_test_optimizer(GetParam().first, settings(), again), again);
   for (size_t i = 0; i < once.size(); ++i)
     EXPECT_TRUE(at::equal(once[i].tensor, again[i].tensor)) << once[i].name;
 }

@@ -32,10 +32,11 @@ void set_gradients(const std::vector<ParameterInfo>& parameters, uint64_t step) 
   }
 }
 
-void run(Optimizer& optimizer, const std::vector<ParameterInfo>& parameters, uint64_t first, uint64_t last) {
+void run(Optimizer& optimizer, const std::vector<ParameterInfo>& parameters, uint64_t first, uint64_t last,
+         double rate = 0.01) {
   for (uint64_t step = first; step < last; ++step) {
     set_gradients(parameters, step);
-    optimizer.set_learning_rate(0.01 * static_cast<double>(step + 1));
+    optimizer.set_learning_rate(rate * static_cast<double>(step + 1));
     optimizer.step();
   }
 }
@@ -75,20 +76,17 @@ TEST_P(OptimizerContract, StateRoundTripContinuesBitEqual) {
 
 /// Settings that leave of a method its step along one gradient, tensor by tensor.
 std::vector<std::string> without_memory(const std::string& name) {
-  OptionTable table;
-  const std::unique_ptr<AnyOptions> options =
-      find_entry(optimizer_registry(), name, "optimizer").make_options();
-  options->bind(table);
   std::vector<std::string> settings;
   for (const char* key : {"momentum", "beta1", "weight_decay"})
-    if (table.has(key)) settings.push_back(std::string(key) + "=0");
-  if (table.has("exclude_from_trust")) settings.push_back("exclude_from_trust=[]");
+    if (takes(name, key)) settings.push_back(std::string(key) + "=0");
+  if (takes(name, "exclude_from_trust")) settings.push_back("exclude_from_trust=[]");
   return settings;
 }
 
-TEST_P(OptimizerContract, PreconditionerIsThatOfTheStep) {
+/// Of one step, from a state of three.
+void expect_preconditioner_of_the_step(const std::string& name, const std::vector<std::string>& settings) {
   const auto parameters = two_layers(at::kDouble);
-  const auto optimizer = make_test_optimizer(GetParam(), without_memory(GetParam()), parameters);
+  const auto optimizer = make_test_optimizer(name, settings, parameters);
   run(*optimizer, parameters, 0, 3);
   const auto before = copy_of(parameters);
   run(*optimizer, parameters, 3, 4);  // sets the rate 0.04 and the fourth gradients, and steps
@@ -99,12 +97,49 @@ TEST_P(OptimizerContract, PreconditionerIsThatOfTheStep) {
     parameters[i].tensor.detach().copy_(before[i].tensor.detach());  // trust ratios are those before the step
   }
   const std::vector<at::Tensor> p = optimizer->preconditioner(gradients);
-  if (p[0].isnan().all().item<bool>()) GTEST_SKIP() << "no diagonal";
   for (size_t i = 0; i < parameters.size(); ++i) {
     EXPECT_TRUE((p[i] > 0).all().item<bool>());
     const at::Tensor step = after[i] - before[i].tensor.detach();
     // Rounding of two ways to the same number in float64.
     EXPECT_TRUE(at::allclose(step, -0.04 * gradients[i] / p[i], 1e-10, 1e-14)) << parameters[i].name;
+  }
+}
+
+TEST_P(OptimizerContract, PreconditionerIsThatOfTheStep) {
+  if (GetParam() == "lbfgs") GTEST_SKIP() << "no diagonal";
+  std::vector<std::string> settings = without_memory(GetParam());
+  expect_preconditioner_of_the_step(GetParam(), settings);
+  settings.emplace_back("lr_factors=[\"bias=8\", \"name:fc*=0.3\"]");
+  expect_preconditioner_of_the_step(GetParam(), settings);
+}
+
+// Wherever a rule has the rate or the decay the factor stands beside it: a power of two on all of them is
+// another rate and another decay, bit for bit.
+TEST_P(OptimizerContract, FactorsOnAllAreAnotherRateAndDecay) {
+  if (!takes(GetParam(), "lr_factors")) {
+    EXPECT_EQ(GetParam(), "lbfgs");
+    GTEST_SKIP() << "has no factors: docs/optimizers.md";
+  }
+  const auto with = two_layers(), without = two_layers(), untouched = two_layers();
+  const auto by_factors =
+      make_test_optimizer(GetParam(),
+                          {"exclude_from_decay=[]", "weight_decay=0.25", "lr_factors=[\"dim<=9=2\"]",
+                           "decay_factors=[\"dim<=9=0.125\"]"},
+                          with);
+  const auto twin =
+      make_test_optimizer(GetParam(), {"exclude_from_decay=[]", "weight_decay=0.03125"}, without);
+  run(*by_factors, with, 0, 4, 0.01);
+  run(*twin, without, 0, 4, 0.02);
+  const NamedTensors state = by_factors->state(), expected = twin->state();
+  ASSERT_EQ(state.size(), expected.size());
+  for (size_t i = 0; i < state.size(); ++i) {
+    EXPECT_EQ(state[i].first, expected[i].first);
+    EXPECT_TRUE(at::equal(state[i].second, expected[i].second)) << state[i].first;
+  }
+  for (size_t i = 0; i < with.size(); ++i) {
+    EXPECT_TRUE(at::equal(with[i].tensor, without[i].tensor)) << with[i].name;
+    EXPECT_FALSE(at::equal(with[i].tensor, untouched[i].tensor)) << with[i].name;
+    EXPECT_EQ(by_factors->last_step()[i].update_norm, twin->last_step()[i].update_norm);
   }
 }
 
@@ -132,6 +167,16 @@ TEST(StabilityLimit, IsWhereSgdStartsToGrow) {
     EXPECT_LT(quadratic_after("sgd", settings, 0.98 * limit), 1e-1) << settings.back();
     EXPECT_GT(quadratic_after("sgd", settings, 1.02 * limit), 1e1) << settings.back();
   }
+}
+
+// The limit is on rate times the curvature of P^{-1} H, P the inverse factor.
+TEST(StabilityLimit, HoldsForTheCurvatureThatAFactorLeaves) {
+  const std::vector<std::string> settings{"momentum=0.9", "lr_factors=[\"weight=4\"]"};
+  const std::vector<ParameterInfo> one{make_parameter("fc.weight", ParameterKind::weight, {1.0})};
+  const auto sgd = make_test_optimizer("sgd", settings, one);
+  const double limit = sgd->stability_limit() * sgd->preconditioner({})[0].item<double>();
+  EXPECT_LT(quadratic_after("sgd", settings, 0.98 * limit), 1e-1);
+  EXPECT_GT(quadratic_after("sgd", settings, 1.02 * limit), 1e1);
 }
 
 TEST(StabilityLimit, OfMovingAveragesIsSgdsWithDampening) {
@@ -342,6 +387,8 @@ TEST(BadOptimizerOptions, AreNamed) {
             std::string::npos);
   EXPECT_NE(config_error_of("lars", {"trust_coefficient=0.0"}).find("trust_coefficient"), std::string::npos);
   EXPECT_NE(config_error_of("lamb", {"exclude_from_trust=[\"biases\"]"}).find("biases"), std::string::npos);
+  EXPECT_NE(config_error_of("lbfgs", {"lr_factors=[\"bias=2\"]"}).find("unknown key \"lr_factors\""),
+            std::string::npos);
   EXPECT_NE(config_error_of("adagrad", {}).find("known: sgd, adam, adamw, lars, larc, lamb, lambc, lbfgs"),
             std::string::npos);
 }

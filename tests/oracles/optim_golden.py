@@ -5,8 +5,10 @@
 
 Four tensors: an ordinary weight whose gradient is zero in the second step, a weight that starts at zero, a bias and a norm
 weight. Three steps, a different learning rate in each, so that a rate on the wrong side of the momentum buffer shows.
+Where tensors have factors, each goes its way with a rate and a decay of its own.
 torch.optim is left out where torch cannot be imported.
 """
+import fnmatch
 import pathlib
 
 import numpy as np
@@ -42,6 +44,14 @@ CASES = [
     ("lamb", {"weight_decay": 0.0}),
     ("lamb", {"exclude_from_trust": [], "exclude_from_decay": [], "weight_decay": 0.1}),
     ("lamb", {"beta1": 0.5, "beta2": 0.75, "eps": 0.01, "exclude_from_trust": ["weight"]}),
+    ("sgd", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1, "exclude_from_decay": [],
+             "lr_factors": ["bias=64", "norm_weight=0.3"], "decay_factors": ["bias=0.015625"]}),
+    ("adamw", {"weight_decay": 0.1, "exclude_from_decay": [], "lr_factors": ["weight=2.5", "name:zero*=0.5"],
+               "decay_factors": ["weight=0.25", "norm_weight=3"]}),
+    ("lars", {"trust_coefficient": 0.1, "weight_decay": 0.05, "exclude_from_trust": [],
+              "lr_factors": ["weight=2.5", "name:zero*=0.5", "bias=3"], "decay_factors": ["name:fc.*=0.25"]}),
+    ("lamb", {"weight_decay": 0.1, "exclude_from_decay": [], "lr_factors": ["dim<=1=2", "weight=0.3"],
+              "decay_factors": ["norm_weight=3", "weight=0.5"]}),
 ]
 
 
@@ -96,17 +106,37 @@ def lamb(w, g, state, lr, t, kind, beta1=0.9, beta2=0.999, eps=1e-6, weight_deca
 
 
 METHODS = {"sgd": sgd, "adamw": adamw, "lars": lars, "lamb": lamb}
+DECAYS = {"sgd": 0.0, "adamw": 0.01, "lars": 5e-4, "lamb": 0.01}  # by default
+
+
+def factors(entries):
+    """Of each tensor; the last entry that matches counts. All tensors have one dimension."""
+    found = [1.0] * len(NAMES)
+    for entry, _, factor in (text.rpartition("=") for text in entries):
+        for i, (name, kind) in enumerate(zip(NAMES, KINDS)):
+            if kind == entry or entry == "dim<=1" or fnmatch.fnmatchcase(f"name:{name}", entry):
+                found[i] = float(factor)
+    return found
+
+
+def own_settings(method, options):
+    """Factor on the rate, and options, of each tensor by itself."""
+    options = {"weight_decay": DECAYS[method], **options}
+    on_rate, on_decay = factors(options.pop("lr_factors", [])), factors(options.pop("decay_factors", []))
+    return [(r, {**options, "weight_decay": options["weight_decay"] * d}) for r, d in zip(on_rate, on_decay)]
 
 
 def trace(method, options):
     """After each step: the flat weights of all tensors, and one trust ratio a tensor (None: has none)."""
+    own = own_settings(method, options)
     weights = [np.array(w, dtype=np.float64) for w in START]
     states = [{} for _ in weights]
     steps = []
     for t, (gradients, lr) in enumerate(zip(GRADIENTS, RATES), start=1):
         ratios = []
         for i, kind in enumerate(KINDS):
-            weights[i], ratio = METHODS[method](weights[i], np.array(gradients[i]), states[i], lr, t, kind, **options)
+            factor, mine = own[i]
+            weights[i], ratio = METHODS[method](weights[i], np.array(gradients[i]), states[i], lr * factor, t, kind, **mine)
             ratios.append(ratio)
         steps.append((np.concatenate(weights).tolist(), ratios))
     return steps
@@ -163,9 +193,12 @@ def header():
 
 def torch_optimizer(torch, method, options, parameters):
     """The torch.optim twin of a case, or None where torch means something else by the same options."""
-    options = {"weight_decay": 0.01 if method == "adamw" else 0.0, "exclude_from_decay": USUAL, **options}
-    decay, excluded = options.pop("weight_decay"), options.pop("exclude_from_decay")
-    groups = [{"params": [p], "weight_decay": 0.0 if k in excluded else decay} for p, k in zip(parameters, KINDS)]
+    options, own = {"exclude_from_decay": USUAL, **options}, own_settings(method, options)
+    excluded = options.pop("exclude_from_decay")
+    for key in ("weight_decay", "lr_factors", "decay_factors"):
+        options.pop(key, None)
+    groups = [{"params": [p], "factor": factor, "weight_decay": 0.0 if k in excluded else mine["weight_decay"]}
+              for p, k, (factor, mine) in zip(parameters, KINDS, own)]
     if method == "sgd" and not options.get("dampening"):  # torch leaves dampening out of its first update
         return torch.optim.SGD(groups, lr=0.0, **{"momentum": 0.9, **options})
     if method == "adamw" and options.get("eps") != 0.0:  # torch has 0/0 where there was no gradient yet
@@ -186,7 +219,7 @@ def compare_with_torch():
             continue
         for gradients, lr in zip(GRADIENTS, RATES):
             for group in optimizer.param_groups:
-                group["lr"] = lr
+                group["lr"] = lr * group["factor"]
             for parameter, gradient in zip(parameters, gradients):
                 parameter.grad = torch.tensor(gradient, dtype=torch.float64)
             optimizer.step()

@@ -39,6 +39,7 @@ RunSettings noisy_settings(const std::string& optimizer) {
     s.train.perturbation = {.kind = "sam", .examples = 12};
     s.train.clip_gradient = 0.5;
     s.train.weight_average = 0.9;
+    s.train.lookahead_every = 2;
     s.train.batch_milestones = {0.5};
     s.train.batch_factor = 2;
   }
@@ -81,7 +82,8 @@ TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
     EXPECT_TRUE(a.parameters[i].tensor.equal(b.parameters[i].tensor)) << a.parameters[i].name;
   }
   for (const auto& [mine, theirs] :
-       {std::pair{&a.buffers, &b.buffers}, {&a.optimizer, &b.optimizer}, {&a.generators, &b.generators}}) {
+       {std::pair{&a.buffers, &b.buffers}, {&a.optimizer, &b.optimizer}, {&a.generators, &b.generators},
+        {&a.slow_weights, &b.slow_weights}}) {
     ASSERT_EQ(mine->size(), theirs->size());
     for (size_t i = 0; i < mine->size(); ++i)
       EXPECT_TRUE((*mine)[i].second.equal((*theirs)[i].second)) << (*mine)[i].first;

@@ -43,6 +43,11 @@ std::vector<ResumeCase> cases() {
   perturbed.train.clip_gradient = 0.5;
   perturbed.train.label_smoothing = 0.1;
   perturbed.train.weight_average = 0.9;
+  RunSettings lookahead = plain;  // no stop but the first is at a synchronisation
+  lookahead.train.updates = 8;
+  lookahead.train.lookahead_every = 3;
+  lookahead.train.lookahead_schedule = "cubic";
+  lookahead.optimizer_settings = {"momentum=0.9"};
   RunSettings growing = plain;
   growing.train.batch_milestones = {0.25, 0.75};
   growing.train.batch_factor = 2;
@@ -59,7 +64,8 @@ std::vector<ResumeCase> cases() {
   return {{"prepared", prepared},
           {"bfloat16", rounded},
           {"sgd", plain},          {"lamb", lamb},           {"dropout_batchnorm_augmentation", noisy},
-          {"protocol_b", matched}, {"perturbed", perturbed}, {"growing", growing}};
+          {"protocol_b", matched}, {"perturbed", perturbed}, {"growing", growing},
+          {"lookahead", lookahead}};
 }
 
 class Resume : public ::testing::TestWithParam<ResumeCase> {};
