@@ -35,7 +35,7 @@ struct CellSpeed {
   std::vector<double> batch;           // images an update, rising
   std::vector<double> update_seconds;  // of one update at these
   double forward = 1e-4, probe_gradient = 3e-4, probe_hvp = 9e-4;  // per image
-  double start_up = 1;                 // process, data, files
+  double start_up = 0.3;               // process, data, files
   double measured_seconds = 0;         // that the measuring itself took, start-up apart
 };
 
