@@ -56,7 +56,23 @@ struct Prepared {
   std::unique_ptr<Objective> objective;
   std::unique_ptr<Optimizer> optimizer;
   double learning_rate = NAN;
+  at::Tensor initial_weights;
 };
+
+/// Flat, in the model's order; undefined where the run keeps no checkpoint "start".
+at::Tensor initial_weights(const std::string& run_folder, const Model& model) {
+  const std::string path = checkpoint_path(run_folder, "start");
+  if (!fs::exists(path)) return {};
+  const Checkpoint start = read_checkpoint(path);
+  std::vector<at::Tensor> flat;
+  for (const ParameterInfo& parameter : model.parameter_table()) {
+    const auto stored = std::find_if(start.parameters.begin(), start.parameters.end(),
+                                     [&](const ParameterInfo& p) { return p.name == parameter.name; });
+    if (stored == start.parameters.end()) throw IoError(path + ": no parameter \"" + parameter.name + "\"");
+    flat.push_back(stored->tensor.flatten());
+  }
+  return at::cat(flat);
+}
 
 /// Where a search begins, and where it keeps its state on the way.
 struct SearchState {
@@ -68,8 +84,10 @@ struct SearchState {
 /// split.
 class Subject {
  public:
-  Subject(const Checkpoint& checkpoint, const ProbeRequest& request, at::Device device)
-      : options_(
+  Subject(const std::string& run_folder, const Checkpoint& checkpoint, const ProbeRequest& request,
+          at::Device device)
+      : run_folder_(run_folder),
+        options_(
             run_options_from(parse_toml(checkpoint.config, "config of checkpoint " + checkpoint.label), {})),
         plan_(request.plan),
         device_(device),
@@ -87,7 +105,8 @@ class Subject {
     const at::Tensor labels = data_.train.labels.index_select(0, index_).to(device_);
     auto objective = std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels,
                                                  plan_.micro_batch, plan_.graph_memory * kMebibyte, plan_.fold_norm);
-    return {std::move(objective), optimizer_at(checkpoint, *model, dtype), learning_rate_at(checkpoint)};
+    return {std::move(objective), optimizer_at(checkpoint, *model, dtype), learning_rate_at(checkpoint),
+            initial_weights(run_folder_, *model)};
   }
 
   uint64_t seed() const { return derive_seed(static_cast<uint64_t>(options_.train.seed), "probe"); }
@@ -125,6 +144,7 @@ class Subject {
     return found == checkpoint.progress.end() ? NAN : std::get<double>(found->second);
   }
 
+  std::string run_folder_;
   RunOptions options_;
   ProbePlan plan_;
   at::Device device_;
@@ -159,7 +179,7 @@ ProbeResult measure(const std::string& probe, const ProbeRequest& request, const
     const ProbeContext context{*prepared.objective,      subject.seed(), subject.train_examples(),
                                subject.subset_hash(),    "train",        prepared.optimizer.get(),
                                prepared.learning_rate,   search.path,    search.key,
-                               search.start};
+                               search.start,             prepared.initial_weights};
     return entry.make(request.probe_options.at(probe))->run(context);
   } catch (const Interrupted&) {
     throw;
@@ -318,7 +338,7 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
   std::string before;
   for (const std::string& label : labels) {
     Checkpoint checkpoint = read_checkpoint(checkpoint_path(run_folder, label));
-    if (!subject) subject = std::make_unique<Subject>(checkpoint, request, device);
+    if (!subject) subject = std::make_unique<Subject>(run_folder, checkpoint, request, device);
     CheckpointProbes probes(run_folder, label, std::move(checkpoint), request, study, *subject,
                             is_cadence(label) ? before : "");
     for (const std::string& probe : request.plan.run) {

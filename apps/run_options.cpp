@@ -181,6 +181,8 @@ void check(const RunOptions& options) {
   if (probed_at("average") && options.train.weight_average == 0) {
     throw ConfigError("probes.at = \"average\" needs weight_average > 0");
   }
+  for (const std::string& probe : options.probes.run)  // refuses options that exclude one another
+    find_entry(probe_registry(), probe, "probe").make(options.probe_options.at(probe));
   if (options.data.augmentation != "none" && options.data.padding < 1) {
     throw ConfigError(fmt::format("data.padding = {} must be at least 1 with augmentation = \"{}\"",
                                   options.data.padding, options.data.augmentation));

@@ -29,7 +29,7 @@ Preset<O> preset(const std::string& name, O values) {
   return {name, values};
 }
 
-/// Adds the option "preset" and, by `bind_fields`, the others. Choosing a preset gives each of the others its value but
+/// Adds the option `key` and, by `bind_fields`, the others. Choosing a preset gives each of the others its value but
 /// for those that were set by hand, before or after: the order of keys in a file means nothing. The table always shows
 /// the values that count, so a preset's name in a record is a comment beside them. ConfigError where everything was set by
 /// hand already, as by a resolved config.toml: another preset's name over the old values would be a lie.
@@ -37,19 +37,20 @@ Preset<O> preset(const std::string& name, O values) {
 /// `options` starts as a copy of a preset's values. `presets`, made by preset(), outlives the table.
 template <class O>
 void bind_presets(OptionTable& table, O& options, const std::vector<Preset<O>>& presets,
-                  void (*bind_fields)(OptionTable&, O&), const std::string& help) {
-  const auto take_preset = [&options, &presets, bind_fields](const std::string& /*name*/, const OptionValue& chosen) {
-    O theirs = find_entry(presets, std::get<std::string>(chosen), "preset").values;
+                  void (*bind_fields)(OptionTable&, O&), const std::string& help,
+                  const std::string& key = "preset") {
+  const auto take_preset = [&options, &presets, bind_fields, key](const std::string& /*name*/, const OptionValue& chosen) {
+    O theirs = find_entry(presets, std::get<std::string>(chosen), key).values;
     OptionTable from, to;
     bind_fields(from, theirs);
     bind_fields(to, options);
     if (theirs.preset != options.values_of && options.by_hand.size() == from.options().size())
-      throw ConfigError("preset = \"" + theirs.preset + "\" changes nothing: every option beside it is set already");
+      throw ConfigError(key + " = \"" + theirs.preset + "\" changes nothing: every option beside it is set already");
     for (const Option& option : from.options())
       if (options.by_hand.count(option.key) == 0) to.at(option.key).assign(option.get());
     options.values_of = theirs.preset;
   };
-  table.watch([&](OptionTable& t) { t.add("preset", options.preset, one_of(names_of(presets)), help); }, take_preset);
+  table.watch([&](OptionTable& t) { t.add(key, options.preset, one_of(names_of(presets)), help); }, take_preset);
   table.watch([&](OptionTable& t) { bind_fields(t, options); },
               [&options](const std::string& name, const OptionValue&) { options.by_hand.insert(name); });
 }

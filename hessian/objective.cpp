@@ -32,8 +32,29 @@ at::ScalarType Objective::dtype() const { return vector_.parameters().front().te
 
 at::Device Objective::device() const { return vector_.parameters().front().tensor.device(); }
 
+Objective Objective::part(const at::Tensor& index) const {
+  Objective part(*this);
+  const at::Tensor on_device = index.to(device());
+  part.inputs_ = inputs_.index_select(0, on_device);
+  part.labels_ = labels_.index_select(0, on_device);
+  part.gradients_done_ = 0;
+  return part;
+}
+
+Objective Objective::with_logits(LogitMap map) const {
+  Objective mapped(*this);
+  mapped.logit_map_ = map;
+  mapped.gradients_done_ = 0;
+  return mapped;
+}
+
+at::Tensor Objective::forward(const at::Tensor& inputs) const {
+  const at::Tensor logits = model_->forward(inputs);
+  return logit_map_ ? logit_map_(logits) : logits;
+}
+
 at::Tensor Objective::logits(int64_t first, int64_t count) {
-  return model_->forward(inputs_.narrow(0, first, count));
+  return forward(inputs_.narrow(0, first, count));
 }
 
 at::Tensor Objective::losses(const at::Tensor& logits, int64_t first, int64_t count) const {
@@ -64,7 +85,7 @@ double Objective::accuracy() {
 at::Tensor Objective::add_gradient(const at::Tensor& inputs, const at::Tensor& labels, double weight,
                                    at::Tensor sum, double* loss) {
   at::AutoGradMode record(true);
-  const at::Tensor losses = example_losses(loss_, model_->forward(inputs), labels);
+  const at::Tensor losses = example_losses(loss_, forward(inputs), labels);
   if (loss) *loss += losses.detach().sum(at::kDouble).item<double>() * weight;
   const auto gradients =
       torch::autograd::grad({losses.sum() * weight}, vector_.tensors(), {}, /*retain_graph=*/false,

@@ -12,6 +12,9 @@
 
 namespace basin {
 
+/// What may stand between a network's logits and the loss: [n, classes] -> [n, classes], differentiable.
+using LogitMap = at::Tensor (*)(const at::Tensor& logits);
+
 /// L(w) = 1/n sum_i loss(f_w(x_i), y_i) over all n examples given, without weight decay or dropout,
 /// normalisation by frozen running statistics (NormMode::folded, or without fold_norm NormMode::running).
 /// Micro-batches are weighted by their exact share, the unequal last one included. Scalars are summed in
@@ -25,6 +28,12 @@ class Objective {
   /// graph_memory: bytes that products of a curvature operator may take, graphs kept between them included.
   Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inputs, at::Tensor labels,
             int64_t micro_batch, int64_t graph_memory = 0, bool fold_norm = true);
+
+  /// The same loss of the same network over the examples `index` (int64) alone, which are copied. Counts
+  /// gradients from 0.
+  Objective part(const at::Tensor& index) const;
+  /// The same, with `map` applied to the logits. Counts gradients from 0.
+  Objective with_logits(LogitMap map) const;
 
   int64_t examples() const { return labels_.size(0); }
   const ParameterVector& parameters() const { return vector_; }
@@ -49,6 +58,7 @@ class Objective {
   int64_t gradients_done() const { return gradients_done_; }
 
  private:
+  at::Tensor forward(const at::Tensor& inputs) const;
   at::Tensor add_gradient(const at::Tensor& inputs, const at::Tensor& labels, double weight, at::Tensor sum,
                           double* loss);
 
@@ -58,6 +68,7 @@ class Objective {
   int64_t micro_batch_;
   int64_t graph_memory_;
   ParameterVector vector_;
+  LogitMap logit_map_ = nullptr;
   int64_t gradients_done_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/autocast.h"
+#include "models/layer_calls.h"
 
 namespace basin {
 namespace {
@@ -113,7 +114,10 @@ class Convolution : public Function<Convolution> {
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b, int64_t stride,
                        int64_t padding) {
   const std::optional<at::Tensor> bias = b.defined() ? std::optional(autocasted(b)) : std::nullopt;
-  return Convolution::apply(autocasted(x), autocasted(w), bias, stride, padding);
+  at::Tensor y = Convolution::apply(autocasted(x), autocasted(w), bias, stride, padding);
+  if (LayerCalls* calls = LayerCalls::active())
+    calls->add({LayerCall::Kind::convolution, w, b, x, stride, padding}, y);
+  return y;
 }
 
 }  // namespace basin

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "models/convolution.h"
+#include "models/layer_calls.h"
 
 namespace basin {
 
@@ -90,11 +91,11 @@ Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int6
     bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias, initial_bias(builder, out, in));
 }
 
-at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+at::Tensor Linear::operator()(const at::Tensor& x) const { return linear_map(x, weight_, bias_); }
 
 at::Tensor Linear::scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const {
   const at::Tensor bias = bias_.defined() ? at::addcmul(shift, bias_, scale) : shift;
-  return at::linear(x, weight_ * scale.unsqueeze(1), bias);
+  return linear_map(x, weight_ * scale.unsqueeze(1), bias);
 }
 
 const std::vector<std::string>& norm_names() {
@@ -129,12 +130,24 @@ Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, No
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
   if (kind_ == NormKind::none) return x;
-  if (kind_ == NormKind::group) return at::group_norm(x, groups_, scale(), bias_, eps_);
-  if (model_->norm_mode() == NormMode::running || model_->norm_mode() == NormMode::folded) {
-    return std::get<0>(at::native_batch_norm(x, scale(), bias_, running_mean_, running_var_,
-                                             /*training=*/false, /*momentum=*/0, eps_));
+  at::Tensor y = by_example() ? by_fixed_rule(x, scale(), bias_) : by_ghost_batches(x);
+  if (LayerCalls* calls = LayerCalls::active()) {
+    using Kind = LayerCall::Kind;
+    const auto factor = [this](const at::Tensor& some) { return by_fixed_rule(some, {}, {}); };
+    calls->add({by_example() ? Kind::scaling : Kind::batch_statistics, weight_, bias_, x, 1, 0, factor}, y);
   }
-  return by_ghost_batches(x);
+  return y;
+}
+
+bool Norm::by_example() const {
+  return kind_ == NormKind::group || model_->norm_mode() == NormMode::running ||
+         model_->norm_mode() == NormMode::folded;
+}
+
+at::Tensor Norm::by_fixed_rule(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const {
+  if (kind_ == NormKind::group) return at::group_norm(x, groups_, weight, bias, eps_);
+  return std::get<0>(at::native_batch_norm(x, weight, bias, running_mean_, running_var_,
+                                           /*training=*/false, /*momentum=*/0, eps_));
 }
 
 bool Norm::folds() const { return kind_ == NormKind::batch && model_->norm_mode() == NormMode::folded; }

@@ -1,6 +1,7 @@
 #include "models/noisy_quadratic.h"
 
 #include "core/error.h"
+#include "models/layer_calls.h"
 
 namespace basin {
 
@@ -34,7 +35,12 @@ at::Tensor NoisyQuadratic::forward(const at::Tensor& images) {
     slope_as_phi_ = slope_.to(phi_.options());
     first_target_as_phi_ = first_target_.to(phi_.options());
   }
-  return slope_as_phi_ * phi_ + first_target_as_phi_ - x;
+  at::Tensor y = slope_as_phi_ * phi_ + first_target_as_phi_ - x;
+  if (LayerCalls* calls = LayerCalls::active()) {
+    const auto slope = [this](const at::Tensor&) { return slope_as_phi_; };
+    calls->add({LayerCall::Kind::scaling, phi_, {}, x, 1, 0, slope}, y);
+  }
+  return y;
 }
 
 }  // namespace basin

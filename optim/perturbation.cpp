@@ -1,17 +1,9 @@
 #include "optim/perturbation.h"
 
 #include "core/error.h"
-#include "core/tensor_norms.h"
+#include "optim/steepest_ascent.h"
 
 namespace basin {
-
-namespace {
-
-bool is_scale(ParameterKind kind) {
-  return kind == ParameterKind::weight || kind == ParameterKind::norm_weight;
-}
-
-}  // namespace
 
 void bind_options(OptionTable& table, PerturbationOptions& options) {
   table.add("kind", options.kind, one_of({"none", "sam", "asam", "gradient_penalty"}),
@@ -38,36 +30,22 @@ Perturbation::Kind Perturbation::kind_of(const std::string& name) {
 Perturbation::Perturbation(const std::vector<ParameterInfo>& parameters, const PerturbationOptions& options)
     : parameters_(parameters), options_(options), kind_(kind_of(options.kind)) {}
 
-// In float64: 1/|g| and a square can be beyond the type of the weights.
-at::Tensor Perturbation::direction(size_t i, const at::Tensor& gradient, double& squared_length) const {
-  const at::Tensor g = gradient.to(at::kDouble);
-  if (kind_ != Kind::asam || !is_scale(parameters_[i].kind)) {
-    squared_length += squared_norm(g);
-    return g;
-  }
-  const at::Tensor scale = parameters_[i].tensor.detach().to(at::kDouble).abs().add_(options_.eta);
-  const at::Tensor scaled = g.mul(scale);
-  squared_length += squared_norm(scaled);
-  return scaled.mul(scale);
-}
-
 void Perturbation::displace(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
   weights_.clear();
   gradients_.clear();
-  std::vector<at::Tensor> directions;
-  double squared_length = 0;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     weights_.push_back(parameters_[i].tensor.detach().clone());
     if (kind_ == Kind::gradient_penalty) gradients_.push_back(gradients[i].detach().clone());
-    directions.push_back(direction(i, gradients[i], squared_length));
   }
-  norm_ = std::sqrt(squared_length);
+  const AscentScale scale = kind_ == Kind::asam ? AscentScale::weights : AscentScale::none;
+  const Ascent ascent = steepest_ascent(parameters_, gradients, scale, options_.eta);
+  norm_ = ascent.slope;
   const double radius = kind_ == Kind::gradient_penalty ? options_.difference : options_.rho;
   const double factor = norm_ > 0 ? radius / norm_ : 0;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor& w = parameters_[i].tensor;
-    w.add_(directions[i].mul(factor).to(w.scalar_type()));
+    w.add_(ascent.direction[i].mul(factor).to(w.scalar_type()));
   }
 }
 

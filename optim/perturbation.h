@@ -55,7 +55,6 @@ class Perturbation {
  private:
   enum class Kind { sam, asam, gradient_penalty };
   static Kind kind_of(const std::string& name);
-  at::Tensor direction(size_t i, const at::Tensor& gradient, double& squared_length) const;
 
   std::vector<ParameterInfo> parameters_;
   PerturbationOptions options_;

@@ -73,6 +73,22 @@ Moments moments_of(const GradientGroups& gradients) {
   return moments;
 }
 
+Moments moments_of(const ExampleProducts& gradients) {
+  Moments moments;
+  moments.n = moments.m = static_cast<double>(gradients.square.size());
+  moments.b = 1;
+  moments.mean_square = gradients.mean_square;
+  moments.sum_mean = moments.n * gradients.mean_square;
+  moments.square = gradients.square;
+  moments.along_mean = gradients.along_mean;
+  for (size_t i = 0; i < gradients.square.size(); ++i) {
+    const double along = gradients.along_mean[i];
+    moments.along_sum.push_back(moments.n * along);
+    moments.deviation.push_back(gradients.square[i] - 2 * along + gradients.mean_square);
+  }
+  return moments;
+}
+
 /// The unbiased trace T, and |G|^2 of the distribution and of the set.
 struct Numbers {
   double trace, g2, set_g2;
@@ -164,6 +180,29 @@ Covariance of_set(const Covariance& jackknifed, double grouping, double share, d
   return c;
 }
 
+void check_sizes(int64_t groups, int64_t examples, int64_t set_examples) {
+  if (groups < 4) throw ConfigError("the noise scale needs at least 4 groups of examples");
+  if (set_examples < examples) {
+    throw ConfigError(
+        fmt::format("the noise scale of a set of {} examples cannot be had from {}", set_examples, examples));
+  }
+}
+
+NoiseEstimate estimate_from(const Moments& s, int64_t set_examples) {
+  const auto set = static_cast<double>(set_examples);
+  const double trace = mean_of(s.deviation).value * s.b * s.n / (s.n - s.b), shrink = (set - 1) / set;
+  const Numbers numbers = numbers_of(s.mean_square, trace, s.n, set);
+  const double t = student_quantile(s.m - 1);
+  const Covariances covariances = jackknife(s, set);
+  NoiseEstimate estimate;
+  estimate.all_finite = std::isfinite(s.mean_square) && std::isfinite(s.squares());
+  estimate.population = with_intervals(trace, numbers.g2, covariances.population, t);
+  estimate.finite =
+      with_intervals(trace * shrink, numbers.set_g2,
+                     of_set(covariances.set, grouping_variance(s, trace), s.n / set, shrink), t);
+  return estimate;
+}
+
 }  // namespace
 
 Estimate fieller_ratio(double a, double b, double vaa, double vbb, double vab, double t) {
@@ -189,24 +228,14 @@ Estimate fieller_ratio(double a, double b, double vaa, double vbb, double vab, d
 }
 
 NoiseEstimate estimate_noise(const GradientGroups& gradients, int64_t set_examples) {
-  if (gradients.groups() < 4) throw ConfigError("the noise scale needs at least 4 groups of examples");
-  if (set_examples < gradients.examples) {
-    throw ConfigError(fmt::format("the noise scale of a set of {} examples cannot be had from {}",
-                                  set_examples, gradients.examples));
-  }
-  const Moments s = moments_of(gradients);
-  const auto set = static_cast<double>(set_examples);
-  const double trace = mean_of(s.deviation).value * s.b * s.n / (s.n - s.b), shrink = (set - 1) / set;
-  const Numbers numbers = numbers_of(s.mean_square, trace, s.n, set);
-  const double t = student_quantile(s.m - 1);
-  const Covariances covariances = jackknife(s, set);
-  NoiseEstimate estimate;
-  estimate.all_finite = std::isfinite(s.mean_square) && std::isfinite(s.squares());
-  estimate.population = with_intervals(trace, numbers.g2, covariances.population, t);
-  estimate.finite =
-      with_intervals(trace * shrink, numbers.set_g2,
-                     of_set(covariances.set, grouping_variance(s, trace), s.n / set, shrink), t);
-  return estimate;
+  check_sizes(gradients.groups(), gradients.examples, set_examples);
+  return estimate_from(moments_of(gradients), set_examples);
+}
+
+NoiseEstimate estimate_noise(const ExampleProducts& gradients, int64_t set_examples) {
+  const auto n = static_cast<int64_t>(gradients.square.size());
+  check_sizes(n, n, set_examples);
+  return estimate_from(moments_of(gradients), set_examples);
 }
 
 }  // namespace basin

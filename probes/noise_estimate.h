@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <vector>
 
 namespace basin {
 
@@ -36,6 +37,15 @@ struct NoiseEstimate {
 
 /// Needs at least 4 groups and set_examples >= gradients.examples; formulas in probes/noise_scale.h.
 NoiseEstimate estimate_noise(const GradientGroups& gradients, int64_t set_examples);
+
+/// What groups of one come to: the gradients g_i themselves aren't needed.
+struct ExampleProducts {
+  std::vector<double> square;      // |g_i|^2
+  std::vector<double> along_mean;  // g_i . Gbar
+  double mean_square = 0;          // |Gbar|^2
+};
+/// The same numbers as with groups of one.
+NoiseEstimate estimate_noise(const ExampleProducts& gradients, int64_t set_examples);
 
 /// Fieller's 95 % set for a / b with variances vaa, vbb, covariance vab and quantile t, cut to [0, inf): both
 /// are averages of squares. An interval where b is resolved and positive, else [root, inf) or [0, inf).

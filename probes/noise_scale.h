@@ -9,7 +9,7 @@
 namespace basin {
 
 struct NoiseScaleOptions {
-  std::string estimator = "paired";  // or per_example: groups of one, n backward passes
+  std::string estimator = "paired";  // or per_example: groups of one
   int64_t group_size = 10;           // examples a group; 100 groups of 1,000 examples
 };
 void bind_options(OptionTable& table, NoiseScaleOptions& options);
@@ -32,7 +32,8 @@ void bind_options(OptionTable& table, NoiseScaleOptions& options);
 /// never clamped.
 ///
 /// Cost: one pass over the n examples in small batches, and memory for the groups' gradients (a second pass
-/// where they take more than 512 MiB). Definitions: docs/probes.md#gradient-noise-scale.
+/// where they take more than 512 MiB). per_example: two passes of hessian/per_example_gradients.h, which
+/// refuses networks whose layers it doesn't know. Definitions: docs/probes.md#gradient-noise-scale.
 std::unique_ptr<Probe> make_noise_scale(const NoiseScaleOptions& options);
 
 }  // namespace basin

@@ -1,9 +1,13 @@
 #include "probes/registry.h"
 
 #include "probes/curvature.h"
+#include "probes/gradient_statistics.h"
 #include "probes/noise_scale.h"
+#include "probes/pac_bayes.h"
 #include "probes/preconditioned_curvature.h"
+#include "probes/sharpness_adaptive.h"
 #include "probes/sharpness_keskar.h"
+#include "probes/sharpness_sam.h"
 #include "probes/top_eigenvalues.h"
 
 namespace basin {
@@ -24,10 +28,18 @@ const std::vector<ProbeEntry>& probe_registry() {
       entry<SharpnessKeskarOptions, make_sharpness_keskar>("sharpness_keskar",
                                                            "Keskar's phi in three kinds of box", 2),
       entry<NoiseScaleOptions, make_noise_scale>("noise_scale", "gradient noise scale tr Sigma / |G|^2", 2),
+      entry<GradientStatisticsOptions, make_gradient_statistics>(
+          "gradient_statistics", "noise by single gradients: diversity, coherence, GSNR, norms", 1),
       entry<CurvatureOptions, make_curvature>(
           "curvature", "spectrum of a curvature matrix: eigenvalues, density, trace, Frobenius norm", 1),
       entry<PreconditionedCurvatureOptions, make_preconditioned_curvature>(
           "preconditioned_curvature", "largest eigenvalues of the Hessian as the optimiser sees it", 1),
+      entry<SharpnessSamOptions, make_sharpness_sam>(
+          "sharpness_sam", "SAM and ASAM sharpness, and by groups of examples", 1),
+      entry<SharpnessAdaptiveOptions, make_sharpness_adaptive>(
+          "sharpness_adaptive", "worst and average rise of the loss in balls that follow the weights", 1),
+      entry<PacBayesOptions, make_pac_bayes>("pac_bayes",
+                                             "noise on the weights that costs 0.1 of the accuracy", 1),
   };
   return table;
 }

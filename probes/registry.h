@@ -20,7 +20,7 @@ struct ProbeEntry {
   std::unique_ptr<Probe> (*make)(const AnyOptions& options);
 };
 
-/// top_eigenvalues, sharpness_keskar, noise_scale. A new probe is one file and one line here.
+/// All probes. A new one is one file and one line here.
 const std::vector<ProbeEntry>& probe_registry();
 
 }  // namespace basin

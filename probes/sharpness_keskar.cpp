@@ -12,6 +12,7 @@
 #include "core/statistics.h"
 #include "landscape/box.h"
 #include "landscape/box_maximum.h"
+#include "landscape/displaced_weights.h"
 #include "landscape/random_subspace.h"
 #include "probes/common.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 /// The checkpoint: x, L(x) and its gradient, on the host in float64.
 struct Base {
+  const DisplacedWeights& weights;
   at::Tensor x, gradient;
   double loss = 0;
   double percent() const { return 100.0 / (1.0 + loss); }
@@ -38,7 +40,7 @@ class PhiFunction {
     throw_if_interrupted();
     const at::Tensor z = box_ * u;
     const at::Tensor step = subspace_ ? subspace_->expand(z).to(at::kCPU, at::kDouble) : z;
-    objective_.parameters().scatter((base_.x + step).to(objective_.device(), objective_.dtype()));
+    base_.weights.move(step);
     double loss = 0;
     gradient = chain(objective_.gradient(&loss));
     return base_.percent() * (loss - base_.loss);
@@ -64,6 +66,9 @@ struct PhiSearch {
   std::vector<int64_t> iterations, evaluations;
   std::vector<std::string> ends;
   bool nonfinite = false;
+  // The gauges of docs/probes.md: the largest rise that the gradient promises in the box, and the rise at the
+  // corner that promises it, NaN where no search began there.
+  double first_order = kNaN, signed_corner = kNaN;
 
   std::vector<double> found() const {
     std::vector<double> values;
@@ -85,6 +90,22 @@ at::Tensor start_point(const std::string& kind, const PhiFunction& phi, const Ba
   return at::rand({phi.size()}, generator, at::kDouble).mul_(2).sub_(1);
 }
 
+/// A search's start with the seed of a random one.
+struct Start {
+  std::string kind;
+  uint64_t seed;
+};
+
+std::vector<Start> starts_of(const SharpnessKeskarOptions& options, uint64_t seed) {
+  std::vector<Start> starts;
+  for (const std::string& kind : options.starts) {
+    starts.push_back({kind, seed});
+    if (kind != "random") continue;
+    for (int64_t i = 1; i < options.restarts; ++i) starts.push_back({kind, derive_seed(seed, "restart", i)});
+  }
+  return starts;
+}
+
 /// How a search ended; see docs/probes.md.
 std::string end_of(const CubeMaximum& maximum, int64_t iterations) {
   if (maximum.nonfinite) return "nonfinite";
@@ -95,8 +116,9 @@ std::string end_of(const CubeMaximum& maximum, int64_t iterations) {
 PhiSearch search(const PhiFunction& phi, const Base& base, const SharpnessKeskarOptions& options,
                  uint64_t seed) {
   PhiSearch found;
-  for (const std::string& kind : options.starts) {
-    const at::Tensor start = start_point(kind, phi, base, seed);
+  found.first_order = phi.chain(base.gradient).abs().sum().item<double>();
+  for (const auto& [kind, start_seed] : starts_of(options, seed)) {
+    const at::Tensor start = start_point(kind, phi, base, start_seed);
     // Without a gradient its signs name z = 0, from which no search moves.
     const bool nowhere = kind == "signed_gradient" && start.count_nonzero().item<int64_t>() == 0;
     const CubeMaximum maximum = nowhere ? CubeMaximum{} : maximise_in_cube(phi, start, options.iterations);
@@ -106,6 +128,7 @@ PhiSearch search(const PhiFunction& phi, const Base& base, const SharpnessKeskar
     found.evaluations.push_back(maximum.evaluations);
     found.ends.push_back(nowhere ? "zero gradient" : end_of(maximum, options.iterations));
     found.nonfinite |= maximum.nonfinite;
+    if (usable && kind == "signed_gradient") found.signed_corner = maximum.start_value;
     if (usable) found.phi = std::max(found.phi, maximum.value);
   }
   return found;
@@ -148,7 +171,7 @@ Quantity to_quantity(const Target& target, const std::vector<PhiSearch>& draws) 
 }
 
 void record(const Target& target, const std::vector<PhiSearch>& draws, ProbeResult& result) {
-  std::vector<double> values;
+  std::vector<double> values, first_order, signed_corner;
   std::vector<int64_t> iterations, evaluations;
   std::vector<std::string> ends;
   for (const PhiSearch& draw : draws) {
@@ -156,11 +179,15 @@ void record(const Target& target, const std::vector<PhiSearch>& draws, ProbeResu
     iterations.insert(iterations.end(), draw.iterations.begin(), draw.iterations.end());
     evaluations.insert(evaluations.end(), draw.evaluations.begin(), draw.evaluations.end());
     ends.insert(ends.end(), draw.ends.begin(), draw.ends.end());
+    first_order.push_back(draw.first_order);
+    signed_corner.push_back(draw.signed_corner);
   }
   result.attributes.insert(result.attributes.end(), {{target.name() + "_start_values", values},
                                                      {target.name() + "_start_iterations", iterations},
                                                      {target.name() + "_start_evaluations", evaluations},
-                                                     {target.name() + "_start_ends", ends}});
+                                                     {target.name() + "_start_ends", ends},
+                                                     {target.name() + "_first_order", first_order},
+                                                     {target.name() + "_signed_corner", signed_corner}});
 }
 
 class SharpnessKeskar final : public Probe {
@@ -176,8 +203,8 @@ class SharpnessKeskar final : public Probe {
     // Counted: 15.4 to 17.7 evaluations a search of ten iterations.
     const auto subspaces = std::count(options_.spaces.begin(), options_.spaces.end(), "subspace");
     const auto boxes = static_cast<int64_t>(options_.spaces.size()) + subspaces * (options_.draws - 1);
-    const auto searches =
-        static_cast<double>(boxes) * static_cast<double>(options_.epsilons.size() * options_.starts.size());
+    const auto searches = static_cast<double>(boxes) *
+                          static_cast<double>(options_.epsilons.size() * starts_of(options_, 0).size());
     return {1 + searches * (1 + 1.5 * static_cast<double>(options_.iterations)), 0};
   }
 
@@ -186,8 +213,8 @@ class SharpnessKeskar final : public Probe {
     Objective& objective = context.objective;
     const int64_t gradients_before = objective.gradients_done();
     {
-      const ScopedParameters restore(objective.parameters());
-      Base base{restore.saved().to(at::kCPU, at::kDouble), {}, 0};
+      const DisplacedWeights weights(objective.parameters());
+      Base base{weights, weights.origin().to(at::kCPU), {}, 0};
       base.gradient = objective.gradient(&base.loss);
       for (const std::string& space : options_.spaces) run_space(space, context, base, result);
       result.attributes.emplace_back("loss", base.loss);
@@ -280,6 +307,8 @@ void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
             "full, subspace, relative");
   table.add("starts", options.starts, distinct(one_of({"random", "signed_gradient"})),
             "where each search begins; the best counts");
+  table.add("restarts", options.restarts, between(1, 1000),
+            "searches from random points, with the start random");
   table.add("iterations", options.iterations, between(1, 10000), "L-BFGS-B iterations a start");
   table.add("subspace_dim", options.subspace_dim, at_least(1), "dimension of the random subspace");
   table.add("subspace_distribution", options.subspace_distribution, one_of({"gaussian", "orthonormal"}),

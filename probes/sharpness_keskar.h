@@ -13,6 +13,7 @@ struct SharpnessKeskarOptions {
   std::vector<double> epsilons = {1e-3, 5e-4};  // the paper's two
   std::vector<std::string> spaces = {"full", "subspace", "relative"};
   std::vector<std::string> starts = {"random", "signed_gradient"};
+  int64_t restarts = 1;                            // of the start "random"
   int64_t iterations = 10;                         // the paper's
   int64_t subspace_dim = 100;                      // the paper's
   std::string subspace_distribution = "gaussian";  // the paper names none; ours is recorded

@@ -59,6 +59,20 @@ TEST_F(ProbeCommand, MeasuresACheckpointAndSaysOnWhat) {
   EXPECT_TRUE(std::isfinite(found.quantities.front().value.at(0)));
 }
 
+TEST_F(ProbeCommand, HandsOverTheInitialWeights) {
+  const BinaryResult result = probe({"--only", "pac_bayes", "--subset", "50", "--dtype", "float64"});
+  ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
+  const Checkpoint start = read_checkpoint(folder_ + "/ckpt/start.h5"), end = read_checkpoint(folder_ + "/ckpt/end.h5");
+  double squared = 0;
+  for (size_t i = 0; i < start.parameters.size(); ++i) {
+    ASSERT_EQ(start.parameters[i].name, end.parameters[i].name);
+    squared += (end.parameters[i].tensor.to(at::kDouble) - start.parameters[i].tensor).square().sum().item<double>();
+  }
+  const double distance = std::get<double>(attribute(record("end.pac_bayes"), "distance_from_start"));
+  EXPECT_GT(distance, 0);
+  EXPECT_NEAR(distance, std::sqrt(squared), 1e-12 * distance);
+}
+
 TEST(ProbeAverage, MeasuresTheAveragedWeightsLikeAnyCheckpoint) {
   const TinyStudy study({"weight_average = 0.9", "label_smoothing = 0.2"});
   ASSERT_EQ(study.train().exit_code, 0);

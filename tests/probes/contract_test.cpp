@@ -18,7 +18,8 @@ class ProbeContract : public ::testing::TestWithParam<std::string> {
  protected:
   testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 40, 1, at::kFloat);
   std::shared_ptr<Model> model = testing::tiny_mlp(1, at::kFloat, "relu");
-  Objective objective{model, LossKind::cross_entropy, batch.images, batch.labels, 16};
+  at::Tensor labels = model->forward(batch.images).argmax(1);  // pac_bayes asks for accuracy to lose
+  Objective objective{model, LossKind::cross_entropy, batch.images, labels, 16};
 };
 
 // A number that isn't there is NaN with a status; NaN is equal to itself here.
@@ -74,10 +75,13 @@ TEST_P(ProbeContract, ForecastsItsCost) {
   EXPECT_GT(cost.gradients + cost.hvps, 0);
 }
 
+// Where nothing is drawn another seed changes nothing.
+const std::set<std::string> kWithoutChance{"gradient_statistics"};
+
 TEST_P(ProbeContract, SameSeedSameNumbersAnotherSeedAnotherDraw) {
   const auto first = printed(run_probe(GetParam(), objective, {}, 3));
   EXPECT_EQ(first, printed(run_probe(GetParam(), objective, {}, 3)));
-  EXPECT_NE(first, printed(run_probe(GetParam(), objective, {}, 4)));
+  EXPECT_EQ(first == printed(run_probe(GetParam(), objective, {}, 4)), kWithoutChance.count(GetParam()) == 1);
 }
 
 TEST_P(ProbeContract, LeavesTheModelBitIdentical) {

@@ -6,27 +6,17 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "probes/noise_estimate.h"
+#include "tests/probes/known_gradients.h"
 #include "tests/probes/probe_fixture.h"
-#include "tests/support/analytic_models.h"
+#include "tests/support/tiny_models.h"
 
 namespace basin {
 namespace {
 
 using testing::attribute;
+using Known = testing::KnownGradients;
 using testing::quantity;
 using testing::run_probe;
-
-/// Linear network with mse: g_i = (W x_i - y_i) x_i', known without any differentiation.
-struct Known {
-  int64_t n = 43;
-  at::Tensor x = testing::sine_numbers({n, 5}, 7), labels = at::arange(n).remainder(3),
-             w = testing::sine_numbers({3, 5}, 90);
-  Objective objective{std::make_shared<testing::LinearModel>(w.clone()), LossKind::mse, x, labels, 10};
-  at::Tensor gradients() const {
-    const at::Tensor residual = x.matmul(w.t()) - at::one_hot(labels, 3);
-    return at::einsum("ic,ij->icj", {residual, x}).flatten(1);
-  }
-};
 
 TEST(NoiseScale, PerExampleMatchesKnownGradients) {
   Known known;
@@ -44,6 +34,33 @@ TEST(NoiseScale, PerExampleMatchesKnownGradients) {
   // Yin et al.'s gradient diversity on the same set: n Delta = 1 + B, exactly.
   const double diversity = g.square().sum().item<double>() / g.sum(0).square().sum().item<double>();
   EXPECT_NEAR(n * diversity, 1 + quantity(result, "b_simple_finite").value[0], 1e-10);
+}
+
+// Groups of one take a backward pass each, per_example none.
+TEST(NoiseScale, PerExampleIsThatOfGroupsOfOne) {
+  const auto batch = testing::tiny_batch(testing::tiny_image_shape(), 20);
+  for (const std::string name : {"resnet20", "airbench"}) {
+    Objective objective(testing::tiny_model(name), LossKind::cross_entropy, batch.images, batch.labels, 8);
+    const ProbeResult singly = run_probe("noise_scale", objective, {"group_size=1"}, 11, 50);
+    const ProbeResult at_once = run_probe("noise_scale", objective, {"estimator=per_example"}, 11, 50);
+    EXPECT_EQ(attribute<int64_t>(at_once, "group_size"), 1);
+    EXPECT_EQ(attribute<int64_t>(at_once, "groups"), 20);
+    ASSERT_EQ(singly.quantities.size(), at_once.quantities.size());
+    for (size_t i = 0; i < singly.quantities.size(); ++i) {
+      const Quantity &a = at_once.quantities[i], &b = singly.quantities[i];
+      EXPECT_EQ(a.status, b.status) << a.name;
+      // float64; T is a difference of squares that are some times larger.
+      const auto near = [&](double x, double y) { EXPECT_NEAR(x, y, 1e-9 * std::abs(y)) << name << a.name; };
+      near(a.value[0], b.value[0]);
+      if (std::isfinite(b.ci_high[0])) {
+        near(a.uncertainty[0], b.uncertainty[0]);
+        near(a.ci_low[0], b.ci_low[0]);
+        near(a.ci_high[0], b.ci_high[0]);
+      } else {
+        EXPECT_EQ(a.ci_high[0], b.ci_high[0]) << a.name;
+      }
+    }
+  }
 }
 
 TEST(NoiseScale, FiniteSetIsTheTrainingSetThatTheExamplesCameFrom) {

@@ -14,7 +14,8 @@ namespace basin::testing {
 /// `train_examples` 0: the objective has all of them. Without an optimiser, plain SGD's; its rate is 0.1.
 inline ProbeResult run_probe(const std::string& name, Objective& objective,
                              const std::vector<std::string>& settings = {}, uint64_t seed = 11,
-                             int64_t train_examples = 0, const Optimizer* optimizer = nullptr) {
+                             int64_t train_examples = 0, const Optimizer* optimizer = nullptr,
+                             const at::Tensor& initial_weights = {}) {
   const ProbeEntry& entry = find_entry(probe_registry(), name, "probe");
   const auto options = entry.make_options();
   OptionTable table;
@@ -22,9 +23,10 @@ inline ProbeResult run_probe(const std::string& name, Objective& objective,
   for (const std::string& setting : settings) table.set_from_text(setting, "test");
   const std::unique_ptr<Optimizer> plain =
       make_test_optimizer("sgd", {"momentum=0"}, objective.parameters().parameters());
-  const ProbeContext context{objective, seed,    train_examples > 0 ? train_examples : objective.examples(),
+  ProbeContext context{objective, seed,    train_examples > 0 ? train_examples : objective.examples(),
                              "0123",    "train", optimizer ? optimizer : plain.get(),
                              0.1};
+  context.initial_weights = initial_weights;
   return entry.make(*options)->run(context);
 }
 

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/error.h"
 #include "core/seed.h"
 #include "landscape/random_subspace.h"
@@ -130,6 +132,46 @@ TEST(SharpnessKeskar, SubspaceMaximumByAllCorners) {
     EXPECT_EQ(phi.definition, "keskar-phi-subspace-" + distribution);
     EXPECT_EQ(attribute<std::string>(result, "subspace_distribution"), distribution);
   }
+}
+
+TEST(SharpnessKeskar, GaugesByTheGradientBoundAConvexLossFromBelow) {
+  const Separable problem;
+  const at::Tensor w = problem.minimiser() + testing::sine_numbers({2, 6});
+  Objective objective = problem.objective(w);
+  const at::Tensor residual = problem.d * w - at::one_hot(problem.labels, 2).to(at::kDouble).t();
+  const double loss = 0.5 * residual.square().sum().item<double>() / 6;
+  const at::Tensor box = 0.2 * (w.abs() + 1);
+  const double first_order = 100 / (1 + loss) * (problem.d * residual / 6 * box).abs().sum().item<double>();
+  const std::vector<std::string> settings = {"spaces=full", "epsilons=[0.2]"};
+  const ProbeResult result = run_probe("sharpness_keskar", objective, settings);
+  const auto one = [&](const std::string& name) {
+    return attribute<std::vector<double>>(result, name).at(0);
+  };
+  EXPECT_NEAR(one("phi_full_2e-1_first_order"), first_order, 1e-12 * first_order);
+  // Of a separable convex loss that corner is the maximum.
+  EXPECT_NEAR(one("phi_full_2e-1_signed_corner"), problem.phi(w, box), 1e-10);
+  EXPECT_LT(one("phi_full_2e-1_first_order"), one("phi_full_2e-1_signed_corner"));
+  EXPECT_LE(one("phi_full_2e-1_signed_corner"), quantity(result, "phi_full_2e-1").value[0]);
+  const ProbeResult random =
+      run_probe("sharpness_keskar", objective, {"spaces=full", "epsilons=[0.2]", "starts=random"});
+  EXPECT_TRUE(std::isnan(attribute<std::vector<double>>(random, "phi_full_2e-1_signed_corner").at(0)));
+}
+
+TEST(SharpnessKeskar, RestartsBeginFromOtherRandomPoints) {
+  Objective objective(golden_network(), LossKind::cross_entropy, testing::sine_numbers({20, 1, 3, 3}, 1000),
+                      at::arange(20).remainder(3), 20);
+  const auto values = [&](const std::string& restarts) {
+    return attribute<std::vector<double>>(
+        run_probe("sharpness_keskar", objective,
+                  {"spaces=full", "epsilons=[0.5]", "iterations=2", "restarts=" + restarts}),
+        "phi_full_5e-1_start_values");
+  };
+  const std::vector<double> one = values("1"), four = values("4");
+  ASSERT_EQ(one.size(), 2u);  // random, signed_gradient
+  ASSERT_EQ(four.size(), 5u);
+  EXPECT_EQ(four.front(), one.front());
+  EXPECT_EQ(four.back(), one.back());
+  EXPECT_EQ(std::set<double>(four.begin(), four.end() - 1).size(), 4u);
 }
 
 TEST(SharpnessKeskar, DrawsGiveAMeanAndItsStandardError) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "models/layer_calls.h"
 #include "models/model.h"
 
 namespace basin::testing {
@@ -20,7 +21,7 @@ class LinearModel final : public Model {
       add_parameter("spare", "weight", ParameterKind::weight,
                     at::ones({2}, weight_.options().requires_grad(false)));
   }
-  at::Tensor forward(const at::Tensor& images) override { return images.flatten(1).matmul(weight_.t()); }
+  at::Tensor forward(const at::Tensor& images) override { return linear_map(images.flatten(1), weight_, {}); }
 
  private:
   at::Tensor weight_;

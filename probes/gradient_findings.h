@@ -1,0 +1,33 @@
+// defines: GradientFindings, the estimates that gradient_statistics reports.
+#pragma once
+
+#include <vector>
+
+#include "probes/gradient_statistics.h"
+#include "probes/layer_sums.h"
+#include "probes/noise_quantities.h"
+#include "probes/signal_to_noise.h"
+
+namespace basin {
+
+/// What one set of parameters says: all of them, or those of one layer.
+struct GradientNoise {
+  NoiseEstimate estimate = no_noise_estimate();
+  double mean_squared_norm = kNaN;  // 1/n sum_i |g_i|^2
+};
+
+/// NaN wherever there is nothing; vectors have their lengths all the same.
+struct GradientFindings {
+  bool finite = true;  // all gradients were
+  GradientNoise whole;
+  std::vector<GradientNoise> layers;  // where asked for
+  std::vector<Estimate> percentiles;
+  SignalToNoiseEstimate over_parameters, over_layers;  // where asked for, as the next
+  std::vector<SignalToNoiseEstimate> of_layers;
+  int64_t counted = 0;  // parameters with a ratio
+};
+
+GradientFindings gradient_findings(const GradientStatisticsOptions& options, const ProbeContext& context,
+                                   const LayerSums& layers);
+
+}  // namespace basin

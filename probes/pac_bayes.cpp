@@ -1,0 +1,210 @@
+#include "probes/pac_bayes.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "core/seed.h"
+#include "landscape/displaced_weights.h"
+#include "probes/common.h"
+#include "probes/sigma_search.h"
+
+namespace basin {
+namespace {
+
+constexpr double kBoundConstant = 10;  // the paper's
+
+class PacBayes final : public Probe {
+ public:
+  explicit PacBayes(const PacBayesOptions& options) : Probe("pac_bayes"), options_(options) {}
+
+  ProbeCost expected_cost() const override {
+    // A look is `draws` thirds of a gradient. Each end of the interval takes about half as many halvings
+    // again; evenly, a sigma near 0.05 takes this many.
+    const double width = options_.bisection == "geometric" ? std::log(options_.sigma_max / options_.sigma_min)
+                                                           : options_.sigma_max / 0.05;
+    const double halvings =
+        std::min(std::log2(width / options_.tolerance), static_cast<double>(options_.iterations));
+    const double looks = 2 + 2 * std::max(halvings, 1.0);
+    return {static_cast<double>(options_.forms.size()) * static_cast<double>(options_.draws) * looks / 3, 0};
+  }
+
+ private:
+  void measure(const ProbeContext& context, ProbeResult& result) override {
+    Objective& objective = context.objective;
+    const DisplacedWeights weights(objective.parameters());
+    const bool finite = std::isfinite(objective.loss());
+    const double accuracy = objective.accuracy();
+    forwards_ = 2;
+    for (const std::string& form : options_.forms) {
+      const SigmaFound found = finite ? search(form, context, weights, accuracy) : nothing();
+      add_sigma(form, found, result);
+      if (form == "plain") add_bound(found, context, weights.origin(), result);
+    }
+    result.attributes.insert(result.attributes.end(),
+                             {{"accuracy", finite ? accuracy : kNaN}, {"forwards", forwards_}});
+    result.status = gravest_status(result.quantities);
+    if (result.status == "nonfinite") result.message = "the loss is not finite";
+  }
+
+  static SigmaFound nothing() {
+    SigmaFound none;
+    none.status = "nonfinite";
+    return none;
+  }
+
+  SigmaFound search(const std::string& form, const ProbeContext& context, const DisplacedWeights& weights,
+                    double accuracy) {
+    const DropFunction drop = [&](double sigma) {
+      const at::Tensor deviation = deviation_of(form, sigma, weights.origin());
+      std::vector<double> drops;
+      for (int64_t draw = 0; draw < options_.draws; ++draw) {
+        throw_if_interrupted();
+        at::Generator generator = make_generator(derive_seed(context.seed, "pac-bayes", draw));
+        const at::Tensor z = at::randn({weights.origin().numel()}, generator, at::kDouble);
+        weights.move(z.to(deviation.device()) * deviation);
+        drops.push_back(std::abs(context.objective.accuracy() - accuracy));
+      }
+      forwards_ += options_.draws;
+      return mean_of(drops);
+    };
+    return search_sigma(
+        drop, {options_.target, options_.sigma_min, options_.sigma_max, options_.bisection == "geometric",
+               options_.tolerance, options_.drop_tolerance, options_.iterations});
+  }
+
+  /// The standard deviation of each weight's noise.
+  at::Tensor deviation_of(const std::string& form, double sigma, const at::Tensor& w) const {
+    const bool squared = options_.noise == "sigma_squared";
+    if (form == "plain") return at::full_like(w, squared ? sigma * sigma : sigma);
+    const at::Tensor variance = w.square().mul_(sigma * sigma).add_(options_.eps * options_.eps);
+    return squared ? variance : variance.sqrt();
+  }
+
+  std::string definition(const std::string& name) const {
+    return "pac-bayes-" + name + (options_.noise == "sigma_squared" ? "-rgm" : "");
+  }
+
+  void add_sigma(const std::string& form, const SigmaFound& found, ProbeResult& result) const {
+    const bool plain = form == "plain";
+    const std::string tail = plain ? "" : "_magnitude", title = plain ? "" : ", relative to the weights";
+    Quantity sigma =
+        named({"sigma" + tail, fmt::format("noise that costs {} of the accuracy{}", options_.target, title),
+               definition(plain ? "sigma" : "sigma-magnitude"), plain ? "weight" : "1"},
+              "standard_error");
+    sigma.status = found.status;
+    sigma.value = {found.sigma};
+    sigma.uncertainty = {found.standard_error};
+    sigma.ci_low = {found.ci_low};
+    sigma.ci_high = {found.ci_high};
+    result.quantities.push_back(sigma);
+    result.quantities.push_back(falling(
+        found, [](double s) { return 1 / (s * s); },
+        named(
+            {"inverse_sigma2" + tail, "1/sigma^2" + title, definition("inverse"), plain ? "1/weight^2" : "1"},
+            "standard_error")));
+    if (!found.reason.empty()) add_message(sigma.name + ": " + found.reason, result);
+    result.attributes.emplace_back(sigma.name + "_looks", found.sigmas);
+    result.attributes.emplace_back(sigma.name + "_drops", found.drops);
+    result.attributes.emplace_back(sigma.name + "_drop_errors", found.errors);
+  }
+
+  void add_bound(SigmaFound found, const ProbeContext& context, const at::Tensor& w,
+                 ProbeResult& result) const {
+    double distance = kNaN;
+    if (context.initial_weights.defined()) {
+      distance = (w - context.initial_weights.to(w.device(), at::kDouble)).norm().item<double>();
+    } else if (found.status == "ok" || found.status == "not_converged") {
+      found = SigmaFound();
+      found.status = "not_resolved";
+      add_message("pac_bound: the run's initial weights (checkpoint start) are not at hand", result);
+    }
+    const auto m = static_cast<double>(context.train_examples);
+    const auto bound = [&](double s) {
+      const double inside = distance * distance / (4 * s * s) + std::log(m / s) + kBoundConstant;
+      return std::sqrt(inside < 0 ? 0 : inside / m);  // below 0 at an end of the interval that is infinite
+    };
+    result.quantities.push_back(
+        falling(found, bound,
+                named({"pac_bound", "PAC-Bayes bound from the initial weights", definition("bound"), "1"},
+                      "standard_error")));
+    result.attributes.emplace_back("distance_from_start", distance);
+  }
+
+  /// A falling function of sigma: its interval by sigma's ends, its error by its slope.
+  template <class Function>
+  static Quantity falling(const SigmaFound& found, const Function& f, Quantity q) {
+    const bool there = !std::isnan(found.sigma);
+    const double step = 1e-4 * found.sigma;
+    const double slope = (f(found.sigma + step) - f(found.sigma - step)) / (2 * step);
+    q.status = found.status;
+    q.value = {there ? f(found.sigma) : kNaN};
+    q.uncertainty = {there ? -slope * found.standard_error : kNaN};
+    q.ci_low = {there ? f(found.ci_high) : kNaN};
+    q.ci_high = {there ? f(found.ci_low) : kNaN};
+    return q;
+  }
+
+  static void add_message(const std::string& text, ProbeResult& result) {
+    result.message += (result.message.empty() ? "" : "; ") + text;
+  }
+
+  PacBayesOptions options_;
+  int64_t forwards_ = 0;
+};
+
+const std::vector<Preset<PacBayesOptions>>& variants_of_tools() {
+  static const std::vector<Preset<PacBayesOptions>> presets = [] {
+    PacBayesOptions rgm;
+    rgm.noise = "sigma_squared";
+    rgm.bisection = "arithmetic";
+    rgm.sigma_min = 0;
+    rgm.iterations = 15;
+    rgm.drop_tolerance = 1e-2;
+    return std::vector{preset("none", PacBayesOptions()), preset("rgm", rgm)};
+  }();
+  return presets;
+}
+
+void bind_fields(OptionTable& table, PacBayesOptions& options) {
+  table.add("forms", options.forms, distinct(one_of({"plain", "magnitude"})),
+            "noise of one size for all weights, or in proportion to each");
+  table.add("target", options.target, between(1e-6, 1), "drop of the accuracy, a share");
+  table.add("eps", options.eps, at_least(0), "magnitude: noise of a weight that is 0");
+  table.add("draws", options.draws, between(2, 100000), "of the noise, the same ones for every sigma");
+  table.add("sigma_min", options.sigma_min, at_least(0), "lower end of the range searched");
+  table.add("sigma_max", options.sigma_max, greater_than(0), "upper end of the range searched");
+  table.add("bisection", options.bisection, one_of({"geometric", "arithmetic"}),
+            "middle of a bracket; geometric wants sigma_min > 0");
+  table.add("tolerance", options.tolerance, between(1e-6, 1), "width of the last bracket over sigma");
+  table.add("drop_tolerance", options.drop_tolerance, at_least(0),
+            "ends as soon as the drop is this near to the target; 0: not");
+  table.add("iterations", options.iterations, between(1, 200), "halvings at most");
+  table.add("noise", options.noise, one_of({"sigma", "sigma_squared"}),
+            "standard deviation of the noise; docs/probes.md");
+}
+
+void check(const PacBayesOptions& options) {
+  if (options.sigma_min >= options.sigma_max)
+    throw ConfigError(fmt::format("pac_bayes.sigma_min = {} violates sigma_min < sigma_max = {}",
+                                  options.sigma_min, options.sigma_max));
+  if (options.bisection == "geometric" && options.sigma_min == 0)
+    throw ConfigError("pac_bayes.sigma_min = 0 violates sigma_min > 0 of bisection = \"geometric\"");
+}
+
+}  // namespace
+
+PacBayesOptions::PacBayesOptions() { preset = values_of = "none"; }
+
+void bind_options(OptionTable& table, PacBayesOptions& options) {
+  bind_presets(table, options, variants_of_tools(), bind_fields,
+               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+}
+
+std::unique_ptr<Probe> make_pac_bayes(const PacBayesOptions& options) {
+  check(options);
+  return std::make_unique<PacBayes>(options);
+}
+
+}  // namespace basin

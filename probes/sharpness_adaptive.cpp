@@ -1,0 +1,272 @@
+#include "probes/sharpness_adaptive.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "core/interrupt.h"
+#include "core/seed.h"
+#include "core/statistics.h"
+#include "landscape/ball_maximum.h"
+#include "landscape/displaced_weights.h"
+#include "landscape/normalised_logits.h"
+#include "probes/common.h"
+
+namespace basin {
+namespace {
+
+/// One of `measures`.
+struct Kind {
+  std::string name;  // "worst_l2"
+  bool worst;
+  BallNorm norm;
+  const std::vector<double>& rhos;
+};
+
+/// What the searches of one group found.
+struct GroupMaximum {
+  double rise = kNaN, norm = kNaN;  // of the best point: the loss gained, |delta/c|_p
+  bool nonfinite = false;
+  std::string status() const { return nonfinite ? "nonfinite" : std::isnan(rise) ? "not_resolved" : "ok"; }
+};
+
+/// A point of the ball from the uniform distribution.
+at::Tensor random_point(BallNorm norm, double radius, int64_t n, uint64_t seed) {
+  at::Generator generator = make_generator(seed);
+  if (norm == BallNorm::linf) return at::rand({n}, generator, at::kDouble).mul_(2).sub_(1).mul_(radius);
+  const at::Tensor direction = at::randn({n}, generator, at::kDouble);
+  const double share = at::rand({1}, generator, at::kDouble).item<double>();
+  const double length = radius * std::pow(share, 1 / static_cast<double>(n));
+  return direction.mul_(length / direction.norm().item<double>());
+}
+
+/// Losses at w + c u.
+class Around {
+ public:
+  Around(const DisplacedWeights& weights, at::Tensor scale) : weights_(weights), scale_(std::move(scale)) {}
+
+  double loss(Objective& objective, const at::Tensor& u) const {
+    throw_if_interrupted();
+    weights_.move(scale_ * u);
+    return objective.loss();
+  }
+  BallFunction with_gradient(Objective& objective) const {
+    return [this, &objective](const at::Tensor& u, at::Tensor& gradient) {
+      throw_if_interrupted();
+      weights_.move(scale_ * u);
+      double loss = 0;
+      gradient = objective.gradient(&loss).to(at::kDouble) * scale_;
+      return loss;
+    };
+  }
+  /// u on the host -> u on the device, 0 where no u moves the weight.
+  at::Tensor usable(const at::Tensor& u) const { return u.to(scale_.device()) * (scale_ > 0); }
+  at::Tensor centre() const { return at::zeros_like(scale_); }
+  int64_t size() const { return scale_.numel(); }
+  bool has_zeros() const { return scale_.count_nonzero().item<int64_t>() < size(); }
+
+ private:
+  const DisplacedWeights& weights_;
+  at::Tensor scale_;
+};
+
+class SharpnessAdaptive final : public Probe {
+ public:
+  explicit SharpnessAdaptive(const SharpnessAdaptiveOptions& options)
+      : Probe("sharpness_adaptive"), options_(options) {}
+
+  ProbeCost expected_cost() const override {
+    double gradients = 0;
+    for (const Kind& kind : kinds()) {
+      // A forward pass is a third of a gradient.
+      const int64_t each = options_.restarts * (options_.iterations + 1);
+      gradients += static_cast<double>(kind.rhos.size()) *
+                   (kind.worst ? static_cast<double>(each) : static_cast<double>(options_.draws + 1) / 3);
+    }
+    return {gradients * static_cast<double>(options_.logits.size()), 0};
+  }
+
+ private:
+  void measure(const ProbeContext& context, ProbeResult& result) override {
+    Objective& objective = context.objective;
+    const DisplacedWeights weights(objective.parameters());
+    const Around around(weights, scale_of(weights.origin()));
+    gradients_ = forwards_ = 0;
+    groups_ = example_groups(objective.examples(), options_.group_size, context.seed);
+    for (const std::string& logits : options_.logits) {
+      Objective seen = objective.with_logits(logits == "normalised" ? normalised_logits : nullptr);
+      for (const Kind& kind : kinds()) {
+        for (const double rho : kind.rhos) {
+          if (kind.worst) {
+            add_worst(kind, rho, logits, around, seen, context.seed, result);
+          } else {
+            add_average(kind, rho, logits, around, seen, context.seed, result);
+          }
+        }
+      }
+    }
+    result.attributes.insert(result.attributes.end(), {{"group_size", groups_.size},
+                                                       {"groups", static_cast<int64_t>(groups_.index.size())},
+                                                       {"gradients", gradients_},
+                                                       {"forwards", forwards_}});
+    result.status = gravest_status(result.quantities);
+    if (result.status == "nonfinite") result.message = "the loss is not finite here or inside a ball";
+    if (result.status == "not_resolved")
+      result.message = "a group of examples has no gradient to start from: raise restarts";
+  }
+
+  std::vector<Kind> kinds() const {
+    const std::vector<Kind> all = {{"worst_l2", true, BallNorm::l2, options_.worst_l2_rhos},
+                                   {"worst_linf", true, BallNorm::linf, options_.worst_linf_rhos},
+                                   {"average_l2", false, BallNorm::l2, options_.average_l2_rhos},
+                                   {"average_linf", false, BallNorm::linf, options_.average_linf_rhos}};
+    std::vector<Kind> chosen;
+    for (const std::string& name : options_.measures) chosen.push_back(find_entry(all, name, "measure"));
+    return chosen;
+  }
+
+  at::Tensor scale_of(const at::Tensor& w) const {
+    return options_.scale == "adaptive" ? w.abs().add_(options_.eta) : at::ones_like(w);
+  }
+
+  Quantity named_after(const Kind& kind, double rho, const std::string& logits, const std::string& definition,
+                       const Objective& objective) const {
+    const bool normalised = logits == "normalised";
+    const std::string size = kind.worst ? fmt::format("_m{}", groups_.size) : "";
+    return named({fmt::format("{}{}{}{}_{}", kind.name, options_.scale == "standard" ? "_standard" : "",
+                              normalised ? "_normalised" : "", size, short_scientific(rho)),
+                  fmt::format("{} sharpness, {} case, {}, rho = {}{}", options_.scale,
+                              kind.worst ? "worst" : "average", kind.norm == BallNorm::l2 ? "l2" : "linf",
+                              short_scientific(rho), normalised ? ", normalised logits" : ""),
+                  definition, units_of(objective.loss_kind())},
+                 kind.worst ? "lower_bound" : "standard_error");
+  }
+
+  void add_worst(const Kind& kind, double rho, const std::string& logits, const Around& around,
+                 const Objective& objective, uint64_t seed, ProbeResult& result) {
+    // |delta/c| is then 0/0 and never above rho.
+    const bool loose = options_.zero_scale == "unproject" && kind.norm == BallNorm::l2 && around.has_zeros();
+    const BallSearch search{kind.norm, rho, options_.iterations, /*project=*/!loose};
+    std::vector<double> rises, norms;
+    std::vector<std::string> statuses;
+    for (size_t i = 0; i < groups_.index.size(); ++i) {
+      Objective group = objective.part(groups_.index[i]);
+      // By what is searched, not by its place in a list.
+      const uint64_t of_rho = derive_seed(seed, "adaptive-" + kind.name, std::bit_cast<uint64_t>(rho));
+      const GroupMaximum found = search_group(group, around, search, derive_seed(of_rho, "group", i));
+      rises.push_back(found.rise);
+      norms.push_back(found.norm);
+      statuses.push_back(found.status());
+      gradients_ += static_cast<double>(group.gradients_done() * groups_.size) /
+                    static_cast<double>(objective.examples());
+    }
+    Quantity q = named_after(kind, rho, logits,
+                             options_.zero_scale == "hold" ? "adaptive-worst" : "adaptive-worst-unprojected",
+                             objective);
+    q.status = gravest_status(statuses);
+    fill(q, mean_of(rises));
+    result.attributes.emplace_back(q.name + "_group_values", rises);
+    result.attributes.emplace_back(q.name + "_group_norms", norms);
+    result.quantities.push_back(std::move(q));
+  }
+
+  GroupMaximum search_group(Objective& group, const Around& around, const BallSearch& search,
+                            uint64_t seed) const {
+    const BallFunction f = around.with_gradient(group);
+    GroupMaximum best;
+    double base = kNaN;
+    for (int64_t restart = 0; restart < options_.restarts && !best.nonfinite; ++restart) {
+      const at::Tensor start = restart == 0
+                                   ? around.centre()
+                                   : around.usable(random_point(search.norm, search.radius, around.size(),
+                                                                derive_seed(seed, "restart", restart)));
+      const BallMaximum found = maximise_in_ball(f, start, search);
+      if (restart == 0) base = found.start_value;
+      best.nonfinite |= found.nonfinite;
+      if (found.nonfinite || found.zero_gradient || found.value - base <= best.rise) continue;
+      const bool above = found.value > base;  // delta = 0 is in the ball
+      best.rise = above ? found.value - base : 0;
+      best.norm = above ? ball_norm(search.norm, found.point) : 0;
+    }
+    return best;
+  }
+
+  void add_average(const Kind& kind, double rho, const std::string& logits, const Around& around,
+                   Objective& objective, uint64_t seed, ProbeResult& result) {
+    Quantity q = named_after(kind, rho, logits, "adaptive-average", objective);
+    const double base = around.loss(objective, around.centre());
+    std::vector<double> rises;
+    for (int64_t draw = 0; draw < options_.draws; ++draw) {
+      // The same draws for each rho and both kinds of logits, whose differences are then seen better.
+      at::Generator generator = make_generator(derive_seed(seed, "adaptive-average", draw));
+      const at::Tensor u = kind.norm == BallNorm::l2
+                               ? at::randn({around.size()}, generator, at::kDouble)
+                               : at::rand({around.size()}, generator, at::kDouble).mul_(2).sub_(1);
+      rises.push_back(around.loss(objective, around.usable(u) * rho) - base);
+    }
+    forwards_ += static_cast<double>(options_.draws + 1);
+    const SampleMean mean = mean_of(rises);
+    if (!std::isfinite(mean.value)) q.status = "nonfinite";
+    fill(q, mean);
+    result.quantities.push_back(std::move(q));
+  }
+
+  static void fill(Quantity& q, const SampleMean& mean) {
+    q.value = {q.status == "ok" ? mean.value : kNaN};
+    q.uncertainty = {q.status == "ok" ? mean.standard_error : kNaN};
+  }
+
+  SharpnessAdaptiveOptions options_;
+  ExampleGroups groups_;
+  double gradients_ = 0, forwards_ = 0;  // in passes over the examples
+};
+
+const std::vector<Preset<SharpnessAdaptiveOptions>>& variants_of_tools() {
+  static const std::vector<Preset<SharpnessAdaptiveOptions>> presets = [] {
+    SharpnessAdaptiveOptions svg;
+    svg.eta = 0;
+    svg.zero_scale = "unproject";
+    return std::vector{preset("none", SharpnessAdaptiveOptions()),
+                       preset("sharpness_vs_generalization", svg)};
+  }();
+  return presets;
+}
+
+void bind_fields(OptionTable& table, SharpnessAdaptiveOptions& options) {
+  table.add("measures", options.measures,
+            distinct(one_of({"worst_l2", "worst_linf", "average_l2", "average_linf"})), "what is measured");
+  table.add("logits", options.logits, distinct(one_of({"plain", "normalised"})),
+            "of the loss as it is, or with each example's logits centred and of length 1");
+  table.add("worst_l2_rhos", options.worst_l2_rhos, distinct(greater_than(0)),
+            "radii; the paper's 0.25 to 2");
+  table.add("worst_linf_rhos", options.worst_linf_rhos, distinct(greater_than(0)), "radii");
+  table.add("average_l2_rhos", options.average_l2_rhos, distinct(greater_than(0)),
+            "radii; the paper's 0.05 to 0.4");
+  table.add("average_linf_rhos", options.average_linf_rhos, distinct(greater_than(0)),
+            "radii; the paper's 0.1 to 0.8");
+  table.add("scale", options.scale, one_of({"adaptive", "standard"}), "c = |w| + eta, or 1");
+  table.add("eta", options.eta, at_least(0), "c = |w| + eta; with 0 a weight of exactly 0 doesn't move");
+  table.add("zero_scale", options.zero_scale, one_of({"hold", "unproject"}),
+            "unproject: with a c of exactly 0 the l2 search is not kept in its ball");
+  table.add("group_size", options.group_size, at_least(1),
+            "m: examples a group of the worst case; at most half of those measured");
+  table.add("iterations", options.iterations, between(1, 10000), "of APGD, a start");
+  table.add("restarts", options.restarts, between(1, 1000), "starts a group: delta = 0, then random ones");
+  table.add("draws", options.draws, between(2, 100000), "of the average case");
+}
+
+}  // namespace
+
+SharpnessAdaptiveOptions::SharpnessAdaptiveOptions() { preset = values_of = "none"; }
+
+void bind_options(OptionTable& table, SharpnessAdaptiveOptions& options) {
+  bind_presets(table, options, variants_of_tools(), bind_fields,
+               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+}
+
+std::unique_ptr<Probe> make_sharpness_adaptive(const SharpnessAdaptiveOptions& options) {
+  return std::make_unique<SharpnessAdaptive>(options);
+}
+
+}  // namespace basin

@@ -1,0 +1,183 @@
+#include "probes/sharpness_sam.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "core/interrupt.h"
+#include "core/statistics.h"
+#include "landscape/displaced_weights.h"
+#include "optim/steepest_ascent.h"
+#include "probes/common.h"
+
+namespace basin {
+namespace {
+
+/// SAM or ASAM with its radii.
+struct Variant {
+  std::string name, definition;  // "asam", "asam-all"
+  AscentScale scale;
+  double eta;
+  std::vector<double> rhos;
+};
+
+/// Of one example set, variant and rho.
+struct Rise {
+  double first_order = 0, ascended = 0;  // the latter NaN where there is no direction
+  std::string ascended_status() const {
+    if (first_order == 0) return "not_resolved";
+    return std::isfinite(first_order) && std::isfinite(ascended) ? "ok" : "nonfinite";
+  }
+  std::string first_order_status() const { return std::isfinite(first_order) ? "ok" : "nonfinite"; }
+};
+/// Of one example set, by variant and rho, one after another.
+using Rises = std::vector<Rise>;
+
+class SharpnessSam final : public Probe {
+ public:
+  explicit SharpnessSam(const SharpnessSamOptions& options) : Probe("sharpness_sam"), options_(options) {}
+
+  ProbeCost expected_cost() const override {
+    const auto radii = static_cast<double>(options_.rhos.size() + options_.asam_rhos.size());
+    return {2 + 2 * (1 + radii) / 3, 0};  // a forward pass is a third of a gradient
+  }
+
+ private:
+  void measure(const ProbeContext& context, ProbeResult& result) override {
+    Objective& objective = context.objective;
+    const DisplacedWeights weights(objective.parameters());
+    const Rises whole = rises_of(objective, weights);
+    const ExampleGroups groups = example_groups(objective.examples(), options_.group_size, context.seed);
+    std::vector<Rises> of_groups;
+    for (const at::Tensor& index : groups.index) {
+      Objective group = objective.part(index);
+      of_groups.push_back(rises_of(group, weights));
+    }
+    const std::string units = units_of(objective.loss_kind());
+    add_quantities({whole}, 0, units, result);
+    add_quantities(of_groups, groups.size, units, result);
+    const auto count = static_cast<int64_t>(groups.index.size());
+    const double passes =
+        1 + static_cast<double>(count * groups.size) / static_cast<double>(objective.examples());
+    result.attributes.insert(result.attributes.end(),
+                             {{"group_size", groups.size},
+                              {"groups", count},
+                              {"gradients", passes},
+                              {"forwards", passes * static_cast<double>(1 + whole.size())}});
+    conclude(result);
+  }
+
+  static void conclude(ProbeResult& result) {
+    result.status = gravest_status(result.quantities);
+    if (result.status == "nonfinite")
+      result.message = "the loss or its gradient is not finite here or a step away";
+    if (result.status == "not_resolved")
+      result.message = "a set of examples has no gradient, and so no direction to ascend";
+  }
+
+  std::vector<Variant> variants() const {
+    const bool all = options_.scaled == "all";
+    return {{"sam", "sam", AscentScale::none, 0, options_.rhos},
+            {"asam", all ? "asam-all" : "asam", all ? AscentScale::all : AscentScale::weights, options_.eta,
+             options_.asam_rhos}};
+  }
+
+  Rises rises_of(Objective& objective, const DisplacedWeights& weights) const {
+    throw_if_interrupted();
+    const ParameterVector& vector = objective.parameters();
+    const double base = objective.loss();  // by the pass that is made a step away, with the same rounding
+    const std::vector<at::Tensor> gradient = vector.unflatten(objective.gradient());
+    Rises rises;
+    for (const Variant& variant : variants()) {
+      const Ascent ascent = steepest_ascent(vector.parameters(), gradient, variant.scale, variant.eta);
+      const at::Tensor direction = vector.flatten(ascent.direction);
+      for (const double rho : variant.rhos) {
+        rises.push_back({rho * ascent.slope, kNaN});
+        if (!(ascent.slope > 0)) continue;
+        weights.move(direction * (rho / ascent.slope));
+        rises.back().ascended = objective.loss() - base;
+      }
+      weights.put_back();  // the next scale T is that of the weights themselves
+    }
+    return rises;
+  }
+
+  /// group_size 0: one set, of all examples.
+  void add_quantities(const std::vector<Rises>& sets, int64_t group_size, const std::string& units,
+                      ProbeResult& result) const {
+    const std::string groups = group_size > 0 ? fmt::format("_m{}", group_size) : "";
+    size_t column = 0;
+    for (const Variant& variant : variants()) {
+      for (const double rho : variant.rhos) {
+        const std::string tail = fmt::format("{}_{}", groups, short_scientific(rho));
+        const std::string where =
+            fmt::format("rho = {}{}", short_scientific(rho),
+                        group_size > 0 ? fmt::format(", groups of {}", group_size) : "");
+        Quantity ascended = named({variant.name + tail, variant.name + " sharpness, ascended, " + where,
+                                   variant.definition + "-ascended", units},
+                                  group_size > 0 ? "standard_error" : "none");
+        Quantity first_order = ascended;
+        first_order.name = variant.name + "_first" + tail;
+        first_order.long_name = variant.name + " sharpness, first order, " + where;
+        first_order.definition = variant.definition + "-first-order";
+        fill(sets, column, &Rise::ascended, &Rise::ascended_status, ascended);
+        fill(sets, column, &Rise::first_order, &Rise::first_order_status, first_order);
+        result.quantities.push_back(std::move(ascended));
+        result.quantities.push_back(std::move(first_order));
+        ++column;
+      }
+    }
+  }
+
+  static void fill(const std::vector<Rises>& sets, size_t column, double Rise::*number,
+                   std::string (Rise::*status)() const, Quantity& q) {
+    std::vector<double> values;
+    std::vector<std::string> statuses;
+    for (const Rises& rises : sets) {
+      values.push_back(rises[column].*number);
+      statuses.push_back((rises[column].*status)());
+    }
+    q.status = gravest_status(statuses);
+    const SampleMean mean = mean_of(values);
+    q.value = {q.status == "ok" ? mean.value : kNaN};
+    q.uncertainty = {q.status != "ok" ? kNaN : q.uncertainty_kind == "none" ? 0 : mean.standard_error};
+  }
+
+  SharpnessSamOptions options_;
+};
+
+const std::vector<Preset<SharpnessSamOptions>>& variants_of_tools() {
+  static const std::vector<Preset<SharpnessSamOptions>> presets = [] {
+    SharpnessSamOptions davda54;
+    davda54.eta = 0;
+    davda54.scaled = "all";
+    davda54.asam_rhos = {2.0};
+    return std::vector{preset("none", SharpnessSamOptions()), preset("davda54", davda54)};
+  }();
+  return presets;
+}
+
+void bind_fields(OptionTable& table, SharpnessSamOptions& options) {
+  table.add("rhos", options.rhos, distinct(greater_than(0)), "radii of SAM");
+  table.add("asam_rhos", options.asam_rhos, distinct(greater_than(0)),
+            "radii of ASAM, not to be compared with SAM's");
+  table.add("eta", options.eta, at_least(0), "ASAM: T = |w| + eta");
+  table.add("scaled", options.scaled, one_of({"weights", "all"}),
+            "ASAM: where T isn't 1; all: on biases and norm biases too");
+  table.add("group_size", options.group_size, at_least(1),
+            "m: examples a group; at most half of those measured");
+}
+
+}  // namespace
+
+SharpnessSamOptions::SharpnessSamOptions() { preset = values_of = "none"; }
+
+void bind_options(OptionTable& table, SharpnessSamOptions& options) {
+  bind_presets(table, options, variants_of_tools(), bind_fields,
+               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+}
+
+std::unique_ptr<Probe> make_sharpness_sam(const SharpnessSamOptions& options) {
+  return std::make_unique<SharpnessSam>(options);
+}
+
+}  // namespace basin
