@@ -20,7 +20,7 @@ namespace basin {
 namespace {
 
 // They leave a state to go on from when they are interrupted; all others end at once.
-const std::set<std::string> kResumable = {"train", "sweep", "tune", "run-cell", "probe"};
+const std::set<std::string> kResumable = {"train", "sweep", "tune", "run-cell", "probe", "landscape"};
 
 int run(int argc, char** argv) {
   CLI::App app("Basin: how batch size, optimiser and sharpness go together. docs/ has a page on each subcommand.", "basin");
@@ -28,10 +28,12 @@ int run(int argc, char** argv) {
   Action action;
   add_train(app, action);
   add_probe(app, action);
+  add_audit(app, action);
   add_sweep(app, action);
   add_tune(app, action);
   add_collect(app, action);
   add_data(app, action);
+  add_landscape(app, action);
   add_inspect(app, action);
   add_recover(app, action);
   try {

@@ -10,6 +10,7 @@
 #include "io/probe_file.h"
 #include "io/run_file.h"
 #include "io/schema.h"
+#include "landscape/surface_file.h"
 #include "models/registry.h"
 #include "optim/registry.h"
 #include "optim/schedule.h"
@@ -120,6 +121,16 @@ void print_tuning(const h5::File& file) {
   fmt::print("\n");
 }
 
+void print_surface(const SurfaceRecord& record) {
+  fmt::print("landscape of kind {}: {}\n", record.kind, record.status());
+  for (const SurfacePlot& plot : record.plots) {
+    std::vector<std::string> axes;
+    for (const SurfaceAxis& axis : plot.axes) axes.push_back(fmt::format("{} {}", axis.values.size(), axis.name));
+    fmt::print("  {}: {} ({})\n", plot.name, plot.long_name, fmt::join(axes, " x "));
+  }
+  fmt::print("\n");
+}
+
 void print_headline(const std::string& path, const h5::File& file) {
   const std::string schema = schema_of(file);
   if (schema == kRunSchema) print_run(read_run_file(path));
@@ -127,6 +138,7 @@ void print_headline(const std::string& path, const h5::File& file) {
   if (schema == kProbeSchema) print_probe(read_probe_file(path));
   if (schema == kSweepSchema) print_sweep(file);
   if (schema == kTuneSchema) print_tuning(file);
+  if (schema == kSurfaceSchema) print_surface(read_surface_file(path));
 }
 
 bool is_journal(const std::string& path) {
@@ -214,7 +226,7 @@ void add_inspect(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<InspectArguments>();
   CLI::App* command = app.add_subcommand("inspect", "Say what is in a file of Basin's, or what can be chosen");
   command->add_option("FILE", arguments->path,
-                      "run.h5, a checkpoint, a probe's file, sweep.h5, tune.h5, a journal, or the folder of a run or sweep");
+                      "run.h5, a checkpoint, a probe's file, sweep.h5, tune.h5, a landscape, a journal, or the folder of a run or sweep");
   command->add_option("--list", arguments->list, "models, optimizers, schedules, datasets or probes")
       ->check(CLI::IsMember({"models", "optimizers", "schedules", "datasets", "probes"}));
   command->callback([arguments, &action] { action = [arguments] { return inspect(*arguments); }; });

@@ -1,49 +1,25 @@
 #include "apps/probing.h"
 
-#include "apps/arguments.h"
 #include "apps/probe_settings.h"
-#include "apps/run_parts.h"
+#include "apps/probe_subject.h"
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
-#include "core/memory.h"
 #include "core/provenance.h"
-#include "core/seed.h"
 #include "core/tensor_norms.h"
-#include "hessian/objective.h"
 #include "io/checkpoint.h"
 #include "io/probe_file.h"
-#include "probes/registry.h"
-#include "trainers/data_identity.h"
-#include "trainers/trainer.h"
 
 namespace basin {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string checkpoint_path(const std::string& run_folder, const std::string& label) {
-  return run_folder + "/ckpt/" + label + ".h5";
-}
-
 bool starts_with(const std::string& label, const char* prefix) { return label.rfind(prefix, 0) == 0; }
 
 // Of the checkpoints that train.checkpoint_every keeps: u000050, u000100, ...
 bool is_cadence(const std::string& label) { return label.size() > 1 && label[0] == 'u' && std::isdigit(label[1]); }
-
-// Labels that plan.at asks for: "all", "loss" (every level), "every" (the cadence) or a label of its own.
-std::vector<std::string> chosen_labels(const std::string& run_folder, const ProbePlan& plan) {
-  std::vector<std::string> chosen;
-  for (const std::string& label : checkpoint_labels(run_folder)) {
-    const bool wanted = std::any_of(plan.at.begin(), plan.at.end(), [&](const std::string& at) {
-      return at == "all" || at == label || (at == "loss" && starts_with(label, "loss-")) ||
-             (at == "every" && is_cadence(label));
-    });
-    if (wanted) chosen.push_back(label);
-  }
-  return chosen;
-}
 
 double weight_norm(const Checkpoint& checkpoint) {
   double sum = 0;
@@ -51,106 +27,10 @@ double weight_norm(const Checkpoint& checkpoint) {
   return std::sqrt(sum);
 }
 
-/// A checkpoint ready to be measured.
-struct Prepared {
-  std::unique_ptr<Objective> objective;
-  std::unique_ptr<Optimizer> optimizer;
-  double learning_rate = NAN;
-  at::Tensor initial_weights;
-};
-
-/// Flat, in the model's order; undefined where the run keeps no checkpoint "start".
-at::Tensor initial_weights(const std::string& run_folder, const Model& model) {
-  const std::string path = checkpoint_path(run_folder, "start");
-  if (!fs::exists(path)) return {};
-  const Checkpoint start = read_checkpoint(path);
-  std::vector<at::Tensor> flat;
-  for (const ParameterInfo& parameter : model.parameter_table()) {
-    const auto stored = std::find_if(start.parameters.begin(), start.parameters.end(),
-                                     [&](const ParameterInfo& p) { return p.name == parameter.name; });
-    if (stored == start.parameters.end()) throw IoError(path + ": no parameter \"" + parameter.name + "\"");
-    flat.push_back(stored->tensor.flatten());
-  }
-  return at::cat(flat);
-}
-
 /// Where a search begins, and where it keeps its state on the way.
 struct SearchState {
   std::string path, key;
   at::Tensor start;
-};
-
-/// One run's data, read once, and what probes look at: a network at a checkpoint on a subset of the training
-/// split.
-class Subject {
- public:
-  Subject(const std::string& run_folder, const Checkpoint& checkpoint, const ProbeRequest& request,
-          at::Device device)
-      : run_folder_(run_folder),
-        options_(
-            run_options_from(parse_toml(checkpoint.config, "config of checkpoint " + checkpoint.label), {})),
-        plan_(request.plan),
-        device_(device),
-        data_(load_dataset(options_.data)) {
-    check_same_data("checkpoint " + checkpoint.label, checkpoint.data, data_attributes(data_));
-    index_ = hashed_subset(data_.train, plan_.subset);
-    subset_hash_ = basin::subset_hash(data_.train, index_);
-  }
-
-  Prepared prepare(const Checkpoint& checkpoint) const {
-    const at::ScalarType dtype = scalar_type(plan_.dtype);
-    const std::shared_ptr<Model> model = build_model(options_, data_, dtype, device_);
-    restore_model(*model, checkpoint);
-    const at::Tensor inputs = network_inputs(data_, data_.train, index_, dtype, device_);
-    const at::Tensor labels = data_.train.labels.index_select(0, index_).to(device_);
-    auto objective = std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels,
-                                                 plan_.micro_batch, plan_.graph_memory * kMebibyte, plan_.fold_norm);
-    return {std::move(objective), optimizer_at(checkpoint, *model, dtype), learning_rate_at(checkpoint),
-            initial_weights(run_folder_, *model)};
-  }
-
-  uint64_t seed() const { return derive_seed(static_cast<uint64_t>(options_.train.seed), "probe"); }
-  int64_t train_examples() const { return data_.train.size(); }
-  const std::string& subset_hash() const { return subset_hash_; }
-
-  int64_t examples_of(const ProbePlan& plan) const {
-    return plan.subset > 0 ? std::min(plan.subset, train_examples()) : train_examples();
-  }
-
-  /// What a measurement hangs on beside what is chosen; equal settings give equal numbers.
-  ProbeAttributes given_settings(const Checkpoint& checkpoint, const std::string& probe) const {
-    return {{"update", checkpoint.update},
-            {"checkpoint_sha256", content_hash(checkpoint)},
-            {"version", find_entry(probe_registry(), probe, "probe").version},
-            {"train_examples", train_examples()},
-            {"subset_hash", subset_hash_},
-            {"bn_mode", std::string(wants_batch_statistics(options_) ? "running" : "none")},
-            {"seed", std::to_string(seed())}};
-  }
-
- private:
-  std::unique_ptr<Optimizer> optimizer_at(const Checkpoint& checkpoint, const Model& model,
-                                          at::ScalarType dtype) const {
-    NamedTensors state = checkpoint.optimizer;
-    for (auto& [name, tensor] : state)
-      if (tensor.is_floating_point()) tensor = tensor.to(dtype);
-    std::unique_ptr<Optimizer> optimizer = build_optimizer(options_, model);
-    optimizer->load_state(state);
-    return optimizer;
-  }
-
-  static double learning_rate_at(const Checkpoint& checkpoint) {
-    const auto found = checkpoint.progress.find("learning_rate");
-    return found == checkpoint.progress.end() ? NAN : std::get<double>(found->second);
-  }
-
-  std::string run_folder_;
-  RunOptions options_;
-  ProbePlan plan_;
-  at::Device device_;
-  Dataset data_;
-  at::Tensor index_;
-  std::string subset_hash_;
 };
 
 // A file that can't be read is measured again.
@@ -164,28 +44,13 @@ bool already_measured(const std::string& path, const Checkpoint& checkpoint,
   }
 }
 
-ProbeResult failed_result(const std::string& probe, const std::string& message) {
-  ProbeResult result;
-  result.probe = probe;
-  result.status = "failed";
-  result.message = message;
-  return result;
-}
-
 ProbeResult measure(const std::string& probe, const ProbeRequest& request, const Subject& subject,
                     const Prepared& prepared, const SearchState& search) {
-  try {
-    const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
-    const ProbeContext context{*prepared.objective,      subject.seed(), subject.train_examples(),
-                               subject.subset_hash(),    "train",        prepared.optimizer.get(),
-                               prepared.learning_rate,   search.path,    search.key,
-                               search.start,             prepared.initial_weights};
-    return entry.make(request.probe_options.at(probe))->run(context);
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const std::exception& error) {
-    return failed_result(probe, one_line(error));
-  }
+  ProbeContext context = subject.context(prepared);
+  context.state_path = search.path;
+  context.state_key = search.key;
+  context.start = search.start;
+  return run_or_fail(probe, request.probe_options.at(probe), context);
 }
 
 ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, ProbeAttributes attributes) {
@@ -326,9 +191,21 @@ std::vector<std::string> checkpoint_labels(const std::string& run_folder) {
   return labels;
 }
 
+std::vector<std::string> chosen_labels(const std::string& run_folder, const std::vector<std::string>& at) {
+  std::vector<std::string> chosen;
+  for (const std::string& label : checkpoint_labels(run_folder)) {
+    const bool wanted = std::any_of(at.begin(), at.end(), [&](const std::string& asked) {
+      return asked == "all" || asked == label || (asked == "loss" && starts_with(label, "loss-")) ||
+             (asked == "every" && is_cadence(label));
+    });
+    if (wanted) chosen.push_back(label);
+  }
+  return chosen;
+}
+
 std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request) {
   std::vector<ProbeOutcome> outcomes;
-  const std::vector<std::string> labels = chosen_labels(run_folder, request.plan);
+  const std::vector<std::string> labels = chosen_labels(run_folder, request.plan.at);
   if (labels.empty() || request.plan.run.empty()) return outcomes;
   make_folders(run_folder + "/probes");
   const FileLock lock(run_folder + "/probes/lock", run_folder + "/probes");
@@ -338,7 +215,7 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
   std::string before;
   for (const std::string& label : labels) {
     Checkpoint checkpoint = read_checkpoint(checkpoint_path(run_folder, label));
-    if (!subject) subject = std::make_unique<Subject>(run_folder, checkpoint, request, device);
+    if (!subject) subject = std::make_unique<Subject>(run_folder, checkpoint, request.plan, device);
     CheckpointProbes probes(run_folder, label, std::move(checkpoint), request, study, *subject,
                             is_cadence(label) ? before : "");
     for (const std::string& probe : request.plan.run) {

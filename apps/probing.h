@@ -1,4 +1,4 @@
-// defines: probe_run(), the probes of a ProbePlan on the checkpoints of a run.
+// defines: probe_run(), the probes of a ProbePlan on the checkpoints of a run; chosen_labels().
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@ struct ProbeOutcome {
 
 /// Checkpoints of a run folder in order of update: labels of ckpt/*.h5 but "latest" and "previous".
 std::vector<std::string> checkpoint_labels(const std::string& run_folder);
+/// Those of them that `at` asks for: "all", "loss" (every level), "every" (the cadence) or labels.
+std::vector<std::string> chosen_labels(const std::string& run_folder, const std::vector<std::string>& at);
 
 /// Measures every checkpoint that plan.at names with every probe in plan.run, and writes probe_path() of
 /// apps/probe_settings.h for each. Works from the checkpoint's own config alone, so on old runs too. A probe that throws

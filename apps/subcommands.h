@@ -16,10 +16,12 @@ using Action = std::function<int()>;
 /// subcommand is one file, one line here and one in command_line.cpp's list.
 void add_train(CLI::App& app, Action& action);
 void add_probe(CLI::App& app, Action& action);
+void add_audit(CLI::App& app, Action& action);
 void add_sweep(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
 void add_collect(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
+void add_landscape(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_recover(CLI::App& app, Action& action);
 

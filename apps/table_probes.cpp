@@ -1,7 +1,7 @@
 #include "apps/table_probes.h"
 
+#include "core/ratio_estimate.h"
 #include "core/statistics.h"
-#include "probes/noise_estimate.h"
 
 namespace basin {
 namespace {

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
+#include <torch/nn/module.h>
 #include <torch/optim/optimizer.h>
 
 #include <algorithm>

@@ -1,32 +1,14 @@
 #include "hessian/curvature_graph.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
+#include "hessian/jacobian.h"
 #include "hessian/objective.h"
 
 namespace basin {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
-
-/// grad, never backward: backward with create_graph leaves a reference cycle through .grad.
-Tensors derivative(const Tensors& outputs, const Tensors& inputs, const Tensors& weights, bool create_graph) {
-  return torch::autograd::grad(outputs, inputs, weights, /*retain_graph=*/true, create_graph,
-                               /*allow_unused=*/true);
-}
-
-/// The entries of a that can be differentiated further, with those of b beside them.
-std::pair<Tensors, Tensors> differentiable(const Tensors& a, const Tensors& b) {
-  std::pair<Tensors, Tensors> kept;
-  for (size_t i = 0; i < a.size(); ++i) {
-    // A parameter that is unused, or in which the output is linear, adds nothing.
-    if (!a[i].defined() || !a[i].requires_grad()) continue;
-    kept.first.push_back(a[i]);
-    kept.second.push_back(b[i]);
-  }
-  return kept;
-}
 
 /// d(g . v)/dw with the gradient g of the micro-batch's share of L: two backward passes in all, one a
 /// product.
@@ -46,23 +28,16 @@ class HessianGraph final : public CurvatureGraph {
   Tensors parameters_, gradients_;
 };
 
-/// J^T M J v with J the Jacobian of `outputs` (logits or losses). J^T u is linear in a dummy u, so J v is the
-/// derivative of (J^T u) . v by u: no forward-mode differentiation needed (Townsend 2017, "double backward").
+/// J^T M J v with J the Jacobian of `outputs` (logits or losses).
 class JacobianGraph : public CurvatureGraph {
  public:
   JacobianGraph(Tensors parameters, const at::Tensor& outputs, double weight)
-      : parameters_(std::move(parameters)),
-        outputs_(outputs),
-        dummy_(at::zeros_like(outputs).requires_grad_(true)),
-        transposed_(derivative({outputs_}, parameters_, {dummy_}, /*create_graph=*/true)),
-        weight_(weight) {}
+      : size_(parameters.size()), jacobian_(std::move(parameters), outputs), weight_(weight) {}
 
   Tensors product(const Tensors& v) const override {
-    const auto [outputs, weights] = differentiable(transposed_, v);
-    if (outputs.empty()) return Tensors(parameters_.size());
-    const at::Tensor jv = derivative(outputs, {dummy_}, weights, /*create_graph=*/false).front();
-    if (!jv.defined()) return Tensors(parameters_.size());
-    return derivative({outputs_}, parameters_, {middle(jv) * weight_}, /*create_graph=*/false);
+    const at::Tensor jv = jacobian_.times(v);
+    if (!jv.defined()) return Tensors(size_);
+    return jacobian_.transposed_times(middle(jv) * weight_);
   }
 
  protected:
@@ -70,9 +45,8 @@ class JacobianGraph : public CurvatureGraph {
   virtual at::Tensor middle(const at::Tensor& jv) const { return jv; }
 
  private:
-  Tensors parameters_;
-  at::Tensor outputs_, dummy_;
-  Tensors transposed_;
+  size_t size_;
+  Jacobian jacobian_;
   double weight_;
 };
 

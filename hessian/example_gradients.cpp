@@ -10,10 +10,12 @@ namespace {
 
 using Moments = ExampleGradients::Moments;
 
+/// |row|^2, without a copy of the squares.
+at::Tensor squared_norms_of(const at::Tensor& rows) { return at::linalg_vector_norm(rows, 2, {1}).square_(); }
+
 /// Of the rows of g, [m, parameters].
 Moments moments_of(const at::Tensor& g, bool squares) {
-  const at::Tensor square = g.square();
-  return {square.sum(1), g.sum(0), squares ? square.sum(0) : at::Tensor()};
+  return {squared_norms_of(g), g.sum(0), squares ? g.square().sum(0) : at::Tensor()};
 }
 
 at::Tensor products_of(const at::Tensor& g, const at::Tensor& a, const at::Tensor& b) {
@@ -47,8 +49,8 @@ class OuterGradients final : public ExampleGradients {
   OuterGradients(at::Tensor d, at::Tensor x) : d_(std::move(d)), x_(std::move(x)) {}
 
   Moments moments(bool squares) const override {
-    const at::Tensor d2 = d_.square(), x2 = x_.square();
-    return {d2.sum(1).mul_(x2.sum(1)), d_.t().mm(x_), squares ? d2.t().mm(x2) : at::Tensor()};
+    return {squared_norms_of(d_).mul_(squared_norms_of(x_)), d_.t().mm(x_),
+            squares ? d_.square().t().mm(x_.square()) : at::Tensor()};
   }
   at::Tensor products(const at::Tensor& a, const at::Tensor& b) const override {
     at::Tensor sum = x_.mm(a.t()).mul_(d_).sum(1);

@@ -78,11 +78,6 @@ class Sharing {
   }
 
  private:
-  at::Tensor signs() {
-    const at::Tensor bits = at::randint(0, 2, {op_.size()}, generator_, at::kDouble);
-    return bits.mul_(2).sub_(1).to(op_.device(), op_.dtype());
-  }
-
   /// The basis spans everything: its projected matrix is A.
   SharedSpectrum exact(const Eigen::MatrixXd& projected) {
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(projected);
@@ -93,7 +88,7 @@ class Sharing {
   }
 
   void add_start(TraceSamples& trace) {
-    at::Tensor z = signs();
+    at::Tensor z = random_signs(op_, generator_);
     if (locked_.vectors.defined()) z.sub_(at::mv(locked_.vectors.t(), at::mv(locked_.vectors, z)));
     at::Tensor first;
     const Quadrature quadrature = lanczos_quadrature(op_, z, options_.steps, locked_.vectors, &first);
@@ -104,7 +99,7 @@ class Sharing {
   }
 
   void add_sample(TraceSamples& trace) {
-    const at::Tensor z = signs();
+    const at::Tensor z = random_signs(op_, generator_);
     trace.add(z, op_.apply(z).detach());
     ++result_.products;
   }

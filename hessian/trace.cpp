@@ -14,6 +14,11 @@ SampleMean shifted(SampleMean estimate, double by) {
 
 }  // namespace
 
+at::Tensor random_signs(const LinearOperator& op, at::Generator& generator) {
+  const at::Tensor bits = at::randint(0, 2, {op.size()}, generator, at::kDouble);
+  return bits.mul_(2).sub_(1).to(op.device(), op.dtype());
+}
+
 TraceSamples::TraceSamples(int64_t n, Deflation deflation, Keep keep) : deflation_(std::move(deflation)) {
   if (keep == Keep::diagonal) {
     for (at::Tensor* sum : {&diagonal_mean_, &diagonal_spread_, &deflated_diagonal_})

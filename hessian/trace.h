@@ -1,14 +1,19 @@
-// defines: Deflation and TraceSamples: trace, Frobenius norm and diagonal of an operator from random
+// defines: random_signs(), Deflation and TraceSamples: trace, Frobenius norm and diagonal of an operator from random
 // products.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <vector>
 
 #include "core/statistics.h"
+#include "hessian/linear_operator.h"
 
 namespace basin {
+
+/// Independent signs +-1 of the operator's size, type and device, drawn on the host.
+at::Tensor random_signs(const LinearOperator& op, at::Generator& generator);
 
 /// Orthonormal rows V [m, n] and their products W = A V; both empty: nothing is deflated.
 struct Deflation {

@@ -10,7 +10,7 @@ int64_t bytes_of(const Checkpoint& checkpoint) {
   int64_t bytes = 0;
   for (const ParameterInfo& parameter : checkpoint.parameters) bytes += static_cast<int64_t>(parameter.tensor.nbytes());
   for (const NamedTensors* tensors : {&checkpoint.buffers, &checkpoint.optimizer, &checkpoint.generators,
-                                      &checkpoint.average, &checkpoint.slow_weights}) {
+                                      &checkpoint.average, &checkpoint.slow_weights, &checkpoint.gradient_sum}) {
     for (const auto& [name, tensor] : *tensors) bytes += static_cast<int64_t>(tensor.nbytes());
   }
   return bytes;
@@ -105,6 +105,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   write_tensors(file, "generators", checkpoint.generators);
   if (!checkpoint.average.empty()) write_tensors(file, "average", checkpoint.average);
   if (!checkpoint.slow_weights.empty()) write_tensors(file, "slow_weights", checkpoint.slow_weights);
+  if (!checkpoint.gradient_sum.empty()) write_tensors(file, "gradient_sum", checkpoint.gradient_sum);
   file.create_group("progress").set_attributes({checkpoint.progress.begin(), checkpoint.progress.end()});
   file.create_group("data").set_attributes(checkpoint.data);
   file.save();
@@ -125,6 +126,7 @@ Checkpoint read_checkpoint(const std::string& path) {
   checkpoint.generators = read_tensors(file, "generators");
   if (file.has("average")) checkpoint.average = read_tensors(file, "average");
   if (file.has("slow_weights")) checkpoint.slow_weights = read_tensors(file, "slow_weights");
+  if (file.has("gradient_sum")) checkpoint.gradient_sum = read_tensors(file, "gradient_sum");
   for (auto& [name, value] : file.group("progress").attributes()) checkpoint.progress.emplace(name, std::move(value));
   checkpoint.data = file.group("data").attributes();
   return checkpoint;

@@ -13,7 +13,8 @@ namespace basin {
 
 /// HDF5: parameters as named datasets under /model with attributes layer and kind, so that h5py plus any framework can
 /// rebuild the network; running statistics under /buffers; /optimizer, /generators (bytes), attributes for the counters;
-/// /average where the run keeps an average of its weights, /slow_weights where it trains with Lookahead.
+/// /average where the run keeps an average of its weights, /slow_weights where it trains with Lookahead, /gradient_sum
+/// where it logs GPT-NeoX's noise scale.
 /// Parameters keep the type they were trained in (float32 by default); contiguous whatever their memory format was.
 struct Checkpoint {
   std::string run_id, config_id, config;  // config: the resolved TOML
@@ -24,6 +25,7 @@ struct Checkpoint {
   NamedTensors buffers, optimizer, generators;
   NamedTensors average;       // of the weights, by parameter; empty: none is kept
   NamedTensors slow_weights;  // Lookahead's, likewise
+  NamedTensors gradient_sum;  // of the window that GPT-NeoX's noise scale is in, likewise
   uint64_t journal_offset = 0;
   std::vector<std::pair<std::string, OptionValue>> data;  // as in RunHeader
 };

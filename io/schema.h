@@ -14,6 +14,9 @@ inline constexpr const char* kCheckpointSchema = "basin/checkpoint";
 inline constexpr const char* kProbeSchema = "basin/probe";
 inline constexpr const char* kSweepSchema = "basin/sweep";
 inline constexpr const char* kTuneSchema = "basin/tune";
+inline constexpr const char* kSurfaceSchema = "basin/surface";
+inline constexpr const char* kTileSchema = "basin/tile";
+inline constexpr const char* kAuditSchema = "basin/audit";
 /// Semantic version of all of them: a reader accepts every file of its own major version.
 inline constexpr const char* kSchemaVersion = "1.1.0";
 

@@ -4,6 +4,12 @@
 
 namespace basin {
 
+namespace {
+
+constexpr double kNormEps = 1e-12;
+
+}  // namespace
+
 void bind_options(OptionTable& table, AirbenchOptions& options) {
   table.add("widths", options.widths, at_least(1), "channels of the blocks, each of which halves the image");
   table.add("whiten_eps", options.whiten_eps, greater_than(0),
@@ -32,7 +38,7 @@ Airbench::Airbench(const AirbenchOptions& options, const InputShape& shape, at::
                    /*weight_scale=*/1, /*dirac=*/true});
   };
   const auto make_norm = [&](const std::string& name, int64_t channels) {
-    return Norm(builder, name, channels, kind, options.groups, {/*learned_scale=*/false, /*eps=*/1e-12});
+    return Norm(builder, name, channels, kind, options.groups, {/*learned_scale=*/false, /*eps=*/kNormEps});
   };
   whiten_.emplace(builder, "whiten", shape.channels, kWhiten, options.whiten_eps);
   int64_t channels = whiten_->filters();
@@ -56,6 +62,20 @@ at::Tensor Airbench::forward(const at::Tensor& images) {
     x = activate(activation_, block.norm2.after(block.conv2, x));
   }
   return (*classifier_)(global_max_pool(x)) * logit_scale_;
+}
+
+std::vector<UnitGroup> Airbench::unit_groups() const {
+  const bool relu = activation_ == Activation::relu;
+  const auto name = [](size_t block, const char* layer) { return fmt::format("block{}.{}", block, layer); };
+  std::vector<UnitGroup> groups;
+  append_unit_group(groups, *this, relu, {{"whiten", ""}}, {blocks_.empty() ? "fc" : name(1, "conv1")});
+  for (size_t i = 1; i <= blocks_.size(); ++i) {
+    append_unit_group(groups, *this, relu, {{name(i, "conv1"), name(i, "norm1")}}, {name(i, "conv2")},
+                      kNormEps);
+    append_unit_group(groups, *this, relu, {{name(i, "conv2"), name(i, "norm2")}},
+                      {i < blocks_.size() ? name(i + 1, "conv1") : "fc"}, kNormEps);
+  }
+  return groups;
 }
 
 }  // namespace basin

@@ -44,6 +44,7 @@ class Airbench : public Model {
   at::Tensor forward(const at::Tensor& images) override;
   int64_t images_to_prepare() const override { return 5000; }
   void prepare(const at::Tensor& images) override { whiten_->fit(images); }
+  std::vector<UnitGroup> unit_groups() const override;
 
  private:
   /// Its scaled() stands for a norm after the pooling: the maximum commutes with a scale above 0, which a

@@ -5,6 +5,7 @@
 
 #include "models/autocast.h"
 #include "models/layer_calls.h"
+#include "models/layer_map.h"
 
 namespace basin {
 namespace {
@@ -113,6 +114,10 @@ class Convolution : public Function<Convolution> {
 
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b, int64_t stride,
                        int64_t padding) {
+  if (LayerMap* map = LayerMap::active()) {
+    const LayerMap::Arguments other = map->next({x, w, b});
+    return at::conv2d(other.x, other.weight, other.bias, stride, padding);
+  }
   const std::optional<at::Tensor> bias = b.defined() ? std::optional(autocasted(b)) : std::nullopt;
   at::Tensor y = Convolution::apply(autocasted(x), autocasted(w), bias, stride, padding);
   if (LayerCalls* calls = LayerCalls::active())

@@ -62,4 +62,23 @@ at::Tensor DavidNet::forward(const at::Tensor& images) {
   return (*classifier_)(global_max_pool(x)) * logit_scale_;
 }
 
+std::vector<UnitGroup> DavidNet::unit_groups() const {
+  const auto source = [](const std::string& block) { return UnitSource{block + ".conv", block + ".norm"}; };
+  const bool relu = activation_ == Activation::relu;
+  std::vector<UnitGroup> groups;
+  append_unit_group(groups, *this, relu, {source("prep")}, {"layer1.conv"});
+  for (size_t i = 1; i <= layers_.size(); ++i) {
+    const std::string layer = fmt::format("layer{}", i);
+    const std::string next = i < layers_.size() ? fmt::format("layer{}.conv", i + 1) : "fc";
+    if (layers_[i - 1].residual.empty()) {
+      append_unit_group(groups, *this, relu, {source(layer)}, {next});
+    } else {
+      const std::string first = layer + ".res1", second = layer + ".res2";
+      append_unit_group(groups, *this, relu, {source(layer), source(second)}, {first + ".conv", next});
+      append_unit_group(groups, *this, relu, {source(first)}, {second + ".conv"});
+    }
+  }
+  return groups;
+}
+
 }  // namespace basin

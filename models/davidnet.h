@@ -37,6 +37,7 @@ class DavidNet : public Model {
  public:
   DavidNet(const DavidNetOptions& options, const InputShape& shape, at::Generator& init);
   at::Tensor forward(const at::Tensor& images) override;
+  std::vector<UnitGroup> unit_groups() const override;
 
  private:
   struct Block {

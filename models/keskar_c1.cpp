@@ -54,4 +54,16 @@ at::Tensor KeskarC1::forward(const at::Tensor& images) {
   return linears_.back()(x);
 }
 
+std::vector<UnitGroup> KeskarC1::unit_groups() const {
+  std::vector<std::string> layers;
+  for (size_t i = 1; i <= convolutions_.size(); ++i) layers.push_back(fmt::format("conv{}", i));
+  for (size_t i = 1; i <= linears_.size(); ++i) layers.push_back(fmt::format("fc{}", i));
+  std::vector<UnitGroup> groups;
+  for (size_t i = 0; i < norms_.size(); ++i) {
+    append_unit_group(groups, *this, activation_ == Activation::relu,
+                      {{layers[i], fmt::format("norm{}", i + 1)}}, {layers[i + 1]});
+  }
+  return groups;
+}
+
 }  // namespace basin

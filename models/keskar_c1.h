@@ -30,6 +30,7 @@ class KeskarC1 : public Model {
  public:
   KeskarC1(const KeskarC1Options& options, const InputShape& shape, at::Generator& init);
   at::Tensor forward(const at::Tensor& images) override;
+  std::vector<UnitGroup> unit_groups() const override;
 
  private:
   Activation activation_;

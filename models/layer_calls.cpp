@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "models/layer_map.h"
+
 namespace basin {
 
 thread_local LayerCalls* LayerCalls::active_ = nullptr;
@@ -14,6 +16,10 @@ void LayerCalls::add(LayerCall call, const at::Tensor& y) {
 }
 
 at::Tensor linear_map(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
+  if (LayerMap* map = LayerMap::active()) {
+    const LayerMap::Arguments other = map->next({x, w, b});
+    return at::linear(other.x, other.weight, other.bias);
+  }
   at::Tensor y = at::linear(x, w, b);
   if (LayerCalls* calls = LayerCalls::active()) calls->add({LayerCall::Kind::linear, w, b, x}, y);
   return y;

@@ -37,6 +37,14 @@ size_t index_in(const std::vector<std::string>& names, const std::string& name, 
   return static_cast<size_t>(found - names.begin());
 }
 
+// x scale + shift. ATen's derivative of normalisation by frozen statistics sums over all examples besides,
+// whoever asks for it.
+at::Tensor scaled_by_channel(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) {
+  std::vector<int64_t> channels(x.dim(), 1);
+  channels[1] = -1;
+  return at::addcmul(shift.view(channels), x, scale.view(channels));
+}
+
 }  // namespace
 
 const std::vector<std::string>& activation_names() {
@@ -130,8 +138,17 @@ Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, No
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
   if (kind_ == NormKind::none) return x;
-  at::Tensor y = by_example() ? by_fixed_rule(x, scale(), bias_) : by_ghost_batches(x);
-  if (LayerCalls* calls = LayerCalls::active()) {
+  LayerCalls* calls = LayerCalls::active();
+  at::Tensor y;
+  if (!by_example()) {
+    y = by_ghost_batches(x);
+  } else if (calls && kind_ == NormKind::batch) {
+    const at::Tensor fixed = folded_scale();
+    y = scaled_by_channel(x, fixed, folded_shift(fixed.detach()));  // each parameter once
+  } else {
+    y = by_fixed_rule(x, scale(), bias_);
+  }
+  if (calls) {
     using Kind = LayerCall::Kind;
     const auto factor = [this](const at::Tensor& some) { return by_fixed_rule(some, {}, {}); };
     calls->add({by_example() ? Kind::scaling : Kind::batch_statistics, weight_, bias_, x, 1, 0, factor}, y);

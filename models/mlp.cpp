@@ -28,4 +28,13 @@ at::Tensor Mlp::forward(const at::Tensor& images) {
   return linears_.back()(x);
 }
 
+std::vector<UnitGroup> Mlp::unit_groups() const {
+  std::vector<UnitGroup> groups;
+  for (size_t i = 1; i <= norms_.size(); ++i) {
+    append_unit_group(groups, *this, activation_ == Activation::relu,
+                      {{fmt::format("fc{}", i), fmt::format("norm{}", i)}}, {fmt::format("fc{}", i + 1)});
+  }
+  return groups;
+}
+
 }  // namespace basin

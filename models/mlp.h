@@ -24,6 +24,7 @@ class Mlp : public Model {
  public:
   Mlp(const MlpOptions& options, const InputShape& shape, at::Generator& init);
   at::Tensor forward(const at::Tensor& images) override;
+  std::vector<UnitGroup> unit_groups() const override;
 
  private:
   Activation activation_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/parameter.h"
+#include "models/unit_groups.h"
 
 namespace basin {
 
@@ -57,6 +58,8 @@ class Model : public torch::nn::Module {
   /// "norm1.running_var", and frozen weights.
   const NamedTensors& buffer_table() const { return buffer_table_; }
   int64_t parameter_count() const;
+  /// Hidden units that may change places without changing the function; none where nothing is known.
+  virtual std::vector<UnitGroup> unit_groups() const { return {}; }
 
   /// ghost_batch 0: all examples of a forward call are one ghost batch.
   void set_norm_mode(NormMode mode, int64_t ghost_batch = 0);

@@ -77,4 +77,16 @@ at::Tensor ResNet20::forward(const at::Tensor& images) {
   return (*classifier_)(global_average_pool(x));
 }
 
+// Inside of blocks alone: the stream between them crosses stages, where some channels become others.
+std::vector<UnitGroup> ResNet20::unit_groups() const {
+  std::vector<UnitGroup> groups;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const size_t a_stage = blocks_.size() / 3;
+    const std::string block = fmt::format("stage{}.block{}", i / a_stage + 1, i % a_stage + 1);
+    append_unit_group(groups, *this, activation_ == Activation::relu, {{block + ".conv1", block + ".norm1"}},
+                      {block + ".conv2"});
+  }
+  return groups;
+}
+
 }  // namespace basin

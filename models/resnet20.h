@@ -34,6 +34,7 @@ class ResNet20 : public Model {
  public:
   ResNet20(const ResNet20Options& options, const InputShape& shape, at::Generator& init);
   at::Tensor forward(const at::Tensor& images) override;
+  std::vector<UnitGroup> unit_groups() const override;
 
  private:
   struct Block {

@@ -53,4 +53,15 @@ at::Tensor SmallCnn::forward(const at::Tensor& images) {
   return (*classifier_)(x.flatten(1));
 }
 
+std::vector<UnitGroup> SmallCnn::unit_groups() const {
+  std::vector<UnitGroup> groups;
+  const size_t last = convolutions_.size();
+  for (size_t i = 1; i <= last; ++i) {
+    append_unit_group(groups, *this, activation_ == Activation::relu,
+                      {{fmt::format("conv{}", i), fmt::format("norm{}", i)}},
+                      {i < last ? fmt::format("conv{}", i + 1) : "fc"});
+  }
+  return groups;
+}
+
 }  // namespace basin

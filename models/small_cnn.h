@@ -28,6 +28,7 @@ class SmallCnn : public Model {
  public:
   SmallCnn(const SmallCnnOptions& options, const InputShape& shape, at::Generator& init);
   at::Tensor forward(const at::Tensor& images) override;
+  std::vector<UnitGroup> unit_groups() const override;
 
  private:
   Activation activation_;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/seed.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/operators.h"
+#include "hessian/power_iteration.h"
 #include "hessian/spectrum.h"
 #include "optim/exclusion.h"
 #include "probes/common.h"
@@ -13,6 +15,9 @@
 
 namespace basin {
 namespace {
+
+// Counted on trained networks at PyHessian's tolerances: 6 to 31 a pair, 11 to 55 for the trace.
+constexpr double kPowerProducts = 20, kTraceProducts = 30;
 
 constexpr Curvature kMatrices[] = {Curvature::hessian, Curvature::gauss_newton, Curvature::empirical_fisher,
                                    Curvature::gradient_covariance};
@@ -53,6 +58,7 @@ class CurvatureProbe final : public Probe {
   explicit CurvatureProbe(const CurvatureOptions& options) : Probe("curvature"), options_(options) {}
 
   ProbeCost expected_cost() const override {
+    if (by_power()) return {0, kPowerProducts * static_cast<double>(options_.count) + kTraceProducts};
     const double pairs =
         std::max(5.0, 5 - 6 * std::log10(options_.tolerance) + static_cast<double>(options_.count));
     return {0, pairs + static_cast<double>((options_.starts - 1) * options_.steps + options_.trace_samples)};
@@ -68,10 +74,49 @@ class CurvatureProbe final : public Probe {
     if (index.numel() == 0) throw ConfigError(empty_restriction(context));
     RestrictedOperator part(whole, index);
     LinearOperator& op = index.numel() == whole.size() ? static_cast<LinearOperator&>(whole) : part;
+    if (by_power()) {
+      measure_by_power(op, context, result);
+      result.attributes.emplace_back("repeat_difference", whole.repeat_difference());
+      return;
+    }
     const SharedSpectrum spectrum = shared_spectrum(op, spectrum_options(context));
     add_quantities(spectrum, result);
     record(spectrum, whole.repeat_difference(), result);
     conclude_eigen(spectrum.pairs, options_.tolerance, result);
+  }
+
+  bool by_power() const { return options_.solver == "power"; }
+
+  void measure_by_power(LinearOperator& op, const ProbeContext& context, ProbeResult& result) const {
+    at::Generator generator = make_generator(context.seed);
+    const PowerResult power =
+        power_eigenpairs(op, {options_.count, options_.iterations, options_.tolerance}, generator);
+    const SampleMean trace = steady_trace(op, options_.trace_samples, options_.trace_tolerance, generator);
+    TopEigenResult pairs;
+    pairs.status = power.status;
+    pairs.largest = power.pairs;
+    pairs.products = power.products + trace.samples;
+    pairs.method = "power";
+    const std::string units = "loss/weight^2";
+    result.quantities = {
+        eigen_quantity({"lambda", "eigenvalues of largest modulus", "hessian-lambda-pyhessian", units},
+                       power.pairs, std::min(options_.count, op.size()), options_),
+        sampled({"trace", "trace", "curvature-trace-pyhessian", units}, trace, power.status != "nonfinite")};
+    result.quantities.front().is_vector = true;
+    record_matrix(op.size(), result);
+    result.attributes.insert(result.attributes.end(), {{"hvps", pairs.products},
+                                                       {"hvps_pairs", power.products},
+                                                       {"iterations", power.iterations},
+                                                       {"trace_samples", trace.samples}});
+    record_solver(pairs, options_, result);
+    conclude_eigen(pairs, options_.tolerance, result);
+  }
+
+  void record_matrix(int64_t coordinates, ProbeResult& result) const {
+    result.attributes.insert(result.attributes.end(), {{"matrix", options_.matrix},
+                                                       {"layers", options_.layers},
+                                                       {"kinds", options_.kinds},
+                                                       {"coordinates", coordinates}});
   }
 
   SpectrumOptions spectrum_options(const ProbeContext& context) const {
@@ -116,12 +161,9 @@ class CurvatureProbe final : public Probe {
                              : pairs.largest.front().value - pairs.smallest.front().value;
     SpectralDensity density;
     if (range > 0) density = spectrum.density(options_.density_width * range, options_.density_points);
+    record_matrix(spectrum.size, result);
     result.attributes.insert(result.attributes.end(),
-                             {{"matrix", options_.matrix},
-                              {"layers", options_.layers},
-                              {"kinds", options_.kinds},
-                              {"coordinates", spectrum.size},
-                              {"hvps", spectrum.products},
+                             {{"hvps", spectrum.products},
                               {"hvps_pairs", pairs.products},
                               {"starts", static_cast<int64_t>(spectrum.starts.size())},
                               {"trace_samples", spectrum.trace.samples},
@@ -138,9 +180,20 @@ class CurvatureProbe final : public Probe {
   CurvatureOptions options_;
 };
 
-}  // namespace
+const std::vector<Preset<CurvatureOptions>>& variants_of_tools() {
+  static const std::vector<Preset<CurvatureOptions>> presets = [] {
+    CurvatureOptions pyhessian;
+    pyhessian.solver = "power";
+    pyhessian.count = 1;
+    pyhessian.trace_samples = 100;
+    return std::vector{preset("none", CurvatureOptions()), preset("pyhessian", pyhessian)};
+  }();
+  return presets;
+}
 
-void bind_options(OptionTable& table, CurvatureOptions& options) {
+void bind_fields(OptionTable& table, CurvatureOptions& options) {
+  table.add("solver", options.solver, one_of({"lanczos", "power"}),
+            "power: eigenvalues of largest modulus by power iteration, and the trace; docs/probes.md");
   table.add("matrix", options.matrix, one_of(matrix_names()), "whose spectrum");
   table.add("layers", options.layers, anything(), "restrict to these layers; []: all");
   table.add("kinds", options.kinds, parameter_kinds(), "restrict to these kinds of parameters; []: all");
@@ -150,11 +203,26 @@ void bind_options(OptionTable& table, CurvatureOptions& options) {
   table.add("starts", options.starts, between(2, 1000), "random starts of the density, for its band");
   table.add("steps", options.steps, between(2, 1000), "products of each start after the first");
   table.add("trace_samples", options.trace_samples, at_least(0),
-            "further products for the trace beside the first ones of the starts");
+            "further products for the trace beside the first ones of the starts; power: at most");
+  table.add("iterations", options.iterations, at_least(1), "power: products of a pair at most");
+  table.add("trace_tolerance", options.trace_tolerance, at_least(0),
+            "power: the trace ends where a sample moves its mean by a smaller share");
   table.add("outlier_share", options.outlier_share, between(1e-6, 1),
             "of lambda_1, above which eigenvalues are counted");
   table.add("density_width", options.density_width, between(1e-6, 1), "of lambda_1 - lambda_min: smoothing");
   table.add("density_points", options.density_points, between(2, 4000), "points of the density");
+}
+
+}  // namespace
+
+CurvatureOptions::CurvatureOptions() {
+  count = 5;
+  preset = values_of = "none";
+}
+
+void bind_options(OptionTable& table, CurvatureOptions& options) {
+  bind_presets(table, options, variants_of_tools(), bind_fields,
+               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
 }
 
 std::unique_ptr<Probe> make_curvature(const CurvatureOptions& options) {

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <deque>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -15,8 +14,6 @@
 
 namespace basin {
 namespace {
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 constexpr int64_t kLags = 8;  // each group is multiplied with so many before it
 
@@ -100,15 +97,24 @@ Numbers numbers_of(double mean_square, double trace, double n, double set) {
   return {trace, mean_square - trace / n, mean_square - trace * (1 / n - 1 / set)};
 }
 
-Numbers without_group(const Moments& s, size_t j, double squares, double set) {
+/// Adds |Gbar|^2 and T without group j.
+void leave_out(const Moments& s, size_t j, double squares, LeftOut& numbers) {
   const double left = s.n - s.b;
   const double mean_square =
       (s.n * s.n * s.mean_square - 2 * s.n * s.b * s.along_mean[j] + s.b * s.b * s.square[j]) / (left * left);
   const double sum_mean =
       (s.n * (s.sum_mean - s.along_mean[j]) - s.b * (s.along_sum[j] - s.square[j])) / left;
   const double deviations = squares - s.square[j] - 2 * sum_mean + (s.m - 1) * mean_square;
-  const double trace = deviations / (s.m - 1) * s.b * left / (left - s.b);
-  return numbers_of(mean_square, trace, left, set);
+  numbers.traces.push_back(deviations / (s.m - 1) * s.b * left / (left - s.b));
+  numbers.mean_squares.push_back(mean_square);
+}
+
+LeftOut left_out(const Moments& s) {
+  LeftOut numbers{s.n, s.b, mean_of(s.deviation).value * s.b * s.n / (s.n - s.b), s.mean_square, {}, {}};
+  const double squares = s.squares();
+  for (size_t j = 0; j < s.square.size(); ++j) leave_out(s, j, squares, numbers);
+  numbers.grouping_variance = grouping_variance(s.n, s.b, s.m, numbers.trace, s.across);
+  return numbers;
 }
 
 struct Covariance {
@@ -125,18 +131,18 @@ struct Covariances {
 };
 
 /// Over groups, as if they were drawn from a distribution.
-Covariances jackknife(const Moments& s, double set) {
+Covariances jackknife(const LeftOut& s, double set) {
   std::vector<Numbers> without;
   Numbers mean{0, 0, 0};
-  const double squares = s.squares();
-  for (size_t j = 0; j < s.square.size(); ++j) {
-    without.push_back(without_group(s, j, squares, set));
-    mean.trace += without.back().trace / s.m;
-    mean.g2 += without.back().g2 / s.m;
-    mean.set_g2 += without.back().set_g2 / s.m;
+  const auto m = static_cast<double>(s.traces.size());
+  for (size_t j = 0; j < s.traces.size(); ++j) {
+    without.push_back(numbers_of(s.mean_squares[j], s.traces[j], s.n - s.b, set));
+    mean.trace += without.back().trace / m;
+    mean.g2 += without.back().g2 / m;
+    mean.set_g2 += without.back().set_g2 / m;
   }
   Covariances c;
-  const double factor = (s.m - 1) / s.m;
+  const double factor = (m - 1) / m;
   for (const Numbers& one : without) {
     const double t = one.trace - mean.trace;
     c.population.add(t, one.g2 - mean.g2, factor);
@@ -145,28 +151,16 @@ Covariances jackknife(const Moments& s, double set) {
   return c;
 }
 
-/// Variance of T over random groupings of the same n examples. Sum_j |sum_(i in j) c_i|^2 = sum_i |c_i|^2 +
-/// the products within groups; the first sum does not hang on the grouping, and each of the m b (b - 1) / 2
-/// products has the variance tau = tr Sigma^2, which the products across groups show: (h_j - Gbar) . (h_k -
-/// Gbar) has mean -T / n and variance tau / b^2.
-double grouping_variance(const Moments& s, double trace) {
-  if (s.across.empty()) return 0;
-  double sum = 0;
-  for (const double product : s.across) sum += (product + trace / s.n) * (product + trace / s.n);
-  const double across = sum / static_cast<double>(s.across.size()), grow = s.n / (s.n - s.b);
-  return grow * grow * 2 * s.b * (s.b - 1) * across / s.m;
-}
-
 Estimate symmetric(double value, double error, double t) {
   return {value, error, value - t * error, value + t * error};
 }
 
-NoiseNumbers with_intervals(double trace, double g2, const Covariance& c, double t) {
+NoiseNumbers with_intervals(double trace, double g2, const Covariance& c, double t, bool definite) {
   NoiseNumbers numbers;
   numbers.tr_sigma = symmetric(trace, std::sqrt(c.tt), t);
   numbers.g2 = symmetric(g2, std::sqrt(c.gg), t);
   numbers.resolved = numbers.g2.low > 0;
-  numbers.b_simple = fieller_ratio(trace, g2, c.tt, c.gg, c.tg, t);
+  numbers.b_simple = (definite ? fieller_ratio : signed_ratio)(trace, g2, c.tt, c.gg, c.tg, t);
   return numbers;
 }
 
@@ -188,54 +182,44 @@ void check_sizes(int64_t groups, int64_t examples, int64_t set_examples) {
   }
 }
 
-NoiseEstimate estimate_from(const Moments& s, int64_t set_examples) {
-  const auto set = static_cast<double>(set_examples);
-  const double trace = mean_of(s.deviation).value * s.b * s.n / (s.n - s.b), shrink = (set - 1) / set;
-  const Numbers numbers = numbers_of(s.mean_square, trace, s.n, set);
-  const double t = student_quantile(s.m - 1);
-  const Covariances covariances = jackknife(s, set);
-  NoiseEstimate estimate;
-  estimate.all_finite = std::isfinite(s.mean_square) && std::isfinite(s.squares());
-  estimate.population = with_intervals(trace, numbers.g2, covariances.population, t);
-  estimate.finite =
-      with_intervals(trace * shrink, numbers.set_g2,
-                     of_set(covariances.set, grouping_variance(s, trace), s.n / set, shrink), t);
-  return estimate;
-}
-
 }  // namespace
 
-Estimate fieller_ratio(double a, double b, double vaa, double vbb, double vab, double t) {
-  // All rho with (a - rho b)^2 <= t^2 (vaa - 2 rho vab + rho^2 vbb).
-  const double infinity = std::numeric_limits<double>::infinity();
-  const double square = b * b - t * t * vbb, linear = a * b - t * t * vab, constant = a * a - t * t * vaa;
-  const double discriminant = linear * linear - square * constant;
-  const double ratio = a / b;
-  Estimate result{ratio, kNone, 0, infinity};
-  if (square > 0 && b > 0) {  // b is resolved: the discriminant is then never negative
-    const double root = std::sqrt(std::max(0.0, discriminant));
-    result.error = std::sqrt(std::max(0.0, vaa - 2 * ratio * vab + ratio * ratio * vbb)) / std::abs(b);
-    result.low = std::max(0.0, (linear - root) / square);
-    result.high = (linear + root) / square;
-  } else if (square < 0 && discriminant > 0) {
-    // The set is the outside of two roots. Its part above the larger one is what a ratio >= 0 leaves, if that
-    // is positive.
-    const double larger = (linear - std::sqrt(discriminant)) / square;
-    const double smaller = (linear + std::sqrt(discriminant)) / square;
-    if (larger > 0 && smaller < 0) result.low = larger;
-  }
-  return result;
+/// Sum_j |sum_(i in j) c_i|^2 = sum_i |c_i|^2 + the products within groups; the first sum does not hang on
+/// the grouping, and each of the m b (b - 1) / 2 products has the variance tau = tr Sigma^2, which the
+/// products across groups show: (h_j - Gbar) . (h_k - Gbar) has mean -T / n and variance tau / b^2.
+double grouping_variance(double n, double b, double m, double trace, const std::vector<double>& across) {
+  if (across.empty()) return 0;
+  double sum = 0;
+  for (const double product : across) sum += (product + trace / n) * (product + trace / n);
+  const double mean = sum / static_cast<double>(across.size()), grow = n / (n - b);
+  return grow * grow * 2 * b * (b - 1) * mean / m;
+}
+
+NoiseEstimate estimate_noise(const LeftOut& s, int64_t set_examples) {
+  check_sizes(static_cast<int64_t>(s.traces.size()), static_cast<int64_t>(s.n), set_examples);
+  const auto set = static_cast<double>(set_examples);
+  const double shrink = (set - 1) / set;
+  const Numbers numbers = numbers_of(s.mean_square, s.trace, s.n, set);
+  const double t = student_quantile(static_cast<double>(s.traces.size()) - 1);
+  const Covariances covariances = jackknife(s, set);
+  NoiseEstimate estimate;
+  estimate.all_finite = std::isfinite(s.mean_square) && std::isfinite(s.trace);
+  estimate.population = with_intervals(s.trace, numbers.g2, covariances.population, t, s.definite);
+  estimate.finite =
+      with_intervals(s.trace * shrink, numbers.set_g2,
+                     of_set(covariances.set, s.grouping_variance, s.n / set, shrink), t, s.definite);
+  return estimate;
 }
 
 NoiseEstimate estimate_noise(const GradientGroups& gradients, int64_t set_examples) {
   check_sizes(gradients.groups(), gradients.examples, set_examples);
-  return estimate_from(moments_of(gradients), set_examples);
+  return estimate_noise(left_out(moments_of(gradients)), set_examples);
 }
 
 NoiseEstimate estimate_noise(const ExampleProducts& gradients, int64_t set_examples) {
   const auto n = static_cast<int64_t>(gradients.square.size());
   check_sizes(n, n, set_examples);
-  return estimate_from(moments_of(gradients), set_examples);
+  return estimate_noise(left_out(moments_of(gradients)), set_examples);
 }
 
 }  // namespace basin

@@ -6,6 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "core/ratio_estimate.h"
+
 namespace basin {
 
 /// Mean gradients of m groups of b examples each, and of the r = n - m b examples that fill no group.
@@ -16,11 +18,6 @@ struct GradientGroups {
   std::function<at::Tensor()> rest;  // of the r others; called when r > 0
   int64_t groups() const { return examples / group_size; }
   int64_t left_over() const { return examples % group_size; }
-};
-
-struct Estimate {
-  double value = 0, error = 0, low = 0,
-         high = 0;  // standard error and 95 % interval; NaN where there is none
 };
 
 /// tr Sigma, |G|^2 and their ratio.
@@ -47,8 +44,19 @@ struct ExampleProducts {
 /// The same numbers as with groups of one.
 NoiseEstimate estimate_noise(const ExampleProducts& gradients, int64_t set_examples);
 
-/// Fieller's 95 % set for a / b with variances vaa, vbb, covariance vab and quantile t, cut to [0, inf): both
-/// are averages of squares. An interval where b is resolved and positive, else [root, inf) or [0, inf).
-Estimate fieller_ratio(double a, double b, double vaa, double vbb, double vab, double t);
+/// tr Sigma and |Gbar|^2 of n examples in some inner product, and without the b examples of each group.
+struct LeftOut {
+  double n = 0, b = 1;
+  double trace = 0, mean_square = 0;          // the former unbiased for a distribution
+  std::vector<double> traces, mean_squares;   // of the n - b examples that each group leaves
+  double grouping_variance = 0;               // of the trace over random groupings of the same examples
+  bool definite = true;  // the inner product is: the ratio is cut to [0, inf)
+};
+/// Errors by the jackknife over groups.
+NoiseEstimate estimate_noise(const LeftOut& numbers, int64_t set_examples);
+
+/// Variance over random groupings of T = mean_j |h_j - Gbar|^2 b n / (n - b), m groups of b of n examples.
+/// `across`: (h_j - Gbar) . (h_k - Gbar) of pairs of groups; none: no variance.
+double grouping_variance(double n, double b, double m, double trace, const std::vector<double>& across);
 
 }  // namespace basin

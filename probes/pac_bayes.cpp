@@ -8,12 +8,11 @@
 #include "core/seed.h"
 #include "landscape/displaced_weights.h"
 #include "probes/common.h"
+#include "probes/pac_bayes_bound.h"
 #include "probes/sigma_search.h"
 
 namespace basin {
 namespace {
-
-constexpr double kBoundConstant = 10;  // the paper's
 
 class PacBayes final : public Probe {
  public:
@@ -40,7 +39,7 @@ class PacBayes final : public Probe {
     for (const std::string& form : options_.forms) {
       const SigmaFound found = finite ? search(form, context, weights, accuracy) : nothing();
       add_sigma(form, found, result);
-      if (form == "plain") add_bound(found, context, weights.origin(), result);
+      add_bounds(form, found, context, weights.origin(), result);
     }
     result.attributes.insert(result.attributes.end(),
                              {{"accuracy", finite ? accuracy : kNaN}, {"forwards", forwards_}});
@@ -99,7 +98,7 @@ class PacBayes final : public Probe {
     sigma.ci_low = {found.ci_low};
     sigma.ci_high = {found.ci_high};
     result.quantities.push_back(sigma);
-    result.quantities.push_back(falling(
+    result.quantities.push_back(function_of(
         found, [](double s) { return 1 / (s * s); },
         named(
             {"inverse_sigma2" + tail, "1/sigma^2" + title, definition("inverse"), plain ? "1/weight^2" : "1"},
@@ -110,39 +109,73 @@ class PacBayes final : public Probe {
     result.attributes.emplace_back(sigma.name + "_drop_errors", found.errors);
   }
 
-  void add_bound(SigmaFound found, const ProbeContext& context, const at::Tensor& w,
-                 ProbeResult& result) const {
-    double distance = kNaN;
-    if (context.initial_weights.defined()) {
-      distance = (w - context.initial_weights.to(w.device(), at::kDouble)).norm().item<double>();
-    } else if (found.status == "ok" || found.status == "not_converged") {
-      found = SigmaFound();
-      found.status = "not_resolved";
-      add_message("pac_bound: the run's initial weights (checkpoint start) are not at hand", result);
-    }
+  /// By the divergence from a prior at the initial weights, and for `magnitude` from one at 0 too.
+  void add_bounds(const std::string& form, const SigmaFound& found, const ProbeContext& context,
+                  const at::Tensor& w, ProbeResult& result) const {
     const auto m = static_cast<double>(context.train_examples);
-    const auto bound = [&](double s) {
-      const double inside = distance * distance / (4 * s * s) + std::log(m / s) + kBoundConstant;
-      return std::sqrt(inside < 0 ? 0 : inside / m);  // below 0 at an end of the interval that is infinite
+    const at::Tensor start = context.initial_weights;
+    const at::Tensor away = start.defined() ? w - start.to(w.device(), at::kDouble) : at::Tensor();
+    const double eps = options_.eps;
+    const bool rgm = options_.divergence == "distances";
+    if (form == "plain") {
+      const double squared = away.defined() ? away.square().sum().item<double>() : kNaN;
+      const auto bound = [&](double s) { return pac_bayes_bound(plain_divergence(squared, s), s, m); };
+      result.quantities.push_back(
+          bound_from_start(found, away, bound, "pac_bound", "PAC-Bayes bound", "bound", result));
+      result.attributes.emplace_back("distance_from_start", std::sqrt(squared));
+      return;
+    }
+    const auto from_start = [&](double s) {
+      const double kl = rgm ? rgm_divergence(away, away, s, eps) : magnitude_divergence(w, away, s, eps);
+      return pac_bayes_bound(kl, s, m);
     };
-    result.quantities.push_back(
-        falling(found, bound,
-                named({"pac_bound", "PAC-Bayes bound from the initial weights", definition("bound"), "1"},
-                      "standard_error")));
-    result.attributes.emplace_back("distance_from_start", distance);
+    const auto from_zero = [&](double s) {
+      const double kl = rgm ? rgm_divergence(w, away, s, eps) : magnitude_divergence(w, w, s, eps);
+      return pac_bayes_bound(kl, s, m);
+    };
+    result.quantities.push_back(bound_from_start(found, away, from_start, "pac_bound_magnitude",
+                                                 "PAC-Bayes bound, noise relative to the weights",
+                                                 "bound-magnitude", result));
+    const QuantityNaming of_zero = {"pac_bound_magnitude_origin",
+                                    "PAC-Bayes bound from 0, noise relative to the weights",
+                                    definition("bound-magnitude-origin"), "1"};
+    result.quantities.push_back(rgm ? bound_from_start(found, away, from_zero, of_zero.name,
+                                                       of_zero.long_name, "bound-magnitude-origin", result)
+                                    : function_of(found, from_zero, named(of_zero, "standard_error")));
   }
 
-  /// A falling function of sigma: its interval by sigma's ends, its error by its slope.
+  /// Without the initial weights it is not resolved.
   template <class Function>
-  static Quantity falling(const SigmaFound& found, const Function& f, Quantity q) {
-    const bool there = !std::isnan(found.sigma);
+  Quantity bound_from_start(SigmaFound found, const at::Tensor& away, const Function& bound,
+                            const std::string& name, const std::string& long_name, const std::string& id,
+                            ProbeResult& result) const {
+    if (!away.defined() && (found.status == "ok" || found.status == "not_converged")) {
+      found = SigmaFound();
+      found.status = "not_resolved";
+      add_message(name + ": the run's initial weights (checkpoint start) are not at hand", result);
+    }
+    return function_of(
+        found, bound,
+        named({name, long_name + " from the initial weights", definition(id), "1"}, "standard_error"));
+  }
+
+  /// A monotone function of sigma: its interval by sigma's ends, its error by its slope.
+  template <class Function>
+  static Quantity function_of(const SigmaFound& found, const Function& f, Quantity q) {
+    q.status = found.status;
+    q.value = q.uncertainty = q.ci_low = q.ci_high = {kNaN};
+    if (std::isnan(found.sigma)) return q;
     const double step = 1e-4 * found.sigma;
     const double slope = (f(found.sigma + step) - f(found.sigma - step)) / (2 * step);
-    q.status = found.status;
-    q.value = {there ? f(found.sigma) : kNaN};
-    q.uncertainty = {there ? -slope * found.standard_error : kNaN};
-    q.ci_low = {there ? f(found.ci_high) : kNaN};
-    q.ci_high = {there ? f(found.ci_low) : kNaN};
+    const double at_low = f(found.ci_low), at_high = f(found.ci_high);
+    if (!std::isfinite(f(found.sigma))) {  // eps = 0 and a weight of exactly 0
+      q.status = "nonfinite";
+      return q;
+    }
+    q.value = {f(found.sigma)};
+    q.uncertainty = {std::abs(slope) * found.standard_error};
+    q.ci_low = {std::min(at_low, at_high)};
+    q.ci_high = {std::max(at_low, at_high)};
     return q;
   }
 
@@ -162,6 +195,7 @@ const std::vector<Preset<PacBayesOptions>>& variants_of_tools() {
     rgm.sigma_min = 0;
     rgm.iterations = 15;
     rgm.drop_tolerance = 1e-2;
+    rgm.divergence = "distances";
     return std::vector{preset("none", PacBayesOptions()), preset("rgm", rgm)};
   }();
   return presets;
@@ -183,6 +217,8 @@ void bind_fields(OptionTable& table, PacBayesOptions& options) {
   table.add("iterations", options.iterations, between(1, 200), "halvings at most");
   table.add("noise", options.noise, one_of({"sigma", "sigma_squared"}),
             "standard deviation of the noise; docs/probes.md");
+  table.add("divergence", options.divergence, one_of({"gaussians", "distances"}),
+            "magnitude bounds: of the noise measured, or with distances in its place as a tool has it");
 }
 
 void check(const PacBayesOptions& options) {

@@ -17,11 +17,12 @@ struct PacBayesOptions : WithPreset {
   double eps = 1e-3;    // magnitude: the least noise of a weight; the paper's
   int64_t draws = 10;   // of the noise
   double sigma_min = 1e-4, sigma_max = 2;
-  std::string bisection = "geometric";  // geometric | arithmetic
-  double tolerance = 0.01;              // of sigma, relative
-  double drop_tolerance = 0;            // of the drop; 0: not asked
-  int64_t iterations = 30;              // halvings at most
-  std::string noise = "sigma";          // standard deviation: sigma, or sigma_squared as a tool has it
+  std::string bisection = "geometric";   // geometric | arithmetic
+  double tolerance = 0.01;               // of sigma, relative
+  double drop_tolerance = 0;             // of the drop; 0: not asked
+  int64_t iterations = 30;               // halvings at most
+  std::string noise = "sigma";           // standard deviation: sigma, or sigma_squared as a tool has it
+  std::string divergence = "gaussians";  // of the magnitude bounds: gaussians, or distances as a tool has it
 };
 void bind_options(OptionTable& table, PacBayesOptions& options);
 
@@ -29,9 +30,9 @@ void bind_options(OptionTable& table, PacBayesOptions& options);
 /// al., ICLR 2020, arXiv 1912.02178, appendix C):
 ///   plain      E_u |acc(w + u) - acc(w)| = 0.1,  u ~ N(0, sigma^2 I)
 ///   magnitude  the same with u_i ~ N(0, sigma^2 w_i^2 + eps^2)
-/// and from it 1/sigma^2, and for the plain one the bound
-///   sqrt((|w - w0|^2 / (4 sigma^2) + ln(m / sigma) + 10) / m)
-/// with the initial weights w0 and m training examples.
+/// and from it 1/sigma^2 and the bounds sqrt((KL/2 + ln(m / sigma) + 10) / m), KL that of the noisy weights
+/// from a prior at the initial weights, for the magnitude form also from one at 0 (probes/pac_bayes_bound.h);
+/// m training examples.
 ///
 /// sigma in the weights' units, without units for magnitude. Cost: 17 to 25 looks of `draws` forward passes
 /// each form, for sigma and both ends of its interval, which covers the choice of draws

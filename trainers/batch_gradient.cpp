@@ -2,6 +2,7 @@
 
 #include "data/resident.h"
 #include "models/autocast.h"
+#include "trainers/gradient_norm.h"
 
 namespace basin {
 
@@ -37,14 +38,27 @@ BatchGradient::BatchGradient(std::shared_ptr<Model> model, const Dataset& data,
     tensor.mutable_grad() = at::zeros_like(tensor);
   }
   if (options.perturbation.on()) perturbation_.emplace(model_->parameter_table(), options.perturbation);
+  if (options.noise_scale_every == 0 || options.noise_scale_compat != "none") return;
+  make_room_for_norms(largest_batch(options));
+  const auto step = [this](const at::Tensor& indices, int64_t size) { accumulate_measured(indices, size); };
+  measured_step_.emplace(step, device, execution.capture);
 }
 
-double BatchGradient::compute(const std::vector<Batch>& groups) {
+// All at once: CUDA graphs know the addresses.
+void BatchGradient::make_room_for_norms(int64_t largest_batch) {
+  for (const at::Tensor& gradient : gradients()) sums_.push_back(at::zeros_like(gradient));
+  const int64_t rows = plan_.merge_duplicates ? std::min(largest_batch, data_.train.size()) : largest_batch;
+  const int64_t micro_batches = (rows + plan_.micro_batch - 1) / plan_.micro_batch;
+  squares_ = at::zeros({1 + micro_batches}, loss_sum_.options());
+}
+
+double BatchGradient::compute(const std::vector<Batch>& groups, bool measured) {
   model_->train();
   if (model_->has_batch_statistics()) model_->set_norm_mode(NormMode::ghost_batch, plan_.ghost_batch);
   if (perturbation_) return mean_of(groups, &BatchGradient::perturbed_gradient);
   if (plan_.overlap > 0) return mean_of(groups, &BatchGradient::group_gradient);
-  return group_gradient(groups.front()) / static_cast<double>(groups.front().size);
+  const double loss_sum = measured ? measured_gradient(groups.front()) : group_gradient(groups.front());
+  return loss_sum / static_cast<double>(groups.front().size);
 }
 
 double BatchGradient::mean_of(const std::vector<Batch>& groups, double (BatchGradient::*of_group)(const Batch&)) {
@@ -72,6 +86,20 @@ double BatchGradient::group_gradient(const Batch& group) {
   return loss_sum_.item<double>();
 }
 
+// The same, one micro-batch's part of it after another.
+double BatchGradient::measured_gradient(const Batch& group) {
+  const at::Tensor indices = indices_of(group);
+  micro_batches_ = (indices.size(1) + plan_.micro_batch - 1) / plan_.micro_batch;
+  measured_step_->run(indices, group.size);
+  return loss_sum_.item<double>();
+}
+
+MicroBatchNorms BatchGradient::micro_batch_norms() const {
+  const at::Tensor squares = squares_.narrow(0, 0, 1 + micro_batches_).to(at::kCPU);
+  const double* first = squares.const_data_ptr<double>();
+  return {*first, std::vector<double>(first + 1, first + squares.numel())};
+}
+
 // What accumulate() knows of the examples: a column each. Rows: index, count, and where there is augmentation its draws.
 at::Tensor BatchGradient::indices_of(const Batch& group) const {
   const auto row = [](const std::vector<int64_t>& values) { return at::tensor(values, at::kLong).unsqueeze(0); };
@@ -86,6 +114,22 @@ void BatchGradient::accumulate(const at::Tensor& indices, int64_t size) {
   loss_sum_.zero_();
   for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1))
     micro_batch_loss(micro_batch, size).backward();
+}
+
+// Adds in the order of accumulate(), each parameter's parts alone: the same bits.
+void BatchGradient::accumulate_measured(const at::Tensor& indices, int64_t size) {
+  const std::vector<at::Tensor> parts = gradients();
+  for (const at::Tensor& sum : sums_) sum.zero_();
+  loss_sum_.zero_();
+  int64_t place = 1;
+  for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1)) {
+    for (const at::Tensor& part : parts) part.zero_();
+    micro_batch_loss(micro_batch, size).backward();
+    put_gradient_square(parts, squares_.select(0, place++));
+    for (size_t i = 0; i < parts.size(); ++i) sums_[i].add_(parts[i]);
+  }
+  put_gradient_square(sums_, squares_.select(0, 0));
+  for (size_t i = 0; i < parts.size(); ++i) parts[i].copy_(sums_[i]);
 }
 
 // The group's G into .grad; returns the sum of its losses at w. The generators go back for the second

@@ -16,6 +16,7 @@
 #include "optim/perturbation.h"
 #include "trainers/batch_plan.h"
 #include "trainers/graphed_step.h"
+#include "trainers/noise_look.h"
 #include "trainers/train_options.h"
 
 namespace basin {
@@ -54,18 +55,24 @@ class BatchGradient {
   BatchGradient& operator=(const BatchGradient&) = delete;
 
   /// Fills the .grad tensors; returns the mean loss of all examples at w, summed in float64. `groups`:
-  /// batch_groups().
-  double compute(const std::vector<Batch>& groups);
+  /// batch_groups(). `measured`: the same bits, and micro_batch_norms() besides; one group, and only where
+  /// noise_scale_every asks for it.
+  double compute(const std::vector<Batch>& groups, bool measured = false);
+  /// Of the last compute() that was measured; waits for the device.
+  MicroBatchNorms micro_batch_norms() const;
   /// A copy of the mean gradient of the last of those groups, where there is no perturbation.
   std::vector<at::Tensor> of_last_group() const { return last_group_; }
 
  private:
   double mean_of(const std::vector<Batch>& groups, double (BatchGradient::*of_group)(const Batch&));
   double group_gradient(const Batch& group);
+  double measured_gradient(const Batch& group);
   double perturbed_gradient(const Batch& group);
   std::vector<at::Tensor> gradients() const;
   at::Tensor indices_of(const Batch& group) const;
   void accumulate(const at::Tensor& indices, int64_t size);
+  void accumulate_measured(const at::Tensor& indices, int64_t size);
+  void make_room_for_norms(int64_t largest_batch);
   at::Tensor micro_batch_loss(const at::Tensor& indices, int64_t size);
   at::Tensor micro_batch_inputs(const at::Tensor& indices) const;
 
@@ -82,6 +89,10 @@ class BatchGradient {
   GraphedStep step_;
   std::optional<Perturbation> perturbation_;
   std::vector<at::Tensor> last_group_;
+  std::optional<GraphedStep> measured_step_;  // where noise_scale_every asks for it
+  std::vector<at::Tensor> sums_;              // of micro-batches' gradients, in a measured step
+  at::Tensor squares_;                        // |sum|^2, then that of each micro-batch's part
+  int64_t micro_batches_ = 0;                 // of the last measured batch
 };
 
 }  // namespace basin

@@ -20,6 +20,23 @@ void check_cut(const std::string& key, int64_t part, const TrainOptions& options
       fmt::format("{} = {} must be a multiple of ghost_batch ({}) with batch statistics", key, part, ghost));
 }
 
+// A displaced gradient is another one, and an overlap's is computed in two parts.
+void check_noise_scale(const TrainOptions& options, double overlap) {
+  const bool neox = options.noise_scale_compat == "gpt-neox";
+  if (neox && options.noise_scale_every < 2) {
+    throw ConfigError(
+        fmt::format("noise_scale_compat = \"gpt-neox\" needs noise_scale_every >= 2, not {}: the updates of a "
+                    "window (its default is 10)",
+                    options.noise_scale_every));
+  }
+  if (neox && !options.batch_milestones.empty())
+    throw ConfigError("noise_scale_compat = \"gpt-neox\" and batch_milestones exclude each other");
+  if (options.noise_scale_every > 0 && options.perturbation.on())
+    throw ConfigError("noise_scale_every and perturbation.kind exclude each other");
+  if (options.noise_scale_every > 0 && overlap > 0)
+    throw ConfigError("noise_scale_every and an optimiser with overlap exclude each other");
+}
+
 }  // namespace
 
 int64_t largest_batch(const TrainOptions& options) {
@@ -57,6 +74,7 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
                     options.regime_batch, options.protocol));
   }
   largest_batch(options);
+  check_noise_scale(options, overlap);
   if (overlap > 0 && options.perturbation.on())
     throw ConfigError("perturbation.kind and an optimiser with overlap exclude each other");
   if (overlap > 0 && !options.batch_milestones.empty())

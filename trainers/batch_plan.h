@@ -30,7 +30,8 @@ int64_t overlap_of(const BatchPlan& plan, int64_t size);
 /// ConfigError where options exclude one another: smoothed labels with mse, autocast of float64, batch_milestones under
 /// protocol B, regime_batch beside another budget than epochs, a micro_batch or a perturbation's group that cuts ghost
 /// batches of a network with batch statistics; a perturbation, batch_milestones, Lookahead or cut ghost batches beside
-/// an optimiser's overlap.
+/// an optimiser's overlap; noise_scale_every beside a perturbation or an overlap, GPT-NeoX's beside
+/// batch_milestones.
 void check_training(const TrainOptions& options, bool has_batch_statistics, double overlap);
 /// After check_training(). Whether duplicates are merged hangs on the model too. ConfigError for dropout beside overlap:
 /// two gradients of the same examples would differ by their masks.

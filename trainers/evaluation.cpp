@@ -1,6 +1,7 @@
 #include "trainers/evaluation.h"
 
 #include "core/error.h"
+#include "models/running_statistics.h"
 
 namespace basin {
 namespace {
@@ -86,19 +87,12 @@ SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& spl
 }
 
 void refresh_running_statistics(Model& model, const EvaluationSetup& setup, int64_t ghost_batch) {
-  if (!model.has_batch_statistics()) return;
-  const at::NoGradGuard no_grad;
-  const bool was_training = model.is_training();
-  // Ghost batches must not be cut by micro-batches, nor depend on their size.
-  EvaluationSetup whole_ghosts = setup;
-  whole_ghosts.micro_batch = std::max<int64_t>(1, setup.micro_batch / ghost_batch) * ghost_batch;
-  model.eval();
-  model.reset_running_statistics();
-  model.set_norm_mode(NormMode::accumulate, ghost_batch);
-  for_each_micro_batch(whole_ghosts, setup.data.train,
-                       [&](const at::Tensor& inputs, const at::Tensor&) { model.forward(inputs); });
-  model.set_norm_mode(NormMode::running, ghost_batch);
-  model.train(was_training);
+  const Split& split = setup.data.train;
+  const auto forward = [&](int64_t first, int64_t count) {
+    const at::Tensor index = at::arange(first, first + count, at::kLong);
+    model.forward(network_inputs(setup.data, split, index, setup.dtype, setup.device));
+  };
+  estimate_running_statistics(model, split.size(), forward, setup.micro_batch, ghost_batch);
 }
 
 }  // namespace basin

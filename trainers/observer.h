@@ -21,6 +21,7 @@ struct UpdateRecord {
   double clip_factor = 1;     // what clipping multiplied the gradient by
   double update_norm = 0, weight_norm = 0, distance_from_start = 0;
   const std::vector<ParameterStep>* parameters = nullptr;  // their gradient_norm too before clipping
+  const std::vector<double>* noise = nullptr;  // a row of the table noise_scale; null: no look at this update
   double seconds = 0;         // wall time of training so far
 };
 

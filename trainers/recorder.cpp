@@ -95,6 +95,7 @@ void Recorder::start() {
   journal_->define_table(
       layers_table(setup.model->parameter_table(), layers_every_, setup.optimizer.trust_ratio_definition()));
   journal_->define_table(eval_table(loss_kind(setup.train.loss)));
+  if (trainer_.noise()) journal_->define_table(trainer_.noise()->table());
   journal_->set_status("running", "");
   log("info", "started");
 }
@@ -103,6 +104,7 @@ void Recorder::on_update(const UpdateRecord& record) {
   fill_train_row(record, trainer_.setup().train, row_);
   journal_->append_row("train", row_);
   record_layers(record);
+  if (record.noise) journal_->append_row("noise_scale", *record.noise);
   last_loss_ = record.loss;
   const double elapsed = seconds_since(last_status_);
   if (elapsed < kStatusSeconds && gradients_then_ >= 0) return;

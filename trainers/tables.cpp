@@ -3,11 +3,6 @@
 namespace basin {
 namespace {
 
-Column column(const std::string& name, const std::string& units, const std::string& long_name,
-              const std::string& definition) {
-  return {name, units, long_name, definition, 1, {}};
-}
-
 constexpr const char* kExamplesDefinition = "batch sizes added up: duplicates counted";
 constexpr int64_t kLayersRows = 200;  // over the budget, where layers_every leaves it to us
 constexpr const char* kGradientNormDefinition =
@@ -30,6 +25,11 @@ void append_each(std::vector<double>& row, const std::vector<ParameterStep>& ste
 }
 
 }  // namespace
+
+Column column(const std::string& name, const std::string& units, const std::string& long_name,
+              const std::string& definition) {
+  return {name, units, long_name, definition, 1, {}};
+}
 
 Table train_table(const TrainOptions& options) {
   Table table;

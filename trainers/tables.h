@@ -12,6 +12,10 @@
 
 namespace basin {
 
+/// Of one number a row.
+Column column(const std::string& name, const std::string& units, const std::string& long_name,
+              const std::string& definition);
+
 /// One row an update. Clipping adds a column, batch_milestones one.
 Table train_table(const TrainOptions& options);
 /// ParameterStep by parameter, at the updates that has_layers_row() says and at the last one; `every` is an

@@ -67,6 +67,12 @@ void bind_options(OptionTable& table, TrainOptions& o) {
             "Lookahead's step of the slow weights towards the weights");
   table.add("lookahead_schedule", o.lookahead_schedule, one_of({"constant", "cubic"}),
             "Lookahead's step: lookahead_alpha, or 1 - (1 - lookahead_alpha) (t/T)^3 at update t of T");
+  table.add("noise_scale_every", o.noise_scale_every, at_least(0),
+            "updates between looks at the gradient noise scale by the micro-batches of one; 0: none");
+  table.add("noise_scale_beta", o.noise_scale_beta, half_open(0, 1),
+            "weight of each look against the next one in the noise scale's moving means");
+  table.add("noise_scale_compat", o.noise_scale_compat, one_of({"none", "gpt-neox"}),
+            "gpt-neox: that tool's noise scale, of windows of noise_scale_every updates (its default: 10)");
   table.add("weight_average", o.weight_average, half_open(0, 1),
             "decay per update of the weights' exponential average, which is evaluated at the end; 0: none");
   table.add("test_time_augmentation", o.test_time_augmentation, one_of({"none", "flip", "flip_shift"}),

@@ -44,6 +44,9 @@ struct TrainOptions {
   int64_t lookahead_every = 0;          // updates between synchronisations with slow weights; 0: no Lookahead
   double lookahead_alpha = 0.5;         // step of the slow weights; 0.8 is the default of the authors' code
   std::string lookahead_schedule = "constant";  // constant | cubic: from 1 to lookahead_alpha
+  int64_t noise_scale_every = 0;        // updates between looks at the gradient noise scale; 0: none
+  double noise_scale_beta = 0.99;       // weight of a look against the one after it, in its moving means
+  std::string noise_scale_compat = "none";  // none | gpt-neox: of windows of noise_scale_every updates
   double weight_average = 0;            // decay of the weights' exponential average; 0: none
   std::string test_time_augmentation = "none";  // none | flip | flip_shift: tta_test_acc beside test_acc
   PerturbationOptions perturbation;

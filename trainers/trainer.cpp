@@ -61,6 +61,8 @@ Trainer::Trainer(TrainSetup setup)
     lookahead_.emplace(setup_.model->parameter_table(), setup_.train, total_updates_);
   if (setup_.train.weight_average > 0)
     average_.emplace(setup_.model->parameter_table(), setup_.train.weight_average);
+  noise_ = make_noise_gauge(setup_.train, setup_.data_options, plan_, *setup_.model,
+                            setup_.data.train.size());
 }
 
 TrainResult Trainer::run() {
@@ -85,11 +87,12 @@ void Trainer::take_update() {
   const int64_t batch_size = batches_.batch_size(state_.update);
   const int64_t gradients_again = learn_overlap(batch_size);
   const std::vector<Batch> groups = batch_groups(stream_, state_.examples, batch_size, plan_);
-  const double loss = gradient_.compute(groups);
+  const double loss = gradient_.compute(groups, noise_ && noise_->measures(state_.update + 1));
   if (is_divergence(loss)) {
     diverge(fmt::format("batch loss {} at update {}", shown(loss), state_.update + 1));
     return;
   }
+  if (noise_) noise_->add(state_.update + 1, groups.front(), gradient_);
   const ClippedGradients clipped =
       clip_gradients(setup_.model->parameter_table(), setup_.train.clip_gradient);
   if (plan_.overlap > 0) setup_.optimizer.set_overlap(overlap_gradient_, gradient_.of_last_group());
@@ -140,6 +143,7 @@ void Trainer::report_update(double loss, int64_t batch_size, const ClippedGradie
   record.update_norm = std::sqrt(update);
   record.distance_from_start = distance_from_start();
   record.parameters = &unclipped_;
+  if (noise_ && !noise_->row().empty()) record.noise = &noise_->row();
   record.seconds = state_.seconds;
   for (TrainObserver* observer : observers_) observer->on_update(record);
 }

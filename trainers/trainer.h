@@ -23,6 +23,7 @@
 #include "trainers/evaluation.h"
 #include "trainers/gradient_clipping.h"
 #include "trainers/lookahead.h"
+#include "trainers/noise_gauge.h"
 #include "trainers/observer.h"
 #include "trainers/train_options.h"
 #include "trainers/weight_average.h"
@@ -86,6 +87,8 @@ class Trainer {
   const TrainSetup& setup() const { return setup_; }
   /// How gradients are computed: "graph", or "eager: " and why.
   const std::string& execution() const { return execution_.description; }
+  /// Null where noise_scale_every is 0.
+  const NoiseGauge* noise() const { return noise_.get(); }
 
  private:
   /// All that changes while a run goes on, besides tensors.
@@ -139,6 +142,7 @@ class Trainer {
   std::vector<at::Tensor> start_;
   std::optional<Lookahead> lookahead_;
   std::optional<WeightAverage> average_;
+  std::unique_ptr<NoiseGauge> noise_;
   std::vector<ParameterStep> unclipped_;  // the last update's, with the norms of the gradients before clipping
   State state_;
   std::optional<std::pair<int64_t, SplitScore>> known_score_;  // update and score, not to evaluate the same weights twice

@@ -71,6 +71,7 @@ void Trainer::save(Checkpoint& checkpoint) const {
   for (auto& [name, tensor] : checkpoint.optimizer) tensor = on_host(tensor);
   checkpoint.average = average_ ? average_->state() : NamedTensors();
   checkpoint.slow_weights = lookahead_ ? lookahead_->state() : NamedTensors();
+  if (noise_) noise_->save(checkpoint);
   checkpoint.generators.clear();
   for (const auto& [layer, generator] : setup_.model->dropout_generators()) {
     checkpoint.generators.emplace_back(layer, generator.get_state());
@@ -83,6 +84,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   restore_generators(*setup_.model, checkpoint.generators);
   if (average_) average_->load_state(checkpoint.average);
   if (lookahead_) lookahead_->load_state(checkpoint.slow_weights);
+  if (noise_) noise_->restore(checkpoint);
   const Progress& progress = checkpoint.progress;
   State state;
   take(progress, "update", state.update);

@@ -1,5 +1,5 @@
-"""Reads what the program `basin` writes: sweeps, tunings, runs, checkpoints and probes, as pandas tables and numpy arrays; `train` runs
-the program.
+"""Reads what the program `basin` writes: sweeps, tunings, runs, checkpoints, probes and landscapes, as pandas tables and numpy
+arrays; `train` runs the program.
 
 >>> import basin
 >>> runs = basin.load_sweep("out/quick")          # one row a run
@@ -7,6 +7,7 @@ the program.
 >>> run.probe("top_eigenvalues").value("lambda_1")  # as in the column probe.end.top_eigenvalues.lambda_1
 """
 
+from .landscape import Surface, surface
 from .layers import Layers
 from .run import Outcomes, ProbeName, ProbeResult, Run, load_run, read_probe
 from .schema import ReadError, SchemaError
@@ -15,6 +16,6 @@ from .training import TrainError, train
 from .tune import Tuning, load_tuning
 
 __all__ = [
-    "Layers", "Outcomes", "ProbeName", "ProbeResult", "ReadError", "Run", "SchemaError", "Sweep", "TrainError", "Tuning", "load_run",
-    "load_sweep", "load_tuning", "open_sweep", "read_probe", "train",
+    "Layers", "Outcomes", "ProbeName", "ProbeResult", "ReadError", "Run", "SchemaError", "Surface", "Sweep", "TrainError", "Tuning",
+    "load_run", "load_sweep", "load_tuning", "open_sweep", "read_probe", "surface", "train",
 ]  # fmt: skip

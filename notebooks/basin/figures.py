@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from . import stats, style
+from .audit import Audit, load_audit
 from .layers import NONE
 from .marks import Cell, accuracy_cells, measure_cells, numbers
 from .matched import OVERSHOT, cell, comparable, fixed_budget, reference_of, settings
@@ -44,11 +45,11 @@ def accuracy_against_batch(sweep: Sweep):
         for optimizer in optimizers:
             _reference_line(ax, runs, protocol, optimizer)
             mine = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer)]
-            _draw(ax, accuracy_cells(mine), optimizer, optimizers)
+            draw_cells(ax, accuracy_cells(mine), optimizer, optimizers)
         ax.set_title(PROTOCOL_TITLES[protocol])
         style.batch_axis(ax, runs.batch_size.dropna())
     axes[0][0].set_ylabel("test accuracy (%)")
-    _legend(figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3)
+    legend(figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3)
     return figure
 
 
@@ -63,7 +64,7 @@ def _reference_line(ax, runs: pd.DataFrame, protocol: str, optimizer: str) -> No
         ax.axhline(mean, color=style.colour(optimizer), linewidth=0.9, linestyle=(0, (5, 4)), alpha=0.6)
 
 
-def _draw(ax, found: list[Cell], optimizer: str, optimizers: list[str]) -> None:
+def draw_cells(ax, found: list[Cell], optimizer: str, optimizers: list[str]) -> None:
     """Filled: a mean over seeds; half filled: one seed; hollow: not to be compared; a cross on the axis: no value at all. The line
     breaks where a batch size has no single mark to compare."""
     colour, marker = style.colour(optimizer), style.marker(optimizer)
@@ -115,7 +116,7 @@ def loss_against_accuracy(sweep: Sweep):
     shapes = style.optimizer_legend(style.optimizers_of(runs))
     for handle in shapes:
         handle.set(color="#444444", linestyle="")
-    _legend(figure, shapes + style.batch_legend(runs.batch_size.dropna()), columns=12)
+    legend(figure, shapes + style.batch_legend(runs.batch_size.dropna()), columns=12)
     return figure
 
 
@@ -133,6 +134,7 @@ def sharpness_against_batch(sweep: Sweep):
     runs = sweep.runs[sweep.runs.protocol == "B"]
     optimizers = style.optimizers_of(sweep.runs)
     figure, axes = style.panels(2, 3, 4.0, 3.0)
+    audit = load_audit(sweep)
     for ax, (probe, quantity, name, label) in zip(axes.flat, MEASURES):
         column = f"probe.end.{probe}.{name}"
         ax.set_ylabel(label)
@@ -140,14 +142,22 @@ def sharpness_against_batch(sweep: Sweep):
             style.nothing(ax, "not measured")
             continue
         for optimizer in optimizers:
-            _draw(ax, measure_cells(sweep, runs[runs.optimizer == optimizer], probe, quantity, column), optimizer, optimizers)
+            draw_cells(ax, measure_cells(sweep, runs[runs.optimizer == optimizer], probe, quantity, column), optimizer, optimizers)
         style.batch_axis(ax, sweep.runs.batch_size.dropna())
-        _positive_log(ax, numbers(runs, column))
-    _legend(figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED), columns=5)
+        positive_log(ax, numbers(runs, column))
+        if _moved(audit, sweep, probe, quantity):
+            style.grey(ax)
+    legend(figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED), columns=5)
     return figure
 
 
-def _positive_log(ax, values) -> None:
+def _moved(audit: Audit, sweep: Sweep, probe: str, quantity: str) -> bool:
+    rows = sweep.probes
+    known = rows.definition[(rows.probe == probe) & (rows.quantity == quantity)].unique()
+    return any(audit.moved(definition, quantity) for definition in known)
+
+
+def positive_log(ax, values) -> None:
     if (values[np.isfinite(values)] > 0).any():
         ax.set_yscale("log")
         style.plain_log(ax.yaxis)
@@ -161,13 +171,16 @@ def sharpness_against_loss(sweep: Sweep):
     probes = sweep.probes.merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
     colours = style.batch_colours(sweep.runs.batch_size.dropna())
     probes, loss, loss_label = _at_losses(probes)
+    audit = load_audit(sweep)
     for row, (probe, quantity, _, label) in zip(axes, measures):
         mine = probes[(probes.probe == probe) & (probes.quantity == quantity) & (probes["index"] == 0) & (probes.protocol == "B")]
         row[0].set_ylabel(label)
         for ax, optimizer in zip(row, optimizers):
             _loss_lines(ax, mine[mine.optimizer == optimizer], loss, colours)
         for ax in row:
-            _positive_log(ax, mine.value.to_numpy(float))
+            positive_log(ax, mine.value.to_numpy(float))
+            if _moved(audit, sweep, probe, quantity):
+                style.grey(ax)
         if mine.empty:
             for ax in row:
                 ax.text(0.5, 0.5, "not measured", transform=ax.transAxes, ha="center", color=style.GREY)
@@ -177,7 +190,7 @@ def sharpness_against_loss(sweep: Sweep):
         ax.set_xlabel(loss_label)
     if len(probes):
         axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
-    _legend(figure, style.batch_legend(sweep.runs.batch_size.dropna()), columns=12, title="batch size")
+    legend(figure, style.batch_legend(sweep.runs.batch_size.dropna()), columns=12, title="batch size")
     return figure
 
 
@@ -229,7 +242,7 @@ def trust_ratios(sweep: Sweep):
         _trust_panel(ax, found[optimizer], colours)
         ax.set_title(f"{optimizer_name(optimizer)}, {PROTOCOL_TITLES.get(protocol, protocol)}")
     axes[0][0].set_ylabel("trust ratio (factor on the step)")
-    _legend(figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="batch size")
+    legend(figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="batch size")
     return figure
 
 
@@ -264,7 +277,7 @@ def learning_curves(sweep: Sweep):
         style.count_axis(row[0])
         row[0].set_ylabel("training loss (nat)")
         _loss_limits(row[0], sweep, runs[runs.protocol == protocol])
-    _legend(figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="batch size")
+    legend(figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="batch size")
     return figure
 
 
@@ -287,5 +300,5 @@ def _loss_limits(ax, sweep: Sweep, runs: pd.DataFrame) -> None:
         ax.set_ylim(0, min(ax.get_ylim()[1], 1.5 * max(starts)))
 
 
-def _legend(figure, handles, columns: int = 6, title: str | None = None) -> None:
+def legend(figure, handles, columns: int = 6, title: str | None = None) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)), title=title, title_fontsize=9)

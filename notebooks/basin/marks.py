@@ -13,6 +13,8 @@ from .matched import comparable
 from .noise import pooled_noise_scale
 from .sweep import Sweep
 
+NO_ERROR_BAR = {"none", "lower_bound"}  # kinds of uncertainty that are no error of the value
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -84,10 +86,8 @@ def measure_cells(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: str, c
         return cells(runs, comparable(runs) & has, values, lambda lot: _noise_mark(lot, stem, column), about)
 
     def estimate(lot: pd.DataFrame) -> Mark:
-        mean, error, n = stats.mean_and_error(lot._value)
-        own = numbers(lot, f"{column}.uncertainty") if kinds - {"none", "lower_bound"} else np.full(n, np.nan)
-        own = own[np.isfinite(own)]
-        error = np.nanmax([error, own.mean()]) if own.size else error
+        own = numbers(lot, f"{column}.uncertainty") if kinds - NO_ERROR_BAR else []
+        mean, error, n = stats.mean_and_larger_error(lot._value, own)
         return Mark(mean, mean - error, mean + error, "mean" if n > 1 else "one")
 
     return cells(runs, comparable(runs) & (status == "ok") & np.isfinite(values), values, estimate, about)

@@ -1,4 +1,5 @@
-"""python -m basin.report OUT_DIR: runs notebooks/study.py on a sweep's folder and writes OUT_DIR/report.html.
+"""python -m basin.report OUT_DIR [--notebook measures]: runs notebooks/study.py on a sweep's folder and writes OUT_DIR/report.html, or
+notebooks/measures.py and OUT_DIR/measures.html.
 
 One file: figures embedded as PNG, inputs hidden. Every way in which the notebook can fail ends in one line and exit code 1.
 """
@@ -22,6 +23,7 @@ from .stats import MARGIN, MarginError, margin_of
 from .sweep import open_sweep
 
 NOTEBOOK = Path(__file__).parents[1] / "study.py"
+PAGES = {"study": "report.html", "measures": "measures.html"}
 
 
 class ReportError(Exception):
@@ -58,7 +60,7 @@ def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=
         raise ReportError(f"{notebook.name}: a cell took longer than {timeout} s") from None
     except DeadKernelError:
         raise ReportError(f"{notebook.name}: the kernel died (out of memory?)") from None
-    target = folder / "report.html"
+    target = folder / PAGES.get(notebook.stem, PAGES["study"])
     _write_atomically(target, _html(book).encode())
     return target
 
@@ -169,8 +171,9 @@ def _one_line(message: str) -> str:
 
 
 def main(arguments=None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.report", description="Execute the study notebook on a sweep's folder.")
+    parser = argparse.ArgumentParser(prog="python -m basin.report", description="Execute a notebook on a sweep's folder.")
     parser.add_argument("folder", help="a sweep's folder, finished or not")
+    parser.add_argument("--notebook", choices=PAGES, default="study", help="study: report.html (default); measures: measures.html")
     parser.add_argument("--timeout", type=int, default=300, help="seconds a cell may take")
     parser.add_argument("--margin", type=float, default=100 * MARGIN, help="points of accuracy within which there is no gap (default: 2)")
     parser.add_argument("--picture", help="also write the figure of accuracy against batch size to this PNG")
@@ -179,8 +182,9 @@ def main(arguments=None) -> int:
     try:
         with nothing_in_home():
             path = make_report(
-                options.folder, timeout=options.timeout, margin=options.margin, progress=lambda line: print(line, file=sys.stderr)
-            )
+                options.folder, notebook=NOTEBOOK.with_stem(options.notebook), timeout=options.timeout, margin=options.margin,
+                progress=lambda line: print(line, file=sys.stderr),
+            )  # fmt: skip
             if options.picture:
                 from . import figures
 

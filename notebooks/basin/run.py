@@ -22,7 +22,8 @@ PROBE_COLUMNS = [
 ]  # fmt: skip
 
 TABLES = ("train", "eval")
-CHECKPOINT_GROUPS = ("model", "buffers", "optimizer", "generators", "average", "slow_weights")
+NOISE_STATUS = ("ok", "not_resolved", "unavailable", "nonfinite")  # of a look, by its number in the file
+CHECKPOINT_GROUPS = ("model", "buffers", "optimizer", "generators", "average", "slow_weights", "gradient_sum")
 
 
 class ProbeName(NamedTuple):
@@ -102,12 +103,19 @@ class Run:
         """One row an evaluation."""
         return self.tables.get("eval", pd.DataFrame())
 
+    @property
+    def noise_scale(self) -> pd.DataFrame:
+        """The gradient noise scale while training, one row a look; empty where `noise_scale_every` was 0. `status` in words; how it
+        was measured is in `attrs`."""
+        return self.tables.get("noise_scale", pd.DataFrame())
+
     def checkpoints(self) -> list[str]:
         return sorted(p.stem for p in (self.folder / "ckpt").glob("*.h5"))
 
     def checkpoint(self, label: str = "end", group: str = "model") -> dict[str, np.ndarray]:
         """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers"), the state of the "optimizer" or of the
-        random "generators", the "average" of the weights where the run keeps one, and Lookahead's "slow_weights"."""
+        random "generators", the "average" of the weights where the run keeps one, Lookahead's "slow_weights", and the
+        "gradient_sum" of GPT-NeoX's noise scale."""
         require(self.folder, "checkpoint", label, self.checkpoints())
         require(self.folder, "group of a checkpoint", group, CHECKPOINT_GROUPS)
         with reading(self.folder / "ckpt" / f"{label}.h5", "checkpoint") as file:
@@ -207,13 +215,17 @@ def _group(file, name: str) -> dict:
 
 
 def _tables(file) -> dict[str, pd.DataFrame]:
-    """Groups of equally long 1-D datasets: /train and /eval."""
+    """Groups of equally long 1-D datasets: /train, /eval and, where there is one, /noise_scale."""
     tables = {}
-    for name in TABLES:
+    for name in (*TABLES, "noise_scale"):
         if name not in file:
             continue
         columns = {c: file[name][c][()] for c in file[name] if file[name][c].ndim == 1 and _is_row_column(file[name], c)}
         tables[name] = pd.DataFrame(columns)
+    if "noise_scale" in tables:
+        noise = tables["noise_scale"]
+        noise["status"] = [NOISE_STATUS[int(code)] for code in noise.status]
+        noise.attrs = attributes(file["noise_scale"])
     return tables
 
 

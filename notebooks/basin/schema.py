@@ -8,7 +8,10 @@ import h5py
 import numpy as np
 
 READER_MAJOR = 1
-READERS = {"run": "load_run", "sweep": "load_sweep", "probe": "read_probe", "tune": "load_tuning", "checkpoint": "load_run(...).checkpoint"}
+READERS = {
+    "run": "load_run", "sweep": "load_sweep", "probe": "read_probe", "tune": "load_tuning", "surface": "surface",
+    "checkpoint": "load_run(...).checkpoint",
+}  # fmt: skip
 
 
 class ReadError(Exception):

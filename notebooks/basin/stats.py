@@ -90,6 +90,14 @@ def mean_and_error(values) -> tuple[float, float, int]:
     return float(values.mean()), float(error), int(values.size)
 
 
+def mean_and_larger_error(values, own) -> tuple[float, float, int]:
+    """The same, but with the mean of the values' own uncertainties (NaN: none is known) as the error where that is greater."""
+    mean, error, n = mean_and_error(values)
+    own = np.asarray(own, float)
+    own = own[np.isfinite(own)]
+    return mean, float(np.nanmax([error, own.mean()])) if own.size else error, n
+
+
 def image_error(accuracy: float, examples: int) -> float:
     """Standard error of one accuracy from the drawing of the test images alone."""
     return float(np.sqrt(accuracy * (1 - accuracy) / examples))

@@ -77,6 +77,15 @@ def plain_log(axis) -> None:
     axis.set_minor_formatter(FuncFormatter(_minor_label(axis)))
 
 
+def few_logs(axis) -> None:
+    """The same for a narrow panel: labels that don't touch."""
+    low, high = axis.get_view_interval()
+    decades = np.log10(high / low)
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 1 else (1, 3) if decades < 1.7 else (1,), numticks=5))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+
+
 def _minor_label(axis):
     def label(v, _):
         low, high = sorted(axis.get_view_interval())
@@ -128,6 +137,17 @@ def batch_colours(sizes):
 def batch_legend(sizes) -> list[Line2D]:
     colours = batch_colours(sizes)
     return [Line2D([], [], color=colours[s], linewidth=2.4, label=batch_label(s)) for s in colours]
+
+
+NOT_INVARIANT = "moves where the function doesn't"
+
+
+def grey(ax) -> None:
+    """A measure that failed the audit (audit.py)."""
+    ax.set_facecolor("#eeeeee")
+    for artist in (*ax.lines, *ax.collections):
+        artist.set_alpha(0.4)
+    ax.text(0.98, 0.03, NOT_INVARIANT, transform=ax.transAxes, ha="right", fontsize=8, color="#666666")
 
 
 def nothing(ax, why: str) -> None:

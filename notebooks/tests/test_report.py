@@ -7,6 +7,8 @@ import sys
 
 import pytest
 from synthetic_sweep import Plan, make_sweep
+from test_landscape import bowl
+from test_landscape import make as make_surface
 
 from basin import figures, report
 from basin.schema import ReadError
@@ -27,6 +29,22 @@ def test_report_is_one_file_with_every_figure(tmp_path):
     assert html.count('alt="Accuracy against batch size"') == 1 and "No description" not in html
     assert lines and "report: cell 12/12" in lines[-1]
     assert [p.name for p in (tmp_path / "s").iterdir() if p.suffix == ".tmp"] == []
+
+
+def test_the_measures_notebook_is_a_page_of_its_own(tmp_path, capsys):
+    """A tiny sweep: nothing may be claimed of one seed, and the page says so; every figure is there."""
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 256, 2048), optimizers=("sgd", "lamb"), seeds=(1,), images=60, updates=3))
+    (tmp_path / "s" / "landscape").mkdir()
+    make_surface(tmp_path / "s" / "landscape" / "plane.0123456789ab.end.h5", bowl())
+    (tmp_path / "s" / "landscape" / "torn.h5").write_bytes(b"")
+    assert report.main([str(tmp_path / "s"), "--notebook", "measures"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 's' / 'measures.html'}\n" and not (tmp_path / "s" / "report.html").exists()
+    html = (tmp_path / "s" / "measures.html").read_text()
+    assert html.count('src="data:image/png;base64,') == 3 + 2 and "Traceback (most" not in html and "Warning" not in html
+    for said in ("0 of 7 measures", "nothing is claimed: one seed each", "No audit lies beside", "plane.0123456789ab.end", "torn.h5: truncated",
+                 "What this does not show"):  # fmt: skip
+        assert said in html
+    assert not re.findall(r'(?:src|href)="https?://', html)
 
 
 def notebook(tmp_path, code):

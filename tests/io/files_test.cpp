@@ -214,6 +214,7 @@ TEST(CheckpointFile, RoundTripsBitForBit) {
   expect_tensors(read.generators, written.generators);
   expect_tensors(read.average, written.average);
   expect_tensors(read.slow_weights, written.slow_weights);
+  expect_tensors(read.gradient_sum, written.gradient_sum);
 }
 
 TEST(CheckpointFile, HasNoCopiesOfTheWeightsWhereNoneAreKept) {

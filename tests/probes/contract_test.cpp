@@ -47,7 +47,8 @@ TEST_P(ProbeContract, EveryNumberHasUnitsDefinitionUncertaintyAndStatus) {
     EXPECT_THAT(std::vector<std::string>({"ok", "not_converged", "not_resolved", "nonfinite"}),
                 ::testing::Contains(q.status));
     EXPECT_THAT(
-        std::vector<std::string>({"residual", "eigenvalue_bound", "standard_error", "lower_bound", "none"}),
+        std::vector<std::string>(
+            {"residual", "eigenvalue_bound", "subspace_bound", "standard_error", "lower_bound", "none"}),
         ::testing::Contains(q.uncertainty_kind));
     EXPECT_TRUE(q.entry_status.empty() || q.entry_status.size() == q.value.size()) << q.name;
     EXPECT_TRUE(q.is_vector || q.value.size() == 1) << q.name;
@@ -76,7 +77,8 @@ TEST_P(ProbeContract, ForecastsItsCost) {
 }
 
 // Where nothing is drawn another seed changes nothing.
-const std::set<std::string> kWithoutChance{"gradient_statistics"};
+const std::set<std::string> kWithoutChance{"fisher_rao", "gradient_statistics", "margins",
+                                           "relative_flatness", "weight_norms"};
 
 TEST_P(ProbeContract, SameSeedSameNumbersAnotherSeedAnotherDraw) {
   const auto first = printed(run_probe(GetParam(), objective, {}, 3));

@@ -82,5 +82,33 @@ TEST(CurvatureProbe, SaysWhatItSpent) {
   EXPECT_EQ(attribute<std::vector<double>>(result, "density").size(), 400u);
 }
 
+// The steps themselves: tests/hessian/power_iteration_test.cpp.
+TEST(CurvatureProbe, PyHessiansNumbersKeepAnErrorBesideThem) {
+  Fixture f;
+  const at::Tensor a = f.dense(Curvature::hessian), exact = at::linalg_eigvalsh(a);
+  const ProbeResult one = run_probe("curvature", f.objective, {"compat=pyhessian"});
+  const ProbeResult two = run_probe("curvature", f.objective, {"count=2", "compat=pyhessian"});
+  ASSERT_EQ(one.quantities.size(), 2u);
+  EXPECT_EQ(one.quantities[0].definition, "hessian-lambda-pyhessian");
+  EXPECT_EQ(one.quantities[1].definition, "curvature-trace-pyhessian");
+  EXPECT_EQ(quantity(one, "lambda").value.size(), 1u);
+  const Quantity& lambda = quantity(two, "lambda");
+  ASSERT_EQ(lambda.value.size(), 2u) << "what was set by hand counts, before the tool's name as well";
+  EXPECT_EQ(lambda.uncertainty_kind, "residual");
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_LE((exact - lambda.value[i]).abs().min().item<double>(), lambda.uncertainty[i]);
+    EXPECT_EQ(lambda.entry_status[i],
+              lambda.uncertainty[i] <= 1e-3 * std::abs(lambda.value[i]) ? "ok" : "not_converged");
+  }
+  EXPECT_NEAR(lambda.value[0], exact[142].item<double>(), 0.02 * lambda.value[0]);  // some ten of its steps
+  const Quantity& trace = quantity(one, "trace");
+  EXPECT_TRUE(near(trace, a.trace().item<double>()));
+  EXPECT_GT(trace.uncertainty[0], 0);
+  const auto iterations = attribute<std::vector<int64_t>>(two, "iterations");
+  EXPECT_EQ(attribute<int64_t>(two, "hvps"),
+            iterations.at(0) + iterations.at(1) + attribute<int64_t>(two, "trace_samples"));
+  EXPECT_EQ(attribute<std::string>(two, "method"), "power");
+}
+
 }  // namespace
 }  // namespace basin

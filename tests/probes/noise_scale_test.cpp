@@ -310,6 +310,9 @@ TEST(NoiseEstimate, FiellerByHand) {
   EXPECT_NEAR(resolved.low, 1.5, 1e-12);       // (10 - 1.5 * 5)^2 = 4 (1 + 1.5^2 / 4)
   EXPECT_NEAR(resolved.high, 8.0 / 3, 1e-12);  // likewise
   EXPECT_NEAR(resolved.error, std::sqrt(1 + 4 * 0.25) / 5, 1e-15);
+  EXPECT_NEAR(fieller_ratio(10, 5, 1, 0.25, 0.2, 2).error, std::sqrt(1 - 4 * 0.2 + 4 * 0.25) / 5, 1e-15);
+  EXPECT_EQ(fieller_ratio(1, 5, 1, 0.25, 0, 2).low, 0);  // cut
+  EXPECT_NEAR(signed_ratio(1, 5, 1, 0.25, 0, 2).low, (5 - std::sqrt(25 + 24 * 3)) / 24, 1e-15);
   const Estimate open = fieller_ratio(10, 0.5, 1, 0.25, 0, 2);
   EXPECT_NEAR(std::pow(10 - open.low * 0.5, 2), 4 * (1 + open.low * open.low * 0.25), 1e-9);
   EXPECT_GT(open.low, 0);

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "probes/pac_bayes_bound.h"
 #include "probes/sigma_search.h"
 #include "tests/probes/probe_fixture.h"
 #include "tests/support/analytic_models.h"
@@ -142,6 +143,67 @@ TEST(PacBayes, BoundFromTheInitialWeights) {
   EXPECT_LT(quantity(result, "pac_bound").ci_low[0], expected);
 }
 
+/// KL of N(0, s^2) from N(d, lambda^2), summed: the textbook's, with its lambda^2 found by search.
+double least_divergence(const std::vector<double>& variances, const std::vector<double>& distances) {
+  const auto divergence = [&](double log_prior) {
+    double sum = 0;
+    for (size_t i = 0; i < variances.size(); ++i)
+      sum += 0.5 * (log_prior - std::log(variances[i]) - 1 +
+                    (variances[i] + distances[i] * distances[i]) / std::exp(log_prior));
+    return sum;
+  };
+  double low = -40, high = 40;
+  for (int i = 0; i < 300; ++i) {
+    const double a = low + (high - low) / 3, b = high - (high - low) / 3;
+    (divergence(a) < divergence(b) ? high : low) = divergence(a) < divergence(b) ? b : a;
+  }
+  return divergence(low);
+}
+
+TEST(PacBayes, MagnitudeBoundsAreThoseOfTheNearestGaussianPrior) {
+  const TwoClasses problem;
+  Objective objective = problem.objective();
+  const at::Tensor w = problem.w.flatten();
+  const at::Tensor start = w - at::linspace(-0.4, 1.3, 12, at::kDouble);
+  const ProbeResult result = run_probe("pac_bayes", objective, {"eps=0.02"}, 5, 1000, nullptr, start);
+  ASSERT_EQ(result.status, "ok") << result.message;
+  const double s = quantity(result, "sigma_magnitude").value[0];
+  std::vector<double> variances, from_start, from_zero;
+  for (int64_t i = 0; i < 12; ++i) {
+    from_zero.push_back(w[i].item<double>());
+    from_start.push_back((w - start)[i].item<double>());
+    variances.push_back(s * s * from_zero.back() * from_zero.back() + 4e-4);
+  }
+  // A search by thirds sees a minimum's place to the root of the rounding, its value to the rounding.
+  for (const auto& [name, distances] :
+       {std::pair{"pac_bound_magnitude", from_start}, std::pair{"pac_bound_magnitude_origin", from_zero}}) {
+    const double kl = least_divergence(variances, distances);
+    const Quantity& bound = quantity(result, name);
+    EXPECT_NEAR(bound.value[0], std::sqrt((kl / 2 + std::log(1000 / s) + 10) / 1000), 1e-9) << name;
+    EXPECT_LT(bound.ci_low[0], bound.value[0]) << name;
+    EXPECT_GT(bound.ci_high[0], bound.value[0]) << name;
+    EXPECT_GT(bound.uncertainty[0], 0) << name;
+  }
+}
+
+TEST(PacBayes, RgmHasDistancesWhereTheNoiseBelongs) {
+  const TwoClasses problem;
+  Objective objective = problem.objective();
+  const at::Tensor w = problem.w.flatten(), away = at::linspace(-0.4, 1.3, 12, at::kDouble);
+  const ProbeResult result = run_probe("pac_bayes", objective, {"compat=rgm"}, 5, 1000, nullptr, w - away);
+  const double s = quantity(result, "sigma_magnitude").value[0];
+  const auto expected = [&](const at::Tensor& of_prior) {
+    const double prior = 1e-6 + (s * s + 1) * of_prior.square().sum().item<double>() / 12;
+    double sum = 0;
+    for (int64_t i = 0; i < 12; ++i)
+      sum += std::log(prior / (1e-6 + s * s * std::pow(away[i].item<double>(), 2)));
+    return std::sqrt((sum / 4 + std::log(1000 / s) + 10) / 1000);
+  };
+  EXPECT_NEAR(quantity(result, "pac_bound_magnitude").value[0], expected(away), 1e-12);
+  EXPECT_NEAR(quantity(result, "pac_bound_magnitude_origin").value[0], expected(w), 1e-12);
+  EXPECT_EQ(quantity(result, "pac_bound_magnitude").definition, "pac-bayes-bound-magnitude-rgm");
+}
+
 TEST(PacBayes, WithoutInitialWeightsTheBoundIsNotResolved) {
   const TwoClasses problem;
   Objective objective = problem.objective();
@@ -149,6 +211,8 @@ TEST(PacBayes, WithoutInitialWeightsTheBoundIsNotResolved) {
   EXPECT_EQ(quantity(result, "pac_bound").status, "not_resolved");
   EXPECT_TRUE(std::isnan(quantity(result, "pac_bound").value[0]));
   EXPECT_EQ(quantity(result, "sigma").status, "ok");
+  EXPECT_EQ(quantity(result, "pac_bound_magnitude").status, "not_resolved");
+  EXPECT_EQ(quantity(result, "pac_bound_magnitude_origin").status, "ok");
   EXPECT_EQ(result.status, "not_resolved");
   EXPECT_NE(result.message.find("initial weights"), std::string::npos) << result.message;
 }

@@ -39,6 +39,8 @@ RunSettings small_settings() {
 void Listener::on_update(const UpdateRecord& record) {
   updates.push_back(record);
   updates.back().parameters = nullptr;
+  updates.back().noise = nullptr;
+  if (record.noise) noise.push_back(*record.noise);
   steps.push_back(*record.parameters);
 }
 

@@ -1,0 +1,100 @@
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+
+#include "apps/arguments.h"
+#include "apps/landscape_run.h"
+#include "apps/probe_subject.h"
+#include "apps/subcommands.h"
+#include "core/error.h"
+
+namespace basin {
+namespace {
+
+struct LandscapeArguments {
+  std::vector<std::string> checkpoints, sets;
+  std::string kind, out, retry;
+  int64_t jobs = 1;
+  bool force = false, worker = false, print_config = false;
+};
+
+// A run's folder stands for its last checkpoint.
+std::string checkpoint_file(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) return path;
+  const std::string end = checkpoint_path(path, "end");
+  if (std::filesystem::exists(end)) return end;
+  throw IoError(path + ": no ckpt/end.h5; name a checkpoint's file");
+}
+
+LandscapeRequest request_of(const LandscapeArguments& arguments) {
+  LandscapeRequest request;
+  for (const LandscapeKind& kind : landscape_kinds()) request.kinds.add(kind.name, kind.make_options());
+  request.kind = arguments.kind;
+  request.out = arguments.out;
+  request.jobs = arguments.jobs;
+  request.force = arguments.force;
+  request.retry_failed = !arguments.retry.empty();
+  request.worker = arguments.worker;
+  return request;
+}
+
+/// [landscape], the kind's own table and [runtime].
+OptionTable table_of(LandscapeRequest& request) {
+  OptionTable table;
+  table.group("landscape", [&](OptionTable& t) { bind_options(t, request.landscape); });
+  request.kinds.bind_only(table, request.kind);
+  table.group("runtime", [&](OptionTable& t) { bind_options(t, request.runtime); });
+  return table;
+}
+
+// What a worker is called with: the same, said in full.
+std::vector<std::string> worker_arguments(const LandscapeArguments& arguments) {
+  std::vector<std::string> words = {"landscape"};
+  words.insert(words.end(), arguments.checkpoints.begin(), arguments.checkpoints.end());
+  words.insert(words.end(), {"--kind", arguments.kind, "--worker", "--set", "runtime.threads=1"});
+  if (!arguments.out.empty()) words.insert(words.end(), {"--out", arguments.out});
+  for (const std::string& set : arguments.sets) words.insert(words.end(), {"--set", set});
+  return words;
+}
+
+int landscape(const LandscapeArguments& arguments) {
+  LandscapeRequest request = request_of(arguments);
+  OptionTable table = table_of(request);
+  for (const std::string& set : arguments.sets) table.set_from_text(set, "--set");
+  if (arguments.print_config) {
+    fmt::print("{}", table.to_toml_with_help());
+    return 0;
+  }
+  if (arguments.checkpoints.empty())
+    throw ConfigError("landscape: name a checkpoint, or the folder of a run");
+  for (const std::string& path : arguments.checkpoints) request.files.push_back(checkpoint_file(path));
+  request.worker_arguments = worker_arguments(arguments);
+  return run_landscape(request);
+}
+
+}  // namespace
+
+void add_landscape(CLI::App& app, Action& action) {
+  const auto arguments = std::make_shared<LandscapeArguments>();
+  CLI::App* command = app.add_subcommand("landscape", "Loss along lines and over planes of weight space");
+  command->add_option(
+      "checkpoint", arguments->checkpoints,
+      "checkpoints of one network, RUN/ckpt/<label>.h5, or folders of runs for their last ones");
+  command
+      ->add_option("--kind", arguments->kind, fmt::format("{}", fmt::join(names_of(landscape_kinds()), ", ")))
+      ->required()
+      ->check(CLI::IsMember(names_of(landscape_kinds())));
+  command->add_option("--out", arguments->out, "file; default OUT/landscape/<kind>.<run_id>.<label>.h5");
+  command->add_option("--jobs", arguments->jobs, "processes, of runtime.threads (else one) threads each")
+      ->check(CLI::Range(1, 4096));
+  command->add_flag("--force", arguments->force, "measure anew what is there, of whatever recipe");
+  command->add_option("--retry", arguments->retry, "measure failed points again")
+      ->check(CLI::IsMember({"failed"}));
+  command->add_flag("--print-config", arguments->print_config,
+                    "print the kind's options with their meaning and stop");
+  command->add_flag("--worker", arguments->worker)->group("");  // of --jobs
+  add_set_option(*command, arguments->sets);
+  command->callback([arguments, &action] { action = [arguments] { return landscape(*arguments); }; });
+}
+
+}  // namespace basin

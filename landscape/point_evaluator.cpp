@@ -1,0 +1,92 @@
+#include "landscape/point_evaluator.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "models/running_statistics.h"
+
+namespace basin {
+namespace {
+
+// Of the mean of n numbers with these sums.
+double standard_error(double sum, double sum_of_squares, double n) {
+  const double spread = sum_of_squares - sum * sum / n;
+  return n > 1 ? std::sqrt(std::max(0.0, spread) / (n * (n - 1))) : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+StatisticsMode statistics_mode(const std::string& name) {
+  if (name == "reset") return StatisticsMode::reset;
+  if (name == "interpolate") return StatisticsMode::interpolate;
+  if (name == "frozen") return StatisticsMode::frozen;
+  throw ConfigError(
+      fmt::format("unknown mode of statistics \"{}\"; known: reset, interpolate, frozen", name));
+}
+
+SetScore score(const LabelledSet& set, bool keep_examples) {
+  const at::NoGradGuard no_grad;
+  Objective& objective = *set.objective;
+  const int64_t n = objective.examples();
+  double sum = 0, sum_of_squares = 0;
+  int64_t correct = 0;
+  std::vector<at::Tensor> losses, hits;
+  for (int64_t first = 0; first < n; first += objective.micro_batch()) {
+    const int64_t count = std::min(objective.micro_batch(), n - first);
+    const at::Tensor logits = objective.logits(first, count);
+    const at::Tensor loss = objective.losses(logits, first, count);
+    const at::Tensor hit = logits.argmax(1).eq(set.labels.narrow(0, first, count));
+    sum += loss.sum(at::kDouble).item<double>();
+    sum_of_squares += loss.to(at::kDouble).square().sum().item<double>();
+    correct += hit.sum().item<int64_t>();
+    if (!keep_examples) continue;
+    losses.push_back(loss.to(at::kCPU, at::kDouble));
+    hits.push_back(hit.cpu());
+  }
+  SetScore score;
+  if (!std::isfinite(sum)) return score;
+  const auto size = static_cast<double>(n);
+  score.loss = sum / size;
+  score.loss_error = standard_error(sum, sum_of_squares, size);
+  score.accuracy = static_cast<double>(correct) / size;
+  if (keep_examples) {
+    score.losses = at::cat(losses);
+    score.correct = at::cat(hits);
+  }
+  return score;
+}
+
+PointEvaluator::PointEvaluator(LabelledSet train, LabelledSet test, const Setup& setup)
+    : train_(std::move(train)),
+      test_(std::move(test)),
+      setup_(setup),
+      states_(train_.objective->model()),
+      origin_(states_.gather()) {}
+
+PointEvaluator::~PointEvaluator() { states_.scatter(origin_, true); }
+
+void PointEvaluator::place(const at::Tensor& state) {
+  if (setup_.statistics == StatisticsMode::frozen) states_.scatter(origin_, true);
+  states_.scatter(state, setup_.statistics == StatisticsMode::interpolate);
+  if (setup_.statistics != StatisticsMode::reset) return;
+  Objective& train = *train_.objective;
+  Model& model = train.model();
+  const NormMode mode = model.norm_mode();
+  const int64_t ghost_batch = model.ghost_batch();
+  const auto forward = [&](int64_t first, int64_t count) { train.logits(first, count); };
+  estimate_running_statistics(model, train.examples(), forward, train.micro_batch(), setup_.ghost_batch);
+  model.set_norm_mode(mode, ghost_batch);
+}
+
+PointScore PointEvaluator::at(const at::Tensor& state, bool keep_examples) {
+  place(state);
+  PointScore found;
+  found.train = score(train_, keep_examples);
+  if (has_test()) found.test = score(test_, keep_examples);
+  found.finite = std::isfinite(found.train.loss) && (!has_test() || std::isfinite(found.test.loss));
+  return found;
+}
+
+}  // namespace basin

@@ -1,0 +1,20 @@
+// defines: estimate_running_statistics(), batch normalisation's statistics from scratch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "models/model.h"
+
+namespace basin {
+
+/// Runs the model forward on examples first .. first + count - 1.
+using ForwardRange = std::function<void(int64_t first, int64_t count)>;
+
+/// Puts the averages of ghost-batch statistics over `examples` examples, in their order, in place of the
+/// running ones. Calls hold whole ghost batches, so `micro_batch` is memory alone. Leaves NormMode::running;
+/// does nothing without batch statistics. One forward pass over the examples.
+void estimate_running_statistics(Model& model, int64_t examples, const ForwardRange& forward,
+                                 int64_t micro_batch, int64_t ghost_batch);
+
+}  // namespace basin

@@ -1,0 +1,169 @@
+#include "probes/batch_sharpness.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "core/interrupt.h"
+#include "core/seed.h"
+#include "core/statistics.h"
+#include "core/tensor_norms.h"
+#include "hessian/curvature_operator.h"
+#include "probes/noise_quantities.h"
+
+namespace basin {
+namespace {
+
+/// Of each batch.
+struct BatchCurvatures {
+  std::vector<double> along, square, sharpness;  // g'Hg, |g|^2, and the one over the other
+  void add(double along_gradient, double squared_gradient) {
+    along.push_back(along_gradient);
+    square.push_back(squared_gradient);
+    sharpness.push_back(along_gradient / squared_gradient);
+  }
+  bool finite() const {
+    const auto is_finite = [](double value) { return std::isfinite(value); };
+    return std::all_of(along.begin(), along.end(), is_finite) &&
+           std::all_of(square.begin(), square.end(), is_finite);
+  }
+};
+
+struct Estimates {
+  Estimate sharpness = no_estimate(), along = no_estimate(), square = no_estimate(), ratio = no_estimate();
+};
+
+/// Of means over batches; a single one, all examples, has no error.
+Estimates estimates_of(const BatchCurvatures& found) {
+  const bool single = found.along.size() == 1;
+  const double t = single ? 0 : student_quantile(static_cast<double>(found.along.size()) - 1);
+  const auto mean = [&](const std::vector<double>& values) {
+    const SampleMean m = mean_of(values);
+    const double error = single ? 0 : m.standard_error;
+    return Estimate{m.value, error, m.value - t * error, m.value + t * error};
+  };
+  Estimates e{mean(found.sharpness), mean(found.along), mean(found.square)};
+  const double together = single ? 0 : covariance_of_means(found.along, found.square);
+  e.ratio = signed_ratio(e.along.value, e.square.value, e.along.error * e.along.error,
+                         e.square.error * e.square.error, together, t);
+  return e;
+}
+
+Estimate times(const Estimate& e, double factor) {
+  return {e.value * factor, e.error * factor, e.low * factor, e.high * factor};
+}
+
+class BatchSharpness final : public Probe {
+ public:
+  explicit BatchSharpness(const BatchSharpnessOptions& options)
+      : Probe("batch_sharpness"), options_(options) {}
+
+  /// Of 1,000 examples.
+  ProbeCost expected_cost() const override {
+    const double passes = static_cast<double>(options_.batches * options_.batch_size) / 1000;
+    return {passes, passes};
+  }
+
+ private:
+  void measure(const ProbeContext& context, ProbeResult& result) override {
+    Objective& objective = context.objective;
+    const int64_t n = objective.examples();
+    // A run whose batches are as large as its training set or larger takes all of it, each example as often.
+    const bool enough = options_.batch_size <= n || n == context.train_examples;
+    const int64_t size = std::min(options_.batch_size, n), batches = size == n ? 1 : options_.batches;
+    BatchCurvatures found;
+    if (enough) found = curvatures(context, size, batches);
+    const bool finite = found.finite();
+    add_quantities(enough && finite ? estimates_of(found) : Estimates(), context.learning_rate,
+                   finite ? "ok" : "nonfinite", enough && batches == 1, result);
+    conclude(enough, n, result);
+    const auto drawn = static_cast<int64_t>(found.along.size());
+    const double passes = static_cast<double>(drawn * size) / static_cast<double>(n);
+    result.attributes.insert(result.attributes.end(), {{"batch_size", size},
+                                                       {"batches", drawn},
+                                                       {"gradients", passes},
+                                                       {"hvps", passes},
+                                                       {"learning_rate", context.learning_rate},
+                                                       {"stability_limit", stability_limit(context)}});
+  }
+
+  static BatchCurvatures curvatures(const ProbeContext& context, int64_t size, int64_t batches) {
+    Objective& objective = context.objective;
+    at::Generator generator = make_generator(derive_seed(context.seed, "batches"));
+    BatchCurvatures found;
+    for (int64_t i = 0; i < batches; ++i) {
+      throw_if_interrupted();
+      const at::Tensor order = at::randperm(objective.examples(), generator, at::kLong);
+      Objective batch = objective.part(order.narrow(0, 0, size));
+      CurvatureOperator hessian(batch, Curvature::hessian);
+      const at::Tensor gradient = batch.gradient();
+      found.add(inner_product(gradient, hessian.apply(gradient)), squared_norm(gradient));
+    }
+    return found;
+  }
+
+  static void add_quantities(const Estimates& found, double rate, const std::string& status, bool exact,
+                             ProbeResult& result) {
+    const auto add = [&](const QuantityNaming& naming, const Estimate& e) {
+      Quantity q = named(naming, exact ? "none" : "standard_error");
+      q.value = {e.value};
+      q.uncertainty = {e.error};
+      q.ci_low = {e.low};
+      q.ci_high = {e.high};
+      q.status =
+          status == "ok" && !(std::isfinite(e.value) && std::isfinite(e.error)) ? "not_resolved" : status;
+      result.quantities.push_back(std::move(q));
+    };
+    const std::string curvature = "loss/weight^2";
+    add({"batch_sharpness", "batch sharpness", "batch-sharpness", curvature}, found.sharpness);
+    add({"rate_batch_sharpness", "learning rate times batch sharpness", "batch-sharpness-rate", "1"},
+        times(found.sharpness, rate));
+    add({"batch_sharpness_ratio", "ratio of the means of g'Hg and |g|^2 over batches",
+         "batch-sharpness-ratio", curvature},
+        found.ratio);
+    add({"batch_curvature", "mean of g'Hg over batches", "batch-sharpness-numerator", "loss^3/weight^4"},
+        found.along);
+    add({"batch_gradient_square", "mean of |g|^2 over batches", "batch-sharpness-denominator",
+         "(loss/weight)^2"},
+        found.square);
+  }
+
+  void conclude(bool enough, int64_t examples, ProbeResult& result) const {
+    result.status = gravest_status(result.quantities);
+    if (result.status == "nonfinite") {
+      result.message = "a batch's gradient or its product with the Hessian was not finite";
+    } else if (!enough) {
+      result.message = fmt::format("a batch of {} can't be drawn from the {} examples measured",
+                                   options_.batch_size, examples);
+    } else if (result.status == "not_resolved") {
+      result.message = "a batch has no gradient, or the checkpoint no learning rate";
+    }
+  }
+
+  /// That of the run's method where its steps go along the gradient itself (P = 1), else NaN.
+  static double stability_limit(const ProbeContext& context) {
+    if (!context.optimizer) return kNaN;
+    const ParameterVector& vector = context.objective.parameters();
+    const std::vector<at::Tensor> ones = vector.unflatten(at::ones_like(vector.gather()));
+    for (const at::Tensor& p : context.optimizer->preconditioner(ones)) {
+      if (!(p == 1).all().item<bool>()) return kNaN;
+    }
+    return context.optimizer->stability_limit();
+  }
+
+  BatchSharpnessOptions options_;
+};
+
+}  // namespace
+
+void bind_options(OptionTable& table, BatchSharpnessOptions& options) {
+  table.add("batch_size", options.batch_size, at_least(1),
+            "examples a batch: that of the run, where its stability is asked for");
+  table.add("batches", options.batches, between(2, 1'000'000),
+            "batches drawn; one where a batch is all of them");
+}
+
+std::unique_ptr<Probe> make_batch_sharpness(const BatchSharpnessOptions& options) {
+  return std::make_unique<BatchSharpness>(options);
+}
+
+}  // namespace basin

@@ -1,0 +1,212 @@
+#include "probes/weight_norms.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/seed.h"
+#include "core/tensor_norms.h"
+#include "probes/common.h"
+#include "probes/layer_norms.h"
+
+namespace basin {
+namespace {
+
+/// The numbers of some quantities until it is known whether they exist.
+struct Found {
+  QuantityNaming naming;
+  std::vector<double> value, residual;  // residual empty: without error
+  std::string reason;                   // why there is no value
+  bool is_vector = false;
+};
+
+double squared(double x) { return x * x; }
+
+class WeightNorms final : public Probe {
+ public:
+  explicit WeightNorms(const WeightNormsOptions& options) : Probe("weight_norms"), options_(options) {}
+
+  /// A few examples' forward passes.
+  ProbeCost expected_cost() const override { return {0.01, 0}; }
+
+ private:
+  void measure(const ProbeContext& context, ProbeResult& result) override {
+    Objective& objective = context.objective;
+    const NetworkLayers layers = network_layers(objective);
+    const bool finite = std::isfinite(norm_of(objective.parameters().gather())) && all_finite(layers);
+    std::vector<Found> found = of_all_weights(context);
+    for (Found& one : of_layers(layers, finite)) found.push_back(std::move(one));
+    found.push_back(spectral_distance(context, layers, finite));
+    const NormOrReason path = finite ? path_norm(objective, layers) : NormOrReason();
+    found.push_back({{"path_norm", "path norm", "path-norm", "logit"}, {path.value}, {}, path.reason});
+    if (options_.operator_norms) {
+      for (Found& one : of_operators(layers, finite, context.seed)) found.push_back(std::move(one));
+    }
+    for (const Found& one : found) {
+      if (!one.is_vector || options_.by_layer) add(one, finite, result);
+    }
+    record(layers, result);
+    result.status = gravest_status(result.quantities);
+    if (!finite) result.message = "a weight is not finite";
+  }
+
+  static bool all_finite(const NetworkLayers& layers) {
+    return std::all_of(layers.list.begin(), layers.list.end(),
+                       [](const NetworkLayer& layer) { return std::isfinite(norm_of(layer.weight)); });
+  }
+
+  static std::vector<Found> of_all_weights(const ProbeContext& context) {
+    const at::Tensor w = context.objective.parameters().gather().to(at::kDouble);
+    const at::Tensor& w0 = context.initial_weights;
+    const double norm = norm_of(w);
+    const double distance = w0.defined() ? norm_of(w - w0.to(w.device(), at::kDouble)) : kNaN;
+    return {{{"weight_norm", "norm of all weights", "weight-norm", "weight"}, {norm}, {}, ""},
+            {{"squared_weight_norm", "squared norm of all weights", "weight-norm-squared", "weight^2"},
+             {norm * norm},
+             {},
+             ""},
+            {{"distance_from_start", "distance from the initial weights", "distance-from-start", "weight"},
+             {distance},
+             {},
+             w0.defined() ? "" : kNoStart}};
+  }
+
+  /// Frobenius and spectral norms, their products and what Jiang et al. make of them.
+  static std::vector<Found> of_layers(const NetworkLayers& layers, bool finite) {
+    std::vector<double> frobenius, spectral, residuals;
+    std::vector<SpectralNorm> norms;
+    double frobenius_product = 1, ratios = 0;
+    for (const NetworkLayer& layer : layers.list) {
+      const SpectralNorm norm = finite ? spectral_norm(layer.weight) : SpectralNorm{kNaN, kNaN};
+      norms.push_back(norm);
+      spectral.push_back(norm.value);
+      residuals.push_back(norm.residual);
+      frobenius.push_back(norm_of(layer.weight));
+      frobenius_product *= squared(frobenius.back());
+      ratios += squared(frobenius.back() / norm.value);
+    }
+    const SpectralNorm product = product_of(norms);
+    const double spectral_product = squared(product.value), error = 2 * product.value * product.residual;
+    const double relative = product.value > 0 ? product.residual / product.value : 0;
+    const auto depth = static_cast<double>(layers.list.size());
+    const double sum = depth * std::pow(spectral_product, 1 / depth);
+    const std::string& reason = layers.reason;
+    const std::string units = fmt::format("weight^{}", 2 * layers.list.size());
+    return {{{"layer_frobenius", "Frobenius norms by layer", "layer-frobenius", "weight"},
+             frobenius,
+             {},
+             reason,
+             true},
+            {{"layer_spectral", "spectral norms by layer", "layer-spectral", "weight"},
+             spectral,
+             residuals,
+             reason,
+             true},
+            {{"frobenius_product", "product of squared Frobenius norms", "frobenius-product", units},
+             {frobenius_product},
+             {},
+             reason},
+            {{"frobenius_sum", "depth times their geometric mean", "frobenius-sum", "weight^2"},
+             {depth * std::pow(frobenius_product, 1 / depth)},
+             {},
+             reason},
+            {{"spectral_product", "product of squared spectral norms", "spectral-product", units},
+             {spectral_product},
+             {error},
+             reason},
+            {{"spectral_sum", "depth times their geometric mean", "spectral-sum", "weight^2"},
+             {sum},
+             {2 * sum * relative / depth},
+             reason},
+            {{"frobenius_over_spectral", "sum of |W|_F^2/|W|_2^2", "frobenius-over-spectral", "1"},
+             {ratios},
+             {2 * ratios * relative},  // at most: all relative residuals in one layer
+             reason}};
+  }
+
+  static Found spectral_distance(const ProbeContext& context, const NetworkLayers& layers, bool finite) {
+    Found found{{"distance_spectral", "sum of |W - W0|_2^2", "distance-spectral", "weight^2"},
+                {kNaN},
+                {kNaN},
+                context.initial_weights.defined() ? layers.reason : kNoStart};
+    if (!finite || !found.reason.empty()) return found;
+    const ParameterVector& vector = context.objective.parameters();
+    const std::vector<at::Tensor> start = vector.unflatten(context.initial_weights.to(at::kCPU, at::kDouble));
+    found.value = found.residual = {0};
+    for (const NetworkLayer& layer : layers.list) {
+      const at::Tensor weight = vector.parameters()[layer.parameter].tensor.detach();
+      const SpectralNorm norm = spectral_norm(weight.to(at::kCPU, at::kDouble) - start[layer.parameter]);
+      found.value[0] += squared(norm.value);
+      found.residual[0] += 2 * norm.value * norm.residual;
+    }
+    return found;
+  }
+
+  static std::vector<Found> of_operators(const NetworkLayers& layers, bool finite, uint64_t seed) {
+    std::vector<SpectralNorm> norms;
+    std::vector<double> values, residuals;
+    for (const NetworkLayer& layer : layers.list) {
+      norms.push_back(finite ? operator_norm(layer, derive_seed(seed, "operator-norm", norms.size()))
+                             : SpectralNorm{kNaN, kNaN});
+      values.push_back(norms.back().value);
+      residuals.push_back(norms.back().residual);
+    }
+    const SpectralNorm product = product_of(norms);
+    return {{{"layer_operator", "operator norms by layer", "layer-operator", "weight"},
+             values,
+             residuals,
+             layers.reason,
+             true},
+            {{"operator_product", "product of squared operator norms", "operator-product",
+              fmt::format("weight^{}", 2 * layers.list.size())},
+             {squared(product.value)},
+             {2 * product.value * product.residual},
+             layers.reason}};
+  }
+
+  static void add(const Found& found, bool finite, ProbeResult& result) {
+    Quantity q = named(found.naming, found.residual.empty() ? "none" : "residual");
+    q.is_vector = found.is_vector;
+    const auto number = [](double x) { return std::isfinite(x); };
+    const bool there = found.reason.empty() && !found.value.empty() &&
+                       std::all_of(found.value.begin(), found.value.end(), number);
+    q.status = finite && there ? "ok" : finite && !found.reason.empty() ? "not_resolved" : "nonfinite";
+    const size_t entries = std::max<size_t>(1, found.value.size());
+    q.value = q.uncertainty = std::vector<double>(entries, kNaN);
+    if (q.status == "ok") {
+      q.value = found.value;
+      q.uncertainty = found.residual.empty() ? std::vector<double>(entries, 0) : found.residual;
+    }
+    if (q.status == "not_resolved") {
+      result.message += (result.message.empty() ? "" : "; ") + fmt::format("{}: {}", q.name, found.reason);
+    }
+    if (q.status == "nonfinite") result.message = q.name + " is beyond float64";
+    result.quantities.push_back(std::move(q));
+  }
+
+  static void record(const NetworkLayers& layers, ProbeResult& result) {
+    std::vector<std::string> names;
+    for (const NetworkLayer& layer : layers.list) names.push_back(layer.name);
+    result.attributes.emplace_back("layers", names);
+    result.attributes.emplace_back("logit_factor", layers.logit_factor);
+  }
+
+  static constexpr const char* kNoStart = "the run's initial weights (checkpoint start) are not at hand";
+  WeightNormsOptions options_;
+};
+
+}  // namespace
+
+void bind_options(OptionTable& table, WeightNormsOptions& options) {
+  table.add("by_layer", options.by_layer, anything(), "also by layer: as many columns more in tables");
+  table.add("operator_norms", options.operator_norms, anything(),
+            "also of convolutions as maps of images, by Lanczos");
+}
+
+std::unique_ptr<Probe> make_weight_norms(const WeightNormsOptions& options) {
+  return std::make_unique<WeightNorms>(options);
+}
+
+}  // namespace basin

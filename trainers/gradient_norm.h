@@ -1,0 +1,16 @@
+// defines: gradient_square() and put_gradient_square(), |g|^2 of a gradient on any device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace basin {
+
+/// target <- sum_j g_j^2 over all tensors in float64; `target` is a float64 number on their device, which
+/// nobody waits for.
+void put_gradient_square(const std::vector<at::Tensor>& gradient, at::Tensor target);
+/// The same; waits for the device once.
+double gradient_square(const std::vector<at::Tensor>& gradient);
+
+}  // namespace basin
