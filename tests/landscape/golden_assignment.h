@@ -1,6 +1,6 @@
-// defines: kAssignment, the best assignment of 20 x 20 sine numbers, and its score. Written by
-// tests/oracles/linear_assignment.py; don't edit.
+// defines: kAssignment, the best assignment of 20 x 20 sine numbers, and its score. Written by tests/oracles/linear_assignment.py; don't edit.
 #pragma once
+
 
 namespace basin::golden {
 
