@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool starts_with(const std::string& label, const char* prefix) { return label.rfind(prefix, 0) == 0; }
-
 // Of the checkpoints that train.checkpoint_every keeps: u000050, u000100, ...
 bool is_cadence(const std::string& label) { return label.size() > 1 && label[0] == 'u' && std::isdigit(label[1]); }
 
@@ -195,7 +193,7 @@ std::vector<std::string> chosen_labels(const std::string& run_folder, const std:
   std::vector<std::string> chosen;
   for (const std::string& label : checkpoint_labels(run_folder)) {
     const bool wanted = std::any_of(at.begin(), at.end(), [&](const std::string& asked) {
-      return asked == "all" || asked == label || (asked == "loss" && starts_with(label, "loss-")) ||
+      return asked == "all" || asked == label || (asked == "loss" && label.starts_with("loss-")) ||
              (asked == "every" && is_cadence(label));
     });
     if (wanted) chosen.push_back(label);

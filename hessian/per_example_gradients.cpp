@@ -8,27 +8,10 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "hessian/graph_leaves.h"
+#include "models/scoped_norm_mode.h"
 
 namespace basin {
 namespace {
-
-/// Normalisation as layers of its own while it lives: folded into the layer before, its parameters would have
-/// no call to read gradients from.
-class NormsAsLayers {
- public:
-  explicit NormsAsLayers(Model& model) : model_(model), folds_(model.norm_mode() == NormMode::folded) {
-    if (folds_) model_.set_norm_mode(NormMode::running, model_.ghost_batch());
-  }
-  ~NormsAsLayers() {
-    if (folds_) model_.set_norm_mode(NormMode::folded, model_.ghost_batch());
-  }
-  NormsAsLayers(const NormsAsLayers&) = delete;
-  NormsAsLayers& operator=(const NormsAsLayers&) = delete;
-
- private:
-  Model& model_;
-  bool folds_;
-};
 
 [[noreturn]] void refuse(const std::string& why) { throw ConfigError("per-example gradients: " + why); }
 
@@ -96,7 +79,10 @@ std::vector<at::Tensor> PerExampleGradients::products(const std::vector<ExampleW
 }
 
 void PerExampleGradients::for_each(const Take& take) {
-  const NormsAsLayers as_layers(objective_.model());
+  // Folded into the layer before, a norm's parameters would have no call to read gradients from.
+  Model& model = objective_.model();
+  const bool folded = model.norm_mode() == NormMode::folded;
+  const ScopedNormMode as_layers(model, folded ? NormMode::running : model.norm_mode());
   for (int64_t first = 0; first < objective_.examples(); first += objective_.micro_batch()) {
     throw_if_interrupted();
     take_micro_batch(first, std::min(objective_.micro_batch(), objective_.examples() - first), take);

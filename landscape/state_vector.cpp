@@ -8,10 +8,7 @@ namespace basin {
 namespace {
 
 bool is_running_statistic(const std::string& name) {
-  const auto ends_with = [&](const std::string& end) {
-    return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
-  };
-  return ends_with(".running_mean") || ends_with(".running_var");
+  return name.ends_with(".running_mean") || name.ends_with(".running_var");
 }
 
 at::Tensor flat64(const at::Tensor& tensor) { return tensor.detach().to(at::kDouble).reshape({-1}); }

@@ -13,10 +13,6 @@ std::string module_name(std::string name) {
   return name;
 }
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 }  // namespace
 
 int64_t Model::parameter_count() const {
@@ -35,8 +31,8 @@ void Model::set_norm_mode(NormMode mode, int64_t ghost_batch) {
 void Model::reset_running_statistics() {
   at::NoGradGuard no_grad;
   for (auto& [name, tensor] : buffer_table_) {
-    if (ends_with(name, ".running_mean")) tensor.fill_(0.0);
-    if (ends_with(name, ".running_var")) tensor.fill_(1.0);
+    if (name.ends_with(".running_mean")) tensor.fill_(0.0);
+    if (name.ends_with(".running_var")) tensor.fill_(1.0);
   }
   std::fill(accumulated_examples_.begin(), accumulated_examples_.end(), 0);
 }

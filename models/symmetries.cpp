@@ -14,10 +14,6 @@ bool is_norm_parameter(const Model& model, const std::string& name) {
   return std::any_of(table.begin(), table.end(), is_it);
 }
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 /// A number for each entry of the axis, to be multiplied with the tensor.
 at::Tensor along_axis(const at::Tensor& by_unit, const UnitAxis& axis, const at::Tensor& tensor) {
   std::vector<int64_t> shape(static_cast<size_t>(tensor.dim()), 1);
@@ -59,7 +55,7 @@ Symmetry norm_scale(const Model& model, const UnitGroup& group, double c) {
   Symmetry symmetry;
   for (const UnitAxis& output : group.outputs) {
     if (is_norm_parameter(model, output.tensor)) continue;
-    const bool variance = ends_with(output.tensor, ".running_var");
+    const bool variance = output.tensor.ends_with(".running_var");
     symmetry.changes.push_back(
         {output, variance ? factor.square() : factor, variance ? (c * c - 1) * group.norm_eps : 0});
   }

@@ -10,6 +10,7 @@
 #include "probes/group_products.h"
 #include "probes/matrix_alignment.h"
 #include "probes/noise_quantities.h"
+#include "probes/set_estimates.h"
 #include "probes/subspace_overlap.h"
 
 namespace basin {
@@ -173,13 +174,8 @@ class NoiseCurvature final : public Probe {
 
   static void add_alignment(const QuantityNaming& naming, const Estimate& e, bool finite,
                             ProbeResult& result) {
-    Quantity q = named(naming, e.error == 0 ? "none" : "standard_error");
-    q.value = {e.value};
-    q.uncertainty = {e.error};
-    q.ci_low = {e.low};
-    q.ci_high = {e.high};
-    q.status = status_of(e, std::isfinite(e.error), !finite);
-    result.quantities.push_back(std::move(q));
+    const std::string status = status_of(e, std::isfinite(e.error), !finite);
+    result.quantities.push_back(measured(naming, e, status));
   }
 
   void record(const Findings& found, ProbeResult& result) const {

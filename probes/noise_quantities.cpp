@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include "probes/set_estimates.h"
+
 namespace basin {
 
 Estimate no_estimate() { return {kNaN, kNaN, kNaN, kNaN}; }
@@ -20,16 +22,10 @@ std::string status_of(const Estimate& estimate, bool resolved, bool nonfinite) {
 Quantity estimated(const QuantityNaming& naming, Side side, const Estimate& estimate,
                    const std::string& status) {
   const bool population = side == Side::population;
-  Quantity q = named({population ? naming.name : naming.name + "_finite",
-                      naming.long_name + (population ? "" : ", of the finite set"),
-                      naming.definition + (population ? "-population" : "-finite"), naming.units},
-                     estimate.error == 0 ? "none" : "standard_error");
-  q.value = {estimate.value};
-  q.uncertainty = {estimate.error};
-  q.ci_low = {estimate.low};
-  q.ci_high = {estimate.high};
-  q.status = status;
-  return q;
+  return measured({population ? naming.name : naming.name + "_finite",
+                   naming.long_name + (population ? "" : ", of the finite set"),
+                   naming.definition + (population ? "-population" : "-finite"), naming.units},
+                  estimate, status);
 }
 
 std::vector<Quantity> noise_quantities(const NoiseNumbers& numbers, Side side, bool nonfinite) {

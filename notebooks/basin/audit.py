@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .schema import ReadError, reading, strings
+from .schema import ReadError, reading, strings, text
 from .sweep import Sweep
 
 COLUMNS = ["probe", "settings", "quantity", "definition", "transformation", "strength", "before", "after", "uncertainty_before",
@@ -79,9 +79,10 @@ def read_audit(path) -> pd.DataFrame:
     with reading(path, "audit") as file:
         group = file["audit"]
         columns = {name: strings(group[name]) if group[name].dtype.kind in "OS" else group[name][()] for name in COLUMNS}
+        run_id = text(file.attrs["run_id"])
     if len({len(values) for values in columns.values()}) != 1:
         raise ReadError(f"{path}: damaged or incomplete (the columns of /audit differ in length)")
     unknown = set(columns["verdict"]) - set(VERDICTS)
     if unknown:
         raise ReadError(f"{path}: verdict \"{sorted(unknown)[0]}\" is none of {', '.join(VERDICTS)}")
-    return pd.DataFrame(columns).assign(run_id=path.parents[1].name)
+    return pd.DataFrame(columns).assign(run_id=run_id)

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from .audit import VERDICTS, read_audit
 from .paste import PasteError, passage, paste
-from .schema import ReadError, reading, strings, text
+from .schema import ReadError
 
 PASSAGE = "invariances"
 COLUMNS = {
@@ -44,10 +45,7 @@ def _read(path: Path) -> pd.DataFrame:
             return pd.read_csv(path, keep_default_na=False, na_values=["nan"])
         except (OSError, ValueError) as error:
             raise ReadError(f"{path}: {error}") from None
-    with reading(path, "audit") as file:
-        columns = {name: file["audit"][name] for name in FIELDS}
-        columns = {name: strings(c) if c.dtype.kind in "OS" else c[()] for name, c in columns.items()}
-        return pd.DataFrame({"run_id": text(file.attrs["run_id"])} | columns)
+    return read_audit(path)
 
 
 def save(rows: pd.DataFrame, path) -> None:
@@ -56,8 +54,7 @@ def save(rows: pd.DataFrame, path) -> None:
 
 def cell(rows: pd.DataFrame) -> str:
     """What the numbers of one measure did; each number counts by its gravest verdict."""
-    order = ["invariant", "within_error", "unresolved", "moved"]
-    gravest = rows.groupby("quantity").verdict.agg(lambda verdicts: max(verdicts, key=order.index))
+    gravest = rows.groupby("quantity").verdict.agg(lambda verdicts: max(verdicts, key=VERDICTS.index))
     if gravest.empty:
         return NOT_TRIED
     kinds = set(gravest)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from .schema import attributes, reading, require, strings, text
 
-TODO, OK, NONFINITE, FAILED = range(4)  # how a cell stands
+NOT_MEASURED, OK, NONFINITE, FAILED = range(4)  # how a cell stands
 OWN = ("recipe", "vectors", "provenance")
 
 

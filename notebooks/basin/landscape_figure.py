@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
 
 from . import style
-from .landscape import FAILED, NONFINITE, TODO, Plot, Surface
+from .landscape import FAILED, NONFINITE, NOT_MEASURED, Plot, Surface
 
 SETS = {"train": "training examples", "test": "test examples"}
 COLOURS = {"train": style.COLOURS["sgd"], "test": style.COLOURS["lars"]}
@@ -143,7 +143,7 @@ def _mark_cells(ax, plot: Plot) -> None:
     if plot.state is None:
         return
     x, y = np.meshgrid(plot.axes["alpha"], plot.axes["beta"])
-    for state, marker, size in ((NONFINITE, "x", 14), (FAILED, "s", 10), (TODO, ".", 6)):
+    for state, marker, size in ((NONFINITE, "x", 14), (FAILED, "s", 10), (NOT_MEASURED, ".", 6)):
         there = plot.state == state
         if there.any():
             ax.scatter(x[there], y[there], marker=marker, s=size, color=style.GREY, linewidths=0.8, clip_on=False, zorder=3)
@@ -192,7 +192,7 @@ def _explain(figure, surface: Surface) -> None:
     elif "points" in surface.plots:
         handles.append(Line2D([], [], color="#c0392b", linestyle="", marker="o", markeredgecolor="white", label="checkpoints"))
     state = surface.plot.state
-    for wanted, marker, label in ((NONFINITE, "x", "not finite"), (FAILED, "s", "failed"), (TODO, ".", "not measured yet")):
+    for wanted, marker, label in ((NONFINITE, "x", "not finite"), (FAILED, "s", "failed"), (NOT_MEASURED, ".", "not measured yet")):
         if state is not None and (state == wanted).any():
             handles.append(Line2D([], [], color=style.GREY, linestyle="", marker=marker, label=label))
     if handles:

@@ -1,3 +1,5 @@
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -28,3 +30,39 @@ def drawing():
     style.use()
     yield
     pyplot.close("all")
+
+
+class TinyRuns:
+    """The program under test, training tiny networks into one folder and measuring landscapes of them."""
+
+    def __init__(self, program, folder, options=""):
+        self.program, self.folder = program, folder
+        folder.mkdir()
+        (folder / "study.toml").write_text(
+            'model = "mlp"\noptimizer = "sgd"\nprotocol = "A-updates"\nupdates = 4\nbatch_size = 32\nmicro_batch = 32\n'
+            'checkpoint_every = 1\n[data]\nset = "synthetic"\ntrain_examples = 64\ntest_examples = 32\n[mlp]\nhidden = [4]\n'
+            f"{options}\n[runtime]\nthreads = 1\nprogress = false\n")  # fmt: skip
+
+    def train(self, *settings):
+        self._call("train", self.folder / "study.toml", "--out", self.folder / "out", settings=settings)
+        return sorted((self.folder / "out/runs").iterdir())
+
+    def landscape(self, kind, runs, *settings):
+        import basin
+
+        out = self.folder / f"{kind}.h5"
+        self._call("landscape", *runs, "--kind", kind, "--out", out, settings=("runtime.threads=1", *settings))
+        return basin.surface(out)
+
+    def _call(self, *words, settings):
+        sets = [word for setting in settings for word in ("--set", setting)]
+        subprocess.run([self.program, *words, *sets], check=True, capture_output=True)
+
+
+@pytest.fixture
+def tiny_runs(tmp_path):
+    """Makes TinyRuns of further lines for the table [mlp]."""
+    program = os.environ.get("BASIN_BINARY")
+    if not program:
+        pytest.skip("BASIN_BINARY is not set")
+    return lambda options="": TinyRuns(program, tmp_path / "tiny", options)

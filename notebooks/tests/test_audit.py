@@ -23,7 +23,7 @@ def row(definition, transformation, verdict, ratio=1.0, kind="function", quantit
 def write_audit(path, rows, schema="basin/audit"):
     path.parent.mkdir(parents=True, exist_ok=True)
     with h5py.File(path, "w") as f:
-        f.attrs.update(schema_name=schema, schema_version="1.0.0")
+        f.attrs.update(schema_name=schema, schema_version="1.0.0", run_id=path.parents[1].name)
         for name in rows[0]:
             values = [r[name] for r in rows]
             f.create_dataset(f"audit/{name}", data=values, dtype=TEXT if isinstance(values[0], str) else None)

@@ -1,15 +1,12 @@
 """Surfaces: the reader on files made by h5py alone, figures in the right orientation, and one made by the program itself."""
 
-import os
-import subprocess
-
 import h5py
 import numpy as np
 import pytest
 
 import basin
 from basin import landscape_figure as figures
-from basin.landscape import NONFINITE, OK, TODO
+from basin.landscape import NONFINITE, NOT_MEASURED, OK
 
 pytestmark = pytest.mark.usefixtures("drawing")
 
@@ -88,7 +85,7 @@ def test_both_sets_share_a_scale_that_is_logarithmic_where_needed(tmp_path):
 def test_cells_without_a_number_are_marked(tmp_path):
     loss, state = bowl(), np.full((4, 7), OK)
     loss[0, 6] = loss[3, 0] = np.nan
-    state[0, 6], state[3, 0] = NONFINITE, TODO
+    state[0, 6], state[3, 0] = NONFINITE, NOT_MEASURED
     figure = figures.contours(basin.surface(make(tmp_path / "s.h5", loss, state)))
     assert {t.get_text() for t in figure.legends[0].get_texts()} == {"not finite", "not measured yet"}
     marks = [tuple(c.get_offsets()[0]) for c in figure.axes[0].collections if len(c.get_offsets()) == 1 and not hasattr(c, "allsegs")]
@@ -142,19 +139,9 @@ def test_lines_along_directions_have_a_band(tmp_path):
     np.testing.assert_array_equal(ax.lines[3].get_ydata(), loss.mean(0))
 
 
-def test_what_the_program_writes_is_read(tmp_path):
-    program = os.environ.get("BASIN_BINARY")
-    if not program:
-        pytest.skip("BASIN_BINARY is not set")
-    study = tmp_path / "study.toml"
-    study.write_text('model = "mlp"\noptimizer = "sgd"\nprotocol = "A-updates"\nupdates = 4\nbatch_size = 32\nmicro_batch = 32\n'
-                     'checkpoint_every = 1\n[data]\nset = "synthetic"\ntrain_examples = 64\ntest_examples = 32\n[mlp]\nhidden = [4]\n'
-                     "[runtime]\nthreads = 1\nprogress = false\n")  # fmt: skip
-    subprocess.run([program, "train", study, "--out", tmp_path / "out"], check=True, capture_output=True)
-    run = next((tmp_path / "out/runs").iterdir())
-    command = [program, "landscape", run, "--kind", "trajectory", "--out", tmp_path / "t.h5", "--set", "trajectory.alpha_points=5"]
-    subprocess.run([*command, "--set", "trajectory.beta_points=3", "--set", "runtime.threads=1"], check=True, capture_output=True)
-    surface = basin.surface(tmp_path / "t.h5")
+def test_what_the_program_writes_is_read(tiny_runs):
+    tiny = tiny_runs()
+    surface = tiny.landscape("trajectory", tiny.train(), "trajectory.alpha_points=5", "trajectory.beta_points=3")
     shape = tuple(map(len, surface.plot.axes.values()))
     assert surface.kind == "trajectory" and surface.status == "ok" and shape in {(b, a) for b in (3, 4) for a in (5, 6)}
     assert (surface.plot.state == OK).all() and np.isfinite(surface.plot["test_loss"]).all()

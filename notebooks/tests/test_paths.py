@@ -1,13 +1,10 @@
 """Barriers, curves and radial profiles: tables and figures of surfaces made by hand, and of one that the program wrote."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import basin
 from basin import paths
 from basin.landscape import Plot, Surface
 
@@ -77,31 +74,17 @@ def test_the_radial_mean_has_its_error_or_is_a_bound():
     assert len(paths.radial_figure(radial([2, 2, 2])).axes[0].get_legend().get_texts()) == 2
 
 
-def test_what_the_program_writes_is_read(tmp_path):
-    program = os.environ.get("BASIN_BINARY")
-    if not program:
-        pytest.skip("BASIN_BINARY is not set")
-    study = tmp_path / "study.toml"
-    study.write_text('model = "mlp"\noptimizer = "sgd"\nprotocol = "A-updates"\nupdates = 4\nbatch_size = 32\nmicro_batch = 32\n'
-                     '[data]\nset = "synthetic"\ntrain_examples = 64\ntest_examples = 32\n[mlp]\nhidden = [4]\nnorm = "batch"\n'
-                     "[runtime]\nthreads = 1\nprogress = false\n")  # fmt: skip
-    for seed in ("seed=1", "seed=2"):
-        subprocess.run([program, "train", study, "--out", tmp_path / "out", "--set", seed], check=True, capture_output=True)
-    runs = sorted((tmp_path / "out/runs").iterdir())
-
-    def landscape(kind, of, *sets):
-        sets = [word for setting in ("runtime.threads=1", *sets) for word in ("--set", setting)]
-        out = tmp_path / f"{kind}.h5"
-        subprocess.run([program, "landscape", *of, "--kind", kind, "--out", out, *sets], check=True, capture_output=True)
-        return basin.surface(out)
-
-    surface = landscape("barrier", runs, "barrier.points=3")
+def test_what_the_program_writes_is_read(tiny_runs):
+    tiny = tiny_runs('norm = "batch"')
+    tiny.train("seed=1")
+    runs = tiny.train("seed=2")
+    surface = tiny.landscape("barrier", runs, "barrier.points=3")
     assert list(surface.plot.labels["path"])[0] == "as-is-reset" and surface.vectors["order_fc1"].shape == (4,)
     assert np.isfinite(paths.summary(surface).to_numpy()).all() and len(paths.summary(surface)) == 16
     paths.path_figure(surface)
-    surface = landscape("curve", runs, "curve.points=3", "curve.epochs=2", "curve.batch_size=32")
+    surface = tiny.landscape("curve", runs, "curve.points=3", "curve.epochs=2", "curve.batch_size=32")
     assert surface.plot["train_loss"].shape == (2, 3) and len(surface.plot.attributes["epoch_losses"]) == 2
     paths.path_figure(surface)
-    surface = landscape("radial", runs[:1], "radial.directions=2", "radial.deltas=[0.01]")
+    surface = tiny.landscape("radial", runs[:1], "radial.directions=2", "radial.deltas=[0.01]")
     assert surface.plot["radius"].shape == (2, 1) and (surface["profile"]["reached"] == 2).all()
     paths.radial_figure(surface)

@@ -9,19 +9,15 @@
 namespace basin {
 namespace {
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 // The generator's `fill`: by name and shape alone, in row-major order whatever the memory format.
 at::Tensor fill(const std::string& name, const at::Tensor& like) {
   const int64_t count = like.numel();
   const at::Tensor j = at::arange(count, at::kDouble);
   at::Tensor values;
-  if (ends_with(name, "running_var")) {
+  if (name.ends_with("running_var")) {
     values = 1 + 0.5 * j.sin();
   } else if (like.dim() == 1) {
-    const bool norm_weight = name.find("norm") != std::string::npos && ends_with(name, "weight");
+    const bool norm_weight = name.find("norm") != std::string::npos && name.ends_with("weight");
     values = 0.1 * (2.3 * j).cos() + (norm_weight ? 1 : 0);
   } else {
     const double fan_in = static_cast<double>(count) / static_cast<double>(like.size(0));
