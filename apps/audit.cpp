@@ -13,6 +13,7 @@
 #include "core/progress.h"
 #include "core/provenance.h"
 #include "core/seed.h"
+#include "io/probe_file.h"
 #include "probes/registry.h"
 
 namespace basin {
@@ -61,11 +62,6 @@ ProbePlan plan_of(const AuditArguments& arguments) {
 double rounding_of(const ProbePlan& plan) { return plan.dtype == "float64" ? 1e-6 : 1e-2; }
 
 using Results = std::vector<ProbeResult>;  // one a variant
-
-/// The name that a table has for entry i.
-std::string entry_name(const Quantity& quantity, size_t i) {
-  return quantity.is_vector ? fmt::format("{}_{}", quantity.name, i + 1) : quantity.name;
-}
 
 /// Nothing where the result lacks the quantity, or that many entries.
 AuditValue value_in(const ProbeResult& result, const std::string& name, size_t i) {
@@ -140,8 +136,12 @@ void append_rows(const Measured& measured, const Quantity& quantity, size_t entr
   for (const ProbeResult& original : measured.originals)
     redrawn.push_back(value_in(original, quantity.name, entry).value);
   for (size_t t = 0; t < trials.size(); ++t) {
-    AuditRow row{measured.variant.probe, measured.variant.settings, entry_name(quantity, entry),
-                 quantity.definition,    trials[t].transformation,  trials[t].kind,
+    AuditRow row{measured.variant.probe,
+                 measured.variant.settings,
+                 entry_name(quantity.name, quantity.is_vector, entry),
+                 quantity.definition,
+                 trials[t].transformation,
+                 trials[t].kind,
                  trials[t].strength};
     row.before = value_in(measured.originals.front(), quantity.name, entry);
     row.after = value_in(measured.transformed[t], quantity.name, entry);

@@ -82,7 +82,7 @@ void print_probe(const ProbeRecord& record) {
              "status");
   for (const ProbeQuantity& q : record.quantities) {
     for (size_t i = 0; i < q.value.size(); ++i) {
-      const std::string name = q.is_vector ? fmt::format("{}_{}", q.name, i + 1) : q.name;
+      const std::string name = entry_name(q.name, q.is_vector, i);
       const std::string interval =
           i < q.ci_low.size() ? fmt::format("[{}, {}]", entry(q.ci_low, i), entry(q.ci_high, i)) : "-";
       const std::string uncertainty = q.uncertainty_kind == "none" ? "-" : entry(q.uncertainty, i);

@@ -65,12 +65,12 @@ void print_outcome(const ProbeOutcome& outcome) {
   fmt::print("  in probes/{}\n", file);
   for (const ProbeQuantity& quantity : read_probe_file(outcome.path).quantities) {
     for (size_t i = 0; i < quantity.value.size(); ++i) {
-      const std::string index = quantity.is_vector ? fmt::format("_{}", i + 1) : "";
       const std::string& status = quantity.entry_status[i];
       const double uncertainty = i < quantity.uncertainty.size() ? quantity.uncertainty[i] : NAN;
       const bool has_uncertainty = quantity.uncertainty_kind != "none";
-      fmt::print("  {:<34} {:>14.6g}  {:<15} {}", quantity.name + index, quantity.value[i],
-                 has_uncertainty ? fmt::format("+- {:.3g}", uncertainty) : "", quantity.units);
+      fmt::print("  {:<34} {:>14.6g}  {:<15} {}", entry_name(quantity.name, quantity.is_vector, i),
+                 quantity.value[i], has_uncertainty ? fmt::format("+- {:.3g}", uncertainty) : "",
+                 quantity.units);
       std::vector<std::string> remarks;
       if (has_uncertainty) remarks.push_back(quantity.uncertainty_kind);
       if (status != "ok") remarks.push_back(status);
@@ -104,7 +104,8 @@ void add_probe(CLI::App& app, Action& action) {
                       "training examples, chosen by image hash; 0: all; default: the study's, or 1000");
   command->add_option("--micro-batch", arguments->micro_batch, "examples a pass; memory alone");
   command->add_option("--dtype", arguments->dtype, "float32 or float64");
-  command->add_option("--solver", arguments->solver, "of top_eigenvalues: lanczos, or spectra as the reference");
+  command->add_option("--solver", arguments->solver,
+                      "of top_eigenvalues: lanczos, or spectra as the reference");
   command->add_flag("--force", arguments->force, "measure again what was measured with the same settings");
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_probe(*arguments); }; });

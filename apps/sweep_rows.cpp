@@ -170,8 +170,8 @@ std::string SweepRow::text(const std::string& column) const {
 }
 
 std::string probe_column(const ProbeRecord& probe, const ProbeQuantity& quantity, size_t index) {
-  const std::string name = fmt::format("probe.{}.{}.{}", probe.checkpoint, probe.probe, quantity.name);
-  return quantity.is_vector ? fmt::format("{}_{}", name, index + 1) : name;
+  return fmt::format("probe.{}.{}.{}", probe.checkpoint, probe.probe,
+                     entry_name(quantity.name, quantity.is_vector, index));
 }
 
 std::string probe_attribute_text(const ProbeRecord& probe, const std::string& name) {

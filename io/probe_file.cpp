@@ -73,6 +73,10 @@ ProbeQuantity read_quantity(const h5::Group& group, const std::string& name) {
 
 }  // namespace
 
+std::string entry_name(const std::string& quantity, bool is_vector, size_t index) {
+  return is_vector ? fmt::format("{}_{}", quantity, index + 1) : quantity;
+}
+
 void write_probe_file(const std::string& path, const ProbeRecord& record) {
   h5::File file = create_schema_file(path, kProbeSchema);
   for (const auto& [name, field] : fields()) file.set_attribute(name, record.*field);

@@ -19,6 +19,9 @@ struct ProbeQuantity {
   bool is_vector = false;                      // then also with one entry: <name>_1
 };
 
+/// What tables call entry `index` (from 0) of a quantity: <name>_1, ... of a vector, else the name.
+std::string entry_name(const std::string& quantity, bool is_vector, size_t index);
+
 struct ProbeRecord {
   std::string run_id, config_id, probe, checkpoint, status, message;  // checkpoint: its label
   std::vector<std::pair<std::string, OptionValue>> attributes;        // settings, costs, checkpoint's update, train_loss, ...
