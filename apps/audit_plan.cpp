@@ -16,7 +16,7 @@ const std::map<std::string, Settings>& cheap_settings() {
       {"sharpness_keskar", {"epsilons=[1e-3]"}},
       {"sharpness_adaptive", {"iterations=10"}},
       {"pac_bayes", {"draws=6", "tolerance=0.05"}},
-      {"batch_sharpness", {"batches=32"}},
+      {"batch_sharpness", {"batch_size=32", "batches=32"}},
       {"noise_curvature", {"count=1", "groups=8", "trace_samples=6"}},
       {"fisher_rao", {"forms=[\"empirical\", \"model\", \"closed_form\"]"}},
       {"weight_norms", {"by_layer=true", "operator_norms=true"}},

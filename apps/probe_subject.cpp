@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "core/seed.h"
 #include "probes/registry.h"
+#include "trainers/batch_schedule.h"
 #include "trainers/data_identity.h"
 #include "trainers/trainer.h"
 
@@ -31,6 +32,11 @@ at::Tensor initial_weights(const std::string& run_folder, const Model& model) {
 double learning_rate_at(const Checkpoint& checkpoint) {
   const auto found = checkpoint.progress.find("learning_rate");
   return found == checkpoint.progress.end() ? NAN : std::get<double>(found->second);
+}
+
+int64_t batch_size_at(const Checkpoint& checkpoint, const RunOptions& options, int64_t train_examples) {
+  const BatchSchedule batches(options.train, plan_of(options), train_examples);
+  return batches.batch_size(std::max<int64_t>(checkpoint.update - 1, 0));
 }
 
 }  // namespace
@@ -62,6 +68,7 @@ Prepared Subject::prepare(const Checkpoint& checkpoint) const {
       std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels, plan_.micro_batch,
                                   plan_.graph_memory * kMebibyte, plan_.fold_norm);
   return {std::move(objective), optimizer_at(checkpoint, *model, dtype), learning_rate_at(checkpoint),
+          batch_size_at(checkpoint, options_, train_examples()),
           initial_weights(run_folder_, *model)};
 }
 
@@ -69,6 +76,7 @@ ProbeContext Subject::context(const Prepared& prepared) const {
   ProbeContext context{*prepared.objective,   seed(),  train_examples(),
                        subset_hash_,          "train", prepared.optimizer.get(),
                        prepared.learning_rate};
+  context.batch_size = prepared.batch_size;
   context.initial_weights = prepared.initial_weights;
   return context;
 }

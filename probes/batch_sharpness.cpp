@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/interrupt.h"
 #include "core/seed.h"
 #include "core/statistics.h"
@@ -12,6 +14,9 @@
 
 namespace basin {
 namespace {
+
+constexpr int64_t kExamplesDrawn = 8192;  // at which as many batches as they make are enough
+constexpr int64_t kUsualBatch = 32;       // where a run's is not known
 
 /// Of each batch.
 struct BatchCurvatures {
@@ -59,26 +64,37 @@ class BatchSharpness final : public Probe {
 
   /// Of 1,000 examples.
   ProbeCost expected_cost() const override {
-    const double passes = static_cast<double>(options_.batches * options_.batch_size) / 1000;
+    const int64_t size = options_.batch_size > 0 ? options_.batch_size : kUsualBatch;
+    const double passes = static_cast<double>(batches_of(size) * size) / 1000;
     return {passes, passes};
   }
 
  private:
+  int64_t batches_of(int64_t size) const {
+    return options_.batches > 0 ? options_.batches : std::clamp<int64_t>(kExamplesDrawn / size, 16, 256);
+  }
+
+  int64_t size_wanted(const ProbeContext& context) const {
+    if (options_.batch_size > 0) return options_.batch_size;
+    return context.batch_size > 0 ? context.batch_size : kUsualBatch;
+  }
+
   void measure(const ProbeContext& context, ProbeResult& result) override {
     Objective& objective = context.objective;
-    const int64_t n = objective.examples();
+    const int64_t n = objective.examples(), wanted = size_wanted(context);
     // A run whose batches are as large as its training set or larger takes all of it, each example as often.
-    const bool enough = options_.batch_size <= n || n == context.train_examples;
-    const int64_t size = std::min(options_.batch_size, n), batches = size == n ? 1 : options_.batches;
+    const bool enough = wanted <= n || n == context.train_examples;
+    const int64_t size = std::min(wanted, n), batches = size == n ? 1 : batches_of(size);
     BatchCurvatures found;
     if (enough) found = curvatures(context, size, batches);
     const bool finite = found.finite();
     add_quantities(enough && finite ? estimates_of(found) : Estimates(), context.learning_rate,
                    finite ? "ok" : "nonfinite", enough && batches == 1, result);
-    conclude(enough, n, result);
+    conclude(enough, wanted, n, result);
     const auto drawn = static_cast<int64_t>(found.along.size());
     const double passes = static_cast<double>(drawn * size) / static_cast<double>(n);
     result.attributes.insert(result.attributes.end(), {{"batch_size", size},
+                                                       {"run_batch_size", context.batch_size},
                                                        {"batches", drawn},
                                                        {"gradients", passes},
                                                        {"hvps", passes},
@@ -127,13 +143,13 @@ class BatchSharpness final : public Probe {
         found.square);
   }
 
-  void conclude(bool enough, int64_t examples, ProbeResult& result) const {
+  static void conclude(bool enough, int64_t wanted, int64_t examples, ProbeResult& result) {
     result.status = gravest_status(result.quantities);
     if (result.status == "nonfinite") {
       result.message = "a batch's gradient or its product with the Hessian was not finite";
     } else if (!enough) {
-      result.message = fmt::format("a batch of {} can't be drawn from the {} examples measured",
-                                   options_.batch_size, examples);
+      result.message =
+          fmt::format("a batch of {} can't be drawn from the {} examples measured", wanted, examples);
     } else if (result.status == "not_resolved") {
       result.message = "a batch has no gradient, or the checkpoint no learning rate";
     }
@@ -156,10 +172,13 @@ class BatchSharpness final : public Probe {
 }  // namespace
 
 void bind_options(OptionTable& table, BatchSharpnessOptions& options) {
-  table.add("batch_size", options.batch_size, at_least(1),
-            "examples a batch: that of the run, where its stability is asked for");
-  table.add("batches", options.batches, between(2, 1'000'000),
-            "batches drawn; one where a batch is all of them");
+  table.add("batch_size", options.batch_size, at_least(0),
+            "examples a batch; 0: as the run at that checkpoint, which is what its stability hangs on");
+  const Constraint several = between(2, 1'000'000);  // one has no error
+  table.add("batches", options.batches,
+            {"0 or " + several.text,
+             [=](const OptionValue& v) { return std::get<int64_t>(v) == 0 || several.holds(v); }},
+            "batches drawn, one where a batch is all of them; 0: as many as 8,192 examples make, 16 to 256");
 }
 
 std::unique_ptr<Probe> make_batch_sharpness(const BatchSharpnessOptions& options) {

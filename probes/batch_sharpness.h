@@ -8,8 +8,8 @@
 namespace basin {
 
 struct BatchSharpnessOptions {
-  int64_t batch_size = 32;  // examples a batch; no more than are measured
-  int64_t batches = 256;
+  int64_t batch_size = 0;  // examples a batch, no more than are measured; 0: the run's
+  int64_t batches = 0;     // 0: as many as 8,192 examples make, between 16 and 256
 };
 void bind_options(OptionTable& table, BatchSharpnessOptions& options);
 
@@ -23,9 +23,10 @@ void bind_options(OptionTable& table, BatchSharpnessOptions& options);
 /// Standard errors over batches with Student's t; of the ratio by the delta method with Fieller's interval.
 /// One batch of all n has none.
 ///
-/// Cost: batches x batch_size / n gradients and as many Hessian-vector products from a graph of their own: 4
-/// gradients together. Memory: the graph of one micro-batch. What can go wrong: the error is given the n
-/// examples; the number hangs on the batch size, and only that of the run's own is a gauge of its stability.
+/// Cost: batches x batch_size / n gradients and as many Hessian-vector products from a graph of their own,
+/// about 4 gradients together. Memory: the graph of one micro-batch. What can go wrong: the error is given the n
+/// examples; the number hangs on the batch size, and only that of the run's own is a gauge of its stability; a run of
+/// larger batches than are measured has none, unless all training examples are.
 /// Definitions: docs/probes.md#batch-sharpness.
 std::unique_ptr<Probe> make_batch_sharpness(const BatchSharpnessOptions& options);
 

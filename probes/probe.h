@@ -53,6 +53,7 @@ struct ProbeContext {
   /// (before the first: that one's); null and NaN where there is none.
   const Optimizer* optimizer = nullptr;
   double learning_rate = NAN;
+  int64_t batch_size = 0;  // of that update; 0: not known
   /// A file in which a long search may keep its state, and what it is the state of; empty: none.
   std::string state_path = {}, state_key = {};
   at::Tensor start = {};  // ProbeResult::next_start of the checkpoint before; undefined: cold

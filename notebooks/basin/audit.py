@@ -4,20 +4,21 @@ A measure that moves under a transformation that leaves the function as it is sa
 correlates in one sweep, where the optimiser has chosen the parametrisation. It is greyed in every figure. Transformations that
 leave the decisions alone (logit scale) are reported and grey nothing. A quantity counts by what it did itself in any run; one that was not
 audited (another radius, say) by the others of its definition. What was audited with options that tell it from the usual ones
-(`settings`, as eta = 0) speaks for no sweep, whose options its file doesn't hold, unless there is nothing else. Where no run has an
-audit, nothing is known and nothing greyed.
+(`settings`, as eta = 0) speaks for studies that set these options so, where a study sets several for the row that names most of
+them; the usual ones speak for all others. Where no run has an audit, nothing is known and nothing greyed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from .schema import ReadError, reading, strings, text
-from .sweep import Sweep
+from .sweep import Sweep, flat_options
 
 COLUMNS = ["probe", "settings", "quantity", "definition", "transformation", "strength", "before", "after", "uncertainty_before",
            "uncertainty_after", "ratio", "verdict", "kind"]  # fmt: skip
@@ -30,9 +31,10 @@ IN_WORDS = {
 
 @dataclass
 class Audit:
-    """`table`: a row a number, transformation, strength and run."""
+    """`table`: a row a number, transformation, strength and run. `options`: what the study sets, by dotted key: each value it sets."""
 
     table: pd.DataFrame
+    options: dict[str, list] = field(default_factory=dict)
 
     def moved(self, definition: str, quantity: str) -> bool:
         return self.verdict(definition, quantity) == "moved"
@@ -58,20 +60,48 @@ class Audit:
 
     def _rows(self, definition: str, quantity: str, kind: str = "function") -> pd.DataFrame:
         rows = self.table[(self.table.definition == definition) & (self.table.kind == kind)]
-        for narrower in (rows.quantity.isin([quantity, f"{quantity}_1"]), rows.settings == ""):  # _1: the first of a vector
-            rows = rows[narrower.loc[rows.index]] if narrower.loc[rows.index].any() else rows
-        return rows
+        own = rows.quantity.isin([quantity, f"{quantity}_1"])  # _1: the first of a vector
+        rows = rows[own] if own.any() else rows
+        alike = pd.Series([self._alike(*row) for row in zip(rows.probe, rows.settings)], rows.index, dtype=float)
+        return rows[alike == alike.max()]
+
+    def _alike(self, probe: str, settings: str) -> int:
+        """How many options the settings name that the study has so; -1 where it has one otherwise."""
+        named = [part.split("=") for part in filter(None, settings.split(", "))]
+        held = [self.options.get(f"{probe}.{key}") == [_toml_value(value)] for key, value in named]
+        return len(held) if all(held) else -1
 
 
 def _gravest(verdicts) -> str:
     return next((v for v in reversed(VERDICTS) if v in set(verdicts)), "")
 
 
+def _toml_value(text: str):
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text  # a bare string, as --set takes it
+
+
+def options_set(study: str) -> dict[str, list]:
+    """By dotted key the values that a study sets: in its tables, by rules for some of its runs, and last by overrides for all."""
+    tables = tomllib.loads(study)
+    sweep = tables.pop("sweep", {})
+    values = {key: [value] for key, value in flat_options(tables).items()}
+    for rule in sweep.get("set", []):
+        for key, value in flat_options(rule.get("set", {})).items():
+            values.setdefault(key, [None]).append(value)  # None: the default, for the runs that the rule is not for
+    for override in sweep.get("override", []):
+        values |= {key: [value] for key, value in flat_options(override.get("set", {})).items()}
+    return values
+
+
 def load_audit(sweep: Sweep) -> Audit:
     """All audits beside the sweep; empty where there are none."""
     folder = sweep.path if sweep.path.is_dir() else sweep.path.parent
     found = [read_audit(path) for path in sorted(folder.glob("runs/*/audit/*.h5"))]
-    return Audit(pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["run_id", *COLUMNS]))
+    return Audit(pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["run_id", *COLUMNS]),
+                 options_set(sweep.study))  # fmt: skip
 
 
 def read_audit(path) -> pd.DataFrame:

@@ -68,6 +68,26 @@ def test_unusual_options_speak_for_themselves_alone(tmp_path):
     assert [found.verdict(d, d) for d in ("asam", "phi", "pac")] == ["moved", "invariant", "moved"]
 
 
+@pytest.mark.parametrize("study, expected", [
+    ('model = "mlp"', ["moved", "moved"]),
+    ("[some]\neta = 0", ["invariant", "moved"]),
+    ("[some]\neta = 0.0\nscaled = 'all'", ["invariant", "invariant"]),
+    ("[some]\neta = 1e-2", ["moved", "moved"]),
+    ("[some]\nscaled = 'all'", ["moved", "moved"]),
+    ("[other]\neta = 0", ["moved", "moved"]),
+    ("[[sweep.set]]\nwhen = {seed = 1}\nset = {some.eta = 0}", ["moved", "moved"]),  # the other seeds have the usual one
+    ("[some]\neta = 1\n[[sweep.override]]\nset = { some.eta = 0.0 }", ["invariant", "moved"]),
+])  # fmt: skip
+def test_settings_speak_for_the_studies_that_have_them(tmp_path, study, expected):
+    rows = [row("asam", "relu_rescale", "moved"), row("asam", "relu_rescale", "invariant", settings="eta=0"),
+            row("all", "relu_rescale", "moved"), row("all", "relu_rescale", "moved", settings="eta=0"),
+            row("all", "relu_rescale", "invariant", settings="eta=0, scaled=all")]  # fmt: skip
+    sweep = audited(tmp_path / "s", rows)
+    sweep.study = study
+    found = load_audit(sweep)
+    assert [found.verdict("asam", "asam"), found.verdict("all", "all")] == expected
+
+
 def test_a_ratio_that_is_no_number_is_left_out_of_the_size(tmp_path):
     found = load_audit(audited(tmp_path / "s", [row("lambda", "relu_rescale", "moved", np.nan)]))
     assert found.in_words("lambda", "lambda") == "moves (relu_rescale)"

@@ -15,7 +15,7 @@ namespace basin::testing {
 inline ProbeResult run_probe(const std::string& name, Objective& objective,
                              const std::vector<std::string>& settings = {}, uint64_t seed = 11,
                              int64_t train_examples = 0, const Optimizer* optimizer = nullptr,
-                             const at::Tensor& initial_weights = {}) {
+                             const at::Tensor& initial_weights = {}, int64_t batch_size = 0) {
   const ProbeEntry& entry = find_entry(probe_registry(), name, "probe");
   const auto options = entry.make_options();
   OptionTable table;
@@ -27,6 +27,7 @@ inline ProbeResult run_probe(const std::string& name, Objective& objective,
                              "0123",    "train", optimizer ? optimizer : plain.get(),
                              0.1};
   context.initial_weights = initial_weights;
+  context.batch_size = batch_size;
   return entry.make(*options)->run(context);
 }
 
