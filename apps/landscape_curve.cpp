@@ -21,6 +21,7 @@ class CurveTask final : public PathTask {
         curve_(curve_kind(options.curve), subject.state(0), subject.state(1), options.bends),
         training_(curve_, subject.states().parameter_size(), subject.train().examples(), options.training,
                   subject.seed("curve")) {
+    check_batch(subject, options.training.batch_size);
     const StatisticsMode statistics = statistics_mode(subject.options().bn);
     add_path({options.curve, statistics, [this](double t) { return curve_.at(t); }});
     add_path({"line", statistics, straight_line(subject.state(1))});
@@ -49,6 +50,15 @@ class CurveTask final : public PathTask {
   }
 
  private:
+  /// A gradient goes through the batch in micro-batches, each with statistics of its own.
+  static void check_batch(const LandscapeSubject& subject, int64_t batch_size) {
+    const int64_t pass = subject.options().micro_batch;
+    if (subject.model().has_batch_statistics() && batch_size > pass)
+      throw ConfigError(fmt::format("curve.batch_size = {} violates curve.batch_size <= landscape.micro_batch = {}, "
+                                    "since batch normalisation takes the statistics of one pass",
+                                    batch_size, pass));
+  }
+
   void train(const std::string& path) {
     const auto total = static_cast<double>(training_.updates());
     Progress progress("curve", total, "updates");

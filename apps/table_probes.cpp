@@ -74,8 +74,11 @@ std::string alone(const Entry& entry) {
   const std::string& kind = entry.quantity->uncertainty_kind;
   const double uncertainty = entry.own(entry.quantity->uncertainty);
   if (kind == "none" || !std::isfinite(uncertainty)) return fmt::format("{:.4g} (1)", entry.value());
-  if (kind == "lower_bound")
-    return fmt::format("{:.4g} (1; lower bound, starts apart by {:.2g})", entry.value(), uncertainty);
+  if (kind == "lower_bound") {
+    const bool over_groups = entry.quantity->definition.rfind("adaptive-", 0) == 0;
+    return fmt::format("{:.4g} (1; lower bound, {} {:.2g})", entry.value(),
+                       over_groups ? "standard error over groups" : "starts apart by", uncertainty);
+  }
   return fmt::format("{:.4g} (1; {} {:.2g})", entry.value(), in_words(kind), uncertainty);
 }
 

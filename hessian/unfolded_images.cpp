@@ -31,11 +31,11 @@ std::vector<at::Tensor> UnfoldedImages::patches(int64_t first, int64_t count) co
   const at::Tensor runs =
       some.as_strided({count, stride_, images_.size(1) / stride_, outputs_.size(2), run()},
                       {images_.size(1) * row, row, stride_ * row, stride_ * pixel, 1}, some.storage_offset())
-          .contiguous();
+          .contiguous();  // no copy where the kernel has one column: still in the middle of the images
   std::vector<at::Tensor> found;
   for (int64_t k = 0; k < rows_; ++k) {
     found.push_back(runs.as_strided({count, positions(), run()}, {stride_ * heap, run(), 1},
-                                    k % stride_ * heap + k / stride_ * width));
+                                    runs.storage_offset() + k % stride_ * heap + k / stride_ * width));
   }
   return found;
 }

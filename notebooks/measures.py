@@ -43,7 +43,7 @@ display(Markdown("\n\n".join(filter(None, [
 # ## The generalisation gap
 # τ: Kendall's τ-b over configurations (means over seeds), 95 % interval from a bootstrap over configurations. Placebo's p: how often the
 # same numbers, dealt out at random, are as far from 0; then Holm's correction for the number of measures. Ψ: τ with one
-# hyper-parameter varied at a time. τ given covariates: learning rate, updates, training loss. τ without errors: what it would be if
+# hyper-parameter varied at a time. ρ given covariates: the correlation left when these are held: learning rate, updates, training loss. τ without errors: what it would be if
 # the means of measure and gap had no errors. *: moves where the function doesn't.
 
 # %%

@@ -38,7 +38,8 @@ struct NormOrReason {
 /// sqrt(sum over paths of the product of squared weights along it), paths from inputs and biases to logits
 /// (Neyshabur, Tomioka & Srebro, COLT 2015; Jiang et al., ICLR 2020, appendix C): the root of the sum of the
 /// logits of the network with every weight and bias squared, frozen batch norm folded in before, at an image
-/// of ones. Maximum pooling stays one. Not for networks that aren't positively homogeneous without their
+/// of ones. Maximum pooling stays one; average pooling stays a mean, whose
+/// factor 1/(H W) is not squared, as in robust-generalization-measures. Not for networks that aren't positively homogeneous without their
 /// biases, f(1024 x) = 1024 f(x), which is looked at for 8 examples: another activation than ReLU,
 /// normalisation by example.
 ///

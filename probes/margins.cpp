@@ -83,7 +83,7 @@ class Margins final : public Probe {
     for (const std::string& over : options_.over) {
       const NormOrReason norm = !finite              ? NormOrReason{kNaN, ""}
                                 : over == "spectral" ? spectral_product(layers)
-                                                     : path_norm(objective, layers);
+                                                     : nonzero(path_norm(objective, layers));
       const Estimate e{gamma.value / norm.value, gamma.error / norm.value, gamma.low / norm.value,
                        gamma.high / norm.value};
       add({"margin_over_" + over,
@@ -93,6 +93,11 @@ class Margins final : public Probe {
       if (!norm.reason.empty()) add_message(result.quantities.back().name + ": " + norm.reason, result);
       result.attributes.emplace_back(over + "_norm", norm.value);
     }
+  }
+
+  static NormOrReason nonzero(NormOrReason norm) {
+    if (norm.reason.empty() && norm.value == 0) return {kNaN, "no path has weights other than 0"};
+    return norm;
   }
 
   /// prod |W_i|_2.

@@ -82,7 +82,8 @@ class NoiseCurvature final : public Probe {
                              const std::vector<Eigenpair>& pairs) const {
     CurvedProducts products;
     const int64_t n = context.objective.examples();
-    const int64_t size = std::min((n + options_.groups - 1) / options_.groups, n / kLeastGroups);
+    // As few as can be are left over: which ones is in no error (grouping_variance).
+    const int64_t size = std::max<int64_t>(1, std::min(n / options_.groups, n / kLeastGroups));
     at::Generator generator = make_generator(derive_seed(context.seed, "noise-groups"));
     const at::Tensor order = at::randperm(n, generator, at::kLong);
     add_group_products(context.objective, mean, order, size, products);
@@ -110,7 +111,7 @@ class NoiseCurvature final : public Probe {
     const TopSpace u(found.hessian.pairs.largest, options_.count, parameters);
     const TopSpace v(found.covariance.pairs.largest, options_.count, parameters);
     found.overlap = overlap_of(u, v);
-    const bool resolved = u.angle < 1 && v.angle < 1;
+    const bool resolved = found.overlap.bound < 0.5;  // of 0 to 1
     found.overlap_status = !u.converged || !v.converged ? "not_converged" : resolved ? "ok" : "not_resolved";
     const auto n = static_cast<int64_t>(found.noise.numbers.n);
     const Estimate product = estimate_noise(found.noise.numbers, n).finite.tr_sigma;

@@ -186,7 +186,8 @@ void check_sizes(int64_t groups, int64_t examples, int64_t set_examples) {
 
 /// Sum_j |sum_(i in j) c_i|^2 = sum_i |c_i|^2 + the products within groups; the first sum does not hang on
 /// the grouping, and each of the m b (b - 1) / 2 products has the variance tau = tr Sigma^2, which the
-/// products across groups show: (h_j - Gbar) . (h_k - Gbar) has mean -T / n and variance tau / b^2.
+/// products across groups show: (h_j - Gbar) . (h_k - Gbar) has mean -T / n and variance tau / b^2. Which
+/// examples fill no group is taken to make no difference: with few of them and no heavy tails.
 double grouping_variance(double n, double b, double m, double trace, const std::vector<double>& across) {
   if (across.empty()) return 0;
   double sum = 0;

@@ -63,10 +63,12 @@ class PacBayes final : public Probe {
         at::Generator generator = make_generator(derive_seed(context.seed, "pac-bayes", draw));
         const at::Tensor z = at::randn({weights.origin().numel()}, generator, at::kDouble);
         weights.move(z.to(deviation.device()) * deviation);
-        drops.push_back(std::abs(context.objective.accuracy() - accuracy));
+        const double drop = context.objective.accuracy() - accuracy;
+        drops.push_back(options_.drop == "each" ? std::abs(drop) : drop);
       }
       forwards_ += options_.draws;
-      return mean_of(drops);
+      const SampleMean mean = mean_of(drops);
+      return SampleMean{std::abs(mean.value), mean.standard_error, mean.samples};
     };
     return search_sigma(
         drop, {options_.target, options_.sigma_min, options_.sigma_max, options_.bisection == "geometric",
@@ -109,14 +111,26 @@ class PacBayes final : public Probe {
     result.attributes.emplace_back(sigma.name + "_drop_errors", found.errors);
   }
 
+  /// Without biases and without what normalisation has.
+  static at::Tensor weights_alone(const ParameterVector& vector, const at::Tensor& flat) {
+    const std::vector<at::Tensor> parts = vector.unflatten(flat);
+    std::vector<at::Tensor> kept;
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (vector.parameters()[i].kind == ParameterKind::weight) kept.push_back(parts[i].flatten());
+    return at::cat(kept);
+  }
+
   /// By the divergence from a prior at the initial weights, and for `magnitude` from one at 0 too.
   void add_bounds(const std::string& form, const SigmaFound& found, const ProbeContext& context,
-                  const at::Tensor& w, ProbeResult& result) const {
+                  const at::Tensor& all, ProbeResult& result) const {
     const auto m = static_cast<double>(context.train_examples);
     const at::Tensor start = context.initial_weights;
-    const at::Tensor away = start.defined() ? w - start.to(w.device(), at::kDouble) : at::Tensor();
     const double eps = options_.eps;
     const bool rgm = options_.divergence == "distances";
+    const ParameterVector& vector = context.objective.parameters();
+    const at::Tensor w = rgm ? weights_alone(vector, all) : all;
+    at::Tensor away = start.defined() ? all - start.to(all.device(), at::kDouble) : at::Tensor();
+    if (rgm && away.defined()) away = weights_alone(vector, away);
     if (form == "plain") {
       const double squared = away.defined() ? away.square().sum().item<double>() : kNaN;
       const auto bound = [&](double s) { return pac_bayes_bound(plain_divergence(squared, s), s, m); };
@@ -159,7 +173,8 @@ class PacBayes final : public Probe {
         named({name, long_name + " from the initial weights", definition(id), "1"}, "standard_error"));
   }
 
-  /// A monotone function of sigma: its interval by sigma's ends, its error by its slope.
+  /// Its interval is its range over sigma's, by all that was looked at there: the magnitude bounds may turn
+  /// inside. Its error is sigma's times the larger of its slope here and its range over sigma's interval.
   template <class Function>
   static Quantity function_of(const SigmaFound& found, const Function& f, Quantity q) {
     q.status = found.status;
@@ -167,15 +182,23 @@ class PacBayes final : public Probe {
     if (std::isnan(found.sigma)) return q;
     const double step = 1e-4 * found.sigma;
     const double slope = (f(found.sigma + step) - f(found.sigma - step)) / (2 * step);
-    const double at_low = f(found.ci_low), at_high = f(found.ci_high);
-    if (!std::isfinite(f(found.sigma))) {  // eps = 0 and a weight of exactly 0
+    const double value = f(found.sigma);
+    if (!std::isfinite(value)) {  // eps = 0 and a weight of exactly 0
       q.status = "nonfinite";
       return q;
     }
-    q.value = {f(found.sigma)};
-    q.uncertainty = {std::abs(slope) * found.standard_error};
-    q.ci_low = {std::min(at_low, at_high)};
-    q.ci_high = {std::max(at_low, at_high)};
+    const auto [low, high] = std::minmax({value, f(found.ci_low), f(found.ci_high)});
+    q.ci_low = {low};
+    q.ci_high = {high};
+    for (const double s : found.sigmas) {
+      if (s < found.ci_low || s > found.ci_high) continue;
+      q.ci_low = {std::min(q.ci_low[0], f(s))};
+      q.ci_high = {std::max(q.ci_high[0], f(s))};
+    }
+    const double mean_slope = (q.ci_high[0] - q.ci_low[0]) / (found.ci_high - found.ci_low);
+    q.value = {value};
+    q.uncertainty = {found.standard_error *
+                     std::max(std::abs(slope), std::isfinite(mean_slope) ? mean_slope : 0)};
     return q;
   }
 
@@ -196,6 +219,7 @@ const std::vector<Preset<PacBayesOptions>>& variants_of_tools() {
     rgm.iterations = 15;
     rgm.drop_tolerance = 1e-2;
     rgm.divergence = "distances";
+    rgm.drop = "mean";
     return std::vector{preset("none", PacBayesOptions()), preset("rgm", rgm)};
   }();
   return presets;
@@ -217,8 +241,11 @@ void bind_fields(OptionTable& table, PacBayesOptions& options) {
   table.add("iterations", options.iterations, between(1, 200), "halvings at most");
   table.add("noise", options.noise, one_of({"sigma", "sigma_squared"}),
             "standard deviation of the noise; docs/probes.md");
+  table.add("drop", options.drop, one_of({"each", "mean"}),
+            "the mean over draws of |change of accuracy|, or |mean change| as a tool has it");
   table.add("divergence", options.divergence, one_of({"gaussians", "distances"}),
-            "magnitude bounds: of the noise measured, or with distances in its place as a tool has it");
+            "magnitude bounds: of the noise measured, or as a tool has it: distances in its place, and only the "
+            "entries of weights in all bounds");
 }
 
 void check(const PacBayesOptions& options) {

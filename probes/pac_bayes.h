@@ -22,7 +22,8 @@ struct PacBayesOptions : WithPreset {
   double drop_tolerance = 0;             // of the drop; 0: not asked
   int64_t iterations = 30;               // halvings at most
   std::string noise = "sigma";           // standard deviation: sigma, or sigma_squared as a tool has it
-  std::string divergence = "gaussians";  // of the magnitude bounds: gaussians, or distances as a tool has it
+  std::string drop = "each";             // |change of accuracy| of each draw, or of their mean as a tool has it
+  std::string divergence = "gaussians";  // of the bounds: gaussians, or distances of weights as a tool has it
 };
 void bind_options(OptionTable& table, PacBayesOptions& options);
 

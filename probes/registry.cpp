@@ -33,11 +33,11 @@ const std::vector<ProbeEntry>& probe_registry() {
                                                          "largest and smallest Hessian eigenvalues", 3),
       entry<SharpnessKeskarOptions, make_sharpness_keskar>("sharpness_keskar",
                                                            "Keskar's phi in three kinds of box", 2),
-      entry<NoiseScaleOptions, make_noise_scale>("noise_scale", "gradient noise scale tr Sigma / |G|^2", 2),
+      entry<NoiseScaleOptions, make_noise_scale>("noise_scale", "gradient noise scale tr Sigma / |G|^2", 3),
       entry<GradientStatisticsOptions, make_gradient_statistics>(
-          "gradient_statistics", "noise by single gradients: diversity, coherence, GSNR, norms", 1),
+          "gradient_statistics", "noise by single gradients: diversity, coherence, GSNR, norms", 2),
       entry<NoiseCurvatureOptions, make_noise_curvature>(
-          "noise_curvature", "gradient noise against curvature: weighted noise scale, overlap, alignment", 1),
+          "noise_curvature", "gradient noise against curvature: weighted noise scale, overlap, alignment", 2),
       entry<BatchSharpnessOptions, make_batch_sharpness>(
           "batch_sharpness", "curvature of batches along their own gradients", 1),
       entry<CurvatureOptions, make_curvature>(
@@ -49,7 +49,7 @@ const std::vector<ProbeEntry>& probe_registry() {
       entry<SharpnessAdaptiveOptions, make_sharpness_adaptive>(
           "sharpness_adaptive", "worst and average rise of the loss in balls that follow the weights", 1),
       entry<PacBayesOptions, make_pac_bayes>("pac_bayes",
-                                             "noise on the weights that costs 0.1 of the accuracy", 1),
+                                             "noise on the weights that costs 0.1 of the accuracy", 2),
       entry<RelativeFlatnessOptions, make_relative_flatness>(
           "relative_flatness", "relative flatness of a linear layer, as a rule the last", 1),
       entry<FisherRaoOptions, make_fisher_rao>("fisher_rao", "Fisher-Rao norm w'Fw of the weights", 1),

@@ -113,7 +113,8 @@ class SharpnessAdaptive final : public Probe {
     result.status = gravest_status(result.quantities);
     if (result.status == "nonfinite") result.message = "the loss is not finite here or inside a ball";
     if (result.status == "not_resolved")
-      result.message = "a group of examples has no gradient to start from: raise restarts";
+      result.message =
+          groups_.index.size() < 2 ? "one group of examples only" : "a group of examples has no gradient to start from: raise restarts";
   }
 
   std::vector<Kind> kinds() const {
@@ -165,6 +166,7 @@ class SharpnessAdaptive final : public Probe {
                              options_.zero_scale == "hold" ? "adaptive-worst" : "adaptive-worst-unprojected",
                              objective);
     q.status = gravest_status(statuses);
+    if (rises.size() < 2 && q.status == "ok") q.status = "not_resolved";
     fill(q, mean_of(rises));
     result.attributes.emplace_back(q.name + "_group_values", rises);
     result.attributes.emplace_back(q.name + "_group_norms", norms);

@@ -71,7 +71,7 @@ class SharpnessSam final : public Probe {
     if (result.status == "nonfinite")
       result.message = "the loss or its gradient is not finite here or a step away";
     if (result.status == "not_resolved")
-      result.message = "a set of examples has no gradient, and so no direction to ascend";
+      result.message = "a set of examples has no gradient, and so no direction to ascend, or there is one group only";
   }
 
   std::vector<Variant> variants() const {
@@ -137,6 +137,8 @@ class SharpnessSam final : public Probe {
       statuses.push_back((rises[column].*status)());
     }
     q.status = gravest_status(statuses);
+    const bool without_error = q.uncertainty_kind == "standard_error" && sets.size() < 2;
+    if (without_error && q.status == "ok") q.status = "not_resolved";
     const SampleMean mean = mean_of(values);
     q.value = {q.status == "ok" ? mean.value : kNaN};
     q.uncertainty = {q.status != "ok" ? kNaN : q.uncertainty_kind == "none" ? 0 : mean.standard_error};

@@ -93,6 +93,7 @@ class WeightNorms final : public Probe {
     const auto depth = static_cast<double>(layers.list.size());
     const double sum = depth * std::pow(spectral_product, 1 / depth);
     const std::string& reason = layers.reason;
+    const bool empty_layer = std::find(spectral.begin(), spectral.end(), 0.0) != spectral.end();
     const std::string units = fmt::format("weight^{}", 2 * layers.list.size());
     return {{{"layer_frobenius", "Frobenius norms by layer", "layer-frobenius", "weight"},
              frobenius,
@@ -123,7 +124,7 @@ class WeightNorms final : public Probe {
             {{"frobenius_over_spectral", "sum of |W|_F^2/|W|_2^2", "frobenius-over-spectral", "1"},
              {ratios},
              {2 * ratios * relative},  // at most: all relative residuals in one layer
-             reason}};
+             reason.empty() && empty_layer ? "a layer's weights are all 0" : reason}};
   }
 
   static Found spectral_distance(const ProbeContext& context, const NetworkLayers& layers, bool finite) {
@@ -179,10 +180,11 @@ class WeightNorms final : public Probe {
       q.value = found.value;
       q.uncertainty = found.residual.empty() ? std::vector<double>(entries, 0) : found.residual;
     }
-    if (q.status == "not_resolved") {
-      result.message += (result.message.empty() ? "" : "; ") + fmt::format("{}: {}", q.name, found.reason);
-    }
-    if (q.status == "nonfinite") result.message = q.name + " is beyond float64";
+    const auto tell = [&](const std::string& text) {
+      result.message += (result.message.empty() ? "" : "; ") + text;
+    };
+    if (q.status == "not_resolved") tell(q.name + ": " + found.reason);
+    if (q.status == "nonfinite") tell(q.name + " is beyond float64");
     result.quantities.push_back(std::move(q));
   }
 

@@ -2,7 +2,7 @@
 
 A claim needs CONFIGURATIONS configurations, as many of them with a second seed, a placebo's p below LEVEL after Holm's correction for
 all measures of the table, and an interval without 0. At matched training loss it is tau's; at a fixed budget, where the loss differs,
-that of the partial tau given the covariates.
+that of the partial correlation given the covariates.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEVEL = 0.05
 
 @dataclass
 class Correlation:
-    """One measure and one target. `held`: the covariates of the partial tau; `unheld`: those that are the same everywhere."""
+    """One measure and one target. `held`: the covariates of the partial correlation; `unheld`: those that are the same everywhere."""
 
     measure: Measure
     target: str

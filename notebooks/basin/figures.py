@@ -163,10 +163,9 @@ def positive_log(ax, values) -> None:
         style.plain_log(ax.yaxis)
 
 
-def sharpness_against_loss(sweep: Sweep):
-    """The same quantities at every probed checkpoint, a column an optimiser: compare at equal loss, that is, vertically."""
+def sharpness_against_loss(sweep: Sweep, measures=tuple(MEASURES[:3])):
+    """These quantities at every probed checkpoint, a column an optimiser: compare at equal loss, that is, vertically."""
     optimizers = style.optimizers_of(sweep.runs)
-    measures = MEASURES[:3]
     figure, axes = style.panels(len(measures), max(1, len(optimizers)), 3.7, 2.6, sharey="row", sharex=True)
     probes = sweep.probes.merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
     colours = style.batch_colours(sweep.runs.batch_size.dropna())

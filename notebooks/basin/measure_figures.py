@@ -17,7 +17,7 @@ from .rank import Estimate
 ONE_SEED = "one seed: bars from the others' spread"
 COLUMNS = 4
 MOST = 24  # panels in a figure
-STATISTICS = [("tau", "τ", "o"), ("psi", "Ψ, one hyper-parameter at a time", "D"), ("partial", "τ given covariates", "s"),
+STATISTICS = [("tau", "τ", "o"), ("psi", "Ψ, one hyper-parameter at a time", "D"), ("partial", "ρ given covariates", "s"),
               ("corrected", "τ without errors", "^")]  # fmt: skip
 SHADES = ["#1f5fa8", "#d1660d", "#1d8348", "#8e44ad"]
 

@@ -18,7 +18,7 @@ def table(found: list[Correlation]) -> pd.DataFrame:
     """A row a measure, 95 % intervals in brackets."""
     return pd.DataFrame([{
         "measure": name(c), "configurations": _configurations(c), "τ": estimate_text(c.tau), "placebo's p": p_text(c.tau.p),
-        "after Holm": p_text(c.holm), "Ψ": estimate_text(c.psi), "τ given covariates": estimate_text(c.partial),
+        "after Holm": p_text(c.holm), "Ψ": estimate_text(c.psi), "ρ given covariates": estimate_text(c.partial),
         "τ without errors": estimate_text(c.corrected), "what it says": c.says,
     } for c in found])  # fmt: skip
 
@@ -29,7 +29,7 @@ def second_table(found: list[Correlation], basis: Basis) -> pd.DataFrame:
     for c in found:
         sign_error, information = other_statistics(c, basis)
         rows.append({
-            "measure": name(c), "placebo's p of Ψ": p_text(c.psi.p), "placebo's p of τ given covariates": p_text(c.partial.p),
+            "measure": name(c), "placebo's p of Ψ": p_text(c.psi.p), "placebo's p of ρ given covariates": p_text(c.partial.p),
             "robust sign error": _beside_placebos(sign_error), "conditional information": _beside_placebos(information),
             "numbers left out": _left_out(c.measure, c.dropped),
         })  # fmt: skip

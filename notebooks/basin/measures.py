@@ -29,6 +29,9 @@ from .sweep import Sweep
 
 TARGETS = {"gap": "generalisation gap (% of images)", "test_error": "test error (%)"}
 COVARIATES = {"rate": "learning rate", "updates": "updates", "train_loss": "training loss"}
+# Ratios of two means over runs, never means of ratios (docs/probes.md): of the numbers named, with the same tail.
+RATIOS = {"b_simple": ("tr_sigma", "g2"), "b_hessian": ("tr_h_sigma", "g_h_g")}
+COPIES = ("batch_bound", "coherence", "diversity")  # of b_simple, in other words: 1 + B, 1/(1 + B), 1/(1 + B) per example
 LOT = ["definition", "units", "n_examples", "subset_hash", "settings"]
 FREEDOM = 10  # degrees of freedom that the correlation of errors is estimated from, at least; else it is taken to be 0
 
@@ -83,7 +86,7 @@ def _at_end(sweep: Sweep) -> pd.DataFrame:
 
 
 def collect(sweep: Sweep, basis: Basis | None = None) -> list[Measure]:
-    """In the order of probes and quantities."""
+    """In the order of probes and quantities, without the copies of B_simple."""
     basis = basis or basis_of(sweep)
     if basis.runs.empty or "test_acc" not in basis.runs:
         return []
@@ -92,6 +95,8 @@ def collect(sweep: Sweep, basis: Basis | None = None) -> list[Measure]:
     rows = rows[rows.run_id.isin(runs.run_id)]
     found = []
     for (probe, quantity), mine in rows.groupby(["probe", "quantity"]):
+        if quantity.removesuffix("_finite") in COPIES:
+            continue
         measure = _measure(probe, quantity, mine, rows[rows.probe == probe], runs)
         if measure is not None:
             found.append(measure)
@@ -112,8 +117,8 @@ def _with_targets(runs: pd.DataFrame) -> pd.DataFrame:
 def _measure(probe: str, quantity: str, rows: pd.DataFrame, siblings: pd.DataFrame, runs: pd.DataFrame) -> Measure | None:
     """None where no configuration has a number."""
     rows = rows.merge(runs[["run_id", "config_id"]], on="run_id")
-    ratio = quantity.startswith("b_simple")
-    usable = (rows.status == "ok") | (ratio & (rows.status == "not_resolved"))
+    ratio = RATIOS.get(quantity.removesuffix("_finite"))
+    usable = (rows.status == "ok") | (bool(ratio) & (rows.status == "not_resolved"))
     lots = sorted(rows[usable & np.isfinite(rows.value.astype(float))].groupby(LOT, dropna=False), key=lambda lot: _size(lot[1]))
     if not lots:
         return None
@@ -124,7 +129,8 @@ def _measure(probe: str, quantity: str, rows: pd.DataFrame, siblings: pd.DataFra
     configs = _by_config(table)
     dropped = {str(word): int(n) for word, n in rows.status[~usable].value_counts().items()}
     if ratio:
-        _pool_ratios(configs, table, siblings, quantity.removeprefix("b_simple"))
+        tail = "_finite" if quantity.endswith("_finite") else ""
+        _pool_ratios(configs, table, siblings, [name + tail for name in ratio])
         resolved = np.isfinite(configs.value)
         configs, lost = configs[resolved].reset_index(drop=True), int((~resolved).sum())
         if lost:
@@ -153,17 +159,16 @@ def _by_config(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _pool_ratios(configs: pd.DataFrame, table: pd.DataFrame, siblings: pd.DataFrame, suffix: str) -> None:
-    """B_simple of several runs is the ratio of means, those not resolved by themselves in it (docs/probes.md), and NaN where it is not
-    resolved; its error is Fieller's 95 % interval over 3.92. One run has its own number, if that is resolved."""
-    parts = {name: siblings[siblings.quantity == f"{name}{suffix}"].set_index("run_id").value for name in ("tr_sigma", "g2")}
+def _pool_ratios(configs: pd.DataFrame, table: pd.DataFrame, siblings: pd.DataFrame, names: list[str]) -> None:
+    """A noise scale of several runs is the ratio of means, those not resolved by themselves in it (docs/probes.md), and NaN where it is
+    not resolved; its error is that of the delta method. One run has its own number, if that is resolved."""
+    parts = [siblings[siblings.quantity == name].set_index("run_id").value for name in names]
     for i, config in configs.iterrows():
         runs = table.run_id[table.config_id == config.config_id]
-        above, below = (parts[name].reindex(runs).to_numpy(float) for name in ("tr_sigma", "g2"))
+        above, below = (part.reindex(runs).to_numpy(float) for part in parts)
         if config.seeds > 1:
             pooled = pooled_noise_scale(above, below)
-            error = (pooled.high - pooled.low) / 3.92
-            configs.loc[i, ["value", "value_error"]] = (pooled.value, error) if pooled.resolved else (np.nan, np.nan)
+            configs.loc[i, ["value", "value_error"]] = (pooled.value, pooled.error) if pooled.resolved else (np.nan, np.nan)
         elif not config.resolved:
             configs.loc[i, "value"] = np.nan
 

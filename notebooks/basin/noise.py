@@ -12,9 +12,11 @@ from .stats import fieller
 
 @dataclass(frozen=True)
 class NoiseScale:
-    """`resolved`: the mean of |G|² over runs is greater than 0 at the level asked for; else the interval is open (NaN)."""
+    """`resolved`: the mean of |G|² over runs is greater than 0 at the level asked for; else the interval is open (NaN). `error`:
+    standard error by the delta method, over runs."""
 
     value: float
+    error: float
     low: float
     high: float
     resolved: bool
@@ -36,6 +38,7 @@ def pooled_noise_scale(tr_sigma, g2, level: float = 0.95) -> NoiseScale:
     (var_above, covariance), (_, var_below) = np.cov(tr_sigma, g2) / n
     value = tr_sigma.sum() / g2.sum() if g2.sum() > 0 else np.nan
     if g2.mean() - t * np.sqrt(var_below) <= 0:
-        return NoiseScale(float(value), np.nan, np.nan, False, n)
+        return NoiseScale(float(value), np.nan, np.nan, np.nan, False, n)
+    error = np.sqrt(max(0.0, var_above - 2 * value * covariance + value**2 * var_below)) / g2.mean()
     low, high = fieller(tr_sigma.mean(), g2.mean(), var_above, var_below, covariance, t)
-    return NoiseScale(float(value), max(0.0, low), high, True, n)
+    return NoiseScale(float(value), float(error), max(0.0, low), high, True, n)

@@ -1,6 +1,7 @@
 """Which numbers are put together, what may be claimed of them, and the figures and tables that say so."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from planned import open_planned
 from test_audit import greyed, row, write_audit
@@ -57,7 +58,29 @@ def test_the_noise_scale_is_a_ratio_of_means(clear):
     one = runs[runs.config_id == found.index[0]]
     expected = pooled_noise_scale(one["probe.end.noise_scale.tr_sigma"], one["probe.end.noise_scale.g2"])
     assert found.value.iloc[0] == pytest.approx(expected.value)
-    assert found.value_error.iloc[0] == pytest.approx((expected.high - expected.low) / 3.92)
+    assert found.value_error.iloc[0] == pytest.approx(expected.error)
+
+
+def test_copies_of_the_noise_scale_are_left_out(tmp_path):
+    """batch_bound is 1 + B; by itself it would be a mean of ratios, and B counted again."""
+    sweep = open_planned(tmp_path / "s", CLEAR)
+    again = sweep.probes[sweep.probes.quantity == "b_simple"]
+    sweep.probes = pd.concat([sweep.probes, again.assign(quantity="batch_bound", value=again.value + 1)], ignore_index=True)
+    assert "b_simple" in labels(sweep) and "batch_bound" not in labels(sweep)
+
+
+def test_the_hessians_noise_scale_is_a_ratio_of_means_too(tmp_path):
+    sweep = open_planned(tmp_path / "s", CLEAR)
+    names = {"b_simple": "b_hessian", "tr_sigma": "tr_h_sigma", "g2": "g_h_g"}
+    simple = {m.label: m for m in collect(sweep)}["b_simple"].configs
+    sweep.probes["quantity"] = sweep.probes.quantity.replace(names)
+    weighted = {m.label: m for m in collect(sweep)}["b_hessian"].configs
+    pd.testing.assert_series_equal(weighted.value, simple.value)
+    pd.testing.assert_series_equal(weighted.value_error, simple.value_error)
+
+
+def labels(sweep):
+    return [m.label for m in collect(sweep)]
 
 
 def test_only_comparable_runs_and_numbers_are_taken(tmp_path):

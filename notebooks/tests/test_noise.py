@@ -28,6 +28,15 @@ def test_the_interval_holds_the_roots_of_fiellers_equation():
     assert noise.low < noise.value < noise.high
 
 
+def test_the_error_is_the_spread_of_the_ratio():
+    """tr Σ = 100 ± 5, |G|² = 1 ± 0.05, three runs: the ratio of their means has a standard deviation of 100 (0.05² + 0.05²)^½ / 3^½ = 4.1.
+    4,000 repetitions know the mean of the estimated variances to 2 %."""
+    random = np.random.default_rng(5)
+    found = [pooled_noise_scale(100 + 5 * random.normal(size=3), 1 + 0.05 * random.normal(size=3)) for _ in range(4000)]
+    assert np.std([f.value for f in found]) == pytest.approx(4.08, rel=0.05)
+    assert np.sqrt(np.mean([f.error**2 for f in found])) == pytest.approx(4.08, rel=0.05)
+
+
 def test_unresolved_runs_are_in_it():
     # The third run's |G|^2 is negative: dropped, the ratio would be 8 / 0.02 = 400; with it, 24 / 0.03 = 800.
     noise = pooled_noise_scale([8.0, 8.0, 8.0], [0.02, 0.02, -0.01])

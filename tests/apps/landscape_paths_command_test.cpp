@@ -250,6 +250,15 @@ TEST_F(LandscapePaths, RadialProfileRisesWithDelta) {
   EXPECT_TRUE(std::isnan(column(plot_named(near, "profile"), "mean_log_radius")[2]));
 }
 
+TEST_F(LandscapePaths, ACurveTakesBatchStatisticsOverItsWholeBatch) {
+  train({"--set", "mlp.norm=batch", "--set", "ghost_batch=32"});
+  const std::vector<std::string> sets = {"curve.batch_size=51", "landscape.micro_batch=50", "curve.epochs=1"};
+  const BinaryResult result = run("curve", ends_, "curve.h5", sets);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("curve.batch_size = 51 violates"));
+  EXPECT_THAT(result.err, HasSubstr("landscape.micro_batch = 50"));
+}
+
 TEST_F(LandscapePaths, ToldInOneLineWhatCannotBe) {
   train({"--set", "mlp.norm=group", "--set", "mlp.groups=2"});
   BinaryResult result = run("barrier", ends_, "barrier.h5", {"barrier.matching=['weights']"});

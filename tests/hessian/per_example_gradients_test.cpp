@@ -129,11 +129,14 @@ TEST(PerExampleGradients, OfStridesKernelsAndShortcuts) {
   const auto batch = tiny_batch(tiny_image_shape(), 5);
   const auto check = [&](const std::string& name, const std::vector<std::string>& settings) {
     const auto model = tiny_model(name, settings);
-    Objective objective(model, LossKind::cross_entropy, batch.images, batch.labels, 5);
-    expect_brute_force(objective, name + " ");
+    for (const int64_t micro_batch : {5, 2}) {
+      Objective objective(model, LossKind::cross_entropy, batch.images, batch.labels, micro_batch);
+      expect_brute_force(objective, name + " ");
+    }
   };
   check("small_cnn", {"downsample=stride", "kernel=5"});
   check("small_cnn", {"downsample=stride", "kernel=1"});
+  check("small_cnn", {"downsample=pool", "kernel=1"});  // images as they lie are their own patches
   check("resnet20", {"norm=group", "width=4", "groups=2", "blocks=2"});
 }
 

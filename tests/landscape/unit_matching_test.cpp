@@ -15,14 +15,15 @@
 namespace basin {
 namespace {
 
-// Of every model with groups, wide enough that two units are never alike.
+// Of every model with groups but airbench, whose norms are fixed; wide enough that two units are never alike.
 std::vector<std::shared_ptr<Model>> models(const std::string& norm, at::ScalarType dtype, uint64_t seed = 1) {
   const InputShape shape = testing::tiny_image_shape();
   const std::string with_norm = "norm=" + norm;
   return {testing::make_test_model("mlp", {"hidden=[12, 9, 7]", with_norm}, shape, seed, dtype),
           testing::make_test_model("small_cnn", {"widths=[8, 12]", with_norm}, shape, seed, dtype),
           testing::make_test_model("keskar_c1", {"width=8", "hidden=[10, 6]", with_norm}, shape, seed, dtype),
-          testing::make_test_model("resnet20", {"width=6", "blocks=1", with_norm}, shape, seed, dtype)};
+          testing::make_test_model("resnet20", {"width=6", "blocks=1", with_norm}, shape, seed, dtype),
+          testing::make_test_model("davidnet", {"width=4", with_norm}, shape, seed, dtype)};
 }
 
 /// Weights, biases, norms and statistics all of their own, as after training.

@@ -108,6 +108,16 @@ TEST(Margins, NormalisedOnesStayWhenLayersAreRescaledOrLogitsScaled) {
   expect_near(values(), before);
 }
 
+TEST(Margins, OfANetworkOfZerosHaveNoNormToGoBy) {
+  const testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 40);
+  Objective objective(testing::tiny_mlp(1, at::kDouble, "relu"), LossKind::cross_entropy, batch.images,
+                      batch.labels, 40);
+  objective.parameters().scatter(at::zeros_like(objective.parameters().gather()));
+  const ProbeResult result = run_probe("margins", objective);
+  EXPECT_EQ(quantity(result, "margin_over_path").status, "not_resolved");
+  EXPECT_NE(result.message.find("margin_over_path: no path"), std::string::npos) << result.message;
+}
+
 TEST(Margins, WithoutAPathNormThatOneIsNotResolved) {
   const testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 20);
   Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 20);

@@ -29,9 +29,9 @@ double value_of(const ProbeResult& result, const std::string& name) {
 /// mlp 9 -> 8 -> 5 -> 3, 143 parameters, at weights where curvature and noise are of every sign and size.
 struct Tiny {
   std::shared_ptr<Model> model = testing::tiny_mlp();
-  testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 30);
+  testing::TinyBatch batch;
   Objective objective{model, LossKind::cross_entropy, batch.images, batch.labels, 30};
-  Tiny() { objective.parameters().scatter(objective.parameters().gather() * 1.5); }
+  explicit Tiny(int64_t examples = 30) : batch(testing::tiny_batch(testing::tiny_shape(), examples)) { objective.parameters().scatter(objective.parameters().gather() * 1.5); }
 };
 
 at::Tensor leading(const at::Tensor& matrix, int64_t k) {
@@ -160,6 +160,15 @@ TEST(NoiseCurvature, IntervalsCoverTheTrainingSet) {
     EXPECT_GE(inside, 104);
     EXPECT_LE(inside, 119);
   }
+}
+
+// Which examples are in no group is in no error.
+TEST(NoiseCurvature, LeavesFewExamplesOver) {
+  Tiny tiny(95);  // rounded up, groups of ten would leave five over
+  const ProbeResult result =
+      run_probe("noise_curvature", tiny.objective, {"groups=10", "count=1", "trace_samples=3"});
+  EXPECT_EQ(attribute<int64_t>(result, "group_size"), 9);
+  EXPECT_EQ(attribute<int64_t>(result, "groups"), 10);
 }
 
 TEST(NoiseCurvature, TooFewExamplesAreNotResolved) {

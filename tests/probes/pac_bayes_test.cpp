@@ -204,6 +204,79 @@ TEST(PacBayes, RgmHasDistancesWhereTheNoiseBelongs) {
   EXPECT_EQ(quantity(result, "pac_bound_magnitude").definition, "pac-bayes-bound-magnitude-rgm");
 }
 
+/// With a bias, which isn't among that tool's weights.
+class BiasedLinear final : public Model {
+ public:
+  explicit BiasedLinear(const at::Tensor& weight)
+      : weight_(add_parameter("fc", "weight", ParameterKind::weight, weight.clone())),
+        bias_(add_parameter("fc", "bias", ParameterKind::bias,
+                            at::full({weight.size(0)}, 0.01, weight.options()))) {}
+  at::Tensor forward(const at::Tensor& images) override {
+    return linear_map(images.flatten(1), weight_, bias_);
+  }
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+TEST(PacBayes, RgmTakesTheWeightsAlone) {
+  const TwoClasses problem;
+  Objective objective(std::make_shared<BiasedLinear>(problem.w), LossKind::cross_entropy, problem.x,
+                      problem.labels, 60);
+  const at::Tensor away = at::linspace(-0.4, 1.3, 14, at::kDouble);
+  const at::Tensor start = objective.parameters().gather() - away;
+  const ProbeResult result = run_probe("pac_bayes", objective, {"compat=rgm"}, 5, 1000, nullptr, start);
+  const double s = quantity(result, "sigma").value[0], m = quantity(result, "sigma_magnitude").value[0];
+  const at::Tensor of_weights = away.narrow(0, 0, 12).square();
+  const double plain = of_weights.sum().item<double>() / (2 * s * s);
+  const double prior = 1e-6 + (m * m + 1) * problem.w.square().mean().item<double>();
+  const double kl = 0.5 * (std::log(prior) - (of_weights * m * m + 1e-6).log()).sum().item<double>();
+  const auto bound = [](double divergence, double sigma) {
+    return std::sqrt((divergence / 2 + std::log(1000 / sigma) + 10) / 1000);
+  };
+  EXPECT_NEAR(quantity(result, "pac_bound").value[0], bound(plain, s), 1e-12);
+  EXPECT_NEAR(quantity(result, "pac_bound_magnitude_origin").value[0], bound(kl, m), 1e-12);
+}
+
+// Draws that gain and lose alike: |mean change| is small where the mean |change| is not.
+TEST(PacBayes, RgmTakesTheMeanChange) {
+  const TwoClasses problem;
+  Objective objective(std::make_shared<testing::LinearModel>(at::zeros_like(problem.w)),
+                      LossKind::cross_entropy, problem.x, problem.labels, 60);
+  const auto last_drop = [&](const std::string& drop) {
+    const ProbeResult result = run_probe(
+        "pac_bayes", objective, {"forms=plain", "drop=" + drop, "draws=200", "iterations=1"}, 5, 1000);
+    return attribute<std::vector<double>>(result, "sigma_drops").back();
+  };
+  // Any direction of a random plane is as right as it is wrong, whatever its length.
+  const double share = objective.accuracy();
+  EXPECT_GT(last_drop("each"), 3 * std::abs(last_drop("mean") - std::abs(share - 0.5)) + 0.05);
+}
+
+// A prior near the weights: the magnitude bound has its minimum inside of sigma's interval.
+TEST(PacBayes, ABoundThatTurnsHoldsItsValueInItsInterval) {
+  const TwoClasses problem;
+  Objective objective = problem.objective();
+  const at::Tensor w = problem.w.flatten();
+  int turned = 0;
+  for (const double near : {0.5, 0.6, 0.7, 0.8, 0.9, 0.95}) {
+    const ProbeResult result =
+        run_probe("pac_bayes", objective, {"draws=3", "target=0.2"}, 5, 1000, nullptr, near * w);
+    const Quantity &sigma = quantity(result, "sigma_magnitude"), &bound = quantity(result, "pac_bound_magnitude");
+    ASSERT_EQ(sigma.status, "ok") << near;
+    EXPECT_LE(bound.ci_low[0], bound.value[0]) << near;
+    EXPECT_GE(bound.ci_high[0], bound.value[0]) << near;
+    const auto at = [&](double s) {
+      return pac_bayes_bound(magnitude_divergence(w, (1 - near) * w, s, 1e-3), s, 1000);
+    };
+    const double at_low = at(sigma.ci_low[0]), at_high = at(sigma.ci_high[0]);
+    EXPECT_LE(bound.ci_low[0], std::min(at_low, at_high)) << near;
+    EXPECT_GE(bound.ci_high[0], std::max(at_low, at_high)) << near;
+    turned += bound.value[0] < std::min(at_low, at_high) || bound.value[0] > std::max(at_low, at_high);
+  }
+  EXPECT_GT(turned, 0);
+}
+
 TEST(PacBayes, WithoutInitialWeightsTheBoundIsNotResolved) {
   const TwoClasses problem;
   Objective objective = problem.objective();

@@ -253,6 +253,15 @@ TEST(SharpnessAdaptive, RestartsFindAtLeastAsMuchAndHelpWhereThereIsNoGradient) 
   EXPECT_GT(found.quantities[0].value[0], 0);
 }
 
+TEST(SharpnessAdaptive, OfOneExampleHasNoErrorOverGroups) {
+  Objective objective(std::make_shared<testing::LinearModel>(testing::sine_numbers({3, 4})), LossKind::mse,
+                      testing::sine_numbers({1, 4}, 7), at::zeros({1}, at::kLong), 1);
+  const ProbeResult result = run_probe("sharpness_adaptive", objective, {"measures=[\"worst_l2\"]"});
+  EXPECT_EQ(result.quantities.front().status, "not_resolved");
+  EXPECT_TRUE(std::isnan(result.quantities.front().value[0]));
+  EXPECT_EQ(result.message, "one group of examples only");
+}
+
 TEST(SharpnessAdaptive, ALossBeyondAllNumbersIsNonfinite) {
   const AffineSquares problem;
   Objective objective = problem.objective();

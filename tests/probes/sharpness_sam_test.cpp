@@ -147,6 +147,15 @@ TEST(SharpnessSam, WithoutAGradientThereIsNoDirection) {
   EXPECT_EQ(quantity(result, "sam_first_5e-2").status, "ok");
 }
 
+TEST(SharpnessSam, OfOneExampleHasNoErrorOverGroups) {
+  Objective objective(std::make_shared<testing::LinearModel>(testing::sine_numbers({3, 4})), LossKind::mse,
+                      testing::sine_numbers({1, 4}, 7), at::zeros({1}, at::kLong), 1);
+  const ProbeResult result = run_probe("sharpness_sam", objective, {"rhos=[0.05]", "asam_rhos=[0.5]"});
+  EXPECT_EQ(quantity(result, "sam_5e-2").status, "ok");
+  EXPECT_EQ(quantity(result, "sam_m1_5e-2").status, "not_resolved");
+  EXPECT_TRUE(std::isnan(quantity(result, "sam_m1_5e-2").value[0]));
+}
+
 TEST(SharpnessSam, AStepIntoInfinityIsNonfiniteAlone) {
   const AffineSquares problem;
   Objective objective = problem.objective();

@@ -74,6 +74,18 @@ double sum_over_paths(const Model& model) {
   return sum;
 }
 
+TEST(WeightNorms, ALayerOfZerosHasNoRatioOfNorms) {
+  testing::ReluNetwork network;
+  Objective objective = network.objective();
+  at::Tensor(objective.parameters().parameters()[2].tensor).detach().zero_();  // fc2.weight
+  const ProbeResult result = run_probe("weight_norms", objective);
+  EXPECT_EQ(quantity(result, "frobenius_over_spectral").status, "not_resolved");
+  EXPECT_NE(result.message.find("frobenius_over_spectral: a layer's weights are all 0"), std::string::npos)
+      << result.message;
+  EXPECT_EQ(result.message.find("distance_from_start: "), 0u) << result.message;  // no reason is lost
+  EXPECT_EQ(value_of(result, "spectral_product"), 0);
+}
+
 TEST(WeightNorms, AreThoseOfSingularValuesAndPaths) {
   testing::ReluNetwork network;
   Objective objective = network.objective();
