@@ -54,9 +54,10 @@ class CurveTask final : public PathTask {
   static void check_batch(const LandscapeSubject& subject, int64_t batch_size) {
     const int64_t pass = subject.options().micro_batch;
     if (subject.model().has_batch_statistics() && batch_size > pass)
-      throw ConfigError(fmt::format("curve.batch_size = {} violates curve.batch_size <= landscape.micro_batch = {}, "
-                                    "since batch normalisation takes the statistics of one pass",
-                                    batch_size, pass));
+      throw ConfigError(
+          fmt::format("curve.batch_size = {} violates curve.batch_size <= landscape.micro_batch = {}, "
+                      "since batch normalisation takes the statistics of one pass",
+                      batch_size, pass));
   }
 
   void train(const std::string& path) {

@@ -68,8 +68,7 @@ Prepared Subject::prepare(const Checkpoint& checkpoint) const {
       std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels, plan_.micro_batch,
                                   plan_.graph_memory * kMebibyte, plan_.fold_norm);
   return {std::move(objective), optimizer_at(checkpoint, *model, dtype), learning_rate_at(checkpoint),
-          batch_size_at(checkpoint, options_, train_examples()),
-          initial_weights(run_folder_, *model)};
+          batch_size_at(checkpoint, options_, train_examples()), initial_weights(run_folder_, *model)};
 }
 
 ProbeContext Subject::context(const Prepared& prepared) const {

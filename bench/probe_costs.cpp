@@ -2,10 +2,10 @@
 //
 //   bench_probe_costs EXAMPLES THREADS UPDATES NETWORK...
 //
-// For each network of the registry, after UPDATES steps of gradient descent on EXAMPLES of the embedded images: the
-// seconds of one gradient, one forward pass and one Hessian-vector product, and a Markdown row for each probe of the
-// registry with its default options, float32. A gradient is the median of nine, measured right before each probe, so
-// that other work on the machine meets both.
+// For each network of the registry, after UPDATES steps of gradient descent on EXAMPLES of the embedded
+// images: the seconds of one gradient, one forward pass and one Hessian-vector product, and a Markdown row
+// for each probe of the registry with its default options, float32. A gradient is the median of nine,
+// measured right before each probe, so that other work on the machine meets both.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -81,17 +81,19 @@ void print_costs(const std::string& network, int64_t examples, int64_t updates) 
   CurvatureOperator hessian(objective, Curvature::hessian);
   const at::Tensor v = objective.gradient();
   const double product = median_seconds([&] { hessian.apply(v); });
-  fmt::print("{}: {} parameters, {} images, loss {:.3f}, {}; a gradient {:.3g} s, a forward pass {:.2f} and a product "
-             "{:.2f} gradients\n",
-             network, start.numel(), examples, objective.loss(), std::string(build_git_commit()).substr(0, 12),
-             gradient, forward / gradient, product / gradient);
+  fmt::print(
+      "{}: {} parameters, {} images, loss {:.3f}, {}; a gradient {:.3g} s, a forward pass {:.2f} "
+      "and a product {:.2f} gradients\n",
+      network, start.numel(), examples, objective.loss(), std::string(build_git_commit()).substr(0, 12),
+      gradient, forward / gradient, product / gradient);
   for (const ProbeEntry& entry : probe_registry()) {
     ProbeContext context{objective, 1, examples, "", "train", optimizer.get(), kRate};
     context.initial_weights = start;
     const double unit = gradient_seconds();
     const ProbeResult result = entry.make(*entry.make_options())->run(context);
     fmt::print("| `{}` | {:.1f} | {} | {} | {} | {} |\n", entry.name, result.seconds / unit,
-               passes(result, "gradients"), passes(result, "hvps"), passes(result, "forwards"), result.status);
+               passes(result, "gradients"), passes(result, "hvps"), passes(result, "forwards"),
+               result.status);
     std::fflush(stdout);
   }
 }

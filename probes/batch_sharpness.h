@@ -24,9 +24,9 @@ void bind_options(OptionTable& table, BatchSharpnessOptions& options);
 /// One batch of all n has none.
 ///
 /// Cost: batches x batch_size / n gradients and as many Hessian-vector products from a graph of their own,
-/// about 4 gradients together. Memory: the graph of one micro-batch. What can go wrong: the error is given the n
-/// examples; the number hangs on the batch size, and only that of the run's own is a gauge of its stability; a run of
-/// larger batches than are measured has none, unless all training examples are.
+/// about 4 gradients together. Memory: the graph of one micro-batch. What can go wrong: the error is given
+/// the n examples; the number hangs on the batch size, and only that of the run's own is a gauge of its
+/// stability; a run of larger batches than are measured has none, unless all training examples are.
 /// Definitions: docs/probes.md#batch-sharpness.
 std::unique_ptr<Probe> make_batch_sharpness(const BatchSharpnessOptions& options);
 

@@ -39,9 +39,9 @@ struct NormOrReason {
 /// (Neyshabur, Tomioka & Srebro, COLT 2015; Jiang et al., ICLR 2020, appendix C): the root of the sum of the
 /// logits of the network with every weight and bias squared, frozen batch norm folded in before, at an image
 /// of ones. Maximum pooling stays one; average pooling stays a mean, whose
-/// factor 1/(H W) is not squared, as in robust-generalization-measures. Not for networks that aren't positively homogeneous without their
-/// biases, f(1024 x) = 1024 f(x), which is looked at for 8 examples: another activation than ReLU,
-/// normalisation by example.
+/// factor 1/(H W) is not squared, as in robust-generalization-measures. Not for networks that aren't
+/// positively homogeneous without their biases, f(1024 x) = 1024 f(x), which is looked at for 8 examples:
+/// another activation than ReLU, normalisation by example.
 ///
 /// Cost: three forward passes of up to 8 examples. In float64.
 NormOrReason path_norm(Objective& objective, const NetworkLayers& layers);

@@ -243,9 +243,10 @@ void bind_fields(OptionTable& table, PacBayesOptions& options) {
             "standard deviation of the noise; docs/probes.md");
   table.add("drop", options.drop, one_of({"each", "mean"}),
             "the mean over draws of |change of accuracy|, or |mean change| as a tool has it");
-  table.add("divergence", options.divergence, one_of({"gaussians", "distances"}),
-            "magnitude bounds: of the noise measured, or as a tool has it: distances in its place, and only the "
-            "entries of weights in all bounds");
+  table.add(
+      "divergence", options.divergence, one_of({"gaussians", "distances"}),
+      "magnitude bounds: of the noise measured, or as a tool has it: distances in its place, and only the "
+      "entries of weights in all bounds");
 }
 
 void check(const PacBayesOptions& options) {

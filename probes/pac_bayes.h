@@ -17,12 +17,12 @@ struct PacBayesOptions : WithPreset {
   double eps = 1e-3;    // magnitude: the least noise of a weight; the paper's
   int64_t draws = 10;   // of the noise
   double sigma_min = 1e-4, sigma_max = 2;
-  std::string bisection = "geometric";   // geometric | arithmetic
-  double tolerance = 0.01;               // of sigma, relative
-  double drop_tolerance = 0;             // of the drop; 0: not asked
-  int64_t iterations = 30;               // halvings at most
-  std::string noise = "sigma";           // standard deviation: sigma, or sigma_squared as a tool has it
-  std::string drop = "each";             // |change of accuracy| of each draw, or of their mean as a tool has it
+  std::string bisection = "geometric";  // geometric | arithmetic
+  double tolerance = 0.01;              // of sigma, relative
+  double drop_tolerance = 0;            // of the drop; 0: not asked
+  int64_t iterations = 30;              // halvings at most
+  std::string noise = "sigma";          // standard deviation: sigma, or sigma_squared as a tool has it
+  std::string drop = "each";  // |change of accuracy| of each draw, or of their mean as a tool has it
   std::string divergence = "gaussians";  // of the bounds: gaussians, or distances of weights as a tool has it
 };
 void bind_options(OptionTable& table, PacBayesOptions& options);

@@ -38,14 +38,14 @@ const std::vector<ProbeEntry>& probe_registry() {
           "gradient_statistics", "noise by single gradients: diversity, coherence, GSNR, norms", 2),
       entry<NoiseCurvatureOptions, make_noise_curvature>(
           "noise_curvature", "gradient noise against curvature: weighted noise scale, overlap, alignment", 2),
-      entry<BatchSharpnessOptions, make_batch_sharpness>(
-          "batch_sharpness", "curvature of batches along their own gradients", 1),
+      entry<BatchSharpnessOptions, make_batch_sharpness>("batch_sharpness",
+                                                         "curvature of batches along their own gradients", 1),
       entry<CurvatureOptions, make_curvature>(
           "curvature", "spectrum of a curvature matrix: eigenvalues, density, trace, Frobenius norm", 1),
       entry<PreconditionedCurvatureOptions, make_preconditioned_curvature>(
           "preconditioned_curvature", "largest eigenvalues of the Hessian as the optimiser sees it", 1),
-      entry<SharpnessSamOptions, make_sharpness_sam>(
-          "sharpness_sam", "SAM and ASAM sharpness, and by groups of examples", 1),
+      entry<SharpnessSamOptions, make_sharpness_sam>("sharpness_sam",
+                                                     "SAM and ASAM sharpness, and by groups of examples", 1),
       entry<SharpnessAdaptiveOptions, make_sharpness_adaptive>(
           "sharpness_adaptive", "worst and average rise of the loss in balls that follow the weights", 1),
       entry<PacBayesOptions, make_pac_bayes>("pac_bayes",

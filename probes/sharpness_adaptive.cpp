@@ -113,8 +113,9 @@ class SharpnessAdaptive final : public Probe {
     result.status = gravest_status(result.quantities);
     if (result.status == "nonfinite") result.message = "the loss is not finite here or inside a ball";
     if (result.status == "not_resolved")
-      result.message =
-          groups_.index.size() < 2 ? "one group of examples only" : "a group of examples has no gradient to start from: raise restarts";
+      result.message = groups_.index.size() < 2
+                           ? "one group of examples only"
+                           : "a group of examples has no gradient to start from: raise restarts";
   }
 
   std::vector<Kind> kinds() const {

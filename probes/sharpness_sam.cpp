@@ -71,7 +71,8 @@ class SharpnessSam final : public Probe {
     if (result.status == "nonfinite")
       result.message = "the loss or its gradient is not finite here or a step away";
     if (result.status == "not_resolved")
-      result.message = "a set of examples has no gradient, and so no direction to ascend, or there is one group only";
+      result.message =
+          "a set of examples has no gradient, and so no direction to ascend, or there is one group only";
   }
 
   std::vector<Variant> variants() const {

@@ -31,7 +31,9 @@ struct Tiny {
   std::shared_ptr<Model> model = testing::tiny_mlp();
   testing::TinyBatch batch;
   Objective objective{model, LossKind::cross_entropy, batch.images, batch.labels, 30};
-  explicit Tiny(int64_t examples = 30) : batch(testing::tiny_batch(testing::tiny_shape(), examples)) { objective.parameters().scatter(objective.parameters().gather() * 1.5); }
+  explicit Tiny(int64_t examples = 30) : batch(testing::tiny_batch(testing::tiny_shape(), examples)) {
+    objective.parameters().scatter(objective.parameters().gather() * 1.5);
+  }
 };
 
 at::Tensor leading(const at::Tensor& matrix, int64_t k) {

@@ -262,7 +262,8 @@ TEST(PacBayes, ABoundThatTurnsHoldsItsValueInItsInterval) {
   for (const double near : {0.5, 0.6, 0.7, 0.8, 0.9, 0.95}) {
     const ProbeResult result =
         run_probe("pac_bayes", objective, {"draws=3", "target=0.2"}, 5, 1000, nullptr, near * w);
-    const Quantity &sigma = quantity(result, "sigma_magnitude"), &bound = quantity(result, "pac_bound_magnitude");
+    const Quantity &sigma = quantity(result, "sigma_magnitude"),
+                   &bound = quantity(result, "pac_bound_magnitude");
     ASSERT_EQ(sigma.status, "ok") << near;
     EXPECT_LE(bound.ci_low[0], bound.value[0]) << near;
     EXPECT_GE(bound.ci_high[0], bound.value[0]) << near;

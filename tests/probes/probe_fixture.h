@@ -24,8 +24,8 @@ inline ProbeResult run_probe(const std::string& name, Objective& objective,
   const std::unique_ptr<Optimizer> plain =
       make_test_optimizer("sgd", {"momentum=0"}, objective.parameters().parameters());
   ProbeContext context{objective, seed,    train_examples > 0 ? train_examples : objective.examples(),
-                             "0123",    "train", optimizer ? optimizer : plain.get(),
-                             0.1};
+                       "0123",    "train", optimizer ? optimizer : plain.get(),
+                       0.1};
   context.initial_weights = initial_weights;
   context.batch_size = batch_size;
   return entry.make(*options)->run(context);
