@@ -4,6 +4,7 @@
 
 #include "apps/process_pool.h"
 #include "apps/run_cell.h"
+#include "apps/run_parts.h"
 #include "apps/scratch_folder.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -16,19 +17,6 @@
 
 namespace basin {
 namespace {
-
-bool has_dropout(const RunOptions& options) {
-  RunOptions copy = options;
-  const OptionTable table = copy.table();
-  const std::string key = options.model + ".dropout";
-  return table.has(key) && table.at(key).get() != OptionValue(false) && table.at(key).get() != OptionValue(0.0);
-}
-
-// The run's batch plan, without building the network.
-BatchPlan plan_of(const RunOptions& options) {
-  return plan_batches(options.train, options.data, has_dropout(options), wants_batch_statistics(options),
-                      batch_overlap(options));
-}
 
 // Images that an update of `batch` examples computes gradients of: distinct ones, where duplicates are merged.
 int64_t images_of(int64_t batch, const BatchPlan& plan, int64_t n) {
@@ -104,7 +92,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) {
   const RunOptions& options = cell.options;
   CellWork work;
-  const BatchPlan plan = plan_of(options);
+  const BatchPlan plan = batch_plan_of(options);
   const BatchSchedule batches(options.train, plan, sizes.train);
   // Refuses what this many updates make impossible, before a worker would.
   RateSchedule(options.schedule, options.train.learning_rate, /*gain=*/1, run_shape(options.train, batches, sizes.train));

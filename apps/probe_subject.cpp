@@ -35,7 +35,7 @@ double learning_rate_at(const Checkpoint& checkpoint) {
 }
 
 int64_t batch_size_at(const Checkpoint& checkpoint, const RunOptions& options, int64_t train_examples) {
-  const BatchSchedule batches(options.train, plan_of(options), train_examples);
+  const BatchSchedule batches(options.train, batch_plan_of(options), train_examples);
   return batches.batch_size(std::max<int64_t>(checkpoint.update - 1, 0));
 }
 

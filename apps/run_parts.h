@@ -1,4 +1,5 @@
-// defines: build_model() and build_optimizer(), the network and the optimiser of a run from its options.
+// defines: build_model(), build_optimizer() and batch_plan_of(): network, optimiser and batches of a run from
+// its options.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include "core/dtype.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
+#include "trainers/batch_plan.h"
 
 namespace basin {
 
@@ -17,5 +19,8 @@ std::shared_ptr<Model> build_model(const RunOptions& options, const Dataset& dat
 
 /// The options' optimiser for the model's parameters, as the scaling rule has it, with a fresh state.
 std::unique_ptr<Optimizer> build_optimizer(const RunOptions& options, const Model& model);
+
+/// How the run cuts its batches, without building the network.
+BatchPlan batch_plan_of(const RunOptions& options);
 
 }  // namespace basin
