@@ -35,6 +35,7 @@ ROWS = [
     (END + "sharpness_keskar.phi_subspace_gaussian_p100_5e-4", "φ, 100 random directions, ε = 5e-4", 1, ("0.71 ± 0.15", "29.50 ± 7.48")),
     (END + "sharpness_keskar.phi_relative_1e-3", "φ, box relative to \\|w\\|, ε = 1e-3", 1, None),
     (END + "top_eigenvalues.lambda_1", "λ₁", 1, None),
+    (END + "weight_norms.weight_norm", "norm of all weights ‖w‖", 1, None),
     (END + "weight_norms.distance_from_start", "distance from the start ‖w − w₀‖", 1, None),
 ]
 RATIOS = [column for column, *_ in ROWS if column.startswith(END)]

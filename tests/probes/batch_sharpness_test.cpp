@@ -152,17 +152,18 @@ TEST(BatchSharpness, OfMoreExamplesThanAreMeasuredIsNotResolved) {
 }
 
 TEST(BatchSharpness, TakesTheRunsOwnBatchesUnlessTold) {
+  using Drawn = std::pair<int64_t, int64_t>;  // batch size and batches
   LeastSquares problem;
   const auto drawn = [&](const std::vector<std::string>& settings, int64_t of_the_run) {
     const ProbeResult result =
         run_probe("batch_sharpness", problem.objective, settings, 11, 0, nullptr, {}, of_the_run);
     EXPECT_EQ(attribute<int64_t>(result, "run_batch_size"), of_the_run);
-    return std::pair(attribute<int64_t>(result, "batch_size"), attribute<int64_t>(result, "batches"));
+    return Drawn(attribute<int64_t>(result, "batch_size"), attribute<int64_t>(result, "batches"));
   };
-  EXPECT_EQ(drawn({"batches=2"}, 7), std::pair<int64_t, int64_t>(7, 2));
-  EXPECT_EQ(drawn({"batches=2", "batch_size=3"}, 7), std::pair<int64_t, int64_t>(3, 2));
-  EXPECT_EQ(drawn({}, 5), std::pair<int64_t, int64_t>(5, 256));  // 8,192 examples would make more
-  EXPECT_EQ(drawn({}, 4096), std::pair<int64_t, int64_t>(12, 1));
+  EXPECT_EQ(drawn({"batches=2"}, 7), Drawn(7, 2));
+  EXPECT_EQ(drawn({"batches=2", "batch_size=3"}, 7), Drawn(3, 2));
+  EXPECT_EQ(drawn({}, 5), Drawn(5, 256));  // 8,192 examples would make more
+  EXPECT_EQ(drawn({}, 4096), Drawn(12, 1));
 }
 
 TEST(BatchSharpness, ABatchWithoutAGradientIsNotResolved) {
