@@ -41,7 +41,7 @@ ROWS = [
 RATIOS = [column for column, *_ in ROWS if column.startswith(END)]
 MEASURES = [
     ("sharpness_keskar", "phi_full_1e-3", "phi_full_1e-3", "φ, full space, ε = 1e-3 (%)"),
-    ("sharpness_keskar", "phi_subspace_gaussian_p100_1e-3", "phi_subspace_gaussian_p100_1e-3", "φ, 100 directions, ε = 1e-3 (%)"),
+    ("sharpness_keskar", "phi_relative_1e-3", "phi_relative_1e-3", "φ, box relative to |w| (%)"),
     ("top_eigenvalues", "lambda", "lambda_1", "λ₁ (loss / weight²)"),
 ]
 

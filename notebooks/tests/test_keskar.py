@@ -4,8 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from planned import open_planned
+from test_docs import ROOT, results_named_in
 
+import basin
 from basin import keskar
+from basin.paste import passage
 
 PHI = "probe.end.sharpness_keskar.phi_full_1e-3"
 
@@ -46,6 +49,11 @@ def test_the_page_of_a_sweep(tmp_path):
     assert f"| {wanted:.4g} ±" in line and line.endswith("| 80.04 ± 0.12 | 77.26 ± 0.42 |")
     assert "3 seeds, 200 images" in text
     assert len(keskar.figure(sweep).axes[0].lines) > 0
+
+
+def test_the_pages_tables_are_those_of_its_results():
+    folder = results_named_in("docs/keskar.md", r"results/[0-9-]+keskar(?=\))")
+    assert passage(ROOT / "docs/keskar.md", keskar.PASSAGE) == keskar.markdown(basin.open_sweep(folder / "sweep.h5")).strip()
 
 
 def test_what_it_is_not_of_is_one_line(tmp_path, capsys):
