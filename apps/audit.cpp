@@ -14,6 +14,7 @@
 #include "core/provenance.h"
 #include "core/seed.h"
 #include "io/probe_file.h"
+#include "io/schema.h"
 #include "probes/registry.h"
 
 namespace basin {
@@ -27,6 +28,7 @@ struct AuditArguments {
   std::string checkpoint, out, dtype = "float64";
   std::vector<std::string> only, sets;
   int64_t subset = 256, micro_batch = 256;
+  bool force = false;
 };
 
 /// RUN of RUN/ckpt/<label>.h5.
@@ -167,11 +169,16 @@ std::vector<AuditRow> rows_of(const std::vector<Measured>& all, const std::vecto
   return rows;
 }
 
-void print_failures(const std::vector<Measured>& all) {
+/// Whether there are any.
+bool print_failures(const std::vector<Measured>& all) {
+  bool failed = false;
   for (const Measured& measured : all) {
     const ProbeResult& original = measured.originals.front();
-    if (original.status == "failed") fmt::print("{}  failed: {}\n", measured.variant.probe, original.message);
+    if (original.status != "failed") continue;
+    fmt::print("{}  failed: {}\n", measured.variant.probe, original.message);
+    failed = true;
   }
+  return failed;
 }
 
 std::string with_error(const AuditValue& value) {
@@ -180,17 +187,19 @@ std::string with_error(const AuditValue& value) {
 }
 
 void print_rows(const std::vector<AuditRow>& rows) {
-  std::string probe, quantity;
+  std::string probe, quantity, definition;
   for (const AuditRow& row : rows) {
     const std::string heading = row.probe + (row.settings.empty() ? "" : " (" + row.settings + ")");
     if (heading != probe) fmt::print("\n{}\n", heading);
-    if (heading != probe || row.quantity != quantity)
-      fmt::print("  {:<42} {}\n", row.quantity, with_error(row.before));
+    if (heading != probe || row.quantity != quantity || row.definition != definition)
+      fmt::print("  {:<42} {}  ({})\n", row.quantity, with_error(row.before), row.definition);
     probe = heading;
     quantity = row.quantity;
+    definition = row.definition;
     const std::string strength = std::isnan(row.strength) ? "" : fmt::format(" {:g}", row.strength);
-    fmt::print("    {:<24} {:>26}  x {:<10.4g} {}\n", row.transformation + strength, with_error(row.after),
-               row.ratio(), to_string(row.verdict));
+    const std::string ratio = std::isnan(row.ratio()) ? "–" : fmt::format("{:.4g}", row.ratio());
+    fmt::print("    {:<24} {:>26}  x {:<10} {}\n", row.transformation + strength, with_error(row.after),
+               ratio, to_string(row.verdict));
   }
 }
 
@@ -231,12 +240,24 @@ AuditFile file_of(const Audit& audit, const Checkpoint& checkpoint, const ProbeP
   return file;
 }
 
+/// Before anything is measured: only an audit is replaced, and only where that is asked for.
+void check_replaceable(const std::string& path, bool force) {
+  if (!fs::exists(path)) return;
+  if (!fs::is_regular_file(path)) throw IoError(path + ": not a regular file");
+  open_schema_file(path, kAuditSchema);
+  if (!force)
+    throw ConfigError(path + ": an audit lies there already; --force replaces it, --out FILE writes another");
+}
+
 int run_audit(AuditArguments arguments) {
   if (arguments.only.empty()) arguments.only = names_of(probe_registry());
   const ProbePlan plan = plan_of(arguments);
   const RuntimeOptions runtime = runtime_of(arguments);
   const std::string run_folder = run_folder_of(arguments.checkpoint);
   const Checkpoint checkpoint = read_checkpoint(arguments.checkpoint);
+  const std::string path =
+      arguments.out.empty() ? run_folder + "/audit/" + checkpoint.label + ".h5" : arguments.out;
+  check_replaceable(path, arguments.force);
   const Audit audit(run_folder, checkpoint, plan, apply_runtime(runtime),
                     audit_variants(arguments.only, arguments.sets));
   const std::vector<AuditTrial> trials = audit.trials();
@@ -245,15 +266,13 @@ int run_audit(AuditArguments arguments) {
                       ": its model has no transformation that leaves anything unchanged");
   const std::vector<Measured> all = measure_all(audit, trials, runtime.progress);
   const AuditFile file = file_of(audit, checkpoint, plan, rows_of(all, trials, rounding_of(plan)));
-  print_failures(all);
+  const bool failed = print_failures(all);
   print_rows(file.rows);
   print_summary(file.rows);
-  const std::string path =
-      arguments.out.empty() ? run_folder + "/audit/" + checkpoint.label + ".h5" : arguments.out;
   if (arguments.out.empty()) make_folders(run_folder + "/audit");
   write_audit_file(path, file);
   fmt::print("in {}\n", path);
-  return 0;
+  return failed ? 1 : 0;
 }
 
 }  // namespace
@@ -269,6 +288,7 @@ void add_audit(CLI::App& app, Action& action) {
   command->add_option("--micro-batch", arguments->micro_batch, "examples a pass; memory alone");
   command->add_option("--dtype", arguments->dtype, "float64, the default, or float32");
   command->add_option("--out", arguments->out, "file; default: RUN/audit/<label>.h5");
+  command->add_flag("--force", arguments->force, "replace an audit that lies there");
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_audit(*arguments); }; });
 }

@@ -19,8 +19,9 @@
 namespace basin {
 namespace {
 
-// They leave a state to go on from when they are interrupted; all others end at once.
-const std::set<std::string> kResumable = {"train", "sweep", "tune", "run-cell", "probe", "landscape"};
+// They see to it themselves when they are interrupted, most of them by leaving a state to go on from; all others end at
+// once.
+const std::set<std::string> kInterruptible = {"train", "sweep", "tune", "run-cell", "probe", "audit", "landscape"};
 
 int run(int argc, char** argv) {
   CLI::App app("Basin: how batch size, optimiser and sharpness go together. docs/ has a page on each subcommand.", "basin");
@@ -42,7 +43,7 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     throw ConfigError(usage_error(app, error));
   }
-  if (kResumable.count(app.get_subcommands().front()->get_name())) install_interrupt_handlers();
+  if (kInterruptible.count(app.get_subcommands().front()->get_name())) install_interrupt_handlers();
   return action();
 }
 

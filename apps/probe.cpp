@@ -43,9 +43,24 @@ RunOptions default_options(const std::string& run_folder) {
   return options;
 }
 
+// A tool's variant asked for by hand has that tool's values and what else is set by hand: a study's own, all
+// of which cell.toml spells out, would leave it nothing.
+void make_room_for_variants(const std::vector<std::string>& sets, OptionSets& probe_options) {
+  OptionSets kept;
+  for (const ProbeEntry& entry : probe_registry()) {
+    const std::string key = entry.name + ".compat";
+    const bool asked = std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
+      return set.rfind(key, 0) == 0 && set.find_first_of(" =", key.size()) == key.size();
+    });
+    kept.add(entry.name, asked ? entry.make_options() : probe_options.at(entry.name).clone());
+  }
+  probe_options = std::move(kept);
+}
+
 ProbeRequest request_of(const ProbeArguments& arguments) {
   refuse_run_keys(arguments.sets);
   RunOptions options = default_options(arguments.folder);
+  make_room_for_variants(arguments.sets, options.probe_options);
   OptionTable table = options.table();
   for (const std::string& set : arguments.sets) table.set_from_text(set, "--set");
   if (!arguments.only.empty()) table.set("probes.run", arguments.only, "--only");

@@ -2,6 +2,7 @@
 
 #include "apps/run_cell.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/hash.h"
 
 namespace basin {
@@ -53,8 +54,12 @@ std::string settings_fingerprint(const ProbeAttributes& chosen) {
 }
 
 std::optional<RunOptions> study_options(const std::string& run_folder) {
-  if (!fs::exists(cell_path(run_folder))) return std::nullopt;
-  return load_run_options(cell_path(run_folder), {});
+  const std::string path = cell_path(run_folder);
+  if (!fs::exists(path)) return std::nullopt;
+  const std::string text = read_file(path);
+  if (text.empty() || text.back() != '\n')
+    throw IoError(path + ": damaged or incomplete (its last line has no end)");
+  return run_options_from(parse_toml(text, path), {});
 }
 
 std::string probe_path(const std::string& run_folder, const std::string& label, const std::string& probe,

@@ -13,7 +13,7 @@ namespace basin {
 
 void bind_options(OptionTable& table, RuntimeOptions& options) {
   table.add("device", options.device, one_of({"auto", "cpu", "cuda"}), "where networks run");
-  table.add("threads", options.threads, at_least(0), "threads of one process; 0: as many as cores");
+  table.add("threads", options.threads, at_least(0), "threads of one process; 0: OMP_NUM_THREADS, else as many as cores");
   table.add("progress", options.progress, anything(), "progress lines on stderr");
   table.add("cuda_graph", options.cuda_graph, anything(),
             "on a GPU capture the gradient of a batch as a CUDA graph and replay it, where that can be");
@@ -28,12 +28,22 @@ void tune_allocator() {
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
 }
 
+namespace {
+
+int64_t threads_of(const RuntimeOptions& options) {
+  if (options.threads > 0) return options.threads;
+  const char* asked = std::getenv("OMP_NUM_THREADS");
+  const int64_t of_environment = asked ? std::atoll(asked) : 0;
+  return of_environment > 0 ? of_environment : std::max(1u, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
 c10::Device apply_runtime(const RuntimeOptions& options) {
   const bool cuda_there = at::hasCUDA() && at::getNumGPUs() > 0;
   if (options.device == "cuda" && !cuda_there)
     throw DeviceError("device = \"cuda\", but this build or machine has no CUDA device");
-  const int64_t threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  at::set_num_threads(static_cast<int>(threads));
+  at::set_num_threads(static_cast<int>(threads_of(options)));
   auto& context = at::globalContext();
   context.setDeterministicAlgorithms(true, false);
   // Else every tensor that is made is filled with NaN first, a tenth of the training time.

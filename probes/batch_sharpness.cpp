@@ -149,7 +149,8 @@ class BatchSharpness final : public Probe {
       result.message = "a batch's gradient or its product with the Hessian was not finite";
     } else if (!enough) {
       result.message =
-          fmt::format("a batch of {} can't be drawn from the {} examples measured", wanted, examples);
+          fmt::format("a batch of {} can't be drawn from the {} examples measured (subset = 0 measures all)",
+                      wanted, examples);
     } else if (result.status == "not_resolved") {
       result.message = "a batch has no gradient, or the checkpoint no learning rate";
     }

@@ -11,13 +11,14 @@ them; the usual ones speak for all others. Where no run has an audit, nothing is
 from __future__ import annotations
 
 import tomllib
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from .schema import ReadError, reading, strings, text
+from .schema import ReadError, SchemaError, reading, strings, text
 from .sweep import Sweep, flat_options
 
 COLUMNS = ["probe", "settings", "quantity", "definition", "transformation", "strength", "before", "after", "uncertainty_before",
@@ -97,9 +98,16 @@ def options_set(study: str) -> dict[str, list]:
 
 
 def load_audit(sweep: Sweep) -> Audit:
-    """All audits beside the sweep; empty where there are none."""
+    """All audits beside the sweep; empty where there are none. One that can't be read is left out with a warning."""
     folder = sweep.path if sweep.path.is_dir() else sweep.path.parent
-    found = [read_audit(path) for path in sorted(folder.glob("runs/*/audit/*.h5"))]
+    found = []
+    for path in sorted(folder.glob("runs/*/audit/*.h5")):
+        try:
+            found.append(read_audit(path))
+        except SchemaError:
+            raise
+        except ReadError as error:
+            warnings.warn(str(error), stacklevel=2)
     return Audit(pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["run_id", *COLUMNS]),
                  options_set(sweep.study))  # fmt: skip
 

@@ -27,10 +27,10 @@ def contours(surface: Surface, quantity: str = "loss"):
     """Training and test surface side by side on one scale: alpha across, beta upwards. Losses on a logarithmic scale where they span a
     factor of ten. With the path of a trajectory, or the checkpoints that span the plane."""
     plot = surface.plot
-    _require_plane(surface)
+    require_axes(surface, "plane", ["beta", "alpha"])
     sets = sets_of(plot, quantity)
     figure, axes = style.panels(1, len(sets), 4.9, 4.0, sharex=True, sharey=True)
-    norm = _norm([plot[f"{name}_{quantity}"] for name in sets])
+    norm = _norm([plot[f"{name}_{quantity}"] for name in sets], quantity == "loss")
     drawn = None
     for ax, name in zip(axes[0], sets):
         drawn = _contour(ax, plot, plot[f"{name}_{quantity}"], norm) or drawn
@@ -49,9 +49,9 @@ def contours(surface: Surface, quantity: str = "loss"):
 def relief(surface: Surface, quantity: str = "loss", name: str = "train", elevation: float = 32, azimuth: float = -58):
     """The surface in three dimensions; the height is log10 where the colours of `contours` would be logarithmic."""
     plot = surface.plot
-    _require_plane(surface)
+    require_axes(surface, "plane", ["beta", "alpha"])
     values = np.array(plot[f"{name}_{quantity}"], float)
-    norm = _norm([values])
+    norm = _norm([values], quantity == "loss")
     logarithmic = isinstance(norm, LogNorm)
     height = np.log10(np.where(values > 0, values, np.nan)) if logarithmic else values
     figure = mpl.pyplot.figure(figsize=(6.2, 5.0))
@@ -78,6 +78,7 @@ def lines(surface: Surface):
     """Loss and accuracy along a line: between checkpoints with the standard error over examples; along random directions each
     direction, their mean, and the 95 % interval of the mean."""
     plot = surface.plot
+    require_axes(surface, "line", ["alpha"], ["direction", "alpha"])
     figure, axes = style.panels(1, 2, 4.9, 3.6)
     for ax, quantity in zip(axes[0], ("loss", "acc")):
         values = []
@@ -93,18 +94,20 @@ def lines(surface: Surface):
 # ---- planes
 
 
-def _require_plane(surface: Surface) -> None:
-    if list(surface.plot.axes) != ["beta", "alpha"]:
-        raise ValueError(f"{surface.path}: a {surface.kind} has no plane to draw; its axes are {', '.join(surface.plot.axes)}")
+def require_axes(surface: Surface, what: str, *known: list[str]) -> None:
+    """ValueError where the surface's axes are none of `known`."""
+    axes = list(surface.plot.axes)
+    if axes not in known:
+        raise ValueError(f"{surface.path}: a {surface.kind} has no {what} to draw; its axes are {', '.join(axes)}")
 
 
-def _norm(arrays: list[np.ndarray]):
+def _norm(arrays: list[np.ndarray], logarithmic: bool = True):
     values = np.concatenate([np.ravel(a) for a in arrays])
     values = values[np.isfinite(values)]
     if values.size == 0:
         return Normalize(0, 1)
     low, high = float(values.min()), float(values.max())
-    if low > 0 and high > 10 * low:
+    if logarithmic and low > 0 and high > 10 * low:
         return LogNorm(low, high)
     return Normalize(low, high if high > low else low + 1)
 

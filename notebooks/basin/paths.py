@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from . import style
 from .landscape import Surface
-from .landscape_figure import SETS, sets_of
+from .landscape_figure import SETS, require_axes, sets_of
 
 DASHES = {"train": "-", "test": (0, (4, 2))}
 COLOURS = [style.COLOURS[name] for name in ("sgd", "lars", "lamb", "adamw")]
@@ -30,6 +30,7 @@ def summary(surface: Surface) -> pd.DataFrame:
 def path_figure(surface: Surface):
     """Loss and error along each path. Where there is a barrier, a bar from the chord of the ends up to it, with twice its standard
     error."""
+    require_axes(surface, "path", ["path", "t"])
     paths = surface.plot.labels["path"]
     figure, axes = style.panels(1, 2, 4.9, 3.7)
     for ax, quantity in zip(axes[0], ("loss", "error")):
@@ -72,10 +73,14 @@ def _legend(surface: Surface) -> list[Line2D]:
 def radial_figure(surface: Surface):
     """The distance at which the training loss has risen by delta: each direction that got there, and the mean of its logarithm with
     twice its standard error; a triangle where that is a lower bound."""
+    require_axes(surface, "radial profile", ["direction", "delta"])
     rays, profile = surface.plot, surface["profile"]
     delta = rays.axes["delta"]
     figure, axes = style.panels(1, 1, 5.4, 4.0)
     ax = axes[0][0]
+    if not np.isfinite(rays["radius"]).any():
+        style.nothing(ax, "no direction has risen by any of the deltas")
+        return figure
     ax.plot(delta, rays["radius"].T, color=COLOURS[0], linewidth=0.6, marker=".", markersize=2.5, alpha=0.35)
     mean, error = profile["mean_log_radius"], profile["mean_log_radius_error"]
     whole = profile["reached"] == len(rays.axes["direction"])

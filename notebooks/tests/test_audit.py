@@ -93,6 +93,15 @@ def test_a_ratio_that_is_no_number_is_left_out_of_the_size(tmp_path):
     assert found.in_words("lambda", "lambda") == "moves (relu_rescale)"
 
 
+def test_a_damaged_audit_is_left_out_with_a_warning(tmp_path):
+    sweep = audited(tmp_path / "s", [row("lambda", "relu_rescale", "moved")], [row("phi", "relu_rescale", "moved")])
+    damaged = sorted((tmp_path / "s").glob("runs/*/audit/*.h5"))[0]
+    damaged.write_bytes(damaged.read_bytes()[:500])
+    with pytest.warns(UserWarning, match=damaged.name):
+        found = load_audit(sweep)
+    assert len(found.table) == 1
+
+
 def test_without_audits_nothing_is_known(tmp_path):
     found = load_audit(audited(tmp_path / "s"))
     assert found.table.empty and not found.moved("lambda", "lambda") and found.in_words("lambda", "lambda") == "not audited"

@@ -74,6 +74,19 @@ def test_the_radial_mean_has_its_error_or_is_a_bound():
     assert len(paths.radial_figure(radial([2, 2, 2])).axes[0].get_legend().get_texts()) == 2
 
 
+def test_a_profile_that_nothing_reached_says_so():
+    surface = radial([0, 0, 0])
+    surface.plot["radius"][:] = np.nan
+    figure = paths.radial_figure(surface)
+    figure.canvas.draw()
+    assert "no direction has risen" in figure.axes[0].texts[0].get_text()
+
+
+def test_what_has_no_paths_is_one_line():
+    with pytest.raises(ValueError, match="a radial has no path to draw; its axes are direction, delta"):
+        paths.path_figure(radial([2, 2, 1]))
+
+
 def test_what_the_program_writes_is_read(tiny_runs):
     tiny = tiny_runs('norm = "batch"')
     tiny.train("seed=1")

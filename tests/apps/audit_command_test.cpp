@@ -133,6 +133,33 @@ TEST_F(AuditCommand, WhatTheRunKeepsBesideItsWeightsChangesPlacesToo) {
   EXPECT_EQ(verdicts("path-norm", "relu_rescale_units"), Set{"invariant"});
 }
 
+TEST_F(AuditCommand, ReplacesAnAuditOnRequestAndNothingElse) {
+  train();
+  const std::vector<std::string> cheap = {"--only", "margins"};
+  ASSERT_EQ(audit(cheap).exit_code, 0);
+  const std::string first = read_file(path());
+  BinaryResult result = audit(cheap);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--force"));
+  EXPECT_EQ(read_file(path()), first);
+  EXPECT_EQ(audit({"--only", "margins", "--force"}).exit_code, 0);
+  const std::string foreign = folder_ + "/ckpt/start.h5", before = read_file(foreign);
+  result = audit({"--only", "margins", "--force", "--out", foreign});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("not a basin/audit file"));
+  EXPECT_EQ(read_file(foreign), before);
+  result = audit({"--only", "margins", "--force", "--out", "/dev/null"});
+  EXPECT_THAT(result.err, HasSubstr("/dev/null: not a regular file"));
+}
+
+TEST_F(AuditCommand, AFailedProbeIsAFailure) {
+  train();
+  const BinaryResult result =
+      audit({"--only", "relative_flatness", "--set", "relative_flatness.layer=\"none\""});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("relative_flatness  failed: "));
+}
+
 TEST_F(AuditCommand, RefusesInOneLine) {
   train();
   EXPECT_THAT(audit({"--only", "sharpness"}).err, HasSubstr("sharpness"));

@@ -62,11 +62,13 @@ TEST_F(ProbeCommand, MeasuresACheckpointAndSaysOnWhat) {
 TEST_F(ProbeCommand, HandsOverTheInitialWeights) {
   const BinaryResult result = probe({"--only", "pac_bayes", "--subset", "50", "--dtype", "float64"});
   ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
-  const Checkpoint start = read_checkpoint(folder_ + "/ckpt/start.h5"), end = read_checkpoint(folder_ + "/ckpt/end.h5");
+  const Checkpoint start = read_checkpoint(folder_ + "/ckpt/start.h5"),
+                   end = read_checkpoint(folder_ + "/ckpt/end.h5");
   double squared = 0;
   for (size_t i = 0; i < start.parameters.size(); ++i) {
     ASSERT_EQ(start.parameters[i].name, end.parameters[i].name);
-    squared += (end.parameters[i].tensor.to(at::kDouble) - start.parameters[i].tensor).square().sum().item<double>();
+    squared +=
+        (end.parameters[i].tensor.to(at::kDouble) - start.parameters[i].tensor).square().sum().item<double>();
   }
   const double distance = std::get<double>(attribute(record("end.pac_bayes"), "distance_from_start"));
   EXPECT_GT(distance, 0);
@@ -77,15 +79,17 @@ TEST(ProbeAverage, MeasuresTheAveragedWeightsLikeAnyCheckpoint) {
   const TinyStudy study({"weight_average = 0.9", "label_smoothing = 0.2"});
   ASSERT_EQ(study.train().exit_code, 0);
   const std::string folder = study.run_folder();
-  const BinaryResult result = run_binary({"probe", folder, "--checkpoint", "average", "--only", "noise_scale",
-                                          "--subset", "0", "--dtype", "float64", "--set", "runtime.threads=1"});
+  const BinaryResult result =
+      run_binary({"probe", folder, "--checkpoint", "average", "--only", "noise_scale", "--subset", "0",
+                  "--dtype", "float64", "--set", "runtime.threads=1"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const ProbeRecord found = read_probe_file(folder + "/probes/average.noise_scale.h5");
   const RunRecord run = read_run_file(folder + "/run.h5");
   double average = NAN;
   for (const auto& [key, value] : run.summary)
     if (key == "average_train_loss") average = std::get<double>(value);
-  // The probe's loss is without smoothing, of all training images in float64; the run's was summed over float32 ones.
+  // The probe's loss is without smoothing, of all training images in float64; the run's was summed over
+  // float32 ones.
   EXPECT_NEAR(std::get<double>(attribute(found, "subset_loss")), average, 1e-6);
   EXPECT_EQ(attribute(found, "train_loss"), OptionValue(average));
 }
@@ -94,8 +98,9 @@ TEST(ProbeCadence, StartsEachSearchFromTheLastOneAndAgainWithTheSameBits) {
   const TinyStudy study({"checkpoint_every = 2"});
   ASSERT_EQ(study.train().exit_code, 0);
   const std::string folder = study.run_folder();
-  const std::vector<std::string> arguments = {"probe", folder, "--checkpoint", "every", "--only", "top_eigenvalues",
-                                              "--subset", "50", "--dtype", "float64", "--set", "runtime.threads=1"};
+  const std::vector<std::string> arguments = {
+      "probe",    folder, "--checkpoint", "every",   "--only", "top_eigenvalues",
+      "--subset", "50",   "--dtype",      "float64", "--set",  "runtime.threads=1"};
   const auto at = [&](int update, const std::string& more = "") {
     return read_probe_file(fmt::format("{}/probes/u{:06d}.top_eigenvalues{}.h5", folder, update, more));
   };
@@ -111,10 +116,12 @@ TEST(ProbeCadence, StartsEachSearchFromTheLastOneAndAgainWithTheSameBits) {
   fs::remove(folder + "/probes/u000006.top_eigenvalues.h5");
   ASSERT_EQ(run_binary(arguments).exit_code, 0);
   const ProbeRecord again = at(6);
-  for (size_t i = 0; i < warm.quantities.size(); ++i) EXPECT_EQ(again.quantities[i].value, warm.quantities[i].value);
+  for (size_t i = 0; i < warm.quantities.size(); ++i)
+    EXPECT_EQ(again.quantities[i].value, warm.quantities[i].value);
 
   // A cold search finds the same within the residuals of both.
-  for (const int update : {2, 4}) fs::remove(fmt::format("{}/probes/u{:06d}.top_eigenvalues.h5", folder, update));
+  for (const int update : {2, 4})
+    fs::remove(fmt::format("{}/probes/u{:06d}.top_eigenvalues.h5", folder, update));
   fs::remove(folder + "/probes/u000006.top_eigenvalues.h5");
   std::vector<std::string> alone = arguments;
   alone[3] = "u000006";
@@ -123,7 +130,8 @@ TEST(ProbeCadence, StartsEachSearchFromTheLastOneAndAgainWithTheSameBits) {
   EXPECT_EQ(attribute(cold, "warm_start"), OptionValue(std::string()));
   const ProbeQuantity &a = warm.quantities.front(), &b = cold.quantities.front();
   EXPECT_NE(a.value, b.value);
-  for (size_t i = 0; i < a.value.size(); ++i) EXPECT_NEAR(a.value[i], b.value[i], a.uncertainty[i] + b.uncertainty[i]);
+  for (size_t i = 0; i < a.value.size(); ++i)
+    EXPECT_NEAR(a.value[i], b.value[i], a.uncertainty[i] + b.uncertainty[i]);
 }
 
 TEST_F(ProbeCommand, SkipsWhatIsMeasuredAndKeepsOtherSettingsApart) {
@@ -183,6 +191,35 @@ TEST_F(ProbeCommand, HandMadeSettingsLeaveTheStudysNumberAlone) {
     if (names[i] == "lambda") lambda_examples[settings[i]] = examples[i];
   }
   EXPECT_EQ(lambda_examples.size(), 2u);
+}
+
+// A sweep's cell.toml spells out every option, which leaves a tool's variant nothing but what is asked for by
+// hand.
+TEST_F(ProbeCommand, AToolsVariantAskedForByHandCountsOnARunOfASweep) {
+  write_text(
+      folder_ + "/cell.toml",
+      read_file(study_.study()) +
+          "[probes]\nrun = ['sharpness_sam']\nat = ['end']\nsubset = 50\n[sharpness_sam]\ncompat = 'none'\n"
+          "rhos = [0.05]\nasam_rhos = [0.5]\neta = 0.02\nscaled = 'weights'\ngroup_size = 8\n");
+  const BinaryResult result =
+      probe({"--set", "sharpness_sam.group_size=10", "--set", "sharpness_sam.compat=davda54"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto files = fs::directory_iterator(folder_ + "/probes");
+  const auto file = std::find_if(begin(files), end(files), [](const fs::directory_entry& entry) {
+    return entry.path().filename().string().rfind("end.sharpness_sam.", 0) == 0;
+  });
+  const ProbeRecord found = read_probe_file(file->path());
+  EXPECT_EQ(attribute(found, "option.scaled"), OptionValue(std::string("all")));
+  EXPECT_EQ(attribute(found, "option.eta"), OptionValue(0.0));
+  EXPECT_EQ(attribute(found, "option.group_size"), OptionValue(int64_t{10}));
+}
+
+TEST_F(ProbeCommand, ATruncatedCellIsNoStudy) {
+  const std::string cell = read_file(study_.study()) + "[probes]\nrun = ['margins']\nsubset = 50\n";
+  write_text(folder_ + "/cell.toml", cell.substr(0, cell.size() - 2));  // subset = 5
+  const BinaryResult result = probe({});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("cell.toml: damaged or incomplete"));
 }
 
 TEST_F(ProbeCommand, MeasuresAgainAfterRetrainingOrAChangedEstimator) {

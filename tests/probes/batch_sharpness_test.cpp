@@ -146,7 +146,8 @@ TEST(BatchSharpness, OfMoreExamplesThanAreMeasuredIsNotResolved) {
   LeastSquares problem;
   const ProbeResult result = run_probe("batch_sharpness", problem.objective, {"batch_size=13"}, 11, 100);
   EXPECT_EQ(result.status, "not_resolved");
-  EXPECT_EQ(result.message, "a batch of 13 can't be drawn from the 12 examples measured");
+  EXPECT_EQ(result.message,
+            "a batch of 13 can't be drawn from the 12 examples measured (subset = 0 measures all)");
   EXPECT_TRUE(std::isnan(value_of(result, "batch_sharpness")));
   EXPECT_EQ(attribute<int64_t>(result, "batches"), 0);
 }
