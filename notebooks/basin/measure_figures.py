@@ -78,7 +78,7 @@ def _value_axis(ax, c: Correlation) -> None:
 
 def forest(*by_target: list[Correlation]):
     """Every τ with its 95 % interval, a panel a target; behind each row the middle 95 % of placebos' plain τ."""
-    rows = max((len(found) for found in by_target), default=0)
+    rows = max((len(found) for found in by_target if any(np.isfinite(c.tau.value) for c in found)), default=0)
     figure, axes = style.panels(1, max(1, len(by_target)), 5.6, max(1.6, 0.5 * rows + 0.9), sharey=True)
     for ax, found in zip(axes[0], by_target):
         if not any(np.isfinite(c.tau.value) for c in found):
