@@ -240,11 +240,12 @@ AuditFile file_of(const Audit& audit, const Checkpoint& checkpoint, const ProbeP
   return file;
 }
 
-/// Before anything is measured: only an audit is replaced, and only where that is asked for.
-void check_replaceable(const std::string& path, bool force) {
+/// Only an audit is replaced, and only where that is asked for. What lies at the place of our own may be
+/// damaged.
+void check_replaceable(const std::string& path, bool own_place, bool force) {
   if (!fs::exists(path)) return;
   if (!fs::is_regular_file(path)) throw IoError(path + ": not a regular file");
-  open_schema_file(path, kAuditSchema);
+  if (!own_place || !force) open_schema_file(path, kAuditSchema);
   if (!force)
     throw ConfigError(path + ": an audit lies there already; --force replaces it, --out FILE writes another");
 }
@@ -257,7 +258,8 @@ int run_audit(AuditArguments arguments) {
   const Checkpoint checkpoint = read_checkpoint(arguments.checkpoint);
   const std::string path =
       arguments.out.empty() ? run_folder + "/audit/" + checkpoint.label + ".h5" : arguments.out;
-  check_replaceable(path, arguments.force);
+  const auto check_place = [&] { check_replaceable(path, arguments.out.empty(), arguments.force); };
+  check_place();
   const Audit audit(run_folder, checkpoint, plan, apply_runtime(runtime),
                     audit_variants(arguments.only, arguments.sets));
   const std::vector<AuditTrial> trials = audit.trials();
@@ -269,6 +271,7 @@ int run_audit(AuditArguments arguments) {
   const bool failed = print_failures(all);
   print_rows(file.rows);
   print_summary(file.rows);
+  check_place();  // another may have been written meanwhile
   if (arguments.out.empty()) make_folders(run_folder + "/audit");
   write_audit_file(path, file);
   fmt::print("in {}\n", path);

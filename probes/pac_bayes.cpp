@@ -253,6 +253,11 @@ void check(const PacBayesOptions& options) {
   if (options.sigma_min >= options.sigma_max)
     throw ConfigError(fmt::format("pac_bayes.sigma_min = {} violates sigma_min < sigma_max = {}",
                                   options.sigma_min, options.sigma_max));
+  const bool squared = options.noise == "sigma_squared", mean = options.drop == "mean",
+             distances = options.divergence == "distances";
+  if (squared != mean || squared != distances)
+    throw ConfigError(
+        "pac_bayes: noise, drop and divergence have either all a tool's values (compat = \"rgm\") or none");
   if (options.bisection == "geometric" && options.sigma_min == 0)
     throw ConfigError("pac_bayes.sigma_min = 0 violates sigma_min > 0 of bisection = \"geometric\"");
 }

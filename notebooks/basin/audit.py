@@ -24,6 +24,11 @@ from .sweep import Sweep, flat_options
 COLUMNS = ["probe", "settings", "quantity", "definition", "transformation", "strength", "before", "after", "uncertainty_before",
            "uncertainty_after", "ratio", "verdict", "kind"]  # fmt: skip
 VERDICTS = ("invariant", "within_error", "unresolved", "moved")  # the last is the gravest
+# What a tool's variant sets of the options that settings name (`basin inspect probe NAME`).
+VARIANTS = {
+    ("sharpness_sam", "davda54"): {"eta": 0, "scaled": "all"},
+    ("sharpness_adaptive", "sharpness_vs_generalization"): {"eta": 0},
+}
 IN_WORDS = {
     "": "not audited", "invariant": "invariant", "within_error": "invariant within its error", "unresolved": "not resolved",
     "moved": "moves",
@@ -69,7 +74,9 @@ class Audit:
     def _alike(self, probe: str, settings: str) -> int:
         """How many options the settings name that the study has so; -1 where it has one otherwise."""
         named = [part.split("=") for part in filter(None, settings.split(", "))]
-        held = [self.options.get(f"{probe}.{key}") == [_toml_value(value)] for key, value in named]
+        chosen = self.options.get(f"{probe}.compat", [None])
+        variant = VARIANTS.get((probe, chosen[0]), {}) if len(chosen) == 1 else {}
+        held = [self.options.get(f"{probe}.{key}", [variant.get(key)]) == [_toml_value(value)] for key, value in named]
         return len(held) if all(held) else -1
 
 

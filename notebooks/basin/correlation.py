@@ -115,7 +115,7 @@ def _says(c: Correlation, basis: Basis) -> str:
         return c.why_not
     what = {"gap": "gap", "test_error": "test error"}[c.target]
     given = ", ".join(COVARIATES[name] for name in c.held)
-    headline, under = _headline(c, basis), "" if basis.matched else f" given {given}"
+    headline, under = _headline(c, basis), "" if basis.matched else f" given the order of {given}"
     if not basis.matched and "train_loss" not in c.held:
         return "nothing is claimed: training losses differ and could not be held"
     if not shown(headline, c.holm):

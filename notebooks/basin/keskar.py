@@ -34,7 +34,9 @@ ROWS = [
     (END + "sharpness_keskar.phi_subspace_gaussian_p100_1e-3", "φ, 100 random directions, ε = 1e-3", 1, ("2.18 ± 0.23", "137.25 ± 21.60")),
     (END + "sharpness_keskar.phi_subspace_gaussian_p100_5e-4", "φ, 100 random directions, ε = 5e-4", 1, ("0.71 ± 0.15", "29.50 ± 7.48")),
     (END + "sharpness_keskar.phi_relative_1e-3", "φ, box relative to \\|w\\|, ε = 1e-3", 1, None),
+    (END + "sharpness_keskar.phi_relative_5e-4", "φ, box relative to \\|w\\|, ε = 5e-4", 1, None),
     (END + "top_eigenvalues.lambda_1", "λ₁", 1, None),
+    (END + "top_eigenvalues.lambda_1_w2", "λ₁‖w‖²", 1, None),
     (END + "weight_norms.weight_norm", "norm of all weights ‖w‖", 1, None),
     (END + "weight_norms.distance_from_start", "distance from the start ‖w − w₀‖", 1, None),
 ]
@@ -113,9 +115,15 @@ def _ratio_table(runs: pd.DataFrame, sizes: list[int]) -> list[str]:
     names = {column: name for column, name, *_ in ROWS}
     for column in RATIOS:
         if column in runs:
-            cells = ["{:.3g} ({:.3g} to {:.3g})".format(*ratio(runs, column, size)[:3]) for size in large]
+            cells = [_ratio_cell(*ratio(runs, column, size), (runs.batch_size == size).sum()) for size in large]
             lines.append(f"| {names[column]} | {' | '.join(cells)} |")
     return lines
+
+
+def _ratio_cell(value: float, low: float, high: float, seeds: int, of: int) -> str:
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:.3g} ({low:.3g} to {high:.3g}{f'; {seeds} of {of} seeds' if seeds < of else ''})"
 
 
 def accuracy_in_words(sweep: Sweep) -> list[str]:

@@ -31,7 +31,7 @@ TARGETS = {"gap": "generalisation gap (% of images)", "test_error": "test error 
 COVARIATES = {"rate": "learning rate", "updates": "updates", "train_loss": "training loss"}
 # Ratios of two means over runs, never means of ratios (docs/probes.md): of the numbers named, with the same tail.
 RATIOS = {"b_simple": ("tr_sigma", "g2"), "b_hessian": ("tr_h_sigma", "g_h_g")}
-COPIES = ("batch_bound", "coherence", "diversity")  # of b_simple, in other words: 1 + B, 1/(1 + B), 1/(1 + B) per example
+COPIES = ("batch_bound", "coherence", "diversity")  # of b_simple, in other words: 1 + B, 1/(1 + B), (1 + B)/n
 LOT = ["definition", "units", "n_examples", "subset_hash", "settings"]
 FREEDOM = 10  # degrees of freedom that the correlation of errors is estimated from, at least; else it is taken to be 0
 
@@ -161,14 +161,16 @@ def _by_config(table: pd.DataFrame) -> pd.DataFrame:
 
 def _pool_ratios(configs: pd.DataFrame, table: pd.DataFrame, siblings: pd.DataFrame, names: list[str]) -> None:
     """A noise scale of several runs is the ratio of means, those not resolved by themselves in it (docs/probes.md), and NaN where it is
-    not resolved; its error is that of the delta method. One run has its own number, if that is resolved."""
+    not resolved; its error is that of the delta method over runs, or their own where that is greater. One run has its own number, if that is resolved."""
     parts = [siblings[siblings.quantity == name].set_index("run_id").value for name in names]
     for i, config in configs.iterrows():
         runs = table.run_id[table.config_id == config.config_id]
         above, below = (part.reindex(runs).to_numpy(float) for part in parts)
         if config.seeds > 1:
             pooled = pooled_noise_scale(above, below)
-            configs.loc[i, ["value", "value_error"]] = (pooled.value, pooled.error) if pooled.resolved else (np.nan, np.nan)
+            own = table.own[(table.config_id == config.config_id) & table.resolved].mean()
+            numbers = (pooled.value, np.fmax(pooled.error, own)) if pooled.resolved else (np.nan, np.nan)
+            configs.loc[i, ["value", "value_error"]] = numbers
         elif not config.resolved:
             configs.loc[i, "value"] = np.nan
 

@@ -11,7 +11,8 @@ All statistics are sums over pairs of configurations of s_x(i,j) = sign(x_i - x_
                        Phi^-1((rank - 1/2) / n), ties sharing their mean rank (van der Waerden 1952). Of monotone functions of normal
                        variables it is their partial correlation. Kendall's own partial tau (1942) isn't 0 where x and y are independent
                        given z (Korn 1984): with normal correlations of 0.8 to z it is 0.14, and at 60 configurations "found" half of
-                       the time. Where z's tie (a grid's learning rates) what they make within a tie is left
+                       the time. Where z's tie (a grid's learning rates) what they make within a tie is left,
+                       and a z whose effect turns (a rate with an optimum in the middle) is hardly held at all
 
 Bootstrap: configurations are drawn with replacement, never runs, whose errors are not independent. A configuration drawn twice is
 a tie with itself and counts in no sum. Interval: tanh(atanh t +- 1.96 s), s the larger of the bootstrap's standard error and the

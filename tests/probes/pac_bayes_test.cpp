@@ -246,14 +246,14 @@ TEST(PacBayes, RgmTakesTheMeanChange) {
   const TwoClasses problem;
   Objective objective(std::make_shared<testing::LinearModel>(at::zeros_like(problem.w)),
                       LossKind::cross_entropy, problem.x, problem.labels, 60);
-  const auto last_drop = [&](const std::string& drop) {
+  const auto last_drop = [&](const std::string& compat) {
     const ProbeResult result = run_probe(
-        "pac_bayes", objective, {"forms=plain", "drop=" + drop, "draws=200", "iterations=1"}, 5, 1000);
+        "pac_bayes", objective, {"forms=plain", "compat=" + compat, "draws=200", "iterations=1"}, 5, 1000);
     return attribute<std::vector<double>>(result, "sigma_drops").back();
   };
   // Any direction of a random plane is as right as it is wrong, whatever its length.
   const double share = objective.accuracy();
-  EXPECT_GT(last_drop("each"), 3 * std::abs(last_drop("mean") - std::abs(share - 0.5)) + 0.05);
+  EXPECT_GT(last_drop("none"), 3 * std::abs(last_drop("rgm") - std::abs(share - 0.5)) + 0.05);
 }
 
 // Half of the weights 0 and a prior at a distance d w: the magnitude bound is least near sigma = 1.4 d, which
@@ -326,6 +326,8 @@ TEST(PacBayes, RefusesARangeThatIsNone) {
   EXPECT_THROW(make_pac_bayes(options), ConfigError);
   options.bisection = "arithmetic";
   EXPECT_NO_THROW(make_pac_bayes(options));
+  options.drop = "mean";  // one definition or the other
+  EXPECT_THROW(make_pac_bayes(options), ConfigError);
 }
 
 SigmaSearch narrow() {
