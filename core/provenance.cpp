@@ -36,18 +36,30 @@ std::string cudnn_version(long number) {
   return fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100);
 }
 
+// What stands behind the colon in the first line that begins with the label; empty where there is none.
+std::string value_in(const std::filesystem::path& path, const std::string& label) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(label, 0) != 0 || line.find(':') == std::string::npos) continue;
+    const size_t start = line.find_first_not_of(" \t", line.find(':') + 1);
+    return start == std::string::npos ? "" : line.substr(start);
+  }
+  return "";
+}
+
+// With the instructions that ATen's kernels use: sums come out otherwise with others.
+std::string cpu_name() {
+  const std::string model = value_in("/proc/cpuinfo", "model name");
+  return fmt::format("{}, {}", model.empty() ? "unknown" : model, at::get_cpu_capability());
+}
+
 // What the NVIDIA driver tells of each of its devices, whatever this build was made for.
 std::string gpu_names() {
   std::vector<std::string> names;
   std::error_code missing;
   for (const auto& gpu : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", missing)) {
-    std::ifstream file(gpu.path() / "information");
-    const std::string label = "Model:";
-    for (std::string line; std::getline(file, line);) {
-      if (line.rfind(label, 0) != 0) continue;
-      const size_t start = line.find_first_not_of(" \t", label.size());
-      if (start != std::string::npos) names.push_back(line.substr(start));
-    }
+    const std::string model = value_in(gpu.path() / "information", "Model");
+    if (!model.empty()) names.push_back(model);
   }
   return names.empty() ? kNone : fmt::format("{}", fmt::join(names, ", "));
 }
@@ -100,6 +112,7 @@ Provenance collect_provenance() {
       {"libraries", build_libraries()},
       {"cuda", cuda ? cuda_version(at::detail::getCUDAHooks().versionCUDART()) : kNone},
       {"cudnn", cuda ? cudnn_version(at::detail::getCUDAHooks().versionRuntimeCuDNN()) : kNone},
+      {"cpu", cpu_name()},
       {"gpu", gpu_names()},
       {"driver", driver_version()},
       {"num_threads", std::to_string(at::get_num_threads())},

@@ -296,6 +296,9 @@ struct InterruptedStudy : TinyStudy {
   InterruptedStudy() : TinyStudy(long_run()) {
     RunningBinary process(train_arguments());
     wait_for_progress(process, *this, 20000);
+    // Ctrl-C leaves another beside it.
+    while (process.alive() && !fs::exists(run_folder() + "/ckpt/latest.h5"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     process.send(SIGINT);
     EXPECT_EQ(process.wait().exit_code, 130);
     EXPECT_TRUE(fs::exists(run_folder() + "/ckpt/previous.h5"));

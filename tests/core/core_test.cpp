@@ -141,7 +141,7 @@ std::string provenance(const std::string& name) {
 
 TEST(Provenance, SaysWhoWithWhatAndWhere) {
   for (const char* name : {"git_commit", "git_dirty", "cwd", "host", "user", "pid", "compiler", "flags", "libtorch", "libraries",
-                           "cuda", "cudnn", "gpu", "driver", "num_threads", "tf32", "deterministic", "started_utc"}) {
+                           "cuda", "cudnn", "cpu", "gpu", "driver", "num_threads", "tf32", "deterministic", "started_utc"}) {
     EXPECT_NE(provenance(name), "missing") << name;
     EXPECT_NE(provenance(name), "") << name;
   }
