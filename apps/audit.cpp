@@ -1,5 +1,8 @@
 #include <CLI/CLI.hpp>
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -131,12 +134,28 @@ std::vector<Measured> measure_all(const Audit& audit, const std::vector<AuditTri
   return all;
 }
 
+/// All that a probe found; the same text for the same findings.
+std::string findings(const ProbeResult& result) {
+  std::string text;
+  for (const Quantity& q : result.quantities)
+    text += fmt::format("{} {} {} {} {}\n", q.name, q.value, q.uncertainty, q.ci_low, q.ci_high);
+  for (const auto& [name, value] : result.attributes)
+    if (name != "seed") text += fmt::format("{} {}\n", name, to_toml(value));
+  return text;
+}
+
+bool is_drawn(const std::vector<ProbeResult>& by_seed) {
+  return std::any_of(by_seed.begin(), by_seed.end(), [&](const ProbeResult& result) {
+    return findings(result) != findings(by_seed.front());
+  });
+}
+
 /// Of one number, a row for each transformation.
 void append_rows(const Measured& measured, const Quantity& quantity, size_t entry,
                  const std::vector<AuditTrial>& trials, double rounding, std::vector<AuditRow>& rows) {
-  std::vector<double> redrawn;
+  Redrawn redrawn{{}, is_drawn(measured.originals)};
   for (const ProbeResult& original : measured.originals)
-    redrawn.push_back(value_in(original, quantity.name, entry).value);
+    redrawn.values.push_back(value_in(original, quantity.name, entry).value);
   for (size_t t = 0; t < trials.size(); ++t) {
     AuditRow row{measured.variant.probe,
                  measured.variant.settings,
@@ -152,6 +171,18 @@ void append_rows(const Measured& measured, const Quantity& quantity, size_t entr
   }
 }
 
+/// What was measured of one quantity, on every network.
+std::string all_values(const Measured& measured, const Quantity& quantity) {
+  std::string text = fmt::format("{} {} {}", measured.variant.probe, quantity.name, quantity.definition);
+  for (const auto* results : {&measured.originals, &measured.transformed}) {
+    for (const ProbeResult& result : *results) {
+      for (const Quantity& q : result.quantities)
+        if (q.name == quantity.name) text += fmt::format(" {}", q.value);
+    }
+  }
+  return text;
+}
+
 /// A number that a variant's options don't touch stands once.
 std::vector<AuditRow> rows_of(const std::vector<Measured>& all, const std::vector<AuditTrial>& trials,
                               double rounding) {
@@ -159,9 +190,7 @@ std::vector<AuditRow> rows_of(const std::vector<Measured>& all, const std::vecto
   std::set<std::string> known;
   for (const Measured& measured : all) {
     for (const Quantity& quantity : measured.originals.front().quantities) {
-      const std::string same = fmt::format("{} {} {} {}", measured.variant.probe, quantity.name,
-                                           quantity.definition, fmt::join(quantity.value, " "));
-      if (!known.insert(same).second) continue;
+      if (!known.insert(all_values(measured, quantity)).second) continue;
       for (size_t entry = 0; entry < quantity.value.size(); ++entry)
         append_rows(measured, quantity, entry, trials, rounding, rows);
     }

@@ -36,7 +36,7 @@ const char* to_string(Verdict verdict) {
   return "";
 }
 
-Verdict verdict_of(const AuditValue& before, const AuditValue& after, const std::vector<double>& redrawn,
+Verdict verdict_of(const AuditValue& before, const AuditValue& after, const Redrawn& redrawn,
                    double rounding) {
   if (!std::isfinite(before.value) || !std::isfinite(after.value)) return Verdict::unresolved;
   const double moved_by = std::abs(after.value - before.value);
@@ -45,9 +45,9 @@ Verdict verdict_of(const AuditValue& before, const AuditValue& after, const std:
   const bool bounded = is_solvers_bound(before) && is_solvers_bound(after);
   double error = error_of(before) + error_of(after);
   if (!bounded) {
-    const double by_draw = half_width_of_difference(redrawn);
+    if (!redrawn.drawn) return Verdict::moved;
+    const double by_draw = half_width_of_difference(redrawn.values);
     if (std::isnan(by_draw)) return Verdict::unresolved;
-    if (by_draw <= rounding * size) return Verdict::moved;
     error = std::max(by_draw, 2 * std::hypot(error_of(before), error_of(after)));
   }
   if (moved_by > error) return Verdict::moved;

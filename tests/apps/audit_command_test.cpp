@@ -33,20 +33,33 @@ class AuditCommand : public ::testing::Test {
   /// Verdicts of a definition under a transformation.
   std::set<std::string> verdicts(const std::string& definition, const std::string& transformation,
                                  const std::string& settings = "") const {
-    const h5::File file = open_schema_file(path(), kAuditSchema);
-    const auto column = [&](const char* name) { return file.group("audit").dataset(name).read_texts(); };
-    const auto definitions = column("definition"), transformations = column("transformation"),
-               all_settings = column("settings"), all = column("verdict");
-    std::set<std::string> found;
-    for (size_t i = 0; i < all.size(); ++i)
-      if (definitions[i] == definition && transformations[i] == transformation && all_settings[i] == settings)
-        found.insert(all[i]);
-    return found;
+    return where(definition, transformation, settings, column("verdict"));
+  }
+  std::set<double> values_before(const std::string& definition, const std::string& transformation,
+                                 const std::string& settings = "") const {
+    return where(definition, transformation, settings,
+                 open_schema_file(path(), kAuditSchema).group("audit").dataset("before").read<double>());
   }
   using Set = std::set<std::string>;
 
   std::unique_ptr<TinyStudy> study_;
   std::string folder_;
+
+ private:
+  std::vector<std::string> column(const char* name) const {
+    return open_schema_file(path(), kAuditSchema).group("audit").dataset(name).read_texts();
+  }
+  template <class T>
+  std::set<T> where(const std::string& definition, const std::string& transformation,
+                    const std::string& settings, const std::vector<T>& all) const {
+    const auto definitions = column("definition"), transformations = column("transformation"),
+               all_settings = column("settings");
+    std::set<T> found;
+    for (size_t i = 0; i < all.size(); ++i)
+      if (definitions[i] == definition && transformations[i] == transformation && all_settings[i] == settings)
+        found.insert(all[i]);
+    return found;
+  }
 };
 
 TEST_F(AuditCommand, TellsMeasuresOfTheFunctionFromMeasuresOfTheWeights) {
@@ -109,6 +122,19 @@ TEST_F(AuditCommand, WritesARowANumberAndTransformationAndSaysOnWhat) {
   EXPECT_EQ(file.attribute_as<std::string>("checkpoint"), "end");
   for (const char* name : {"checkpoint_sha256", "subset_hash", "seed", "run_id", "config_id"})
     EXPECT_FALSE(file.attribute_as<std::string>(name).empty()) << name;
+}
+
+// So coarse a bisection finds the same sigma with a little noise on all weights and without, but not where
+// layers are rescaled.
+TEST_F(AuditCommand, ASettingThatMattersElsewhereAloneIsNotLeftOut) {
+  train();
+  const BinaryResult result =
+      audit({"--only", "pac_bayes", "--set", "pac_bayes.tolerance=0.5", "--set", "pac_bayes.eps=0.003"});
+  ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
+  const std::string definition = "pac-bayes-sigma-magnitude", rescaled = "relu_rescale_all";
+  ASSERT_EQ(values_before(definition, rescaled), values_before(definition, rescaled, "eps=0"));
+  EXPECT_EQ(verdicts(definition, rescaled, "eps=0"), Set{"invariant"});
+  EXPECT_NE(verdicts(definition, rescaled), Set{"invariant"});
 }
 
 TEST_F(AuditCommand, WeightsBeforeABatchNormMayGrow) {
