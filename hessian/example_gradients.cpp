@@ -115,9 +115,10 @@ class ConvolutionGradients final : public ExampleGradients {
     return p * p * (patch + images.channels()) < kWalks * patch * images.channels();
   }
 
-  /// Each image's gradient by row k of the weights, [images, O Q].
+  /// Each image's gradient by row k of the weights, [images, Q O]: of the two ways round the one that is fast
+  /// also where patches have few numbers, as those of three colours.
   static at::Tensor of_row(const Piece& piece, int64_t k) {
-    return at::bmm(piece.outputs.transpose(1, 2), piece.patches[k]).flatten(1);
+    return at::bmm(piece.patches[k].transpose(1, 2), piece.outputs).flatten(1);
   }
 
   static void add_one_by_one(const Piece& piece, const at::Tensor& norms, const Moments& all) {
@@ -136,7 +137,7 @@ class ConvolutionGradients final : public ExampleGradients {
     for (int64_t k = 0; k < sum.size(0); ++k) {
       const at::Tensor& u = piece.patches[k];
       products = k == 0 ? at::bmm(u, u.transpose(1, 2)) : products.baddbmm_(u, u.transpose(1, 2));
-      sum[k].view({d.size(2), -1}).add_(d.flatten(0, 1).t().mm(u.flatten(0, 1)));
+      sum[k].view({-1, d.size(2)}).add_(u.flatten(0, 1).t().mm(d.flatten(0, 1)));
     }
     norms.add_(products.mul_(at::bmm(d, d.transpose(1, 2))).sum({1, 2}));
   }

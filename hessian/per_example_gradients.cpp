@@ -2,12 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "hessian/graph_leaves.h"
+#include "hessian/output_gradients.h"
 #include "models/scoped_norm_mode.h"
 
 namespace basin {
@@ -20,17 +19,6 @@ std::string layer_of(const ParameterVector& vector, const LayerCall& call) {
     if (p.tensor.is_same(call.weight) || p.tensor.is_same(call.bias)) return p.layer;
   }
   return "without parameters";
-}
-
-/// The gradients by the outputs of `calls`; undefined where the loss doesn't hang on one. Nothing is computed
-/// for the parameters, which are not asked for.
-std::vector<at::Tensor> output_gradients(const at::Tensor& loss, const std::vector<LayerCall>& calls) {
-  if (calls.empty()) return {};
-  torch::autograd::edge_list outputs;
-  for (const LayerCall& call : calls) outputs.push_back(call.output_edge);
-  return torch::autograd::Engine::get_default_engine().execute(
-      {torch::autograd::impl::gradient_edge(loss)}, {at::ones_like(loss)}, /*keep_graph=*/false,
-      /*create_graph=*/false, /*accumulate_grad=*/false, outputs);
 }
 
 }  // namespace
@@ -90,30 +78,25 @@ void PerExampleGradients::for_each(const Take& take) {
 }
 
 void PerExampleGradients::take_micro_batch(int64_t first, int64_t count, const Take& take) {
+  const at::AutoGradMode record(true);
+  at::Tensor loss;
   std::vector<LayerCall> calls;
-  std::vector<at::Tensor> deltas;
   {
-    const at::AutoGradMode record(true);
-    at::Tensor loss;
-    {
-      const LayerCalls noted;
-      loss = objective_.losses(objective_.logits(first, count), first, count).sum();
-      calls = noted.list();
-    }
-    check(loss, calls);
-    deltas = output_gradients(loss, calls);
+    const LayerCalls noted;
+    loss = objective_.losses(objective_.logits(first, count), first, count).sum();
+    calls = noted.list();
   }
-  const at::NoGradGuard no_grad;
+  check(loss, calls);
   const std::vector<ParameterInfo>& parameters = objective_.parameters().parameters();
-  for (size_t i = 0; i < calls.size(); ++i) {
-    if (!deltas[i].defined()) continue;
-    for (const ParameterGradients& one : gradients_of(calls[i], deltas[i])) {
+  for_each_output_gradient(loss, calls, [&](size_t which, const at::Tensor& gradient) {
+    const at::NoGradGuard no_grad;
+    for (const ParameterGradients& one : gradients_of(calls[which], gradient)) {
       const auto same = [&](const ParameterInfo& p) { return p.tensor.is_same(one.parameter); };
       const auto place = std::find_if(parameters.begin(), parameters.end(), same);
       take(first, static_cast<size_t>(place - parameters.begin()), *one.gradients);
     }
-    calls[i] = {};  // its input may be freed
-  }
+    calls[which].x.reset();  // the graph alone holds it now
+  });
 }
 
 void PerExampleGradients::check(const at::Tensor& loss, const std::vector<LayerCall>& calls) const {

@@ -50,11 +50,11 @@ void UnfoldedImages::for_each_piece(int64_t numbers,
 }
 
 at::Tensor UnfoldedImages::by_row(const at::Tensor& weight) const {
-  return weight.permute({2, 0, 3, 1}).flatten(1);
+  return weight.permute({2, 3, 1, 0}).flatten(1);
 }
 
 at::Tensor UnfoldedImages::as_weight(const at::Tensor& by_row) const {
-  return by_row.view({rows_, channels(), columns_, images_.size(3)}).permute({1, 3, 0, 2});
+  return by_row.view({rows_, columns_, images_.size(3), channels()}).permute({3, 2, 0, 1});
 }
 
 }  // namespace basin

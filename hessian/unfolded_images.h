@@ -12,7 +12,7 @@ namespace basin {
 
 /// The inputs of a convolution as patches U_ik [P, Q] and the gradients by its outputs as D_i [P, O], with P
 /// positions of the output, k a row of the kernel and Q = kernel width times channels. The gradient of image
-/// i by that row of the weights is D_i' U_ik [O, Q].
+/// i by that row of the weights is U_ik' D_i [Q, O].
 ///
 /// Unfolded along the width alone: below each other lie the runs of Q numbers of an image's row, and the
 /// patches of another row of the kernel are the same ones from a row further down. That copies an image as
@@ -34,7 +34,7 @@ class UnfoldedImages {
   /// One piece of images after the other (hessian/pieces.h); `numbers` is what the caller makes of an image
   /// beside its patches.
   void for_each_piece(int64_t numbers, const std::function<void(int64_t first, const Piece&)>& take) const;
-  /// A weight [O, C, height, width] as [height, O Q], and back.
+  /// A weight [O, C, height, width] as [height, Q O], and back.
   at::Tensor by_row(const at::Tensor& weight) const;
   at::Tensor as_weight(const at::Tensor& by_row) const;
 

@@ -1,0 +1,19 @@
+// defines: for_each_output_gradient(), the gradients of a loss by the outputs of its layers.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <vector>
+
+#include "models/layer_calls.h"
+
+namespace basin {
+
+/// One backward pass from `loss`, in which `take` is handed d loss / d y of each call y = layer(x) as soon as
+/// it is known, last layers first, and may let go of the call's input: so none is kept beside the graph. No
+/// call for a y that the loss doesn't hang on, and nothing is computed for parameters. The graph is used up.
+void for_each_output_gradient(const at::Tensor& loss, const std::vector<LayerCall>& calls,
+                              const std::function<void(size_t call, const at::Tensor& gradient)>& take);
+
+}  // namespace basin
