@@ -144,6 +144,8 @@ std::string findings(const ProbeResult& result) {
   return text;
 }
 
+/// By the last bit: a seed's numbers repeat exactly, and no probe has numbers with an error over examples
+/// that aren't drawn beside others that are.
 bool is_drawn(const std::vector<ProbeResult>& by_seed) {
   return std::any_of(by_seed.begin(), by_seed.end(), [&](const ProbeResult& result) {
     return findings(result) != findings(by_seed.front());
@@ -151,9 +153,9 @@ bool is_drawn(const std::vector<ProbeResult>& by_seed) {
 }
 
 /// Of one number, a row for each transformation.
-void append_rows(const Measured& measured, const Quantity& quantity, size_t entry,
+void append_rows(const Measured& measured, bool drawn, const Quantity& quantity, size_t entry,
                  const std::vector<AuditTrial>& trials, double rounding, std::vector<AuditRow>& rows) {
-  Redrawn redrawn{{}, is_drawn(measured.originals)};
+  Redrawn redrawn{{}, drawn};
   for (const ProbeResult& original : measured.originals)
     redrawn.values.push_back(value_in(original, quantity.name, entry).value);
   for (size_t t = 0; t < trials.size(); ++t) {
@@ -189,10 +191,11 @@ std::vector<AuditRow> rows_of(const std::vector<Measured>& all, const std::vecto
   std::vector<AuditRow> rows;
   std::set<std::string> known;
   for (const Measured& measured : all) {
+    const bool drawn = is_drawn(measured.originals);
     for (const Quantity& quantity : measured.originals.front().quantities) {
       if (!known.insert(all_values(measured, quantity)).second) continue;
       for (size_t entry = 0; entry < quantity.value.size(); ++entry)
-        append_rows(measured, quantity, entry, trials, rounding, rows);
+        append_rows(measured, drawn, quantity, entry, trials, rounding, rows);
     }
   }
   return rows;

@@ -13,6 +13,11 @@ bool is_solvers_bound(const AuditValue& value) {
 
 double error_of(const AuditValue& value) { return std::isnan(value.uncertainty) ? 0 : value.uncertainty; }
 
+/// It has one that isn't known, as where a search's interval is open on both sides.
+bool lacks_error(const AuditValue& value) {
+  return value.uncertainty_kind != "none" && std::isnan(value.uncertainty);
+}
+
 /// 95 % half width of the difference of two values drawn like these.
 double half_width_of_difference(const std::vector<double>& redrawn) {
   const SampleMean mean = mean_of(redrawn);
@@ -49,6 +54,7 @@ Verdict verdict_of(const AuditValue& before, const AuditValue& after, const Redr
     const double by_draw = half_width_of_difference(redrawn.values);
     if (std::isnan(by_draw)) return Verdict::unresolved;
     error = std::max(by_draw, 2 * std::hypot(error_of(before), error_of(after)));
+    if (error <= rounding * size && (lacks_error(before) || lacks_error(after))) return Verdict::unresolved;
   }
   if (moved_by > error) return Verdict::moved;
   if (error > kWidestError * size) return Verdict::unresolved;

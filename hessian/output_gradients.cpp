@@ -14,19 +14,24 @@ namespace {
 using torch::autograd::Node;
 using torch::autograd::variable_list;
 
-/// Seen by the engine where it comes through a node of the graph.
+using Take = std::function<void(size_t call, const at::Tensor& gradient)>;
+
+/// Seen by the engine where it comes through a node of the graph. It may outlive the pass and `take`, for as
+/// long as somebody holds the graph.
 class OutputHook final : public torch::autograd::FunctionPreHook {
  public:
-  OutputHook(uint32_t which, std::function<void(const at::Tensor&)> take)
-      : which_(which), take_(std::move(take)) {}
+  OutputHook(std::weak_ptr<const Take> take, size_t call, uint32_t which)
+      : take_(std::move(take)), call_(call), which_(which) {}
   variable_list operator()(const variable_list& gradients) override {
-    if (gradients[which_].defined()) take_(gradients[which_]);
+    const auto take = take_.lock();
+    if (take && gradients[which_].defined()) (*take)(call_, gradients[which_]);
     return gradients;
   }
 
  private:
+  std::weak_ptr<const Take> take_;
+  size_t call_;
   uint32_t which_;
-  std::function<void(const at::Tensor&)> take_;
 };
 
 /// Whether the way from a node on to the leaves comes by a call.
@@ -66,10 +71,10 @@ void for_each_output_gradient(const at::Tensor& loss, const std::vector<LayerCal
                               const std::function<void(size_t call, const at::Tensor& gradient)>& take) {
   if (calls.empty()) return;
   const torch::autograd::edge_list ends = ends_of(calls);
+  const auto shared = std::make_shared<const Take>(take);
   for (size_t i = 0; i < calls.size(); ++i) {
     const torch::autograd::Edge& edge = calls[i].output_edge;
-    edge.function->add_tensor_pre_hook(std::make_unique<OutputHook>(
-        edge.input_nr, [&take, i](const at::Tensor& gradient) { take(i, gradient); }));
+    edge.function->add_tensor_pre_hook(std::make_unique<OutputHook>(shared, i, edge.input_nr));
   }
   torch::autograd::Engine::get_default_engine().execute(
       {torch::autograd::impl::gradient_edge(loss)}, {at::ones_like(loss)}, /*keep_graph=*/false,

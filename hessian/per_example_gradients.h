@@ -40,7 +40,8 @@ struct ExampleWeights {
 ///
 /// Cost: a pass is a forward and a backward pass in which other products stand in for the gradients by the
 /// weights, docs/probes.md#gradient-statistics; n does not enter by the example. Memory: one micro-batch's
-/// graph and a piece of gradients; then 8 bytes a parameter and sum, and 8 n bytes a tensor.
+/// graph, one layer's inputs and gradients by outputs again, and a piece of gradients; then 8 bytes a
+/// parameter and sum, and 8 n bytes a tensor.
 class PerExampleGradients {
  public:
   explicit PerExampleGradients(Objective& objective) : objective_(objective) {}

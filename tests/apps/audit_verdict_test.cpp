@@ -47,6 +47,7 @@ TEST(AuditVerdict, SeedsThatAgreeByChanceLeaveTheNumbersOwnError) {
   EXPECT_EQ(judged(1, 1.02, 0.01, "lower_bound", agree), Verdict::within_error);
   EXPECT_EQ(judged(1, 1.03, 0.01, "lower_bound", agree), Verdict::moved);  // 2 sqrt(2) 0.01 = 0.028
   EXPECT_EQ(judged(1, 1.02, NAN, "none", agree), Verdict::moved);
+  EXPECT_EQ(judged(1, 1.02, NAN, "standard_error", agree), Verdict::unresolved);
 }
 
 TEST(AuditVerdict, TooWideAnErrorSaysNothing) {

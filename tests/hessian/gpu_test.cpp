@@ -10,6 +10,7 @@
 #include "hessian/curvature_operator.h"
 #include "hessian/lanczos.h"
 #include "hessian/objective.h"
+#include "hessian/per_example_gradients.h"
 #include "hessian/spectrum.h"
 #include "tests/support/tiny_models.h"
 
@@ -99,6 +100,26 @@ TEST_F(GpuCurvature, ProductsAreThoseOfTheCpu) {
         }
       }
     }
+  }
+}
+
+// The backward pass hands gradients over on a thread of its own; resnet20 has convolutions, norms and a
+// linear layer, and 24 examples make three micro-batches.
+TEST_F(GpuCurvature, SingleGradientsAreThoseOfTheCpu) {
+  for (const auto type : {at::kDouble, at::kFloat}) {
+    Objective here = network(at::kCPU, type, 0), there = network(at::kCUDA, type, 0);
+    PerExampleGradients cpu(here), gpu(there);
+    const ExampleSums expected = cpu.sums(/*squares=*/true), found = gpu.sums(/*squares=*/true);
+    const auto expect_same = [&](const at::Tensor& a, const at::Tensor& b) {
+      EXPECT_TRUE(a.is_cuda());
+      // Sums in another order; in float32 over some hundred terms of both signs.
+      EXPECT_LE((a.cpu() - b).norm().item<double>() / b.norm().item<double>(),
+                type == at::kDouble ? 1e-11 : 2e-5);
+    };
+    expect_same(found.squared_norms, expected.squared_norms);
+    expect_same(found.mean, expected.mean);
+    expect_same(found.mean_square, expected.mean_square);
+    expect_same(gpu.products({{expected.mean.to(at::kCUDA)}})[0], cpu.products({{expected.mean}})[0]);
   }
 }
 
