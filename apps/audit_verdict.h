@@ -28,15 +28,13 @@ const char* to_string(Verdict verdict);
 ///   eigenvalue_bound), d is at most their sum;
 /// - moved: d is beyond the sum of those bounds; or nothing is drawn, so that the number's own error is over
 ///   the examples, which are the same ones; or d is beyond the error e of the draws;
-/// - unresolved: one of `redrawn` isn't finite; or they agree and the number's own error isn't known; or e,
-/// or
-///   the sum of the bounds, is above s/2;
+/// - unresolved: one of `redrawn` isn't finite; or they agree and the number's own error isn't known; or e
+///   or the sum of the bounds is above s/2;
 /// - within_error: a network with units in other places gets other draws; invariance is shown up to e.
 ///
 /// e is the larger of t sqrt(2) s_r, the 95 % half width of a difference between two values like `redrawn`
 /// (standard deviation s_r, Student's t), and 2 sqrt(u_before^2 + u_after^2) of the numbers' own errors: few
-/// seeds may agree where draws decide between few outcomes, the best of two searches or a step of a
-/// bisection.
+/// seeds may agree where draws decide between few outcomes, as a bisection's steps.
 ///
 /// `rounding`: 1e-6 for float64 and 1e-2 for float32, as a share: what searches and differences of losses
 /// make of 1e-16 and 1e-7.

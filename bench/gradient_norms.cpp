@@ -5,8 +5,8 @@
 // prints one line of JSON, a row a network of the registry, with initial weights, on random 32 x 32 images in
 // float32, normalisation frozen. In gradients of the same examples: a pass for norms and mean, to gradients
 // with normalisation folded into weights, which is how we take them, and as layers of its own, as others do;
-// and one for the products with the mean. They take turns, twice each and timed the second time, so that
-// other work on the machine meets all; each ratio is within one turn. Medians with quartiles.
+// and one for the products with the mean. They take turns, so that other work on the machine meets all; each
+// ratio is within one turn. Medians with quartiles.
 #include <ATen/ATen.h>
 #include <fmt/ranges.h>
 
@@ -27,9 +27,7 @@ using namespace basin;
 
 constexpr int64_t kMicroBatch = 250;  // that of probes
 
-/// Of the second time in a row: the first also pays for memory that the work before gave back to the system.
-double seconds_again(const std::function<void()>& work) {
-  work();
+double seconds_of(const std::function<void()>& work) {
   const Clock::time_point start = Clock::now();
   work();
   return seconds_since(start);
@@ -58,10 +56,10 @@ std::string row(const std::string& network, int64_t examples, int64_t repeats) {
   at::Tensor mean;
   std::vector<double> gradient, norms, to_unfolded, products;
   for (int64_t i = 0; i <= repeats; ++i) {
-    const double one = seconds_again([&] { objective.gradient(); });
-    const double sums = seconds_again([&] { mean = single.sums().mean; });
-    const double plain = seconds_again([&] { unfolded.gradient(); });
-    const double along = seconds_again([&] { single.products({{mean}}); });
+    const double one = seconds_of([&] { objective.gradient(); });
+    const double sums = seconds_of([&] { mean = single.sums().mean; });
+    const double plain = seconds_of([&] { unfolded.gradient(); });
+    const double along = seconds_of([&] { single.products({{mean}}); });
     if (i == 0) continue;  // lazy initialisation is nobody's cost
     gradient.push_back(one);
     norms.push_back(sums / one);
@@ -78,6 +76,7 @@ std::string row(const std::string& network, int64_t examples, int64_t repeats) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tune_allocator();
   try {
     if (argc < 5) throw ConfigError("usage: bench_gradient_norms EXAMPLES REPEATS THREADS NETWORK...");
     RuntimeOptions runtime;

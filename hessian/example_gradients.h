@@ -15,8 +15,8 @@ namespace basin {
 /// from factors of less memory than the m gradients:
 ///   a bias, a normalisation's scale    g_i itself, which is small;
 ///   a linear layer                     g_i = d_i x_i', so |g_i|^2 = |d_i|^2 |x_i|^2;
-///   a convolution                      g_i = D_i' U_i: D_i the gradients by the outputs at P positions
-///                                      [P, O], U_i the patches of the inputs [P, K], K = C k k. Formed (as U_i' D_i) one
+///   a convolution                      g_i = U_i' D_i: D_i the gradients by the outputs at P positions
+///                                      [P, O], U_i the patches of the inputs [P, K], K = C k k. Formed one
 ///                                      example's after the other, or, where few positions make that less
 ///                                      work, |g_i|^2 = sum over p, q of (U_i U_i')_pq (D_i D_i')_pq.
 /// Linear layers: Goodfellow 2015, arXiv 1510.01799; convolutions: Rochette et al. 2019, arXiv 1912.06015.
