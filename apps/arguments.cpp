@@ -21,10 +21,4 @@ void add_list_option(CLI::App& command, const std::string& name, std::vector<std
   command.add_option_function<std::string>(name, split, help)->join(',')->type_name("A[,B...]");
 }
 
-std::string one_line(const std::exception& error) {
-  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
-
 }  // namespace basin

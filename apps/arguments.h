@@ -1,7 +1,6 @@
-// defines: what the subcommands' argument lists share; one_line(), an exception's text for messages and status files.
+// defines: what the subcommands' argument lists share.
 #pragma once
 
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,5 @@ void add_set_option(CLI::App& command, std::vector<std::string>& sets);
 /// `NAME A[,B...]`: one comma-separated list an occurrence, later ones added. What follows a space is another argument.
 void add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                      const std::string& help);
-
-/// First line of what(), without torch's backtrace.
-std::string one_line(const std::exception& error);
 
 }  // namespace basin

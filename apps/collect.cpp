@@ -1,23 +1,9 @@
-#include "apps/collect.h"
-
 #include <CLI/CLI.hpp>
-#include <filesystem>
 
 #include "apps/subcommands.h"
-#include "apps/sweep_file.h"
-#include "apps/table.h"
-#include "core/files.h"
+#include "sweep/collect/collect.h"
 
 namespace basin {
-
-void collect(const std::string& sweep_folder) {
-  const std::filesystem::path folder = sweep_folder;
-  const std::vector<SweepRow> rows = read_sweep_rows(sweep_folder);
-  const std::filesystem::path study = folder / "study.toml";
-  write_sweep_file((folder / "sweep.h5").string(),
-                   std::filesystem::exists(study) ? read_file(study.string()) : "", rows);
-  write_file_atomically((folder / "table.md").string(), table_markdown(rows));
-}
 
 void add_collect(CLI::App& app, Action& action) {
   auto folder = std::make_shared<std::string>();

@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
   add_landscape(app, action);
   add_inspect(app, action);
   add_recover(app, action);
+  add_workers(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,7 +1,7 @@
 // defines: run_command_line(), what main() does; this_program(), it as a worker's program.
 #pragma once
 
-#include "apps/process_pool.h"
+#include "core/process_pool.h"
 
 namespace basin {
 

@@ -3,8 +3,9 @@
 #include <filesystem>
 
 #include "apps/arguments.h"
-#include "apps/landscape_run.h"
-#include "apps/probe_subject.h"
+#include "apps/command_line.h"
+#include "runs/surfaces/run.h"
+#include "runs/checkpoints.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 
@@ -68,6 +69,7 @@ int landscape(const LandscapeArguments& arguments) {
   if (arguments.checkpoints.empty())
     throw ConfigError("landscape: name a checkpoint, or the folder of a run");
   for (const std::string& path : arguments.checkpoints) request.files.push_back(checkpoint_file(path));
+  request.worker_program = this_program();
   request.worker_arguments = worker_arguments(arguments);
   return run_landscape(request);
 }

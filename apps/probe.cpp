@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "apps/arguments.h"
-#include "apps/probe_settings.h"
-#include "apps/probing.h"
+#include "runs/folder.h"
+#include "runs/probing.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "io/probe_file.h"

@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/subcommands.h"
-#include "apps/sweep_folder.h"
+#include "runs/folder.h"
 #include "core/error.h"
 #include "core/provenance.h"
 #include "io/journal.h"

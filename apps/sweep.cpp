@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 
-#include "apps/run_cell.h"
-#include "apps/study_run.h"
+#include "apps/study_command.h"
 #include "apps/subcommands.h"
 
 namespace basin {
@@ -15,8 +14,7 @@ void add_sweep(CLI::App& app, Action& action) {
   command->add_option(
       "--selection", arguments->selection,
       "selection.toml of an earlier `basin tune`: its winners where learning_rate = \"tuned\"");
-  command->callback([arguments, &action] { action = [arguments] { return run_study(*arguments); }; });
-  add_worker_subcommands(app, action);
+  command->callback([arguments, &action] { action = [arguments] { return run_study_command(*arguments); }; });
 }
 
 }  // namespace basin

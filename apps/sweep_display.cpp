@@ -29,10 +29,14 @@ std::string to_text(const WorkerLine& line) {
   return text;
 }
 
-SweepDisplay::SweepDisplay(std::string what)
-    : what_(std::move(what)), terminal_(stderr_is_terminal()), start_(Clock::now()), last_drawn_(start_) {}
+SweepDisplay::SweepDisplay() : terminal_(stderr_is_terminal()), start_(Clock::now()), last_drawn_(start_) {}
 
 SweepDisplay::~SweepDisplay() { clear(); }
+
+void SweepDisplay::begin(const std::string& what) {
+  what_ = what;
+  start_ = last_drawn_ = Clock::now();
+}
 
 void SweepDisplay::clear() {
   if (drawn_lines_ == 0) return;

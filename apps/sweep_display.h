@@ -3,38 +3,26 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "core/clock.h"
+#include "sweep/observer.h"
 
 namespace basin {
 
-struct WorkerLine {
-  std::string label;
-  std::string activity;  // "training", "probing"
-  int64_t update = 0;    // updates done
-  double done = 0;       // share, 0..1
-  double images_per_second = 0, loss = 0;
-};
-
-struct SweepState {
-  int64_t total = 0, done = 0, failed = 0;
-  double seconds_left = 0;  // NaN: unknown
-  std::vector<WorkerLine> workers;
-};
-
 /// Draws on stderr. Piped: a line whenever something is announced and an overall line every 30 s.
-class SweepDisplay {
+class SweepDisplay : public SweepObserver {
  public:
-  explicit SweepDisplay(std::string what);
-  ~SweepDisplay();
-  /// A line that stays, above what is redrawn.
-  void announce(const std::string& line);
-  /// At most five times a second on a terminal.
-  void update(const SweepState& state);
-  void clear();
+  SweepDisplay();
+  ~SweepDisplay() override;
+  void begin(const std::string& what) override;
+  /// Above what is redrawn.
+  void announce(const std::string& line) override;
+  /// Draws at most five times a second on a terminal.
+  void update(const SweepState& state) override;
+  void end() override { clear(); }
 
  private:
+  void clear();
   std::string overall(const SweepState& state) const;
   std::string what_;
   bool terminal_;

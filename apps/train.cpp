@@ -1,27 +1,15 @@
-#include "apps/train.h"
-
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <iostream>
 
 #include "apps/arguments.h"
-#include "apps/probing.h"
-#include "apps/run_parts.h"
-#include "apps/study.h"
 #include "apps/subcommands.h"
-#include "apps/sweep_folder.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/interrupt.h"
-#include "core/provenance.h"
-#include "core/seed.h"
-#include "io/run_file.h"
-#include "io/status_file.h"
-#include "optim/exclusion.h"
-#include "trainers/data_identity.h"
-#include "trainers/recorder.h"
-#include "trainers/tables.h"
-#include "trainers/trainer.h"
+#include "runs/folder.h"
+#include "runs/probing.h"
+#include "runs/train.h"
+#include "study/study.h"
 
 namespace basin {
 namespace {
@@ -33,147 +21,6 @@ struct TrainArguments {
   std::vector<std::string> sets;
   bool print_config = false, probe = false;
 };
-
-/// What the exclusion lists came to for this network: the names of the parameters, beside the options.
-void add_exclusions(RunHeader& header, const Optimizer& optimizer) {
-  std::vector<std::string> without_decay, without_ratio;
-  for (size_t i = 0; i < optimizer.parameter_table().size(); ++i) {
-    const Treatment& treatment = optimizer.treatment_table()[i];
-    const std::string& name = optimizer.parameter_table()[i].name;
-    if (treatment.decay == 0) without_decay.push_back(name);
-    if (!treatment.trust) without_ratio.push_back(name);
-  }
-  header.options.emplace_back("without_weight_decay", without_decay);
-  if (optimizer.has_trust_ratios()) header.options.emplace_back("without_trust_ratio", without_ratio);
-}
-
-/// And the lists of factors: "norm1.bias=64" for each factor that is not 1.
-void add_factors(RunHeader& header, const OptionTable& table, const std::string& method,
-                 const Optimizer& optimizer) {
-  for (const auto& [option, record] :
-       {std::pair{".lr_factors", "learning_rate_factors"}, {".decay_factors", "weight_decay_factors"}}) {
-    if (!table.has(method + option)) continue;
-    const auto list = std::get<Factors>(table.at(method + option).get());
-    const std::vector<double> factors = factors_of(optimizer.parameter_table(), list);
-    std::vector<std::string> named;
-    for (size_t i = 0; i < factors.size(); ++i)
-      if (factors[i] != 1)
-        named.push_back(fmt::format("{}={}", optimizer.parameter_table()[i].name, factors[i]));
-    header.options.emplace_back(record, named);
-  }
-}
-
-/// What the rules of the learning rate came to at this run's batch size.
-void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data, const Optimizer& optimizer,
-               const RateSchedule& rates) {
-  header.options.emplace_back("peak_learning_rate", rates.peak());
-  header.options.emplace_back("warmup_updates", rates.warmup_updates());
-  if (options.optimizer == "sgd" && options.train.batch_milestones.empty()) {
-    const double n = static_cast<double>(data.train.size());
-    const double b = static_cast<double>(options.train.batch_size);
-    header.options.emplace_back("sgd_noise_scale", rates.peak() * optimizer.gain() * (n / b));
-  }
-  if (options.schedule.scaling_rule != "malladi") return;
-  const std::unique_ptr<AnyOptions> scaled = scaled_optimizer_options(options);
-  OptionTable table;
-  scaled->bind(table);
-  for (const char* name : {"beta1", "beta2", "eps"})
-    header.options.emplace_back(std::string("scaled_") + name, table.at(name).get());
-}
-
-RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model, const Optimizer& optimizer,
-                    const Trainer& trainer) {
-  RunHeader header;
-  header.run_id = options.run_id();
-  header.config_id = options.config_id();
-  header.config = options.resolved();
-  header.created_utc = utc_now();
-  RunOptions copy = options;
-  const OptionTable table = copy.defining_table();
-  for (const Option& option : table.options()) header.options.emplace_back(option.key, option.get());
-  add_exclusions(header, optimizer);
-  add_factors(header, table, options.optimizer, optimizer);
-  add_rates(header, options, data, optimizer, trainer.rates());
-  header.provenance = collect_provenance();
-  header.provenance.emplace_back("execution", trainer.execution());
-  const auto master = static_cast<uint64_t>(options.train.seed);
-  header.rng.emplace_back("master_seed", options.train.seed);
-  for (const char* stream : {"init", "data-order", "augmentation", "flip", "cutout", "dropout", "probe"}) {
-    header.rng.emplace_back(std::string("seed_") + stream, std::to_string(derive_seed(master, stream)));
-  }
-  header.data = data_attributes(data);
-  header.parameters = parameter_rows(model.parameter_table());
-  return header;
-}
-
-// The status of a run that is done, or nothing. IoError where it was done on other data than lies there now.
-std::optional<std::string> final_status(const RunOptions& options, const std::string& folder) {
-  const std::string path = folder + "/status.json", record = folder + "/run.h5";
-  if (!fs::exists(path) || !fs::exists(record)) return std::nullopt;
-  const RunStatus status = read_status(path);
-  if (!is_final(status.status)) return std::nullopt;
-  check_same_data(record, read_run_file(record).header.data, data_attributes(load_dataset(options.data)));
-  return status.status;
-}
-
-// Before there is a Recorder to say so. What an earlier attempt wrote of where it stands remains.
-void leave_failed(const std::string& folder, const std::string& run_id, const std::string& message) {
-  RunStatus status = status_of(folder, run_id);
-  status.status = "failed";
-  status.message = message;
-  status.updated_utc = utc_now();
-  try {
-    write_status(folder + "/status.json", status);
-  } catch (const std::exception&) {  // the first fault is the one to tell
-  }
-}
-
-/// What a run is made of; each part refers to those before it.
-struct RunParts {
-  explicit RunParts(const RunOptions& options)
-      : device(apply_runtime(options.runtime)),
-        data(load_dataset(options.data)),
-        model(build_model(options, data, scalar_type(options.train.dtype), device)),
-        optimizer(build_optimizer(options, *model)),
-        trainer({options.train, options.schedule, options.data, data, model, *optimizer, device,
-                 options.runtime.cuda_graph}),
-        header(header_of(options, data, *model, *optimizer, trainer)) {}
-  RunParts(const RunParts&) = delete;
-  RunParts& operator=(const RunParts&) = delete;
-
-  c10::Device device;
-  Dataset data;
-  std::shared_ptr<Model> model;
-  std::unique_ptr<Optimizer> optimizer;
-  Trainer trainer;
-  RunHeader header;
-};
-
-std::unique_ptr<RunParts> prepare(const RunOptions& options, const std::string& folder) {
-  try {
-    write_file_atomically(folder + "/config.toml", options.resolved());
-    return std::make_unique<RunParts>(options);
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const std::exception& error) {
-    leave_failed(folder, options.run_id(), one_line(error));
-    throw;
-  }
-}
-
-TrainResult train(RunParts& run, const std::string& folder, bool progress) {
-  Recorder recorder(folder, run.header, run.trainer, progress);
-  run.trainer.observe(recorder);
-  try {
-    recorder.resume_or_start();
-    TrainResult result = run.trainer.run();
-    recorder.conclude(result);
-    return result;
-  } catch (const std::exception& error) {
-    recorder.fail(one_line(error));
-    throw;
-  }
-}
 
 // The study's rules hold for a single run as well: a rate tuned for LAMB at this batch size is the one it
 // gets.
@@ -211,21 +58,6 @@ int run_train(const TrainArguments& arguments) {
 }
 
 }  // namespace
-
-std::string run_folder(const std::string& out, const RunOptions& options) {
-  return out + "/runs/" + options.run_id();
-}
-
-std::string train_run(const RunOptions& options, const std::string& folder) {
-  check(options);
-  make_folders(folder);
-  const FileLock lock(folder + "/lock", folder);
-  if (const std::optional<std::string> status = final_status(options, folder)) return *status;
-  const std::unique_ptr<RunParts> run = prepare(options, folder);
-  const TrainResult result = train(*run, folder, options.runtime.progress);
-  if (result.status == "interrupted") throw_if_interrupted();
-  return result.status;
-}
 
 void add_train(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<TrainArguments>();

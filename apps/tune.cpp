@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
 
-#include "apps/study_run.h"
+#include "apps/study_command.h"
 #include "apps/subcommands.h"
 
 namespace basin {
@@ -13,7 +13,7 @@ void add_tune(CLI::App& app, Action& action) {
       "Search a study's learning rates, and what else [tune] names, with an equal budget for each group; "
       "writes OUT/tune.h5 and OUT/selection.toml; again: go on with it");
   add_study_options(*command, *arguments);
-  command->callback([arguments, &action] { action = [arguments] { return run_study(*arguments); }; });
+  command->callback([arguments, &action] { action = [arguments] { return run_study_command(*arguments); }; });
 }
 
 }  // namespace basin

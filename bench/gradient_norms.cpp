@@ -18,7 +18,7 @@
 #include "core/error.h"
 #include "core/runtime.h"
 #include "core/seed.h"
-#include "hessian/per_example_gradients.h"
+#include "hessian/gradients/per_example_gradients.h"
 #include "models/registry.h"
 
 namespace {

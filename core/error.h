@@ -1,4 +1,4 @@
-// defines: Error and its five kinds, each with the exit code that `basin` ends with.
+// defines: Error and its five kinds, each with the exit code that `basin` ends with; one_line().
 #pragma once
 
 #include <stdexcept>
@@ -30,5 +30,8 @@ struct NumericError : Error { explicit NumericError(const std::string& m) : Erro
 
 /// Not a fault: SIGINT or SIGTERM was seen and the state is on disk. Exit code 128 + signal.
 struct Interrupted : Error { explicit Interrupted(int signal) : Error(128 + signal, "interrupted") {} };
+
+/// An exception's text for messages and status files: the first line of what(), without torch's backtrace.
+std::string one_line(const std::exception& error);
 
 }  // namespace basin

@@ -1,43 +1,12 @@
 #include "core/options.h"
 
-#include <charconv>
 #include <sstream>
 
 #include "core/error.h"
 #include "core/nearest.h"
-#include "core/toml_file.h"
 
 namespace basin {
 namespace {
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') { out += "\\n"; continue; }
-    if (c == '\t') { out += "\\t"; continue; }
-    if (static_cast<unsigned char>(c) < 0x20) { out += fmt::format("\\u{:04X}", static_cast<int>(c)); continue; }
-    out += c;
-  }
-  return out + "\"";
-}
-
-std::string shortest(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  std::string text(buffer, end);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // TOML tells floats from integers by the point
-  return text;
-}
-
-template <class T>
-std::string list_text(const std::vector<T>& values) {
-  std::string out = "[";
-  for (size_t i = 0; i < values.size(); ++i) out += (i ? ", " : "") + to_toml(OptionValue(values[i]));
-  return out + "]";
-}
 
 const char* type_name(const OptionValue& value) {
   static const char* const names[] = {"true or false",       "a whole number",   "a number", "a string",
@@ -127,19 +96,6 @@ std::string print_table(const std::vector<Option>& options, bool with_help) {
 }
 
 }  // namespace
-
-std::string to_toml(const OptionValue& value) {
-  return std::visit(
-      [](const auto& v) -> std::string {
-        using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
-        else if constexpr (std::is_same_v<T, int64_t>) return std::to_string(v);
-        else if constexpr (std::is_same_v<T, double>) return shortest(v);
-        else if constexpr (std::is_same_v<T, std::string>) return quoted(v);
-        else return list_text(v);
-      },
-      value);
-}
 
 Constraint anything() {
   return {"", [](const OptionValue&) { return true; }};
@@ -257,5 +213,9 @@ void OptionTable::set_from_text(const std::string& text, const std::string& wher
 
 std::string OptionTable::to_toml() const { return print_table(options_, false); }
 std::string OptionTable::to_toml_with_help() const { return print_table(options_, true); }
+
+void set_all(OptionTable& table, const std::vector<TomlEntry>& entries) {
+  for (const TomlEntry& entry : entries) table.set(entry.key, entry.value, entry.where);
+}
 
 }  // namespace basin

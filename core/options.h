@@ -1,19 +1,14 @@
 // defines: OptionTable, the one table of a struct's options that serves TOML, --set, --print-config and HDF5 attributes.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "core/option_value.h"
+#include "core/toml_file.h"
+
 namespace basin {
-
-using OptionValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
-                                 std::vector<std::string>>;
-
-/// TOML text of a value: `0.1`, `"lamb"`, `[8, 16, 32]`. Doubles print with the fewest digits that read back exactly.
-std::string to_toml(const OptionValue& value);
 
 /// What a value must satisfy; for a list, each of its elements. `text` completes "batch_size = 0 violates ...".
 struct Constraint {
@@ -84,5 +79,8 @@ class OptionTable {
   std::string prefix_;
   std::vector<Option> options_;
 };
+
+/// Sets every entry in the table; an unknown key is an error with its line.
+void set_all(OptionTable& table, const std::vector<TomlEntry>& entries);
 
 }  // namespace basin

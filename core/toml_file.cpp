@@ -113,8 +113,4 @@ TomlTableArray read_toml_tables(const std::string& path, const std::string& key,
   return out;
 }
 
-void set_all(OptionTable& table, const std::vector<TomlEntry>& entries) {
-  for (const TomlEntry& entry : entries) table.set(entry.key, entry.value, entry.where);
-}
-
 }  // namespace basin

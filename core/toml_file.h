@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/options.h"
+#include "core/option_value.h"
 
 namespace basin {
 
@@ -34,8 +34,5 @@ TomlDocument read_toml(const std::string& path);
 /// Of a file that holds what parse_toml() refuses (lists of lists, NaN): the tables of the array `key`, of each the entries of
 /// the inner tables `parts` alone. Empty where the file has no such array.
 TomlTableArray read_toml_tables(const std::string& path, const std::string& key, const std::vector<std::string>& parts);
-
-/// Sets every entry in the table; an unknown key is an error with its line.
-void set_all(OptionTable& table, const std::vector<TomlEntry>& entries);
 
 }  // namespace basin

@@ -1,4 +1,4 @@
-// defines: Dataset, three splits resident in memory; DataOptions and load_dataset().
+// defines: Dataset, three splits resident in memory; DataOptions; subsets by hash.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -6,8 +6,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "core/options.h"
 
 namespace basin {
 
@@ -44,21 +42,6 @@ struct DataOptions {
   std::string flip = "random";         // random | alternating | none
   int64_t cutout = 0;                  // side of the square that is cut out; 0: none
 };
-void bind_options(OptionTable& table, DataOptions& options);
-
-/// Reads the set, takes the validation share, then the limits. An image belongs to validation where the first
-/// 8 bytes of the SHA-256 of its pixel bytes, as a big-endian fraction of 2^64, are below `validation`:
-/// whatever the order of the file, and the same for identical images. Mean and (population) standard
-/// deviation are summed exactly over what remains in `train`. Throws DataError (missing, truncated, foreign,
-/// wrong checksum) in one line naming the file; ConfigError for options that do not fit the set.
-Dataset load_dataset(const DataOptions& options);
-
-/// Examples `index` (int64 CPU) of a split as network inputs: (pixel/255 - mean)/std computed in double,
-/// channels-last, of the given type. A loop on the CPU; where the split lies on a device, by
-/// gathered_inputs() (data/resident.h).
-at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index,
-                          at::ScalarType dtype, at::Device device);
-
 /// The `count` examples of a split with the smallest SHA-256 of their image bytes and label (one byte after
 /// them), ascending index: a subset that depends on the data alone. count = 0 or >= size: all. Cost: one hash
 /// an example.

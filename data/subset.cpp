@@ -55,4 +55,9 @@ std::pair<at::Tensor, at::Tensor> validation_share(const Split& split, double sh
   return {at::tensor(inside, at::kLong), at::tensor(outside, at::kLong)};
 }
 
+Split take(const Split& split, const at::Tensor& index) {
+  return {split.images.index_select(0, index), split.labels.index_select(0, index),
+          split.source_index.index_select(0, index)};
+}
+
 }  // namespace basin

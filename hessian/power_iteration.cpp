@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 #include "hessian/trace.h"
 
 namespace basin {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 #include "hessian/eigenpairs.h"
 #include "hessian/linear_operator.h"
 

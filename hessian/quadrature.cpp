@@ -5,8 +5,8 @@
 #include <Eigen/Eigenvalues>
 
 #include "core/interrupt.h"
-#include "core/statistics.h"
-#include "core/tensor_norms.h"
+#include "core/math/statistics.h"
+#include "core/math/tensor_norms.h"
 #include "hessian/krylov_basis.h"
 
 namespace basin {

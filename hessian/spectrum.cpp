@@ -5,7 +5,7 @@
 #include <Eigen/Eigenvalues>
 
 #include "core/seed.h"
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 #include "hessian/lanczos.h"
 
 namespace basin {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 #include "hessian/eigenpairs.h"
 #include "hessian/quadrature.h"
 #include "hessian/trace.h"

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 #include "hessian/linear_operator.h"
 
 namespace basin {

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/options.h"
+#include "core/option_value.h"
+#include "io/h5_handle.h"
 
 /// Every HDF5 call stands once in h5.cpp, its return value checked: a failure is one IoError line that names the file, the
 /// object and HDF5's innermost message. HDF5's own error printing is off.
@@ -25,23 +26,6 @@
 /// Files are built in memory and saved as one image. HDF5 therefore never meets a full disk: its library cannot close a
 /// file that it failed to flush, and tries again, noisily, at exit. Cost: about twice the file's size in memory while saving.
 namespace basin::h5 {
-
-/// An HDF5 identifier (hid_t), closed on destruction.
-class Handle {
- public:
-  Handle() = default;
-  explicit Handle(int64_t id) : id_(id) {}
-  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
-  Handle& operator=(Handle&& other) noexcept {
-    std::swap(id_, other.id_);
-    return *this;
-  }
-  ~Handle();
-  int64_t get() const { return id_; }
-
- private:
-  int64_t id_ = -1;
-};
 
 /// How numbers of one or more dimensions lie in the file; scalars, empty datasets and texts are contiguous.
 enum class Storage {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "io/h5.h"
+#include "io/h5_handle.h"
 
 namespace basin::h5 {
 

@@ -5,7 +5,7 @@
 #include <Eigen/QR>
 #include <cmath>
 
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 
 namespace basin {
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 
 namespace basin {
 

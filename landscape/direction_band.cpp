@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 
 namespace basin {
 namespace {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/seed.h"
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 
 namespace basin {
 namespace {

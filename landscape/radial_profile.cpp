@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 
 namespace basin {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 
 namespace basin {
 namespace {

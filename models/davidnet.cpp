@@ -1,5 +1,6 @@
 #include "models/davidnet.h"
 
+#include "models/unit_sources.h"
 #include "core/error.h"
 
 namespace basin {

@@ -1,5 +1,7 @@
 #include "models/keskar_c1.h"
 
+#include "models/unit_sources.h"
+
 namespace basin {
 
 void bind_options(OptionTable& table, KeskarC1Options& options) {

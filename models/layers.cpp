@@ -1,8 +1,8 @@
 #include "models/layers.h"
 
 #include "core/error.h"
-#include "models/convolution.h"
-#include "models/layer_calls.h"
+#include "models/layers/convolution.h"
+#include "models/layers/layer_calls.h"
 
 namespace basin {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/max_pool.h"
+#include "models/layers/max_pool.h"
 #include "models/model.h"
 
 namespace basin {

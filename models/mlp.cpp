@@ -1,5 +1,7 @@
 #include "models/mlp.h"
 
+#include "models/unit_sources.h"
+
 namespace basin {
 
 void bind_options(OptionTable& table, MlpOptions& options) {

@@ -1,7 +1,7 @@
 #include "models/noisy_quadratic.h"
 
 #include "core/error.h"
-#include "models/layer_calls.h"
+#include "models/layers/layer_calls.h"
 
 namespace basin {
 

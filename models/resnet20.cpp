@@ -1,5 +1,7 @@
 #include "models/resnet20.h"
 
+#include "models/unit_sources.h"
+
 namespace basin {
 
 namespace {

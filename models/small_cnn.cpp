@@ -1,5 +1,6 @@
 #include "models/small_cnn.h"
 
+#include "models/unit_sources.h"
 #include "core/error.h"
 
 namespace basin {

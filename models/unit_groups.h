@@ -1,4 +1,4 @@
-// defines: UnitGroup, hidden units that may change places; UnitAxis, append_unit_group().
+// defines: UnitGroup, hidden units that may change places; UnitAxis.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,6 @@
 #include <vector>
 
 namespace basin {
-
-class Model;
 
 /// An axis of a parameter or buffer that is indexed by hidden unit.
 struct UnitAxis {
@@ -31,17 +29,5 @@ struct UnitGroup {
   bool normalised = false;
   double norm_eps = 0;  // of those norms
 };
-
-/// A layer, and the norm after it ("" or one without parameters: none).
-struct UnitSource {
-  std::string layer, norm;
-};
-
-/// Appends the group of units that `sources` make and `readers` take, sizes and optional tensors as the
-/// model's tables have them. Not where a group norm follows: it binds units to their neighbours. `relu`: the
-/// activation between is that.
-void append_unit_group(std::vector<UnitGroup>& groups, const Model& model, bool relu,
-                       const std::vector<UnitSource>& sources, const std::vector<std::string>& readers,
-                       double norm_eps = 1e-5);
 
 }  // namespace basin

@@ -1,6 +1,6 @@
 #include "models/whitening.h"
 
-#include "models/convolution.h"
+#include "models/layers/convolution.h"
 
 namespace basin {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/options.h"
 #include "core/parameter.h"
-#include "optim/elementwise.h"
+#include "optim/kernels/elementwise.h"
 
 namespace basin {
 

@@ -1,7 +1,7 @@
 #include "optim/lamb.h"
 
 #include "core/error.h"
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 
 namespace basin {
 namespace {

@@ -1,6 +1,6 @@
 #include "optim/lbfgs.h"
 
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 
 namespace basin {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/parameter.h"
-#include "optim/multi_tensor.h"
+#include "optim/kernels/multi_tensor.h"
 
 namespace basin {
 

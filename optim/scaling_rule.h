@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/registry.h"
-#include "optim/schedule.h"
+#include "optim/schedule_options.h"
 
 namespace basin {
 

@@ -7,8 +7,8 @@
 
 #include "core/interrupt.h"
 #include "core/seed.h"
-#include "core/statistics.h"
-#include "core/tensor_norms.h"
+#include "core/math/statistics.h"
+#include "core/math/tensor_norms.h"
 #include "hessian/curvature_operator.h"
 #include "probes/noise_quantities.h"
 

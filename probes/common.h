@@ -2,14 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 
+#include "core/math/nan.h"
 #include "probes/probe.h"
 
 namespace basin {
-
-inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 struct QuantityNaming {
   std::string name, long_name, definition, units;

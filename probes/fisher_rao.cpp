@@ -9,7 +9,7 @@
 #include "core/interrupt.h"
 #include "hessian/jacobian.h"
 #include "probes/noise_quantities.h"
-#include "probes/set_estimates.h"
+#include "probes/estimators/set_estimates.h"
 
 namespace basin {
 namespace {

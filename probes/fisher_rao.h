@@ -26,7 +26,7 @@ void bind_options(OptionTable& table, FisherRaoOptions& options);
 /// In squared units of the loss. All parameters count, as they are. <w, g_i> = <dl_i/df, J_i w>, so one
 /// product J w serves all forms, and says whether the closed form holds: L+1 is the degree nearest to
 /// <Jw, f>/<f, f>, and the distance of J w from (L+1) f is recorded (`degree`, `degree_deviation`); where it
-/// is above 1e-4 the closed form is not_resolved. Standard errors over examples (probes/set_estimates.h),
+/// is above 1e-4 the closed form is not_resolved. Standard errors over examples (probes/estimators/set_estimates.h),
 /// none where they are the training set. No part of it is random.
 ///
 /// Cost: one product J w, of the price of a Hessian-vector product; memory: that of hessian/jacobian.h for a

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "probes/percentile.h"
+#include "probes/estimators/percentile.h"
 
 namespace basin {
 namespace {

@@ -1,14 +1,20 @@
-// defines: GradientFindings, the estimates that gradient_statistics reports.
+// defines: GradientFindings, the estimates that gradient_statistics reports; its options.
 #pragma once
 
 #include <vector>
 
-#include "probes/gradient_statistics.h"
-#include "probes/layer_sums.h"
+#include "probes/estimators/layer_sums.h"
 #include "probes/noise_quantities.h"
-#include "probes/signal_to_noise.h"
+#include "probes/estimators/signal_to_noise.h"
 
 namespace basin {
+
+/// Of gradient_statistics.
+struct GradientStatisticsOptions {
+  std::vector<int64_t> percentiles = {5, 25, 50, 75, 95};  // of |g_i|
+  bool signal_to_noise = true;
+  bool by_layer = false;
+};
 
 /// What one set of parameters says: all of them, or those of one layer.
 struct GradientNoise {

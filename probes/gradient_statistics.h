@@ -2,17 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
+#include "probes/gradient_findings.h"
 #include "probes/probe.h"
 
 namespace basin {
 
-struct GradientStatisticsOptions {
-  std::vector<int64_t> percentiles = {5, 25, 50, 75, 95};  // of |g_i|
-  bool signal_to_noise = true;
-  bool by_layer = false;
-};
 void bind_options(OptionTable& table, GradientStatisticsOptions& options);
 
 /// What the gradients g_i of single examples say about noise, in eval mode. With G their mean and Sigma their
@@ -30,7 +25,7 @@ void bind_options(OptionTable& table, GradientStatisticsOptions& options);
 /// Standard errors: jackknife over examples (B and what follows from it, with Fieller's interval),
 /// infinitesimal jackknife (GSNR), ranks (percentiles). No part of it is random.
 ///
-/// Cost: two passes of hessian/per_example_gradients.h, which refuses networks whose layers it doesn't know.
+/// Cost: two passes of hessian/gradients/per_example_gradients.h, which refuses networks whose layers it doesn't know.
 /// Definitions and what can go wrong: docs/probes.md#gradient-statistics.
 std::unique_ptr<Probe> make_gradient_statistics(const GradientStatisticsOptions& options);
 

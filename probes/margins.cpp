@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "core/interrupt.h"
-#include "probes/layer_norms.h"
+#include "probes/estimators/layer_norms.h"
 #include "probes/noise_quantities.h"
-#include "probes/percentile.h"
-#include "probes/set_estimates.h"
+#include "probes/estimators/percentile.h"
+#include "probes/estimators/set_estimates.h"
 
 namespace basin {
 namespace {

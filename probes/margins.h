@@ -22,8 +22,8 @@ void bind_options(OptionTable& table, MarginsOptions& options);
 /// 1/"prod-of-spec/margin" and 1/"path-norm/margin".
 ///
 /// In logits, normalised without units. Of the N training examples: exact for n = N, else with standard error
-/// and 95 % interval (probes/set_estimates.h, probes/percentile.h). No part of it is random. Cost: one
-/// forward pass, and that of the norms (probes/layer_norms.h). What can go wrong: too few examples for a
+/// and 95 % interval (probes/estimators/set_estimates.h, probes/estimators/percentile.h). No part of it is random. Cost: one
+/// forward pass, and that of the norms (probes/estimators/layer_norms.h). What can go wrong: too few examples for a
 /// percentile, a norm that doesn't exist (not_resolved); a margin below 0 stays below 0 when it is
 /// normalised. Definitions: docs/probes.md#margins.
 std::unique_ptr<Probe> make_margins(const MarginsOptions& options);

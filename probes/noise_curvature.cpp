@@ -5,13 +5,13 @@
 
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
-#include "hessian/per_example_gradients.h"
+#include "hessian/gradients/per_example_gradients.h"
 #include "hessian/spectrum.h"
-#include "probes/group_products.h"
-#include "probes/matrix_alignment.h"
+#include "probes/estimators/group_products.h"
+#include "probes/estimators/matrix_alignment.h"
 #include "probes/noise_quantities.h"
-#include "probes/set_estimates.h"
-#include "probes/subspace_overlap.h"
+#include "probes/estimators/set_estimates.h"
+#include "probes/estimators/subspace_overlap.h"
 
 namespace basin {
 namespace {

@@ -29,12 +29,12 @@ void bind_options(OptionTable& table, NoiseCurvatureOptions& options);
 ///   alignment Tr(HC) / (|H|_F |C|_F), and Tr(HC) d / (Tr H Tr C) (Zhu et al., ICML 2019, arXiv 1803.00195;
 ///   1 where noise is isotropic), d parameters.
 ///
-/// tr(H Sigma): probes/curved_noise.h, with the Hessian's leading pairs, which the overlap needs anyway.
+/// tr(H Sigma): probes/estimators/curved_noise.h, with the Hessian's leading pairs, which the overlap needs anyway.
 /// Errors: jackknife over groups and Fieller's interval (B), residuals (eigenvalues), residuals over gaps
 /// (overlap), groups and sign vectors (alignments, by the delta method, of the n examples).
 ///
 /// Cost: 20-35 products for the Hessian's pairs, groups + 1 + trace_samples more; 15-30 and trace_samples
-/// with C; 2 gradients and a pass of hessian/per_example_gradients.h, which refuses networks whose layers it
+/// with C; 2 gradients and a pass of hessian/gradients/per_example_gradients.h, which refuses networks whose layers it
 /// doesn't know. Memory: a basis of as many vectors, twice, and 2 groups + count vectors. What can go wrong:
 /// G'HG is the difference of large numbers near a minimum, and where H has no positive curvature along G, B
 /// is not resolved. Definitions: docs/probes.md#noise-and-curvature.

@@ -3,20 +3,21 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include "probes/set_estimates.h"
-
 namespace basin {
-
-Estimate no_estimate() { return {kNaN, kNaN, kNaN, kNaN}; }
-
-NoiseEstimate no_noise_estimate() {
-  const NoiseNumbers none{no_estimate(), no_estimate(), no_estimate(), false};
-  return {none, none, true};
-}
 
 std::string status_of(const Estimate& estimate, bool resolved, bool nonfinite) {
   if (nonfinite) return "nonfinite";
   return std::isnan(estimate.value) || !resolved ? "not_resolved" : "ok";
+}
+
+Quantity measured(const QuantityNaming& naming, const Estimate& estimate, const std::string& status) {
+  Quantity q = named(naming, estimate.error == 0 ? "none" : "standard_error");
+  q.value = {estimate.value};
+  q.uncertainty = {estimate.error};
+  q.ci_low = {estimate.low};
+  q.ci_high = {estimate.high};
+  q.status = status;
+  return q;
 }
 
 Quantity estimated(const QuantityNaming& naming, Side side, const Estimate& estimate,
@@ -45,16 +46,6 @@ std::string unresolved_message(const NoiseEstimate& estimate) {
   if (std::isnan(g2.value)) return fmt::format("fewer than {} examples", kLeastGroups);
   return fmt::format("|G|^2 = {:.3g}, 95 % interval {:.3g} to {:.3g}: the mean gradient is not resolved",
                      g2.value, g2.low, g2.high);
-}
-
-std::vector<double> to_doubles(const at::Tensor& numbers) {
-  const at::Tensor flat = numbers.to(at::kCPU, at::kDouble).contiguous();
-  return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
-}
-
-ExampleProducts example_products(const at::Tensor& squared_norms, const at::Tensor& along_mean,
-                                 double mean_square) {
-  return {to_doubles(squared_norms), to_doubles(along_mean), mean_square};
 }
 
 }  // namespace basin

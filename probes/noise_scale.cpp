@@ -6,7 +6,7 @@
 #include "core/interrupt.h"
 #include "core/seed.h"
 #include "probes/common.h"
-#include "probes/noise_estimate.h"
+#include "probes/estimators/noise_estimate.h"
 #include "probes/noise_quantities.h"
 
 namespace basin {

@@ -32,7 +32,7 @@ void bind_options(OptionTable& table, NoiseScaleOptions& options);
 /// never clamped.
 ///
 /// Cost: one pass over the n examples in small batches, and memory for the groups' gradients (a second pass
-/// where they take more than 512 MiB). per_example: two passes of hessian/per_example_gradients.h, which
+/// where they take more than 512 MiB). per_example: two passes of hessian/gradients/per_example_gradients.h, which
 /// refuses networks whose layers it doesn't know. Definitions: docs/probes.md#gradient-noise-scale.
 std::unique_ptr<Probe> make_noise_scale(const NoiseScaleOptions& options);
 

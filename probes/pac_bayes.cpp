@@ -8,8 +8,8 @@
 #include "core/seed.h"
 #include "landscape/displaced_weights.h"
 #include "probes/common.h"
-#include "probes/pac_bayes_bound.h"
-#include "probes/sigma_search.h"
+#include "probes/estimators/pac_bayes_bound.h"
+#include "probes/estimators/sigma_search.h"
 
 namespace basin {
 namespace {

@@ -32,12 +32,12 @@ void bind_options(OptionTable& table, PacBayesOptions& options);
 ///   plain      E_u |acc(w + u) - acc(w)| = 0.1,  u ~ N(0, sigma^2 I)
 ///   magnitude  the same with u_i ~ N(0, sigma^2 w_i^2 + eps^2)
 /// and from it 1/sigma^2 and the bounds sqrt((KL/2 + ln(m / sigma) + 10) / m), KL that of the noisy weights
-/// from a prior at the initial weights, for the magnitude form also from one at 0 (probes/pac_bayes_bound.h);
+/// from a prior at the initial weights, for the magnitude form also from one at 0 (probes/estimators/pac_bayes_bound.h);
 /// m training examples.
 ///
 /// sigma in the weights' units, without units for magnitude. Cost: 17 to 25 looks of `draws` forward passes
 /// each form, for sigma and both ends of its interval, which covers the choice of draws
-/// (probes/sigma_search.h). What can go wrong: a network without 0.1 of accuracy to lose has no sigma
+/// (probes/estimators/sigma_search.h). What can go wrong: a network without 0.1 of accuracy to lose has no sigma
 /// (not_resolved), nor has one that loses it beyond the range. All trainable parameters are moved,
 /// normalisation's as they are, not folded into weights before. Definitions: docs/probes.md#pac-bayes.
 std::unique_ptr<Probe> make_pac_bayes(const PacBayesOptions& options);

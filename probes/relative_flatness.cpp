@@ -10,11 +10,11 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/seed.h"
-#include "models/layer_calls.h"
+#include "models/layers/layer_calls.h"
 #include "models/scoped_norm_mode.h"
-#include "probes/network_layers.h"
+#include "probes/estimators/network_layers.h"
 #include "probes/noise_quantities.h"
-#include "probes/set_estimates.h"
+#include "probes/estimators/set_estimates.h"
 
 namespace basin {
 namespace {

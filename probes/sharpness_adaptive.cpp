@@ -7,7 +7,7 @@
 
 #include "core/interrupt.h"
 #include "core/seed.h"
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 #include "landscape/ball_maximum.h"
 #include "landscape/displaced_weights.h"
 #include "landscape/normalised_logits.h"

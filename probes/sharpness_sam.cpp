@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/interrupt.h"
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 #include "landscape/displaced_weights.h"
 #include "optim/steepest_ascent.h"
 #include "probes/common.h"

@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "core/seed.h"
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 #include "probes/common.h"
-#include "probes/layer_norms.h"
+#include "probes/estimators/layer_norms.h"
 
 namespace basin {
 namespace {

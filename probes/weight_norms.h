@@ -22,7 +22,7 @@ void bind_options(OptionTable& table, WeightNormsOptions& options);
 ///   prod_i |W_i|_2^2, d (prod)^(1/d)             "prod-of-spec", "sum-of-spec"
 ///   sum_i |W_i|_F^2 / |W_i|_2^2                  "fro-over-spec"
 ///   sum_i |W_i - W_i0|_2^2                       "dist-spec-init"; not folded
-///   path norm                                    probes/layer_norms.h
+///   path norm                                    probes/estimators/layer_norms.h
 /// without their factor 1/m or margin (that: the probe margins).
 ///
 /// Spectral norms carry a residual, the others are sums without an error beyond rounding. Cost: one forward

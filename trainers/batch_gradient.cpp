@@ -1,7 +1,7 @@
 #include "trainers/batch_gradient.h"
 
 #include "data/resident.h"
-#include "models/autocast.h"
+#include "models/layers/autocast.h"
 #include "trainers/gradient_norm.h"
 
 namespace basin {

@@ -40,7 +40,7 @@ GradientExecution gradient_execution(bool graphs_wanted, at::Device device, cons
 /// masks and ghost batches, and w put back.
 ///
 /// A group's gradient is a function of the weights and of one small tensor of indices (accumulate()): what a CUDA graph
-/// captures, all micro-batches together. With autocast (models/autocast.h) the forward passes are in bfloat16, losses and
+/// captures, all micro-batches together. With autocast (models/layers/autocast.h) the forward passes are in bfloat16, losses and
 /// gradients in the parameters' type; the gradient is then that of rounded weights and activations.
 ///
 /// Cost: one forward and one backward pass an example, with a perturbation two. Memory: one micro-batch's graph,

@@ -1,6 +1,6 @@
 #include "trainers/gradient_clipping.h"
 
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 
 namespace basin {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 
 namespace basin {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/ratio_estimate.h"
+#include "core/math/ratio_estimate.h"
 
 namespace basin {
 

@@ -2,7 +2,7 @@
 
 #include "core/dtype.h"
 #include "core/interrupt.h"
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 #include "data/resident.h"
 
 namespace basin {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "apps/landscape_kinds.h"
+#include "runs/surfaces/kinds.h"
 #include "io/checkpoint.h"
 #include "io/probe_file.h"
 #include "landscape/surface_file.h"

@@ -5,8 +5,8 @@
 #include <csignal>
 #include <thread>
 
-#include "apps/run_options.h"
-#include "apps/run_parts.h"
+#include "study/run_options.h"
+#include "runs/parts.h"
 #include "core/seed.h"
 #include "io/checkpoint.h"
 #include "landscape/surface_file.h"

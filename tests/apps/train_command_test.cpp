@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "apps/run_options.h"
+#include "study/run_options.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
 #include "io/run_file.h"

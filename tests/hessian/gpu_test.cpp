@@ -10,7 +10,7 @@
 #include "hessian/curvature_operator.h"
 #include "hessian/lanczos.h"
 #include "hessian/objective.h"
-#include "hessian/per_example_gradients.h"
+#include "hessian/gradients/per_example_gradients.h"
 #include "hessian/spectrum.h"
 #include "tests/support/tiny_models.h"
 

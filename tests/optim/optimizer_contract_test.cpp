@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "core/tensor_norms.h"
+#include "core/math/tensor_norms.h"
 #include "tests/optim/optim_support.h"
 
 namespace basin {

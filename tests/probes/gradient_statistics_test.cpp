@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/seed.h"
-#include "probes/percentile.h"
+#include "probes/estimators/percentile.h"
 #include "tests/probes/known_gradients.h"
 #include "tests/probes/probe_fixture.h"
 #include "tests/support/tiny_models.h"

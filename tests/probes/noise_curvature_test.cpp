@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/seed.h"
-#include "probes/noise_estimate.h"
+#include "probes/estimators/noise_estimate.h"
 #include "tests/probes/dense_noise.h"
 #include "tests/probes/known_gradients.h"
 #include "tests/probes/probe_fixture.h"

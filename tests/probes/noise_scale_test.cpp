@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "probes/noise_estimate.h"
+#include "probes/estimators/noise_estimate.h"
 #include "tests/probes/known_gradients.h"
 #include "tests/probes/probe_fixture.h"
 #include "tests/support/tiny_models.h"

@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "probes/pac_bayes_bound.h"
-#include "probes/sigma_search.h"
+#include "probes/estimators/pac_bayes_bound.h"
+#include "probes/estimators/sigma_search.h"
 #include "tests/probes/probe_fixture.h"
 #include "tests/support/analytic_models.h"
 #include "tests/support/tiny_models.h"

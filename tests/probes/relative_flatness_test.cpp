@@ -7,7 +7,7 @@
 
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
-#include "probes/set_estimates.h"
+#include "probes/estimators/set_estimates.h"
 #include "tests/probes/probe_fixture.h"
 #include "tests/probes/relu_networks.h"
 #include "tests/probes/sharpness_models.h"

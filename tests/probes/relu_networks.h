@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/layer_calls.h"
+#include "models/layers/layer_calls.h"
 #include "models/model.h"
 #include "tests/support/analytic_models.h"
 

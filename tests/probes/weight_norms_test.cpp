@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "probes/layer_norms.h"
+#include "probes/estimators/layer_norms.h"
 #include "tests/probes/probe_fixture.h"
 #include "tests/probes/relu_networks.h"
 #include "tests/probes/sharpness_models.h"

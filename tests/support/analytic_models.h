@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "models/layer_calls.h"
+#include "models/layers/layer_calls.h"
 #include "models/model.h"
 
 namespace basin::testing {

@@ -1,5 +1,5 @@
 // bfloat16 in the forward passes of training batches, and nowhere else.
-#include "models/autocast.h"
+#include "models/layers/autocast.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/error.h"
-#include "core/statistics.h"
+#include "core/math/statistics.h"
 #include "io/run_file.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"

@@ -1,0 +1,29 @@
+// defines: run_study_command(), what `basin sweep` and `basin tune` do with a study; StudyArguments.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace basin {
+
+struct StudyArguments {
+  std::string study, out, retry, selection;
+  std::vector<std::string> sets;
+  int64_t jobs = 0, threads = 0;
+  bool dry_run = false, keep_going = false, fail_fast = false, no_probes = false, extend = false;
+  bool tuning_alone = false;  // `basin tune`
+};
+
+/// What both have: the study, --out, --jobs, --threads, --dry-run, --retry, --keep-going, --fail-fast,
+/// --extend, --set.
+void add_study_options(CLI::App& command, StudyArguments& arguments);
+
+/// run_study(), or what --dry-run says of it; the exit code.
+int run_study_command(StudyArguments arguments);
+
+}  // namespace basin

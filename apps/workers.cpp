@@ -1,0 +1,57 @@
+#include <CLI/CLI.hpp>
+
+#include "apps/subcommands.h"
+#include "core/files.h"
+#include "runs/folder.h"
+#include "runs/probes_done.h"
+#include "runs/train.h"
+#include "sweep/measure_speed.h"
+
+namespace basin {
+namespace {
+
+constexpr int kProbesFailed = 10;  // exit code of run-cell where training is final and a probe failed
+
+int probe_cell(const std::string& folder, const RunOptions& options) {
+  if (options.probes.run.empty()) return 0;
+  const std::vector<ProbeOutcome> outcomes =
+      probe_run(folder, {options.probes, options.probe_options, options.runtime, false});
+  int exit_code = 0;
+  for (const ProbeOutcome& outcome : outcomes) {
+    if (outcome.status != "failed") continue;
+    fmt::print(stderr, "probe {} on {} failed: {}\n", outcome.probe, outcome.checkpoint, outcome.message);
+    exit_code = kProbesFailed;
+  }
+  if (exit_code == 0) note_probes_done(folder, options, outcomes);
+  return exit_code;
+}
+
+}  // namespace
+
+void add_workers(CLI::App& app, Action& action) {
+  CLI::App* cell = app.add_subcommand("run-cell", "a sweep's worker")->group("");
+  auto folder = std::make_shared<std::string>();
+  auto no_probes = std::make_shared<bool>(false);
+  cell->add_option("folder", *folder)->required();
+  cell->add_flag("--no-probes", *no_probes);
+  cell->callback([&action, folder, no_probes] {
+    action = [folder, no_probes] {
+      const RunOptions options = load_run_options(cell_path(*folder), {});
+      train_run(options, *folder);
+      return *no_probes ? 0 : probe_cell(*folder, options);
+    };
+  });
+  CLI::App* timing = app.add_subcommand("time-cell", "a sweep's micro-benchmark")->group("");
+  auto batches = std::make_shared<std::vector<int64_t>>();
+  timing->add_option("folder", *folder)->required();
+  timing->add_option("batches", *batches)->required();
+  timing->callback([&action, folder, batches] {
+    action = [folder, batches] {
+      const CellSpeed speed = measure_speed(load_run_options(cell_path(*folder), {}), *batches, *folder);
+      write_file_atomically(*folder + "/speed.toml", to_toml(speed));
+      return 0;
+    };
+  });
+}
+
+}  // namespace basin

@@ -1,0 +1,101 @@
+#include "data/load.h"
+
+#include "core/hash.h"
+#include "data/augmentation.h"
+#include "data/registry.h"
+
+namespace basin {
+namespace {
+
+void check_path(const DatasetEntry& entry, const DataOptions& o) {
+  if (entry.needs_path && o.path.empty())
+    throw ConfigError(
+        "data.path is empty: " + o.set +
+        " needs the folder or archive that holds it (`basin data get` fetches CIFAR, and only when asked)");
+  if (!entry.needs_path && !o.path.empty())
+    throw ConfigError("data.path = \"" + o.path + "\", but " + o.set + " is not read from a path");
+}
+
+void limit(Split& split, int64_t count, const std::string& key, const DatasetEntry& entry) {
+  if (count == 0 || entry.any_size) return;
+  if (count > split.size())
+    throw ConfigError(fmt::format("data.{} = {}, but {} has {} there", key, count, entry.name, split.size()));
+  split = take(split, hashed_subset(split, count));
+}
+
+void take_validation(Dataset& data, double share) {
+  const auto [inside, outside] = validation_share(data.train, share);
+  if (inside.numel() == 0 || outside.numel() == 0)
+    throw ConfigError(fmt::format("data.validation = {} leaves {} training and {} validation examples of {}",
+                                  share, outside.numel(), inside.numel(), data.name));
+  data.validation = take(data.train, inside);
+  data.train = take(data.train, outside);
+}
+
+/// Exact: the sums run over counts of byte values.
+void measure_channels(Dataset& data) {
+  const Split& train = data.train;
+  const int64_t n = train.size(), channels = train.images.size(1), plane = train.images[0][0].numel();
+  const auto* pixels = train.images.const_data_ptr<uint8_t>();
+  for (int64_t c = 0; c < channels; ++c) {
+    std::array<int64_t, 256> counts{};
+    for (int64_t i = 0; i < n; ++i) {
+      const uint8_t* channel = pixels + (i * channels + c) * plane;
+      for (int64_t p = 0; p < plane; ++p) ++counts[channel[p]];
+    }
+    double sum = 0, squares = 0;
+    for (int v = 0; v < 256; ++v) sum += static_cast<double>(counts[v]) * v;
+    const double total = static_cast<double>(n * plane), mean = sum / total;
+    for (int v = 0; v < 256; ++v) squares += static_cast<double>(counts[v]) * (v - mean) * (v - mean);
+    if (squares == 0)
+      throw DataError(fmt::format("{}: channel {} is constant over the training split", data.name, c));
+    data.mean.push_back(mean / 255);
+    data.std.push_back(std::sqrt(squares / total) / 255);
+  }
+}
+
+void fill_levels(Dataset& data) {
+  const auto channels = static_cast<int64_t>(data.mean.size());
+  data.levels = at::empty({channels, 256}, at::kDouble);
+  auto* level = data.levels.mutable_data_ptr<double>();
+  for (size_t c = 0; c < data.mean.size(); ++c)
+    for (int v = 0; v < 256; ++v) *level++ = (static_cast<double>(v) / 255 - data.mean[c]) / data.std[c];
+}
+
+}  // namespace
+
+void bind_options(OptionTable& table, DataOptions& options) {
+  table.add("set", options.set, one_of(names_of(dataset_registry())), "data set");
+  table.add("path", options.path, anything(),
+            "folder or official archive; empty for embedded and synthetic sets");
+  table.add("validation", options.validation, half_open(0, 1),
+            "share taken out of the training set by a hash of the image bytes");
+  table.add("train_examples", options.train_examples, at_least(0),
+            "training examples, the first by hash; 0: all");
+  table.add("test_examples", options.test_examples, at_least(0), "test examples, the first by hash; 0: all");
+  table.add("augmentation", options.augmentation, one_of({"none", "crop_flip"}),
+            "random crop with padding, flip and cutout");
+  table.add("padding", options.padding, at_least(0), "pixels around the image before the random crop");
+  table.add("padding_mode", options.padding_mode, one_of({"zeros", "reflect"}),
+            "those pixels: the mean colour, or the image mirrored at its border");
+  table.add("flip", options.flip, one_of({"random", "alternating", "none"}),
+            "alternating: each image one way in even epochs and the other in odd ones");
+  table.add("cutout", options.cutout, at_least(0),
+            "side of a square of the mean colour at a random place; 0: none");
+}
+
+Dataset load_dataset(const DataOptions& options) {
+  const DatasetEntry& entry = find_entry(dataset_registry(), options.set, "data set");
+  check_path(entry, options);
+  Dataset data = entry.read(options);
+  if (options.validation > 0) take_validation(data, options.validation);
+  limit(data.train, options.train_examples, "train_examples", entry);
+  limit(data.test, options.test_examples, "test_examples", entry);
+  check_augmentation(options, data.train);
+  measure_channels(data);
+  fill_levels(data);
+  data.split_hash = sha256_hex(data.train.source_index.const_data_ptr(), data.train.source_index.nbytes());
+  return data;
+}
+
+}  // namespace basin

@@ -1,0 +1,16 @@
+// defines: network_inputs(), pixels as a network takes them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "data/dataset.h"
+
+namespace basin {
+
+/// Examples `index` (int64 CPU) of a split as network inputs: (pixel/255 - mean)/std computed in double,
+/// channels-last, of the given type. A loop on the CPU; where the split lies on a device, by
+/// gathered_inputs() (data/resident.h).
+at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index,
+                          at::ScalarType dtype, at::Device device);
+
+}  // namespace basin

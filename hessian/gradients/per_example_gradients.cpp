@@ -1,0 +1,135 @@
+#include "hessian/gradients/per_example_gradients.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "hessian/gradients/graph_leaves.h"
+#include "hessian/gradients/output_gradients.h"
+#include "models/scoped_norm_mode.h"
+
+namespace basin {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw ConfigError("per-example gradients: " + why); }
+
+std::string layer_of(const ParameterVector& vector, const LayerCall& call) {
+  for (const ParameterInfo& p : vector.parameters()) {
+    if (p.tensor.is_same(call.weight) || p.tensor.is_same(call.bias)) return p.layer;
+  }
+  return "without parameters";
+}
+
+}  // namespace
+
+ExampleSums PerExampleGradients::sums(bool squares) {
+  const ParameterVector& vector = objective_.parameters();
+  const auto options = at::device(objective_.device()).dtype(at::kDouble);
+  ExampleSums found{by_example(), at::zeros({vector.size()}, options), {}};
+  if (squares) found.mean_square = at::zeros_like(found.mean);
+  const std::vector<at::Tensor> mean = vector.unflatten(found.mean);
+  const std::vector<at::Tensor> mean_square =
+      squares ? vector.unflatten(found.mean_square) : std::vector<at::Tensor>();
+  for_each([&](int64_t first, size_t tensor, const ExampleGradients& gradients) {
+    const ExampleGradients::Moments moments = gradients.moments(squares);
+    found.squared_norms.select(1, static_cast<int64_t>(tensor))
+        .narrow(0, first, moments.squared_norms.size(0))
+        .copy_(moments.squared_norms);
+    mean[tensor].add_(moments.sum);
+    if (squares) mean_square[tensor].add_(moments.sum_of_squares);
+  });
+  const auto n = static_cast<double>(objective_.examples());
+  found.mean.div_(n);
+  if (squares) found.mean_square.div_(n);
+  return found;
+}
+
+std::vector<at::Tensor> PerExampleGradients::products(const std::vector<ExampleWeights>& weights) {
+  const ParameterVector& vector = objective_.parameters();
+  const auto pieces = [&](const at::Tensor& flat) {
+    if (!flat.defined()) return std::vector<at::Tensor>(vector.parameters().size());
+    return vector.unflatten(flat.to(objective_.device(), objective_.dtype()));
+  };
+  std::vector<std::pair<std::vector<at::Tensor>, std::vector<at::Tensor>>> unflat;
+  std::vector<at::Tensor> found;
+  for (const ExampleWeights& one : weights) {
+    unflat.emplace_back(pieces(one.linear), pieces(one.quadratic));
+    found.push_back(by_example());
+  }
+  for_each([&](int64_t first, size_t tensor, const ExampleGradients& gradients) {
+    for (size_t k = 0; k < found.size(); ++k) {
+      const at::Tensor sums = gradients.products(unflat[k].first[tensor], unflat[k].second[tensor]);
+      found[k].select(1, static_cast<int64_t>(tensor)).narrow(0, first, sums.size(0)).copy_(sums);
+    }
+  });
+  return found;
+}
+
+void PerExampleGradients::for_each(const Take& take) {
+  // Folded into the layer before, a norm's parameters would have no call to read gradients from.
+  Model& model = objective_.model();
+  const bool folded = model.norm_mode() == NormMode::folded;
+  const ScopedNormMode as_layers(model, folded ? NormMode::running : model.norm_mode());
+  for (int64_t first = 0; first < objective_.examples(); first += objective_.micro_batch()) {
+    throw_if_interrupted();
+    take_micro_batch(first, std::min(objective_.micro_batch(), objective_.examples() - first), take);
+  }
+}
+
+void PerExampleGradients::take_micro_batch(int64_t first, int64_t count, const Take& take) {
+  const at::AutoGradMode record(true);
+  at::Tensor loss;
+  std::vector<LayerCall> calls;
+  {
+    const LayerCalls noted;
+    loss = objective_.losses(objective_.logits(first, count), first, count).sum();
+    calls = noted.list();
+  }
+  check(loss, calls);
+  const std::vector<ParameterInfo>& parameters = objective_.parameters().parameters();
+  for_each_output_gradient(loss, calls, [&](size_t which, const at::Tensor& gradient) {
+    const at::NoGradGuard no_grad;
+    for (const ParameterGradients& one : gradients_of(calls[which], gradient)) {
+      const auto same = [&](const ParameterInfo& p) { return p.tensor.is_same(one.parameter); };
+      const auto place = std::find_if(parameters.begin(), parameters.end(), same);
+      take(first, static_cast<size_t>(place - parameters.begin()), *one.gradients);
+    }
+    calls[which].x.reset();  // the graph alone holds it now
+  });
+}
+
+void PerExampleGradients::check(const at::Tensor& loss, const std::vector<LayerCall>& calls) const {
+  const ParameterVector& vector = objective_.parameters();
+  if (objective_.model().is_training())
+    refuse("the network is in training mode; they exist in eval mode alone");
+  for (const LayerCall& call : calls) {
+    if (call.kind == LayerCall::Kind::batch_statistics)
+      refuse(fmt::format("layer {} normalises by statistics of the batch", layer_of(vector, call)));
+    if (call.kind == LayerCall::Kind::linear && call.x.dim() != 2) {
+      refuse(fmt::format("layer {} is linear over inputs of {} dimensions; 2 are known",
+                         layer_of(vector, call), call.x.dim()));
+    }
+  }
+  const auto uses = uses_of_leaves(loss);
+  for (const ParameterInfo& p : vector.parameters()) {
+    const auto used = uses.find(p.tensor.unsafeGetTensorImpl());
+    if (used == uses.end()) continue;
+    if (used->second > 1)
+      refuse(fmt::format("{} of layer {} enters the loss {} times", p.name, p.layer, used->second));
+    const bool known = std::any_of(calls.begin(), calls.end(), [&](const LayerCall& call) {
+      return p.tensor.is_same(call.weight) || p.tensor.is_same(call.bias);
+    });
+    if (!known) {
+      refuse(fmt::format("{} of layer {} enters the loss outside of convolutions, linear layers and norms",
+                         p.name, p.layer));
+    }
+  }
+}
+
+at::Tensor PerExampleGradients::by_example() const {
+  return at::zeros({objective_.examples(), static_cast<int64_t>(objective_.parameters().parameters().size())},
+                   at::device(objective_.device()).dtype(at::kDouble));
+}
+
+}  // namespace basin

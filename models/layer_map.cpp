@@ -1,7 +1,0 @@
-#include "models/layer_map.h"
-
-namespace basin {
-
-thread_local LayerMap* LayerMap::active_ = nullptr;
-
-}  // namespace basin

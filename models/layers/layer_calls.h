@@ -1,0 +1,55 @@
+// defines: LayerCalls, a record of what layers with parameters were called with; linear_map().
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/edge.h>
+
+#include <functional>
+#include <vector>
+
+namespace basin {
+
+/// One call y = layer(x) of a forward pass. From x and the gradient of a sum of losses by y follow the
+/// gradients of single examples by the layer's parameters (hessian/gradients/example_gradients.h).
+struct LayerCall {
+  enum class Kind {
+    convolution,       // y = x * weight + bias over [n, C, H, W]
+    linear,            // y = x weight' + bias over [n, in]
+    scaling,           // y = weight factor(x) + bias by channel, over [n, C, ...]
+    batch_statistics,  // a normalisation by its batch: y_i hangs on the other examples
+  };
+  Kind kind;
+  at::Tensor weight, bias;  // as handed in; undefined where the layer has none
+  at::Tensor x;
+  int64_t stride = 1, padding = 0;
+  /// What the weight multiplies, of some or all examples: x normalised.
+  std::function<at::Tensor(const at::Tensor& x)> factor{};
+  torch::autograd::Edge output_edge{};  // where the gradient by y enters the graph
+};
+
+/// The calls of this thread for as long as it lives, in their order. It keeps the inputs and the graph alive.
+/// Layers with parameters report theirs; outside of such a record that costs them a look at one pointer. What
+/// works on y in place later doesn't matter: the edge is that of y as the layer gave it.
+class LayerCalls {
+ public:
+  LayerCalls() : before_(active_) { active_ = this; }
+  ~LayerCalls() { active_ = before_; }
+  LayerCalls(const LayerCalls&) = delete;
+  LayerCalls& operator=(const LayerCalls&) = delete;
+
+  /// Null where nobody records.
+  static LayerCalls* active() { return active_; }
+  /// Of a y that needs no gradient nothing is kept.
+  void add(LayerCall call, const at::Tensor& y);
+  const std::vector<LayerCall>& list() const { return list_; }
+
+ private:
+  static thread_local LayerCalls* active_;
+  LayerCalls* before_;
+  std::vector<LayerCall> list_;
+};
+
+/// at::linear, recorded.
+at::Tensor linear_map(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b);
+
+}  // namespace basin

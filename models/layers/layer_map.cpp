@@ -1,0 +1,7 @@
+#include "models/layers/layer_map.h"
+
+namespace basin {
+
+thread_local LayerMap* LayerMap::active_ = nullptr;
+
+}  // namespace basin

@@ -1,0 +1,84 @@
+#include "optim/kernels/multi_tensor.h"
+
+#include "core/math/tensor_norms.h"
+#include "optim/kernels/cpu_passes.h"
+#include "optim/kernels/kernel_tables.h"
+
+namespace basin {
+namespace {
+
+bool on_gpu(const TensorLists& lists) { return !lists.weights.empty() && lists.weights.front().is_cuda(); }
+
+void tables_for(const TensorLists& lists, const std::vector<Treatment>& treatments,
+                std::shared_ptr<KernelTables>& tables) {
+  if (!tables) tables = std::make_shared<KernelTables>();
+  tables->set(lists, treatments);
+}
+
+}  // namespace
+
+StepReport momentum_step(const MomentumRule& rule, const StepScalars& step, const std::vector<Treatment>& treatments,
+                         const TensorLists& lists, std::shared_ptr<KernelTables>& tables) {
+  if (on_gpu(lists)) {
+    tables_for(lists, treatments, tables);
+    momentum_kernels(rule, step, *tables);
+    return {};
+  }
+  const size_t n = lists.weights.size();
+  StepReport report{PassSums(n), std::vector<double>(n, 1)};
+  MomentumElements elements(n);
+  const auto coefficients = [&] {
+    for (size_t i = 0; i < n; ++i)
+      elements[i] = rule.element(report.ratios[i], report.sums[i], treatments[i], step);
+  };
+  if (rule.adaptive) {
+    coefficients();  // with ratio 1: what a gradient's decay is, and how a buffer is filled that holds no ratio
+    report.sums = rule.buffer_first() ? fill_buffer(lists, elements) : measure(lists, elements);
+    for (size_t i = 0; i < n; ++i) report.ratios[i] = rule.ratio(report.sums[i], treatments[i], step);
+  }
+  coefficients();
+  if (rule.buffer_first()) {
+    for (MomentumElement<double>& element : elements) element.keep = 1, element.add = 0;
+  }
+  report.sums = update_momentum(lists, elements);
+  return report;
+}
+
+StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vector<Treatment>& treatments,
+                       const TensorLists& lists, std::shared_ptr<KernelTables>& tables) {
+  if (on_gpu(lists)) {
+    tables_for(lists, treatments, tables);
+    moment_kernels(rule, step, *tables);
+    return {};
+  }
+  const size_t n = lists.weights.size();
+  StepReport report{PassSums(n), std::vector<double>(n, 1)};
+  if (rule.needs_gradient_norm()) step.gradient_norm = std::sqrt(squared_norm(lists.gradients));
+  MomentElements elements(n);
+  for (size_t i = 0; i < n; ++i) elements[i] = rule.element(1, treatments[i], step);
+  if (!rule.adaptive) {
+    report.sums = update_moments(lists, elements);
+    return report;
+  }
+  report.sums = advance_moments(lists, elements);
+  for (size_t i = 0; i < n; ++i) {
+    report.ratios[i] = rule.ratio(report.sums[i], treatments[i], step);
+    elements[i] = rule.element(report.ratios[i], treatments[i], step);
+  }
+  const PassSums applied = apply_moments(lists, elements);
+  for (size_t i = 0; i < n; ++i) report.sums[i].change = applied[i].change;
+  return report;
+}
+
+StepReport last_report(KernelTables& tables) {
+  const at::Tensor rows = kernel_report(tables);
+  StepReport report;
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    const double* row = rows.const_data_ptr<double>() + rows.size(1) * i;
+    report.sums.push_back({row[0], row[1], row[2], row[3]});
+    report.ratios.push_back(row[4]);
+  }
+  return report;
+}
+
+}  // namespace basin

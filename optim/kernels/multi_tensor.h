@@ -1,0 +1,36 @@
+// defines: StepReport, and momentum_step() and moment_step(): one update of all parameters.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "optim/kernels/moment_rule.h"
+#include "optim/kernels/momentum_rule.h"
+#include "optim/kernels/tensor_lists.h"
+
+namespace basin {
+
+/// One entry a tensor.
+struct StepReport {
+  std::vector<TensorSums> sums;
+  std::vector<double> ratios;
+};
+
+class KernelTables;  // optim/kernels/kernel_tables.h
+
+/// One update. Two passes where there are trust ratios (norms, then weights), else one; a clip of all gradients takes
+/// another over the gradients.
+///
+/// On a CPU by the passes of optim/kernels/cpu_passes.h. The cost is memory traffic: of float32 20 bytes an element for SGD, 28 for
+/// LARS, Adam and AdamW, 44 for LAMB.
+///
+/// On a GPU the same by kernels, all tensors in one launch a pass: the report is left on the device, for last_report().
+/// `tables` is the caller's to keep from step to step.
+StepReport momentum_step(const MomentumRule& rule, const StepScalars& step, const std::vector<Treatment>& treatments,
+                         const TensorLists& lists, std::shared_ptr<KernelTables>& tables);
+StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vector<Treatment>& treatments,
+                       const TensorLists& lists, std::shared_ptr<KernelTables>& tables);
+/// Of the last update on a GPU; waits for it.
+StepReport last_report(KernelTables& tables);
+
+}  // namespace basin

@@ -1,0 +1,62 @@
+#include "runs/folder.h"
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/provenance.h"
+
+namespace basin {
+
+namespace fs = std::filesystem;
+
+std::string run_folder(const std::string& out, const RunOptions& options) {
+  return out + "/runs/" + options.run_id();
+}
+
+std::string SweepPaths::tuning_folder(const std::string& run_id) const {
+  const std::string chosen = run_folder(run_id);
+  return fs::exists(chosen) ? chosen : path_ + "/tuning/" + run_id;
+}
+
+std::string cell_path(const std::string& folder) { return folder + "/cell.toml"; }
+
+void write_cell_file(const std::string& folder, const RunOptions& options) {
+  RunOptions copy = options;
+  write_file_atomically(cell_path(folder), copy.table().to_toml());
+}
+
+std::optional<RunOptions> study_options(const std::string& run_folder) {
+  const std::string path = cell_path(run_folder);
+  if (!fs::exists(path)) return std::nullopt;
+  const std::string text = read_file(path);
+  if (text.empty() || text.back() != '\n')
+    throw IoError(path + ": damaged or incomplete (its last line has no end)");
+  return run_options_from(parse_toml(text, path), {});
+}
+
+bool is_sweep_folder(const std::string& path) {
+  return fs::exists(path + "/study.toml") || fs::is_directory(path + "/runs");
+}
+
+RunStatus status_of(const std::string& run_folder, const std::string& run_id) {
+  try {
+    if (fs::exists(run_folder + "/status.json")) return read_status(run_folder + "/status.json");
+  } catch (const IoError&) {  // half a file of a full disk: the run says anew where it stands
+  }
+  RunStatus status;
+  status.run_id = run_id;
+  return status;
+}
+
+void queue_run(const std::string& run_folder, const Cell& cell) {
+  if (fs::exists(run_folder + "/status.json")) return;
+  make_folders(run_folder);
+  write_file_atomically(run_folder + "/config.toml", cell.options.resolved());
+  RunStatus status;
+  status.run_id = cell.run_id;
+  status.updated_utc = utc_now();
+  write_status(run_folder + "/status.json", status);
+}
+
+}  // namespace basin

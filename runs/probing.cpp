@@ -1,0 +1,200 @@
+#include "runs/probing.h"
+
+#include "runs/checkpoints.h"
+#include "runs/folder.h"
+#include "runs/probe_settings.h"
+#include "runs/subject.h"
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/interrupt.h"
+#include "core/provenance.h"
+#include "core/math/tensor_norms.h"
+#include "io/checkpoint.h"
+#include "io/probe_file.h"
+
+namespace basin {
+namespace {
+
+namespace fs = std::filesystem;
+
+double weight_norm(const Checkpoint& checkpoint) {
+  double sum = 0;
+  for (const ParameterInfo& parameter : checkpoint.parameters) sum += squared_norm(parameter.tensor);
+  return std::sqrt(sum);
+}
+
+/// Where a search begins, and where it keeps its state on the way.
+struct SearchState {
+  std::string path, key;
+  at::Tensor start;
+};
+
+// A file that can't be read is measured again.
+bool already_measured(const std::string& path, const Checkpoint& checkpoint,
+                      const ProbeAttributes& settings) {
+  if (!fs::exists(path)) return false;
+  try {
+    return same_settings(read_probe_file(path), checkpoint.run_id, settings);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+ProbeResult measure(const std::string& probe, const ProbeRequest& request, const Subject& subject,
+                    const Prepared& prepared, const SearchState& search) {
+  ProbeContext context = subject.context(prepared);
+  context.state_path = search.path;
+  context.state_key = search.key;
+  context.start = search.start;
+  return run_or_fail(probe, request.probe_options.at(probe), context);
+}
+
+ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, ProbeAttributes attributes) {
+  ProbeRecord record;
+  record.run_id = checkpoint.run_id;
+  record.config_id = checkpoint.config_id;
+  record.probe = result.probe;
+  record.checkpoint = checkpoint.label;
+  record.status = result.status;
+  record.message = result.message;
+  // A probe may say more precisely what the settings say; a name stands once.
+  for (const auto& attribute : result.attributes) {
+    std::erase_if(attributes, [&](const auto& known) { return known.first == attribute.first; });
+    attributes.push_back(attribute);
+  }
+  attributes.emplace_back("seconds", result.seconds);
+  record.attributes = std::move(attributes);
+  record.provenance = collect_provenance();
+  record.provenance.emplace_back("ended_utc", utc_now());
+  for (const Quantity& q : result.quantities) {
+    const std::vector<std::string> entry_status =
+        q.entry_status.empty() ? std::vector<std::string>(q.value.size(), q.status) : q.entry_status;
+    record.quantities.push_back({q.name, q.definition, q.units, q.long_name, q.uncertainty_kind, q.status,
+                                 q.value, q.uncertainty, q.ci_low, q.ci_high, entry_status, q.is_vector});
+  }
+  return record;
+}
+
+/// All probes on one checkpoint; the network is built when the first probe needs it.
+class CheckpointProbes {
+ public:
+  CheckpointProbes(const std::string& run_folder, const std::string& label, Checkpoint checkpoint,
+                   const ProbeRequest& request, const std::optional<RunOptions>& study,
+                   const Subject& subject, std::string before)
+      : run_folder_(run_folder),
+        label_(label),
+        before_(std::move(before)),
+        checkpoint_(std::move(checkpoint)),
+        request_(request),
+        study_(study),
+        subject_(subject) {}
+
+  ProbeOutcome run(const std::string& probe) {
+    ProbeAttributes attributes = chosen(probe, request_.plan, request_.probe_options);
+    const std::string fingerprint = settings_fingerprint(attributes);
+    std::optional<std::string> studys;
+    if (study_) studys = settings_fingerprint(chosen(probe, study_->probes, study_->probe_options));
+    ProbeOutcome outcome{label_, probe, "", "", probe_path(run_folder_, label_, probe, fingerprint, studys),
+                         0,      false};
+    for (auto& setting : subject_.given_settings(checkpoint_, probe))
+      attributes.push_back(std::move(setting));
+    if (!request_.force && already_measured(outcome.path, checkpoint_, attributes)) {
+      outcome.skipped = true;
+      outcome.status = read_probe_file(outcome.path).status;
+      return outcome;
+    }
+    const SearchState search = search_of(outcome.path, attributes, start_of(probe, fingerprint, studys));
+    const ProbeResult result = measured(probe, search);
+    attributes.emplace_back("settings", fingerprint);
+    attributes.emplace_back("warm_start", search.start.defined() ? before_ : std::string());
+    describe(attributes);
+    ProbeRecord record = record_of(result, checkpoint_, attributes);
+    if (is_cadence(label_)) record.next_start = result.next_start;  // others are no step on the way
+    write_probe_file(outcome.path, record);
+    outcome.status = result.status;
+    outcome.message = result.message;
+    outcome.seconds = result.seconds;
+    return outcome;
+  }
+
+ private:
+  ProbeAttributes chosen(const std::string& probe, const ProbePlan& plan,
+                         const OptionSets& probe_options) const {
+    return chosen_settings(probe, subject_.examples_of(plan), plan.dtype, probe_options);
+  }
+
+  /// What the same probe with the same settings left at the cadence's checkpoint before. From its file, so that a
+  /// run that was killed in between goes on with the same bits.
+  at::Tensor start_of(const std::string& probe, const std::string& fingerprint,
+                      const std::optional<std::string>& studys) const {
+    const std::string path = probe_path(run_folder_, before_, probe, fingerprint, studys);
+    return before_.empty() || !fs::exists(path) ? at::Tensor() : read_next_start(path);
+  }
+
+  /// The state of a search is that of these settings, this build and this start.
+  SearchState search_of(const std::string& path, const ProbeAttributes& settings, const at::Tensor& start) const {
+    std::string key = build_git_commit();
+    for (const auto& [name, value] : settings) key += "\n" + name + " = " + to_toml(value);
+    if (start.defined()) key += fmt::format("\nstart = {} {}", before_, start.sum().item<double>());
+    return {path + ".partial", key, start};
+  }
+
+  ProbeResult measured(const std::string& probe, const SearchState& search) {
+    if (!prepared_.objective) {
+      prepared_ = subject_.prepare(checkpoint_);
+      subset_loss_ = prepared_.objective->loss();
+    }
+    return measure(probe, request_, subject_, prepared_, search);
+  }
+
+  // What a measurement doesn't hang on, but its reader wants. A checkpoint at which the whole training set
+  // was not evaluated has no train_loss.
+  void describe(ProbeAttributes& attributes) const {
+    const auto full = checkpoint_.progress.find("train_loss");
+    attributes.emplace_back("train_loss",
+                            full == checkpoint_.progress.end() ? OptionValue(NAN) : full->second);
+    attributes.emplace_back("subset_loss", subset_loss_);
+    attributes.emplace_back("weight_norm", weight_norm(checkpoint_));
+    attributes.emplace_back("micro_batch", request_.plan.micro_batch);
+    const auto level = checkpoint_.progress.find("level");
+    if (level != checkpoint_.progress.end()) attributes.emplace_back("loss_level", level->second);
+  }
+
+  std::string run_folder_, label_;
+  std::string before_;  // the cadence's checkpoint before this one; empty where there is none
+  Checkpoint checkpoint_;
+  const ProbeRequest& request_;
+  const std::optional<RunOptions>& study_;
+  const Subject& subject_;
+  Prepared prepared_;
+  double subset_loss_ = NAN;
+};
+
+}  // namespace
+
+std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request) {
+  std::vector<ProbeOutcome> outcomes;
+  const std::vector<std::string> labels = chosen_labels(run_folder, request.plan.at);
+  if (labels.empty() || request.plan.run.empty()) return outcomes;
+  make_folders(run_folder + "/probes");
+  const FileLock lock(run_folder + "/probes/lock", run_folder + "/probes");
+  const c10::Device device = apply_runtime(request.runtime);
+  const std::optional<RunOptions> study = study_options(run_folder);
+  std::unique_ptr<Subject> subject;
+  std::string before;
+  for (const std::string& label : labels) {
+    Checkpoint checkpoint = read_checkpoint(checkpoint_path(run_folder, label));
+    if (!subject) subject = std::make_unique<Subject>(run_folder, checkpoint, request.plan, device);
+    CheckpointProbes probes(run_folder, label, std::move(checkpoint), request, study, *subject,
+                            is_cadence(label) ? before : "");
+    for (const std::string& probe : request.plan.run) {
+      throw_if_interrupted();  // what is measured is on disk
+      outcomes.push_back(probes.run(probe));
+    }
+    if (is_cadence(label)) before = label;
+  }
+  return outcomes;
+}
+
+}  // namespace basin

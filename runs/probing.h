@@ -1,0 +1,31 @@
+// defines: probe_run(), the probes of a ProbePlan on the checkpoints of a run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "study/run_options.h"
+
+namespace basin {
+
+struct ProbeRequest {
+  ProbePlan plan;
+  OptionSets probe_options;
+  RuntimeOptions runtime;
+  bool force = false;  // measure again where a file with the same settings exists
+};
+
+/// What came of one probe on one checkpoint.
+struct ProbeOutcome {
+  std::string checkpoint, probe, status, message, path;
+  double seconds = 0;
+  bool skipped = false;
+};
+
+/// Measures every checkpoint that plan.at names with every probe in plan.run, and writes probe_path() of
+/// runs/probe_settings.h for each. Works from the checkpoint's own config alone, so on old runs too. A probe that throws
+/// is recorded with status failed.
+std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request);
+
+}  // namespace basin

@@ -1,0 +1,119 @@
+#include "runs/subject.h"
+
+#include "runs/checkpoints.h"
+#include "runs/parts.h"
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "core/memory.h"
+#include "core/seed.h"
+#include "probes/registry.h"
+#include "trainers/batch_schedule.h"
+#include "trainers/data_identity.h"
+#include "trainers/trainer.h"
+
+namespace basin {
+namespace {
+
+/// Flat, in the model's order; undefined where the run keeps no checkpoint "start".
+at::Tensor initial_weights(const std::string& run_folder, const Model& model) {
+  const std::string path = checkpoint_path(run_folder, "start");
+  if (!std::filesystem::exists(path)) return {};
+  const Checkpoint start = read_checkpoint(path);
+  std::vector<at::Tensor> flat;
+  for (const ParameterInfo& parameter : model.parameter_table()) {
+    const auto stored = std::find_if(start.parameters.begin(), start.parameters.end(),
+                                     [&](const ParameterInfo& p) { return p.name == parameter.name; });
+    if (stored == start.parameters.end()) throw IoError(path + ": no parameter \"" + parameter.name + "\"");
+    flat.push_back(stored->tensor.flatten());
+  }
+  return at::cat(flat);
+}
+
+double learning_rate_at(const Checkpoint& checkpoint) {
+  const auto found = checkpoint.progress.find("learning_rate");
+  return found == checkpoint.progress.end() ? NAN : std::get<double>(found->second);
+}
+
+int64_t batch_size_at(const Checkpoint& checkpoint, const RunOptions& options, int64_t train_examples) {
+  const BatchSchedule batches(options.train, batch_plan_of(options), train_examples);
+  return batches.batch_size(std::max<int64_t>(checkpoint.update - 1, 0));
+}
+
+}  // namespace
+
+Subject::Subject(const std::string& run_folder, const Checkpoint& checkpoint, const ProbePlan& plan,
+                 at::Device device)
+    : run_folder_(run_folder),
+      options_(
+          run_options_from(parse_toml(checkpoint.config, "config of checkpoint " + checkpoint.label), {})),
+      plan_(plan),
+      device_(device),
+      data_(load_dataset(options_.data)) {
+  check_same_data("checkpoint " + checkpoint.label, checkpoint.data, data_attributes(data_));
+  index_ = hashed_subset(data_.train, plan_.subset);
+  subset_hash_ = basin::subset_hash(data_.train, index_);
+}
+
+Prepared Subject::prepare(const Checkpoint& checkpoint) const {
+  const at::ScalarType dtype = scalar_type(plan_.dtype);
+  const std::shared_ptr<Model> model = build_model(options_, data_, dtype, device_);
+  restore_model(*model, checkpoint);
+  const at::Tensor inputs = network_inputs(data_, data_.train, index_, dtype, device_);
+  const at::Tensor labels = data_.train.labels.index_select(0, index_).to(device_);
+  auto objective =
+      std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels, plan_.micro_batch,
+                                  plan_.graph_memory * kMebibyte, plan_.fold_norm);
+  return {std::move(objective), optimizer_at(checkpoint, *model, dtype), learning_rate_at(checkpoint),
+          batch_size_at(checkpoint, options_, train_examples()), initial_weights(run_folder_, *model)};
+}
+
+ProbeContext Subject::context(const Prepared& prepared) const {
+  ProbeContext context{*prepared.objective,   seed(),  train_examples(),
+                       subset_hash_,          "train", prepared.optimizer.get(),
+                       prepared.learning_rate};
+  context.batch_size = prepared.batch_size;
+  context.initial_weights = prepared.initial_weights;
+  return context;
+}
+
+uint64_t Subject::seed() const { return derive_seed(static_cast<uint64_t>(options_.train.seed), "probe"); }
+
+int64_t Subject::examples_of(const ProbePlan& plan) const {
+  return plan.subset > 0 ? std::min(plan.subset, train_examples()) : train_examples();
+}
+
+ProbeAttributes Subject::given_settings(const Checkpoint& checkpoint, const std::string& probe) const {
+  return {{"update", checkpoint.update},
+          {"checkpoint_sha256", content_hash(checkpoint)},
+          {"version", find_entry(probe_registry(), probe, "probe").version},
+          {"train_examples", train_examples()},
+          {"subset_hash", subset_hash_},
+          {"bn_mode", std::string(wants_batch_statistics(options_) ? "running" : "none")},
+          {"seed", std::to_string(seed())}};
+}
+
+std::unique_ptr<Optimizer> Subject::optimizer_at(const Checkpoint& checkpoint, const Model& model,
+                                                 at::ScalarType dtype) const {
+  NamedTensors state = checkpoint.optimizer;
+  for (auto& [name, tensor] : state)
+    if (tensor.is_floating_point()) tensor = tensor.to(dtype);
+  std::unique_ptr<Optimizer> optimizer = build_optimizer(options_, model);
+  optimizer->load_state(state);
+  return optimizer;
+}
+
+ProbeResult run_or_fail(const std::string& probe, const AnyOptions& options, const ProbeContext& context) {
+  try {
+    return find_entry(probe_registry(), probe, "probe").make(options)->run(context);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    ProbeResult result;
+    result.probe = probe;
+    result.status = "failed";
+    result.message = one_line(error);
+    return result;
+  }
+}
+
+}  // namespace basin

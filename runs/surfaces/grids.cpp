@@ -1,0 +1,200 @@
+#include "runs/surfaces/grids.h"
+
+#include "core/error.h"
+#include "landscape/affine_frame.h"
+#include "landscape/direction_band.h"
+
+namespace basin {
+namespace {
+
+const std::vector<double> kAround = {-1, 1}, kBetween = {-0.25, 1.25};
+
+std::string random_axis_name(const std::string& norm) {
+  if (norm == "none") return "random direction";
+  return norm == "unit" ? "random direction of length 1" : "random direction, " + norm + "-normalised";
+}
+
+at::Tensor direction_of(LandscapeSubject& subject, const DirectionOptions& options, uint64_t index) {
+  const ParameterVector& vector = subject.states().parameters();
+  const at::Tensor weights = subject.evaluator().origin().narrow(0, 0, vector.size());
+  return random_direction(vector, weights, options, subject.seed("direction", index));
+}
+
+SurfaceAxis alpha_axis(const std::string& name, bool to_checkpoint, const std::string& norm,
+                       std::vector<double> values) {
+  const std::string what = to_checkpoint ? "share of the way to the checkpoint" : random_axis_name(norm);
+  return {name, "1", what, "landscape-coordinate", std::move(values), {}};
+}
+
+/// One checkpoint to another.
+class Between final : public LandscapeTask {
+ public:
+  Between(LandscapeSubject& subject, const LineOptions& options)
+      : subject_(subject), frame_(subject.state(0), subject.states().parameter_size()) {
+    frame_.add_point(subject.state(1));
+    plot_ = {"line",
+             "loss on the way from one checkpoint to the other",
+             {alpha_axis("alpha", true, "",
+                         axis_values("line.alpha", options.alpha, kBetween, options.points, {0, 1}))},
+             subject.score_columns(),
+             {},
+             {{"length_alpha", frame_.length(0)}}};
+  }
+  SurfacePlot plot() const override { return plot_; }
+  int64_t tile() const override { return 1; }  // a line is short; what is begun anew should be too
+  CellState measure(int64_t cell, double* values) override {
+    return subject_.measure(frame_.at(plot_.coordinates(cell)), values);
+  }
+
+ private:
+  LandscapeSubject& subject_;
+  AffineFrame frame_;
+  SurfacePlot plot_;
+};
+
+/// One row a random direction.
+class Along final : public LandscapeTask {
+ public:
+  Along(LandscapeSubject& subject, const LineOptions& options) : subject_(subject), options_(options) {
+    std::vector<double> numbers(static_cast<size_t>(options.directions));
+    std::iota(numbers.begin(), numbers.end(), 0.0);
+    plot_ = {"line",
+             "loss along random directions",
+             {{"direction", "1", "random direction", "landscape-direction", numbers, {}},
+              alpha_axis("alpha", false, options.direction.norm,
+                         axis_values("line.alpha", options.alpha, kAround, options.points, {0}))},
+             subject.score_columns(),
+             {},
+             {}};
+  }
+  SurfacePlot plot() const override { return plot_; }
+  CellState measure(int64_t cell, double* values) override {
+    const std::vector<int64_t> at = plot_.position(cell);
+    if (!frame_ || at[0] != direction_) aim(at[0]);
+    return subject_.measure(frame_->at({plot_.coordinates(cell)[1]}), values);
+  }
+  void conclude(SurfaceRecord& record) override {
+    const SurfacePlot& line = record.plots[0];
+    SurfacePlot band{"band", "loss along random directions, all together", {line.axes[1]}, {}, {}, {}};
+    for (const SurfaceColumn& column : line.columns) {
+      if (column.definition == "landscape-loss-error")
+        continue;  // of the same examples: no error of the band's
+      const std::vector<SurfaceColumn> columns = direction_band(line, column);
+      band.columns.insert(band.columns.end(), columns.begin(), columns.end());
+    }
+    record.plots.push_back(std::move(band));
+  }
+
+ private:
+  void aim(int64_t direction) {
+    frame_.emplace(subject_.evaluator().origin(), subject_.states().parameter_size());
+    frame_->add_direction(direction_of(subject_, options_.direction, static_cast<uint64_t>(direction)));
+    direction_ = direction;
+  }
+
+  LandscapeSubject& subject_;
+  LineOptions options_;
+  SurfacePlot plot_;
+  std::optional<AffineFrame> frame_;  // of `direction_`
+  int64_t direction_ = -1;
+};
+
+class Plane final : public LandscapeTask {
+ public:
+  Plane(LandscapeSubject& subject, const PlaneOptions& options)
+      : subject_(subject), frame_(subject.state(0), subject.states().parameter_size()) {
+    SurfaceAxis alpha = add_axis("alpha", 1, options.alpha, options.alpha_points, options.direction);
+    SurfaceAxis beta = add_axis("beta", 2, options.beta, options.beta_points, options.direction);
+    plot_ = {"plane",
+             "loss over a plane of weight space",
+             {std::move(beta), std::move(alpha)},
+             subject.score_columns(),
+             {},
+             {{"length_alpha", frame_.length(0)},
+              {"length_beta", frame_.length(1)},
+              {"cosine", frame_.cosine(0, 1)}}};
+  }
+  SurfacePlot plot() const override { return plot_; }
+  CellState measure(int64_t cell, double* values) override {
+    const std::vector<double> at = plot_.coordinates(cell);
+    return subject_.measure(frame_.at({at[1], at[0]}), values);
+  }
+  void conclude(SurfaceRecord& record) override {
+    SurfacePlot points{"points",
+                       "the checkpoints in the plane",
+                       {{"checkpoint", "1", "checkpoint", "landscape-checkpoint", {}, {}}},
+                       {{"beta", "1", "beta", "landscape-coordinate", {}},
+                        {"alpha", "1", "alpha", "landscape-coordinate", {}}},
+                       {},
+                       {}};
+    for (size_t i = 0; i < subject_.count(); ++i) {
+      points.axes[0].values.push_back(static_cast<double>(i));
+      points.axes[0].labels.push_back(subject_.checkpoint(i).run_id + "/" + subject_.checkpoint(i).label);
+      points.columns[0].values.push_back(i == 2 ? 1 : 0);
+      points.columns[1].values.push_back(i == 1 ? 1 : 0);
+    }
+    record.plots.push_back(std::move(points));
+  }
+
+ private:
+  // Towards checkpoint number `target` where there is one, else random.
+  SurfaceAxis add_axis(const std::string& name, size_t target, const std::vector<double>& range,
+                       int64_t points, const DirectionOptions& direction) {
+    const bool to_checkpoint = target < subject_.count();
+    if (to_checkpoint)
+      frame_.add_point(subject_.state(target));
+    else
+      frame_.add_direction(direction_of(subject_, direction, target - 1));
+    const std::vector<double> held = to_checkpoint ? std::vector<double>{0, 1} : std::vector<double>{0};
+    return alpha_axis(name, to_checkpoint, direction.norm,
+                      axis_values("plane." + name, range, to_checkpoint ? kBetween : kAround, points, held));
+  }
+
+  LandscapeSubject& subject_;
+  AffineFrame frame_;
+  SurfacePlot plot_;
+};
+
+}  // namespace
+
+std::vector<double> axis_values(const std::string& key, const std::vector<double>& range,
+                                const std::vector<double>& usual, int64_t points,
+                                const std::vector<double>& held) {
+  if (!range.empty() && (range.size() != 2 || !(range[0] < range[1])))
+    throw ConfigError(
+        fmt::format("{} = {} must be [from, to] with from < to, or empty", key, to_toml(range)));
+  const std::vector<double>& ends = range.empty() ? usual : range;
+  return grid_values(ends[0], ends[1], points, held);
+}
+
+void bind_options(OptionTable& table, LineOptions& options) {
+  table.add("points", options.points, at_least(2),
+            "on the line; the checkpoints are added where the spacing misses them");
+  table.add("alpha", options.alpha, anything(),
+            "[from, to]; empty: [-0.25, 1.25] between two checkpoints, [-1, 1] along directions");
+  table.add("directions", options.directions, at_least(1),
+            "random directions, where there is one checkpoint");
+  bind_options(table, options.direction);
+}
+
+void bind_options(OptionTable& table, PlaneOptions& options) {
+  table.add("alpha_points", options.alpha_points, at_least(2),
+            "across; the checkpoints are added where the spacing misses them");
+  table.add("beta_points", options.beta_points, at_least(2), "upwards, likewise");
+  table.add("alpha", options.alpha, anything(),
+            "[from, to]; empty: [-0.25, 1.25] towards a checkpoint, else [-1, 1]");
+  table.add("beta", options.beta, anything(), "likewise");
+  bind_options(table, options.direction);
+}
+
+std::unique_ptr<LandscapeTask> make_line(LandscapeSubject& subject, const AnyOptions& options) {
+  const auto& line = options_as<LineOptions>(options);
+  if (subject.count() == 2) return std::make_unique<Between>(subject, line);
+  return std::make_unique<Along>(subject, line);
+}
+
+std::unique_ptr<LandscapeTask> make_plane(LandscapeSubject& subject, const AnyOptions& options) {
+  return std::make_unique<Plane>(subject, options_as<PlaneOptions>(options));
+}
+
+}  // namespace basin

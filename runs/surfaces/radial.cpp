@@ -1,0 +1,146 @@
+#include "runs/surfaces/radial.h"
+
+#include "landscape/affine_frame.h"
+#include "landscape/radial_profile.h"
+
+namespace basin {
+namespace {
+
+constexpr double kFirstStep = 0.01;  // in norms of the weights
+
+class RadialTask final : public LandscapeTask {
+ public:
+  RadialTask(LandscapeSubject& subject, const RadialOptions& options) : subject_(subject), options_(options) {
+    std::sort(options_.deltas.begin(), options_.deltas.end());
+    std::vector<double> numbers(static_cast<size_t>(options.directions));
+    std::iota(numbers.begin(), numbers.end(), 0.0);
+    const std::string units = units_of(subject.train().loss_kind());
+    delta_ = {"delta", units, "rise of the training loss", "landscape-rise", options_.deltas, {}};
+    plot_ = {
+        "radial",
+        "distance at which the training loss has risen by delta",
+        {{"direction", "1", "random direction", "landscape-direction", numbers, {}}, delta_},
+        {{"radius", "|d|", "distance at which the loss has risen by delta", "landscape-radius", {}},
+         {"radius_error", "|d|", "half the last bracket of the search", "landscape-radius", {}},
+         {"reached", "1", "1 where it is, 0 where the loss hasn't risen so far", "landscape-radius", {}}},
+        {},
+        {}};
+  }
+
+  SurfacePlot plot() const override { return plot_; }
+
+  CellState measure(int64_t cell, double* values) override {
+    const std::vector<int64_t> at = plot_.position(cell);
+    if (at[0] != direction_) aim(at[0]);
+    if (!std::isfinite(base())) {
+      std::fill_n(values, 3, NAN);
+      return CellState::nonfinite;
+    }
+    const double scale = weight_norm() / frame_->length(0);
+    const Radius radius = radius_of_rise(
+        *ray_, base() + options_.deltas[static_cast<size_t>(at[1])],
+        {.first = kFirstStep * scale, .most = options_.most * scale, .tolerance = options_.tolerance});
+    values[0] = radius.value;
+    values[1] = radius.error;
+    values[2] = radius.reached ? 1 : 0;
+    return CellState::ok;
+  }
+
+  void conclude(SurfaceRecord& record) override {
+    const SurfacePlot& rays = record.plots[0];
+    const bool uniform = options_.direction.norm == "unit";
+    SurfacePlot profile{"profile", "mean logarithm of the distance", {delta_}, {}, {}, {}};
+    const auto add = [&](const char* name, const char* units, const char* what) {
+      profile.columns.push_back({name, units, what, "landscape-radial-profile", {}});
+    };
+    add("mean_log_radius", "log |d|",
+        "mean log radius over directions; a lower bound where some haven't risen");
+    add("mean_log_radius_error", "log |d|", "its standard error over directions");
+    add("reached", "1", "directions along which the loss has risen");
+    if (uniform) add("log_mean_power", "log |d|", "log of the mean n-th power of the radius, over n");
+    if (uniform) add("effective_directions", "1", "directions that carry that mean");
+    std::vector<std::string> statuses;
+    for (size_t i = 0; i < options_.deltas.size(); ++i) {
+      const LogVolume volume = volume_of(rays, i);
+      const double values[] = {volume.mean_log_radius, volume.standard_error,
+                               static_cast<double>(volume.reached), volume.log_mean_power,
+                               volume.effective_directions};
+      for (size_t column = 0; column < profile.columns.size(); ++column)
+        profile.columns[column].values.push_back(values[column]);
+      statuses.emplace_back(volume.status);
+    }
+    profile.attributes = {{"status", statuses}, {"weights_moved", weights_moved()}, {"base_loss", base()}};
+    record.plots.push_back(std::move(profile));
+  }
+
+ private:
+  at::Tensor direction(int64_t index) const {
+    const ParameterVector& vector = subject_.states().parameters();
+    const at::Tensor weights = subject_.evaluator().origin().narrow(0, 0, vector.size());
+    return random_direction(vector, weights, options_.direction,
+                            subject_.seed("direction", static_cast<uint64_t>(index)));
+  }
+
+  void aim(int64_t index) {
+    frame_.emplace(subject_.evaluator().origin(), subject_.states().parameter_size());
+    frame_->add_direction(direction(index));
+    ray_.emplace([this](double r) { return loss(r); });
+    direction_ = index;
+  }
+
+  double loss(double r) {
+    subject_.evaluator().place(frame_->at({r}));
+    return subject_.train().loss();
+  }
+
+  /// L(w), with its statistics as at all other points.
+  double base() {
+    if (base_) return *base_;
+    if (!frame_) aim(0);
+    base_ = loss(0);
+    return *base_;
+  }
+
+  double weight_norm() const {
+    return subject_.evaluator()
+        .origin()
+        .narrow(0, 0, subject_.states().parameter_size())
+        .norm()
+        .item<double>();
+  }
+  int64_t weights_moved() const { return direction(0).count_nonzero().item<int64_t>(); }
+
+  LogVolume volume_of(const SurfacePlot& rays, size_t delta) {
+    std::vector<double> radii;
+    for (size_t cell = delta; cell < rays.columns[0].values.size(); cell += options_.deltas.size())
+      radii.push_back(rays.columns[0].values[cell]);
+    const double farthest = options_.most * weight_norm() / direction(0).norm().item<double>();
+    return log_volume(radii, farthest, static_cast<double>(weights_moved()));
+  }
+
+  LandscapeSubject& subject_;
+  RadialOptions options_;
+  SurfaceAxis delta_;
+  SurfacePlot plot_;
+  std::optional<AffineFrame> frame_;  // of `direction_`
+  std::optional<Ray> ray_;
+  int64_t direction_ = -1;
+  std::optional<double> base_;
+};
+
+}  // namespace
+
+void bind_options(OptionTable& table, RadialOptions& options) {
+  table.add("directions", options.directions, at_least(2), "random directions");
+  table.add("deltas", options.deltas, distinct(greater_than(0)), "rises of the training loss");
+  table.add("most", options.most, greater_than(kFirstStep), "how far to look, in norms of the weights");
+  table.add("tolerance", options.tolerance, between(1e-6, 0.5),
+            "relative width of the last bracket around a radius");
+  bind_options(table, options.direction);
+}
+
+std::unique_ptr<LandscapeTask> make_radial(LandscapeSubject& subject, const AnyOptions& options) {
+  return std::make_unique<RadialTask>(subject, options_as<RadialOptions>(options));
+}
+
+}  // namespace basin

@@ -1,0 +1,46 @@
+# basin_room(NAME [GLUE] LINK target...): the room's static library from all .cpp (and, with CUDA, .cu) of this folder and its
+# sub-rooms. What a room links is the direction of dependency (CONTRIBUTING.md, "Rooms"); tests/architecture/rooms.py holds
+# sub-rooms to it. GLUE: nothing in it loops over numbers, so it is waited for in the build and not in the run.
+function(basin_room name)
+  cmake_parse_arguments(ARG "GLUE" "" "LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(basin_${name} STATIC ${sources})
+  add_library(basin::${name} ALIAS basin_${name})
+  set_target_properties(basin_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(basin_${name} PUBLIC
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/basin>)
+  target_link_libraries(basin_${name} PUBLIC basin_torch ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:basin_flags>)
+  basin_precompile(basin_${name})
+  if(ARG_GLUE)
+    target_compile_options(basin_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  if(BASIN_CUDA)
+    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
+    if(kernels)
+      target_sources(basin_${name} PRIVATE ${kernels})
+      set_target_properties(basin_${name} PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON
+        CUDA_ARCHITECTURES "${BASIN_CUDA_ARCHITECTURES}")
+    endif()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY BASIN_ROOMS ${name})
+endfunction()
+
+# One precompiled header for all: built in core, reused by every other target (flags must match).
+function(basin_precompile target)
+  if(CMAKE_DISABLE_PRECOMPILE_HEADERS)  # clang-tidy can't read gcc's
+    target_compile_options(${target} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${CMAKE_SOURCE_DIR}/core/precompiled.h>")
+  elseif(target STREQUAL "basin_core")
+    target_precompile_headers(basin_core PRIVATE ${CMAKE_SOURCE_DIR}/core/precompiled.h)
+  else()
+    target_precompile_headers(${target} REUSE_FROM basin_core)
+  endif()
+endfunction()
+
+# For files whose loops we want fast (the rest leaves arithmetic to ATen): -O3, and what lets gcc use vector registers without a
+# change of values. A fused multiplication and addition would make bits depend on the processor. Other flags than the shared
+# precompiled header's, so without it.
+function(basin_loops)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+    COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno;-fno-trapping-math")
+endfunction()

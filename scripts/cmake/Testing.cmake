@@ -1,0 +1,86 @@
+# How tests are registered with ctest, and their labels: unit, regression, slow (`make test-slow` alone), gpu, oracle (`make
+# oracles` alone). A GoogleTest case gets its label from its name: suite or case name begins with Slow, Regression or Gpu.
+
+# What every test may ask for. Float sums differ with the thread count, so every test runs with one thread.
+set(BASIN_TEST_ENVIRONMENT
+  OMP_NUM_THREADS=1
+  BASIN_BINARY=$<TARGET_FILE:basin>
+  BASIN_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+  PYTHONPATH=${CMAKE_SOURCE_DIR}/notebooks
+  PYTHONDONTWRITEBYTECODE=1
+  MPLCONFIGDIR=${CMAKE_SOURCE_DIR}/.cache/matplotlib
+  IPYTHONDIR=${CMAKE_SOURCE_DIR}/.cache/ipython)
+
+# basin_test(ROOM [BY_CASE] LINK target...): the test program of tests/ROOM and its sub-rooms, every suite (or case) a ctest test. No files, no
+# program.
+function(basin_test room)
+  cmake_parse_arguments(ARG "BY_CASE" "" "LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(test_${room} ${sources})
+  target_link_libraries(test_${room} PRIVATE basin_flags basin_testing ${ARG_LINK} GTest::gmock_main)
+  # What is tested is optimised as ever; the tests themselves are waited for in the build, not in the run.
+  target_compile_options(test_${room} PRIVATE $<$<CONFIG:Release>:-O1>)
+  basin_precompile(test_${room})
+  set(discovered ${CMAKE_CURRENT_BINARY_DIR}/test_${room}_discovered.cmake)
+  add_custom_command(TARGET test_${room} POST_BUILD BYPRODUCTS ${discovered}
+    COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_${room}> -D ROOM=${room} -D OUT=${discovered} -D BY_CASE=${ARG_BY_CASE}
+            -P ${CMAKE_SOURCE_DIR}/scripts/cmake/DiscoverTests.cmake VERBATIM)
+
+  # ctest reads this file when it runs.
+  set(properties ${CMAKE_CURRENT_BINARY_DIR}/test_${room}_tests.cmake)
+  file(GENERATE OUTPUT ${properties} CONTENT "
+if(EXISTS \"${discovered}\")
+  include(\"${discovered}\")
+else()
+  add_test(${room}.NOT_BUILT ${room}.NOT_BUILT)
+endif()
+foreach(case IN LISTS ${room}_tests)
+  if(case MATCHES \"[./]Slow\")
+    set(label slow)
+  elseif(case MATCHES \"[./]Gpu\")
+    set(label gpu)
+  elseif(case MATCHES \"[./]Regression\")
+    set(label regression)
+  else()
+    set(label unit)
+  endif()
+  set_tests_properties(\"\${case}\" PROPERTIES LABELS \${label} TIMEOUT 1800 ENVIRONMENT \"${BASIN_TEST_ENVIRONMENT}\")
+  if(label STREQUAL gpu)  # loudly, where there is none
+    set_tests_properties(\"\${case}\" PROPERTIES SKIP_REGULAR_EXPRESSION \"\\\\[  SKIPPED \\\\]\")
+  endif()
+endforeach()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
+endfunction()
+
+# What a test outside the test programs needs beside its label.
+function(basin_test_properties name label)
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1800 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    ENVIRONMENT "${BASIN_TEST_ENVIRONMENT}")
+endfunction()
+
+# basin_python_test(FILE): pytest over FILE as test python.NAME; what is marked pytest.mark.slow is python.NAME.slow.
+function(basin_python_test file)
+  get_filename_component(name ${file} NAME_WE)
+  string(REGEX REPLACE "^test_" "" name ${name})
+  set(pytest ${CMAKE_SOURCE_DIR}/.venv/bin/python -m pytest -q -p no:cacheprovider
+    -W ignore::pytest.PytestUnknownMarkWarning ${file})
+  add_test(NAME python.${name} COMMAND ${pytest} -m "not slow")
+  basin_test_properties(python.${name} unit)
+  file(STRINGS ${file} slow REGEX "mark\\.slow" LIMIT_COUNT 1)
+  if(slow)
+    add_test(NAME python.${name}.slow COMMAND ${pytest} -m slow)
+    basin_test_properties(python.${name}.slow slow)
+  endif()
+endfunction()
+
+# basin_oracle(FILE): FILE run by the Python with a full PyTorch (scripts/setup oracles; another by BASIN_ORACLE_PYTHON).
+set(BASIN_ORACLE_PYTHON ${CMAKE_SOURCE_DIR}/.venv-oracles/bin/python CACHE FILEPATH "Python that can import torch")
+function(basin_oracle file)
+  get_filename_component(name ${file} NAME_WE)
+  add_test(NAME oracle.${name} COMMAND ${BASIN_ORACLE_PYTHON} ${file})
+  basin_test_properties(oracle.${name} oracle)
+endfunction()

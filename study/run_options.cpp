@@ -1,0 +1,197 @@
+#include "study/run_options.h"
+
+#include <set>
+
+#include "core/error.h"
+#include "core/hash.h"
+#include "data/load.h"
+#include "models/registry.h"
+#include "optim/registry.h"
+#include "optim/scaling_rule.h"
+#include "probes/registry.h"
+#include "trainers/batch_plan.h"
+#include "trainers/check_rule.h"
+
+namespace basin {
+namespace {
+
+void bind_top_level(OptionTable& table, RunOptions& options) {
+  table.add("model", options.model, one_of(names_of(model_registry())),
+            "network; its options stand in a table of its name");
+  table.add("optimizer", options.optimizer, one_of(names_of(optimizer_registry())),
+            "method; its options stand in a table of its name");
+  bind_options(table, options.train);
+  bind_options(table, options.schedule);
+  table.group("data", [&](OptionTable& t) { bind_options(t, options.data); });
+}
+
+std::string identity_hash(const RunOptions& options, bool with_seed) {
+  RunOptions copy = options;
+  const OptionTable table = copy.defining_table();
+  std::string text;
+  for (const Option& option : table.options()) {
+    if (is_execution_key(option.key) || (!with_seed && option.key == "seed")) continue;
+    text += option.key + " = " + to_toml(option.get()) + "\n";
+  }
+  return sha256_hex(text).substr(0, 12);
+}
+
+// What a study says of its grid and its tuning.
+bool is_study_key(const std::string& key) {
+  const std::string table = key.substr(0, key.find('.'));
+  return table == "sweep" || table == "tune";
+}
+
+}  // namespace
+
+bool is_execution_key(const std::string& key) { return key == "checkpoint_seconds" || key == "data.path"; }
+
+bool wants_batch_statistics(const RunOptions& options) {
+  RunOptions copy = options;
+  const OptionTable table = copy.table();
+  const std::string key = options.model + ".norm";
+  return table.has(key) && table.at(key).get() == OptionValue(std::string("batch"));
+}
+
+std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options) {
+  std::unique_ptr<AnyOptions> scaled = options.optimizers.at(options.optimizer).clone();
+  scale_moments(options.schedule, options.train.batch_size, options.optimizer, *scaled);
+  return scaled;
+}
+
+double batch_overlap(const RunOptions& options) {
+  RunOptions copy = options;
+  const OptionTable table = copy.table();
+  const std::string key = options.optimizer + ".overlap";
+  return table.has(key) ? std::get<double>(table.at(key).get()) : 0;
+}
+
+void bind_options(OptionTable& table, ProbePlan& plan) {
+  table.add("run", plan.run, one_of(names_of(probe_registry())), "probes to run on checkpoints");
+  table.add("subset", plan.subset, at_least(0), "training examples, chosen by image hash; 0: all");
+  table.add("micro_batch", plan.micro_batch, at_least(1), "examples a pass; memory alone");
+  table.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes");
+  table.add("graph_memory", plan.graph_memory, at_least(0),
+            "MiB for Hessian-vector products, graphs kept between them included; speed alone");
+  table.add("fold_norm", plan.fold_norm, anything(),
+            "compute batch normalisation within the layer before it: the same function, rounding and speed alone");
+  table.add("at", plan.at, anything(), "checkpoints: end, start, average (of the weights), loss (every level), "
+            "every (each that checkpoint_every keeps), all, or labels");
+}
+
+OptionSets::OptionSets(const OptionSets& other) { *this = other; }
+
+OptionSets& OptionSets::operator=(const OptionSets& other) {
+  if (this == &other) return *this;
+  sets_.clear();
+  for (const auto& [name, options] : other.sets_) sets_.emplace_back(name, options->clone());
+  return *this;
+}
+
+void OptionSets::add(const std::string& name, std::unique_ptr<AnyOptions> options) {
+  sets_.emplace_back(name, std::move(options));
+}
+
+const AnyOptions& OptionSets::at(const std::string& name) const {
+  for (const auto& [known, options] : sets_) {
+    if (known == name) return *options;
+  }
+  throw ConfigError("no options for \"" + name + "\"");
+}
+
+void OptionSets::bind(OptionTable& table) {
+  for (const auto& [name, options] : sets_) bind_only(table, name);
+}
+
+void OptionSets::bind_only(OptionTable& table, const std::string& name) {
+  for (auto& [known, options] : sets_) {
+    if (known == name) table.group(name, [&](OptionTable& t) { options->bind(t); });
+  }
+}
+
+RunOptions::RunOptions() {
+  for (const auto& entry : model_registry()) models.add(entry.name, entry.make_options());
+  for (const auto& entry : optimizer_registry()) optimizers.add(entry.name, entry.make_options());
+  for (const auto& entry : probe_registry()) probe_options.add(entry.name, entry.make_options());
+}
+
+OptionTable RunOptions::table() {
+  OptionTable table;
+  bind_top_level(table, *this);
+  models.bind(table);
+  optimizers.bind(table);
+  table.group("runtime", [&](OptionTable& t) { bind_options(t, runtime); });
+  table.group("probes", [&](OptionTable& t) { bind_options(t, probes); });
+  probe_options.bind(table);
+  return table;
+}
+
+OptionTable RunOptions::defining_table() {
+  OptionTable table;
+  bind_top_level(table, *this);
+  models.bind_only(table, model);
+  optimizers.bind_only(table, optimizer);
+  return table;
+}
+
+std::string RunOptions::resolved() const {
+  RunOptions copy = *this;
+  return copy.defining_table().to_toml();
+}
+
+std::string RunOptions::run_id() const { return identity_hash(*this, true); }
+std::string RunOptions::config_id() const { return identity_hash(*this, false); }
+
+RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets) {
+  RunOptions options;
+  OptionTable table = options.table();
+  std::vector<TomlEntry> entries;
+  for (const TomlEntry& entry : document.entries) {
+    if (!is_study_key(entry.key)) entries.push_back(entry);
+  }
+  for (const TomlTableArray& array : document.table_arrays) {
+    if (!is_study_key(array.key)) {
+      throw ConfigError((array.where.empty() ? "" : array.where.front() + ": ") + "unknown table [[" +
+                        array.key + "]]");
+    }
+  }
+  set_all(table, entries);
+  for (const std::string& set : sets) table.set_from_text(set, "--set");
+  return options;
+}
+
+RunOptions load_run_options(const std::string& path, const std::vector<std::string>& sets) {
+  return run_options_from(read_toml(path), sets);
+}
+
+void check(const RunOptions& options) {
+  check_training(options.train, wants_batch_statistics(options), batch_overlap(options));
+  check_schedule(options.schedule, options.train.learning_rate, options.train.batch_size);
+  if (options.schedule.schedule_unit == "epochs" && !options.train.batch_milestones.empty()) {
+    throw ConfigError(
+        "schedule_unit = \"epochs\" and batch_milestones exclude each other: no epoch has as many updates as another");
+  }
+  scaled_optimizer_options(options);  // refuses what the rule can't scale
+  const CheckRule levels(options.train);  // refuses levels that would share a checkpoint
+  const auto probed_at = [&](const char* at) {
+    return std::find(options.probes.at.begin(), options.probes.at.end(), at) != options.probes.at.end();
+  };
+  if (probed_at("every") && options.train.checkpoint_every == 0) {
+    throw ConfigError("probes.at = \"every\" needs checkpoint_every > 0, in updates");
+  }
+  if (probed_at("average") && options.train.weight_average == 0) {
+    throw ConfigError("probes.at = \"average\" needs weight_average > 0");
+  }
+  for (const std::string& probe : options.probes.run)  // refuses options that exclude one another
+    find_entry(probe_registry(), probe, "probe").make(options.probe_options.at(probe));
+  if (options.data.augmentation != "none" && options.data.padding < 1) {
+    throw ConfigError(fmt::format("data.padding = {} must be at least 1 with augmentation = \"{}\"",
+                                  options.data.padding, options.data.augmentation));
+  }
+  if (options.data.augmentation == "none" && options.data.cutout > 0) {
+    throw ConfigError(
+        fmt::format("data.cutout = {} needs augmentation = \"crop_flip\"", options.data.cutout));
+  }
+}
+
+}  // namespace basin

@@ -1,0 +1,371 @@
+#include "sweep/collect/file.h"
+
+#include "sweep/collect/columns.h"
+#include "io/schema.h"
+
+namespace basin {
+namespace {
+
+constexpr uint8_t kNotThere = 255;  // in /outcomes: this run has no such outcome
+
+const std::map<std::string, Meaning>& known_meanings() {
+  static const std::map<std::string, Meaning> meanings = {
+      {"run_id", {"", "name of the run: 12 hex digits of its configuration's hash", "run-id"}},
+      {"config_id", {"", "name of the setting without its seed", "config-id"}},
+      {"status", {"", "where the run stands", "run-status"}},
+      {"status_message", {"", "why, where the status is not finished", "run-status"}},
+      {"updates", {"updates", "updates done", "updates"}},
+      {"epochs", {"epochs", "nominal examples over training examples", "epochs"}},
+      {"examples", {"examples", "nominal examples seen, duplicates counted", "examples"}},
+      {"gradients", {"examples", "image gradients computed", "gradients"}},
+      {"train_loss", {"nat", "training loss, whole set, eval mode", "eval-loss"}},
+      {"train_acc", {"1", "training accuracy, eval mode", "eval-accuracy"}},
+      {"validation_loss", {"nat", "validation loss", "eval-loss"}},
+      {"validation_acc", {"1", "validation accuracy", "eval-accuracy"}},
+      {"test_loss", {"nat", "test loss", "eval-loss"}},
+      {"test_acc", {"1", "test accuracy", "eval-accuracy"}},
+      {"weight_norm", {"weight", "Euclidean norm of all parameters", "weight-norm"}},
+      {"distance_from_start", {"weight", "distance from the initial parameters", "distance-from-start"}},
+      {"steps_to_target",
+       {"updates", "updates at the first check at or below the target", "steps-to-target"}},
+      {"overshot", {"", "final training loss below 0.8 x target", "overshot"}},
+      {"seconds", {"s", "wall time of training", "seconds"}},
+      {"update_seconds", {"s", "wall time of updates alone", "update-seconds"}},
+      {"images_per_second", {"1/s", "image gradients a second", "images-per-second"}},
+      {"planned_updates",
+       {"updates", "the schedule's length; under protocol B what its cap allows", "planned-updates"}},
+      {"epochs_over_budget",
+       {"epochs", "epochs beyond those planned, protocol A-epochs alone", "epochs-over-budget"}},
+      {"average_train_loss", {"nat", "training loss of the averaged weights", "average-loss"}},
+      {"average_train_acc", {"1", "training accuracy of the averaged weights", "average-accuracy"}},
+      {"average_validation_loss", {"nat", "validation loss of the averaged weights", "average-loss"}},
+      {"average_validation_acc", {"1", "validation accuracy of the averaged weights", "average-accuracy"}},
+      {"average_test_loss", {"nat", "test loss of the averaged weights", "average-loss"}},
+      {"average_test_acc", {"1", "test accuracy of the averaged weights", "average-accuracy"}},
+      {"tta_test_loss", {"nat", "test loss, logits averaged over views of each image", "tta-loss"}},
+      {"tta_test_acc", {"1", "test accuracy, logits averaged over views of each image", "tta-accuracy"}},
+      {"peak_learning_rate",
+       {"1", "largest learning rate of the schedule, at this batch size", "peak-learning-rate"}},
+      {"warmup_updates", {"updates", "updates of the warm-up", "warmup-updates"}},
+      {"learning_rate_factors",
+       {"", "parameters whose learning rate has a factor, and the factors", "learning-rate-factors"}},
+      {"weight_decay_factors",
+       {"", "parameters whose weight decay has a factor, and the factors", "weight-decay-factors"}},
+      {"sgd_noise_scale",
+       {"1", "peak learning rate x gain x training examples / batch size", "sgd-noise-scale"}},
+      {"scaled_beta1", {"1", "beta1 at this batch size, by the scaling rule", "scaled-beta"}},
+      {"scaled_beta2", {"1", "beta2 at this batch size, by the scaling rule", "scaled-beta"}},
+      {"scaled_eps", {"loss/weight", "eps at this batch size, by the scaling rule", "scaled-eps"}},
+  };
+  return meanings;
+}
+
+Meaning meaning_of(const std::string& column, const std::map<std::string, Meaning>& probe_meanings) {
+  if (auto it = known_meanings().find(column); it != known_meanings().end()) return it->second;
+  if (auto it = probe_meanings.find(column); it != probe_meanings.end()) return it->second;
+  if (column.rfind("dataset.", 0) == 0) return {"", column.substr(8) + " of the data set", "dataset"};
+  return {"", "option " + column, "option"};
+}
+
+std::map<std::string, Meaning> probe_meanings(const std::vector<SweepRow>& rows) {
+  std::map<std::string, Meaning> meanings;
+  for (const SweepRow& row : rows) {
+    for (const ProbeRecord& probe : row.probes) {
+      for (const ProbeQuantity& quantity : probe.quantities) {
+        for (size_t i = 0; i < quantity.value.size(); ++i) {
+          const std::string name = probe_column(probe, quantity, i);
+          meanings[name] = {quantity.units, quantity.long_name, quantity.definition};
+          meanings[name + ".uncertainty"] = {quantity.units, "uncertainty: " + quantity.uncertainty_kind,
+                                             quantity.definition};
+          meanings[name + ".ci_low"] = {quantity.units, "95 % interval, low end", quantity.definition};
+          meanings[name + ".ci_high"] = {quantity.units, "95 % interval, high end", quantity.definition};
+          meanings[name + ".status"] = {"", "status of the value", quantity.definition};
+        }
+      }
+    }
+  }
+  return meanings;
+}
+
+std::vector<std::string> ids_of(const std::vector<SweepRow>& rows) {
+  std::vector<std::string> run_ids;
+  for (const SweepRow& row : rows) run_ids.push_back(row.run_id);
+  return run_ids;
+}
+
+/// Each group has a copy of its own: netCDF's readers look for a dimension in the group and above it, not beside it.
+h5::DataSet write_run_scale(h5::Group& group, const std::vector<std::string>& run_ids) {
+  h5::DataSet scale = group.write_texts("run_id", run_ids);
+  describe(scale, meaning_of("run_id", {}));
+  scale.make_scale("run_id");
+  return scale;
+}
+
+void write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
+  h5::Group group = file.create_group("runs");
+  group.set_attribute("long_name", std::string("one row a run"));
+  const h5::DataSet scale = write_run_scale(group, ids_of(rows));
+
+  std::vector<const ColumnRow*> columns;
+  for (const SweepRow& row : rows) columns.push_back(&row.columns);
+  const std::map<std::string, Meaning> of_probes = probe_meanings(rows);
+  for (const auto& [name, present] : gather_columns(columns)) {
+    if (name == "run_id") continue;
+    h5::DataSet data = write_column(group, name, present);
+    describe(data, meaning_of(name, of_probes));
+    data.attach_scale(0, scale);
+  }
+}
+
+/// The columns of /probes, one row a number.
+struct ProbeTable {
+  std::map<std::string, std::vector<std::string>> texts;
+  std::map<std::string, std::vector<double>> numbers;
+  std::vector<int64_t> indices;
+  std::vector<uint8_t> of_study;
+
+  void add(const std::string& run_id, const ProbeRecord& probe, bool is_of_study) {
+    for (const ProbeQuantity& q : probe.quantities) {
+      for (size_t i = 0; i < q.value.size(); ++i) {
+        const auto entry = [i](const std::vector<double>& values) { return i < values.size() ? values[i] : NAN; };
+        texts["run_id"].push_back(run_id);
+        texts["checkpoint"].push_back(probe.checkpoint);
+        texts["probe"].push_back(probe.probe);
+        texts["quantity"].push_back(q.name);
+        texts["uncertainty_kind"].push_back(q.uncertainty_kind);
+        texts["status"].push_back(q.entry_status[i]);
+        texts["definition"].push_back(q.definition);
+        texts["units"].push_back(q.units);
+        for (const std::string key : {"subset_hash", "settings"}) texts[key].push_back(probe_attribute_text(probe, key));
+        for (const std::string key : {"update", "train_loss", "subset_loss", "n_examples"}) {
+          numbers[key].push_back(probe_attribute(probe, key));
+        }
+        numbers["value"].push_back(q.value[i]);
+        numbers["uncertainty"].push_back(entry(q.uncertainty));
+        numbers["ci_low"].push_back(entry(q.ci_low));
+        numbers["ci_high"].push_back(entry(q.ci_high));
+        indices.push_back(static_cast<int64_t>(i));
+        of_study.push_back(is_of_study);
+      }
+    }
+  }
+};
+
+void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
+  ProbeTable table;
+  for (const SweepRow& row : rows) {
+    for (const ProbeRecord& probe : row.probes) table.add(row.run_id, probe, true);
+    for (const ProbeRecord& probe : row.extra_probes) table.add(row.run_id, probe, false);
+  }
+  if (table.indices.empty()) return;
+  h5::Group group = file.create_group("probes");
+  group.set_attribute("long_name", std::string("one row a number that a probe gave, at any checkpoint"));
+  h5::DataSet scale = group.write_texts("run_id", table.texts.at("run_id"));
+  describe(scale, meaning_of("run_id", {}));
+  scale.make_scale("run_id");
+  table.texts.erase("run_id");
+  const auto finish = [&](h5::DataSet data, const std::string& name) {
+    const bool loss = name == "train_loss" || name == "subset_loss";
+    describe(data, {loss ? "nat" : name == "update" ? "updates" : "", name, "probe-table"});
+    data.attach_scale(0, scale);
+  };
+  finish(group.write("index", table.indices), "index");
+  h5::DataSet of_study = group.write("study", table.of_study);
+  of_study.set_attribute("type", std::string("bool"));
+  finish(std::move(of_study), "study");
+  for (const auto& [name, column] : table.texts) finish(group.write_texts(name, column), name);
+  for (const auto& [name, column] : table.numbers) finish(group.write(name, column), name);
+}
+
+void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows) {
+  size_t images = 0;
+  for (const SweepRow& row : rows) images = std::max(images, row.test_correct.size());
+  if (images == 0) return;
+  std::vector<uint8_t> correct(rows.size() * images, kNotThere);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::copy(rows[i].test_correct.begin(), rows[i].test_correct.end(),
+              correct.begin() + static_cast<int64_t>(i * images));
+  }
+  h5::Group group = file.create_group("outcomes").create_group("test");
+  const h5::DataSet runs = write_run_scale(group, ids_of(rows));
+  const h5::DataSet example =
+      write_index_scale(group, "example", static_cast<int64_t>(images), "position in the test split");
+  h5::DataSet data =
+      group.write("correct", at::kByte, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(images)},
+                  correct.data());
+  describe(data, {"", "1: right, 0: wrong, 255: the run has no such outcome", "correct"});
+  data.attach_scale(0, runs);
+  data.attach_scale(1, example);
+}
+
+void write_curves(h5::Group& curves, const std::string& name, const std::vector<SweepRow>& rows,
+                  const Table SweepRow::*table) {
+  int64_t length = 0;
+  std::vector<Column> columns;
+  std::set<std::string> seen;
+  for (const SweepRow& row : rows) {
+    length = std::max(length, (row.*table).columns.empty() ? 0 : (row.*table).row_count());
+    for (const Column& column : (row.*table).columns) {
+      if (column.width == 1 && seen.insert(column.name).second) columns.push_back(column);
+    }
+  }
+  if (length == 0) return;
+  h5::Group group = curves.create_group(name);
+  const h5::DataSet runs = write_run_scale(group, ids_of(rows));
+  const h5::DataSet row_scale = write_index_scale(group, "row", length, "row of the run's table");
+  const int64_t count = static_cast<int64_t>(rows.size());
+  for (const Column& column : columns) {
+    std::vector<double> values(static_cast<size_t>(count * length), NAN);
+    for (int64_t i = 0; i < count; ++i) {
+      const Table& source = rows[static_cast<size_t>(i)].*table;
+      const auto has = [&](const Column& c) { return c.name == column.name; };
+      if (std::none_of(source.columns.begin(), source.columns.end(), has)) continue;
+      const std::vector<double> entries = source.column(column.name);
+      std::copy(entries.begin(), entries.end(), values.begin() + i * length);
+    }
+    h5::DataSet data = group.write(column.name, at::kDouble, {count, length}, values.data());
+    describe(data, {column.units, column.long_name, column.definition});
+    data.attach_scale(0, runs);
+    data.attach_scale(1, row_scale);
+  }
+}
+
+bool have_same_columns(const Table& a, const Table& b) {
+  return std::equal(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end(),
+                    [](const Column& x, const Column& y) {
+                      return x.name == y.name && x.width == y.width && x.labels == y.labels;
+                    });
+}
+
+/// Runs whose tables of layers have the same columns of the same parameters, one lot a network.
+std::vector<std::vector<const SweepRow*>> by_network(const std::vector<SweepRow>& rows) {
+  std::vector<std::vector<const SweepRow*>> lots;
+  for (const SweepRow& row : rows) {
+    if (row.layers.row_count() == 0) continue;
+    const auto is_alike = [&](const std::vector<const SweepRow*>& lot) {
+      return have_same_columns(lot[0]->layers, row.layers);
+    };
+    const auto found = std::find_if(lots.begin(), lots.end(), is_alike);
+    if (found == lots.end())
+      lots.push_back({&row});
+    else
+      found->push_back(&row);
+  }
+  return lots;
+}
+
+/// [run, row, entry] of the rows' entries [first, first + the column's width), NaN-padded; of a column
+/// without labels [run, row].
+template <class T>
+h5::DataSet write_padded(h5::Group& group, const Column& column, const std::vector<const SweepRow*>& rows,
+                         int64_t length, int64_t first) {
+  const int64_t width = column.width;
+  std::vector<T> values(rows.size() * static_cast<size_t>(length * width), NAN);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Table& table = rows[i]->layers;
+    for (int64_t r = 0; r < table.row_count(); ++r) {
+      const auto from = table.rows.begin() + r * table.row_width() + first;
+      std::transform(from, from + width, values.begin() + (static_cast<int64_t>(i) * length + r) * width,
+                     [](double value) { return static_cast<T>(value); });
+    }
+  }
+  std::vector<int64_t> shape{static_cast<int64_t>(rows.size()), length};
+  if (!column.labels.empty()) shape.push_back(width);
+  return group.write(column.name, c10::CppTypeToScalarType<T>::value, shape, values.data());
+}
+
+/// What differs from run to run: the cadence, and which number the optimiser's trust ratio is.
+void write_about_layers(h5::Group& group, const std::vector<const SweepRow*>& rows, const h5::DataSet& runs) {
+  std::vector<int64_t> every;
+  std::vector<std::string> definitions;
+  for (const SweepRow* row : rows) {
+    const h5::Attributes& attributes = row->layers.attributes;
+    const auto found =
+        std::find_if(attributes.begin(), attributes.end(), [](const auto& a) { return a.first == "every"; });
+    every.push_back(found == attributes.end() ? 0 : std::get<int64_t>(found->second));
+    const std::vector<Column>& columns = row->layers.columns;
+    const auto ratio =
+        std::find_if(columns.begin(), columns.end(), [](const Column& c) { return c.name == "trust_ratio"; });
+    definitions.push_back(ratio == columns.end() ? "" : ratio->definition);
+  }
+  h5::DataSet cadence = group.write("every", every);
+  describe(cadence, {"updates", "updates between rows of the run's own table", "layers-every"});
+  cadence.attach_scale(0, runs);
+  h5::DataSet definition = group.write_texts("trust_ratio_definition", definitions);
+  describe(definition, {"", "which number the trust ratio is", "trust-ratio"});
+  definition.attach_scale(0, runs);
+}
+
+h5::DataSet write_parameter_scale(h5::Group& group, const std::vector<ParameterRow>& parameters) {
+  std::vector<std::string> names, kinds;
+  for (const ParameterRow& parameter : parameters) {
+    names.push_back(parameter.name);
+    kinds.push_back(parameter.kind);
+  }
+  h5::DataSet scale = group.write_texts("parameter", names);
+  describe(scale, {"", "parameter", "parameter-name"});
+  scale.make_scale("parameter");
+  h5::DataSet kind = group.write_texts("kind", kinds);
+  describe(kind, {"", "kind of parameter", "parameter-kind"});
+  kind.attach_scale(0, scale);
+  return scale;
+}
+
+void write_layers_of(h5::Group group, const std::vector<const SweepRow*>& rows) {
+  int64_t length = 0;
+  std::vector<std::string> run_ids;
+  for (const SweepRow* row : rows) {
+    length = std::max(length, row->layers.row_count());
+    run_ids.push_back(row->run_id);
+  }
+  const h5::DataSet runs = write_run_scale(group, run_ids);
+  const h5::DataSet row_scale = write_index_scale(group, "row", length, "row of the run's table, thinned");
+  const h5::DataSet parameters = write_parameter_scale(group, rows[0]->parameters);
+  write_about_layers(group, rows, runs);
+  int64_t first = 0;
+  for (const Column& column : rows[0]->layers.columns) {
+    // Norms are for figures; updates are whole numbers that float32 would round beyond 2^24.
+    h5::DataSet data = column.labels.empty() ? write_padded<double>(group, column, rows, length, first)
+                                             : write_padded<float>(group, column, rows, length, first);
+    first += column.width;
+    const bool is_ratio = column.name == "trust_ratio";
+    describe(data, {column.units, column.long_name, is_ratio ? "trust_ratio_definition" : column.definition});
+    data.attach_scale(0, runs);
+    data.attach_scale(1, row_scale);
+    if (!column.labels.empty()) data.attach_scale(2, parameters);
+  }
+}
+
+void write_layers(h5::File& file, const std::vector<SweepRow>& rows) {
+  const std::vector<std::vector<const SweepRow*>> lots = by_network(rows);
+  if (lots.empty()) return;
+  h5::Group group = file.create_group("layers");
+  group.set_attribute("long_name",
+                      fmt::format("norms by run, row and parameter, NaN-padded, at most {} rows a run; "
+                                  "a group a network",
+                                  kLayersRows));
+  for (size_t i = 0; i < lots.size(); ++i)
+    write_layers_of(group.create_group(std::to_string(i + 1)), lots[i]);
+}
+
+}  // namespace
+
+void write_sweep_file(const std::string& path, const std::string& study, const std::vector<SweepRow>& rows) {
+  h5::File file = create_schema_file(path, kSweepSchema);
+  file.set_attribute("default", std::string("runs"));
+  file.set_attribute("study", study);
+  write_runs(file, rows);
+  write_probes(file, rows);
+  write_outcomes(file, rows);
+  h5::Group curves = file.create_group("curves");
+  curves.set_attribute("long_name",
+                       fmt::format("curves by run and row, NaN-padded, at most {} rows a run of train, "
+                                   "{} of eval",
+                                   kTrainRows, kEvalRows));
+  write_curves(curves, "train", rows, &SweepRow::train);
+  write_curves(curves, "eval", rows, &SweepRow::eval);
+  write_layers(file, rows);
+  file.save();
+}
+
+}  // namespace basin

@@ -1,0 +1,152 @@
+#include "sweep/collect/table.h"
+
+namespace basin {
+namespace {
+
+/// A column of the table: heading, and the text for the comparable runs of a line.
+struct TableColumn {
+  std::string heading;
+  std::function<std::string(const RowList&)> text;
+};
+
+std::vector<double> numbers(const RowList& rows, const std::string& column, double factor = 1.0) {
+  std::vector<double> values;
+  for (const SweepRow* row : rows) values.push_back(factor * row->number(column));
+  return values;
+}
+
+TableColumn plain(const std::string& heading, const std::string& column, double factor = 1.0) {
+  return {heading, [=](const RowList& rows) { return mean_and_error(numbers(rows, column, factor)); }};
+}
+
+std::vector<TableColumn> columns_of(const std::string& protocol) {
+  std::vector<TableColumn> columns = {plain("test accuracy, %", "test_acc", 100),
+                                      plain("training loss", "train_loss")};
+  if (protocol != "B") {
+    columns.push_back(plain("updates", "updates"));
+    return columns;
+  }
+  columns.push_back(plain("updates to target", "steps_to_target"));
+  columns.push_back(
+      {"λ₁", [](const RowList& runs) { return probe_text(runs, "top_eigenvalues", "lambda"); }});
+  columns.push_back({"φ (ε = 1e-3)", [](const RowList& runs) {
+                       return probe_text(runs, "sharpness_keskar", "phi_full_1e-3");
+                     }});
+  columns.push_back({"B_simple [95 %]", noise_text});
+  return columns;
+}
+
+std::string heading_of(const std::string& protocol) {
+  if (protocol == "A-epochs")
+    return "Protocol A-epochs: the same number of epochs (a drop here is one of optimisation until shown "
+           "otherwise)";
+  if (protocol == "A-updates") return "Protocol A-updates: the same number of updates";
+  if (protocol == "B") return "Protocol B: stopped at the same training loss";
+  return protocol.empty() ? "Runs without a configuration" : "Protocol " + protocol;
+}
+
+/// What the table calls a status; a run that may enter means is "finished".
+std::string ending_of(const SweepRow& row) {
+  const std::string status = row.text("status");
+  if (status == "finished") return is_comparable(row) ? status : "overshot the target";
+  if (status == "target_not_reached") return "missed the target";
+  return status == "queued" ? "not begun" : status;
+}
+
+/// "5 finished", or "1 of 5 finished, 4 of 5 missed the target": how many seeds enter the means, and why not
+/// the others.
+std::string how_runs_ended(const RowList& rows) {
+  std::map<std::string, size_t> counts;
+  for (const SweepRow* row : rows) ++counts[ending_of(*row)];
+  if (counts.size() == 1) return fmt::format("{} {}", rows.size(), counts.begin()->first);
+  std::string text;
+  if (counts.count("finished")) text = fmt::format("{} of {} finished", counts.at("finished"), rows.size());
+  for (const auto& [ending, count] : counts) {
+    if (ending == "finished") continue;
+    text += fmt::format("{}{} of {} {}", text.empty() ? "" : ", ", count, rows.size(), ending);
+  }
+  return text;
+}
+
+/// Where no run is comparable, the first column says why; the others stay empty.
+std::string reason_for_nothing(const RowList& rows) {
+  std::set<std::string> reasons;
+  for (const SweepRow* row : rows) reasons.insert(ending_of(*row));
+  return fmt::format("*{}*", fmt::join(reasons, ", "));
+}
+
+std::string table_line(const RowList& rows, const std::vector<TableColumn>& columns) {
+  const SweepRow& first = *rows.front();
+  std::string line =
+      fmt::format("| {:.0f} | {} | {:g} | {} |", first.number("batch_size"), first.text("optimizer"),
+                  first.number("learning_rate"), how_runs_ended(rows));
+  RowList comparable;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(comparable),
+               [](const SweepRow* row) { return is_comparable(*row); });
+  for (size_t i = 0; i < columns.size(); ++i) {
+    line += ' ';
+    if (!comparable.empty())
+      line += columns[i].text(comparable);
+    else
+      line += i == 0 ? reason_for_nothing(rows) : "–";
+    line += " |";
+  }
+  return line + "\n";
+}
+
+std::string section(const std::string& protocol, const std::vector<SweepRow>& rows) {
+  std::map<std::tuple<double, std::string, double, std::string>, RowList> lines;
+  for (const SweepRow& row : rows) {
+    if (row.text("protocol") != protocol) continue;
+    lines[{row.number("batch_size"), row.text("optimizer"), row.number("learning_rate"),
+           row.text("config_id")}]
+        .push_back(&row);
+  }
+  const std::vector<TableColumn> columns = columns_of(protocol);
+  std::string text =
+      fmt::format("\n## {}\n\n| batch size | optimiser | learning rate | runs |", heading_of(protocol));
+  for (const TableColumn& column : columns) text += fmt::format(" {} |", column.heading);
+  text += "\n|---:|---|---:|---|";
+  for (size_t i = 0; i < columns.size(); ++i) text += "---:|";
+  text += '\n';
+  for (const auto& [key, members] : lines) text += table_line(members, columns);
+  return text;
+}
+
+std::string distinct(const std::vector<SweepRow>& rows, const std::string& column) {
+  std::set<std::string> values;
+  for (const SweepRow& row : rows) {
+    if (const OptionValue* value = row.find(column)) {
+      const std::string* text = std::get_if<std::string>(value);
+      values.insert(text ? *text : to_toml(*value));
+    }
+  }
+  return values.empty() ? "unknown" : fmt::format("{}", fmt::join(values, ", "));
+}
+
+}  // namespace
+
+bool is_comparable(const SweepRow& row) {
+  if (row.text("status") != "finished") return false;
+  return row.text("protocol") != "B" || !(row.number("overshot") > 0);
+}
+
+std::string table_markdown(const std::vector<SweepRow>& rows) {
+  std::set<std::string> protocols;
+  for (const SweepRow& row : rows) protocols.insert(row.text("protocol"));
+  std::string text = fmt::format(
+      "# Sweep: {} runs\n\nData {} ({} pixels), {} training and {} test images; model {}. "
+      "Mean ± standard error over seeds (n). Diverged runs, and under protocol B those that missed the "
+      "target loss or fell "
+      "below 0.8 of it, are counted under \"runs\" and enter no mean. Standard errors are over seeds alone; "
+      "report.html adds the test images' part. B_simple is the ratio of the means of tr Σ and |G|² over "
+      "seeds with "
+      "a 95 % interval by Fieller's theorem (docs/probes.md); a number of one run has that run's own "
+      "uncertainty.\n",
+      rows.size(), distinct(rows, "dataset.name"), distinct(rows, "dataset.pixels"),
+      distinct(rows, "dataset.n_train"), distinct(rows, "dataset.n_test"), distinct(rows, "model"));
+  for (const std::string& protocol : protocols) text += section(protocol, rows);
+  return text;
+}
+
+}  // namespace basin

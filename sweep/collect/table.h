@@ -1,0 +1,21 @@
+// defines: table_markdown(), the sweep as a table for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sweep/collect/rows.h"
+#include "sweep/collect/table_probes.h"
+
+namespace basin {
+
+/// A section a protocol, a line a setting (batch size x optimiser x learning rate): how its runs ended, and
+/// mean +- standard error over seeds (n). Runs that diverged, missed or overshot the target are counted in
+/// the line and enter no mean; a line without any other run says so in words. Curvature is shown under
+/// protocol B alone, where training losses match.
+std::string table_markdown(const std::vector<SweepRow>& rows);
+
+/// Whether a run may enter means: finished, and under protocol B not overshot.
+bool is_comparable(const SweepRow& row);
+
+}  // namespace basin

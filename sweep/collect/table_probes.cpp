@@ -1,0 +1,167 @@
+#include "sweep/collect/table_probes.h"
+
+#include "core/math/ratio_estimate.h"
+#include "core/math/statistics.h"
+
+namespace basin {
+namespace {
+
+constexpr const char* kCheckpoint = "end";
+
+const ProbeRecord* record_of(const SweepRow& run, const std::string& probe) {
+  for (const ProbeRecord& record : run.probes) {
+    if (record.probe == probe && record.checkpoint == kCheckpoint) return &record;
+  }
+  return nullptr;
+}
+
+const ProbeQuantity* quantity_of(const ProbeRecord& record, const std::string& name) {
+  for (const ProbeQuantity& quantity : record.quantities) {
+    if (quantity.name == name && !quantity.value.empty()) return &quantity;
+  }
+  return nullptr;
+}
+
+/// A run's first entry of a quantity.
+struct Entry {
+  const ProbeRecord* record;
+  const ProbeQuantity* quantity;
+  double value() const { return quantity->value.front(); }
+  const std::string& status() const {
+    return quantity->entry_status.empty() ? quantity->status : quantity->entry_status.front();
+  }
+  double own(const std::vector<double>& values) const { return values.empty() ? NAN : values.front(); }
+};
+
+std::vector<Entry> entries_of(const RowList& runs, const std::string& probe, const std::string& quantity) {
+  std::vector<Entry> entries;
+  for (const SweepRow* run : runs) {
+    const ProbeRecord* record = record_of(*run, probe);
+    const ProbeQuantity* found = record ? quantity_of(*record, quantity) : nullptr;
+    if (found) entries.push_back({record, found});
+  }
+  return entries;
+}
+
+/// "2 settings, not pooled" where the numbers are of different things, else "".
+std::string refusal(const std::vector<Entry>& entries) {
+  std::set<std::tuple<std::string, double, std::string>> settings;
+  for (const Entry& entry : entries) {
+    settings.insert({entry.quantity->definition, probe_attribute(*entry.record, "n_examples"),
+                     probe_attribute_text(*entry.record, "subset_hash")});
+  }
+  return settings.size() > 1 ? fmt::format("{} settings, not pooled", settings.size()) : "";
+}
+
+std::string in_words(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+/// "2 not converged, 1 failed"
+std::string in_words(const std::map<std::string, int>& counts) {
+  std::string text;
+  for (const auto& [status, count] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, in_words(status));
+  }
+  return text;
+}
+
+/// A number with the uncertainty that its probe gave it.
+std::string alone(const Entry& entry) {
+  const double low = entry.own(entry.quantity->ci_low), high = entry.own(entry.quantity->ci_high);
+  if (std::isfinite(low)) return fmt::format("{:.3g} [{:.3g}, {:.3g}] (1)", entry.value(), low, high);
+  const std::string& kind = entry.quantity->uncertainty_kind;
+  const double uncertainty = entry.own(entry.quantity->uncertainty);
+  if (kind == "none" || !std::isfinite(uncertainty)) return fmt::format("{:.4g} (1)", entry.value());
+  if (kind == "lower_bound") {
+    const bool over_groups = entry.quantity->definition.rfind("adaptive-", 0) == 0;
+    return fmt::format("{:.4g} (1; lower bound, {} {:.2g})", entry.value(),
+                       over_groups ? "standard error over groups" : "starts apart by", uncertainty);
+  }
+  return fmt::format("{:.4g} (1; {} {:.2g})", entry.value(), in_words(kind), uncertainty);
+}
+
+}  // namespace
+
+std::string probe_text(const RowList& runs, const std::string& probe, const std::string& quantity) {
+  const std::vector<Entry> entries = entries_of(runs, probe, quantity);
+  if (const std::string reason = refusal(entries); !reason.empty()) return reason;
+  std::vector<Entry> good;
+  std::map<std::string, int> refused;
+  for (const Entry& entry : entries) {
+    if (entry.status() == "ok")
+      good.push_back(entry);
+    else
+      ++refused[entry.status()];
+  }
+  const std::string others = in_words(refused);
+  if (good.empty()) return others.empty() ? "–" : others;
+  std::vector<double> values;
+  for (const Entry& entry : good) values.push_back(entry.value());
+  const std::string text = good.size() == 1 ? alone(good.front()) : mean_and_error(values);
+  return others.empty() ? text : text + ", " + others;
+}
+
+PooledNoise pooled_noise(const std::vector<double>& tr_sigma, const std::vector<double>& g2) {
+  PooledNoise pooled;
+  pooled.runs = static_cast<int64_t>(g2.size());
+  if (pooled.runs < 2) return pooled;
+  const double t = student_quantile(static_cast<double>(pooled.runs - 1));
+  const double mean_tr = mean_of(tr_sigma).value, mean_g2 = mean_of(g2).value;
+  const double variance_g2 = covariance_of_means(g2, g2);
+  const Estimate ratio = fieller_ratio(mean_tr, mean_g2, covariance_of_means(tr_sigma, tr_sigma), variance_g2,
+                                       covariance_of_means(tr_sigma, g2), t);
+  pooled.resolved = mean_g2 - t * std::sqrt(variance_g2) > 0;
+  pooled.value = ratio.value;
+  pooled.low = ratio.low;
+  pooled.high = ratio.high;
+  return pooled;
+}
+
+std::string noise_text(const RowList& runs) {
+  const std::vector<Entry> ratios = entries_of(runs, "noise_scale", "b_simple");
+  if (const std::string reason = refusal(ratios); !reason.empty()) return reason;
+  std::vector<double> tr_sigma, g2;
+  std::map<std::string, int> refused;
+  const Entry* only = nullptr;
+  for (const Entry& ratio : ratios) {
+    const ProbeQuantity* trace = quantity_of(*ratio.record, "tr_sigma");
+    const ProbeQuantity* square = quantity_of(*ratio.record, "g2");
+    const bool there =
+        trace && square && std::isfinite(trace->value.front()) && std::isfinite(square->value.front());
+    if (!there) {
+      ++refused[ratio.status()];
+      continue;
+    }
+    tr_sigma.push_back(trace->value.front());
+    g2.push_back(square->value.front());
+    only = &ratio;
+  }
+  const std::string others = in_words(refused);
+  if (g2.empty()) return others.empty() ? "–" : others;
+  std::string text;
+  if (g2.size() == 1) {
+    text = only->status() == "ok" ? alone(*only) : in_words(only->status()) + " (1)";
+  } else {
+    const PooledNoise pooled = pooled_noise(tr_sigma, g2);
+    text = pooled.resolved ? fmt::format("{:.3g} [{:.3g}, {:.3g}] ({})", pooled.value, pooled.low,
+                                         pooled.high, pooled.runs)
+                           : fmt::format("not resolved ({})", pooled.runs);
+  }
+  return others.empty() ? text : text + ", " + others;
+}
+
+std::string mean_and_error(const std::vector<double>& values) {
+  std::vector<double> finite;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
+               [](double v) { return std::isfinite(v); });
+  if (finite.empty()) return "–";
+  const auto [mean, error, count] = mean_of(finite);
+  if (count == 1) return fmt::format("{:.4g} (1)", mean);
+  if (error == 0.0) return fmt::format("{:.4g} ± 0 ({})", mean, count);
+  const int decimals = std::clamp(1 - static_cast<int>(std::floor(std::log10(error))), 0, 8);
+  return fmt::format("{:.{}f} ± {:.{}f} ({})", mean, decimals, error, decimals, count);
+}
+
+}  // namespace basin

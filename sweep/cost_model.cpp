@@ -1,0 +1,280 @@
+#include "sweep/cost_model.h"
+
+#include <queue>
+
+#include "core/process_pool.h"
+#include "runs/folder.h"
+#include "runs/parts.h"
+#include "core/scratch_folder.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/interrupt.h"
+#include "data/load.h"
+#include "data/manifest.h"
+#include "probes/registry.h"
+#include "trainers/batch_schedule.h"
+#include "trainers/evaluation.h"
+#include "trainers/lookahead.h"
+
+namespace basin {
+namespace {
+
+// Images that an update of `batch` examples computes gradients of: distinct ones, where duplicates are merged.
+int64_t images_of(int64_t batch, const BatchPlan& plan, int64_t n) {
+  if (!plan.merge_duplicates) return batch;
+  const int64_t group = plan.group > 0 ? std::min(plan.group, batch) : batch;
+  return batch / group * std::min(group, n) + std::min(batch % group, n);
+}
+
+// Images looked at outside of updates: checks of the training loss (four times as dense near the target, where a run
+// spends a check or two's worth of time), evaluations on the way, and all splits at the end.
+double forwards_of(const RunOptions& options, const CellWork& work, double examples,
+                   const SplitSizes& sizes) {
+  const TrainOptions& train = options.train;
+  const double passes = wants_batch_statistics(options) ? 2 : 1;  // statistics are re-estimated first
+  const double n = static_cast<double>(sizes.train);
+  const double all = passes * n + static_cast<double>(sizes.validation + sizes.test);
+  double forwards = train.weight_average > 0 ? 2 * all : all;
+  forwards += static_cast<double>(passes_of_views(train.test_time_augmentation) * sizes.test);
+  if (train.protocol == "B" || !train.loss_levels.empty()) {
+    const double near_target = train.protocol == "B" ? 4 : 0;
+    const double checks = examples / static_cast<double>(train.check_every) + near_target;
+    forwards += passes * n * std::min(checks, static_cast<double>(work.updates));
+  }
+  if (train.evaluate_every > 0) {
+    const double evaluations = examples / static_cast<double>(train.evaluate_every);
+    forwards += all * std::min(evaluations, static_cast<double>(work.updates));
+  }
+  return forwards;
+}
+
+double probed_checkpoints(const RunOptions& options, int64_t updates) {
+  const double levels = static_cast<double>(options.train.loss_levels.size());
+  const int64_t every = options.train.checkpoint_every;
+  const double kept = every > 0 ? static_cast<double>(updates / every) : 0;
+  double checkpoints = 0;
+  for (const std::string& at : options.probes.at) {
+    if (at == "loss") checkpoints += levels;
+    else if (at == "every") checkpoints += kept;
+    else if (at == "all") return 2 + levels + kept + (options.train.weight_average > 0 ? 1 : 0);
+    else checkpoints += 1;
+  }
+  return checkpoints;
+}
+
+// What a cell's speed depends on; the rest (batch size, rate, seed, protocol) does not change the cost of an image.
+std::string kind_of(const RunOptions& options) {
+  RunOptions copy = options;
+  OptionTable model;
+  copy.models.bind_only(model, options.model);
+  const TrainOptions& train = options.train;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", options.model,
+                     options.optimizer, train.micro_batch, train.ghost_batch, train.duplicates, train.dtype, train.autocast, train.loss,
+                     options.data.set,
+                     options.data.augmentation, options.probes.dtype, options.probes.micro_batch,
+                     options.probes.run.empty(), options.runtime.device, model.to_toml(),
+                     train.perturbation.kind, train.perturbation.examples, train.clip_gradient > 0,
+                     train.weight_average > 0);
+}
+
+// At most four of the batch sizes, the smallest and largest among them; what lies beyond 1,024 images is linear.
+std::vector<int64_t> benchmark_batches(const std::set<int64_t>& images) {
+  std::set<int64_t> capped;
+  for (const int64_t count : images) capped.insert(std::min<int64_t>(count, 1024));
+  const std::vector<int64_t> all(capped.begin(), capped.end());
+  if (all.size() <= 4) return all;
+  return {all.front(), all[all.size() / 3], all[2 * all.size() / 3], all.back()};
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) {
+  const RunOptions& options = cell.options;
+  CellWork work;
+  const BatchPlan plan = batch_plan_of(options);
+  const BatchSchedule batches(options.train, plan, sizes.train);
+  // Refuses what this many updates make impossible, before a worker would.
+  RateSchedule(options.schedule, options.train.learning_rate, /*gain=*/1, run_shape(options.train, batches, sizes.train));
+  check_lookahead(options.train, batches.updates());
+  const double planned = static_cast<double>(batches.updates());
+  double images = 0;
+  for (const auto& [batch, updates] : batches.phases())
+    images += static_cast<double>(updates) * static_cast<double>(images_of(batch, plan, sizes.train));
+  const double passes = static_cast<double>(plan.passes);
+  work.images_per_update = images / planned;
+  work.updates = batches.updates();
+  if (cell.expected_gradients > 0 && options.train.protocol == "B") {
+    work.gradients_expected = true;
+    const double updates = std::ceil(cell.expected_gradients / (passes * work.images_per_update));
+    work.updates = static_cast<int64_t>(std::clamp(updates, 1.0, planned));
+  }
+  const double share = static_cast<double>(work.updates) / planned;
+  work.gradients = share * images * passes;
+  work.forwards = forwards_of(options, work, share * static_cast<double>(batches.examples()), sizes);
+  if (!with_probes) return work;
+  const int64_t subset = options.probes.subset;
+  const double examples = static_cast<double>(subset == 0 ? sizes.train : std::min(subset, sizes.train));
+  const double probed = probed_checkpoints(options, work.updates) * examples;
+  for (const std::string& probe : options.probes.run) {
+    const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
+    const ProbeCost cost = entry.make(options.probe_options.at(probe))->expected_cost();
+    work.probe_gradients += probed * cost.gradients;
+    work.probe_hvps += probed * cost.hvps;
+  }
+  return work;
+}
+
+double update_seconds(const CellSpeed& speed, double images) {
+  const std::vector<double>& x = speed.batch;
+  const std::vector<double>& y = speed.update_seconds;
+  if (x.size() == 1) return y[0] * images / x[0];
+  size_t right = 1;
+  while (right + 1 < x.size() && x[right] < images) ++right;
+  const double slope = (y[right] - y[right - 1]) / (x[right] - x[right - 1]);
+  const double inside = y[right - 1] + slope * (images - x[right - 1]);
+  // Noise can turn a slope over: an image is never cheaper than a fifth of the mean cost at the largest batch.
+  return std::max(inside, 0.2 * images * y.back() / x.back());
+}
+
+double expected_seconds(const CellWork& work, const CellSpeed& speed) {
+  return speed.start_up + static_cast<double>(work.updates) * update_seconds(speed, work.images_per_update) +
+         work.forwards * speed.forward + work.probe_gradients * speed.probe_gradient +
+         work.probe_hvps * speed.probe_hvp;
+}
+
+namespace {
+
+CellWork work_of(const Cell& cell, const SplitSizes& sizes, bool with_probes) {
+  try {
+    return plan_work(cell, sizes, with_probes);
+  } catch (const ConfigError& error) {
+    throw ConfigError(cell.label + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+CostModel::CostModel(const std::vector<Cell>& cells, bool with_probes) {
+  CellSpeed round;
+  round.batch = {32, 1024};
+  round.update_seconds = {6e-3, 0.15};
+  for (const Cell& cell : cells) {
+    throw_if_interrupted();
+    const CellWork work = work_of(cell, sizes_of(cell.options), with_probes);
+    const std::string kind = kind_of(cell.options);
+    costs_[cell.run_id] = {work, expected_seconds(work, round), kind};
+    const auto inserted = kinds_.emplace(kind, Kind{cell.options, {}});
+    inserted.first->second.images.insert(static_cast<int64_t>(work.images_per_update));
+  }
+}
+
+SplitSizes CostModel::sizes_of(const RunOptions& options) {
+  RunOptions copy = options;
+  OptionTable table;
+  bind_options(table, copy.data);
+  const std::string key = table.to_toml();
+  const auto known = sizes_.find(key);
+  if (known != sizes_.end()) return known->second;
+  std::string message;
+  const SplitSizes sizes = split_sizes(options.data, message);
+  if (!message.empty()) notes_.push_back(message);
+  sizes_[key] = sizes;
+  return sizes;
+}
+
+std::vector<CostModel::Timing> CostModel::prepare_timings(const std::string& folder, int64_t jobs, int64_t threads) const {
+  // As many at once as in the sweep, for they share caches and memory: the last round is filled with repetitions.
+  const int64_t kinds = static_cast<int64_t>(kinds_.size());
+  const int64_t count = (kinds + jobs - 1) / jobs * jobs;
+  std::vector<Timing> timings;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto& [kind, example] = *std::next(kinds_.begin(), i % kinds);
+    timings.push_back({kind, folder + "/" + std::to_string(i)});
+    make_folders(timings.back().folder);
+    RunOptions options = example.example;
+    options.runtime.threads = threads;
+    options.runtime.progress = false;
+    write_cell_file(timings.back().folder, options);
+  }
+  return timings;
+}
+
+std::map<std::string, std::vector<CellSpeed>> CostModel::time_round(const WorkerProgram& program, int64_t threads,
+                                                                    const std::vector<Timing>& round) const {
+  ProcessPool pool;
+  for (size_t i = 0; i < round.size(); ++i) {
+    ProcessJob job{std::to_string(i), program, {"time-cell", round[i].folder}, round[i].folder + "/log",
+                   {{"OMP_NUM_THREADS", std::to_string(threads)}}, 600};
+    for (const int64_t batch : benchmark_batches(kinds_.at(round[i].kind).images)) {
+      job.arguments.push_back(std::to_string(batch));
+    }
+    pool.start(job);
+  }
+  std::map<std::string, std::vector<CellSpeed>> measured;
+  while (pool.running() > 0) {
+    throw_if_interrupted();
+    for (const ProcessResult& result : pool.collect(0.2)) {
+      const auto& [kind, folder] = round[static_cast<size_t>(std::stoll(result.id))];
+      if (!result.ok()) {
+        throw NumericError(fmt::format("the cost model's micro-benchmark failed ({}): {}", result.describe(),
+                                       first_line(read_file(folder + "/log"))));
+      }
+      CellSpeed speed = parse_speed(read_file(folder + "/speed.toml"), folder + "/speed.toml");
+      speed.start_up = std::max(0.0, result.seconds - speed.measured_seconds);
+      measured[kind].push_back(speed);
+    }
+  }
+  return measured;
+}
+
+void CostModel::calibrate(const WorkerProgram& program, int64_t jobs, int64_t threads) {
+  const ScratchFolder scratch("basin-timing");
+  const std::vector<Timing> timings = prepare_timings(scratch.path(), jobs, threads);
+  std::map<std::string, std::vector<CellSpeed>> measured;
+  for (auto start = timings.begin(); start != timings.end(); start += jobs) {
+    for (auto& [kind, speeds] : time_round(program, threads, {start, start + jobs})) {
+      measured[kind].insert(measured[kind].end(), speeds.begin(), speeds.end());
+    }
+  }
+  for (auto& [run_id, cost] : costs_) {
+    double sum = 0;
+    for (const CellSpeed& speed : measured.at(cost.kind)) sum += expected_seconds(cost.work, speed);
+    cost.seconds = sum / static_cast<double>(measured.at(cost.kind).size());
+  }
+}
+
+double makespan(std::vector<double> seconds, int64_t workers) {
+  std::sort(seconds.begin(), seconds.end(), std::greater<>());
+  std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
+  for (int64_t i = 0; i < workers; ++i) free_at.push(0);
+  double end = 0;
+  for (const double length : seconds) {
+    const double finish = free_at.top() + length;
+    free_at.pop();
+    free_at.push(finish);
+    end = std::max(end, finish);
+  }
+  return end;
+}
+
+SplitSizes split_sizes(const DataOptions& options, std::string& message) {
+  try {
+    const Dataset data = load_dataset(options);
+    return {data.train.size(), data.validation.size(), data.test.size()};
+  } catch (const DataError& error) {
+    message = fmt::format("{}; the cost assumes the published size of {}", error.what(), options.set);
+  }
+  SplitSizes sizes;
+  for (const ManifestFile& file : manifest_of(options.set).files) {
+    if (file.role != FileRole::labels) (file.test ? sizes.test : sizes.train) += file.examples;
+  }
+  sizes.validation = static_cast<int64_t>(std::llround(options.validation * static_cast<double>(sizes.train)));
+  sizes.train -= sizes.validation;
+  if (options.train_examples > 0) sizes.train = std::min(sizes.train, options.train_examples);
+  if (options.test_examples > 0) sizes.test = std::min(sizes.test, options.test_examples);
+  return sizes;
+}
+
+}  // namespace basin

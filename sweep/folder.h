@@ -1,0 +1,38 @@
+// defines: SweepFolder, OUT of a sweep: whose study it holds; require_same_study() and require_same_data().
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runs/folder.h"
+#include "study/study.h"
+#include "core/files.h"
+
+namespace basin {
+
+/// ConfigError, with the first difference, unless the study that is frozen in study.toml, where there is one, gives the
+/// same runs and probes. With `extend` this one may have more runs than the frozen one, never fewer.
+void require_same_study(const SweepPaths& out, const Study& study, bool extend);
+
+/// IoError naming run.h5 and both hashes where a run that is done was trained on other data than lies there now. Each data
+/// set is read once; where it is gone, what was trained on it stands, and stderr says so.
+void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells);
+
+/// The folder made, and locked for this object's life.
+class SweepFolder : public SweepPaths {
+ public:
+  /// IoError where another sweep works in it.
+  explicit SweepFolder(const std::string& path);
+
+  /// After require_same_study(): study.toml is this study from now on. Runs of something else under runs/ are left where
+  /// they are; collect() leaves them out.
+  void freeze(const Study& study);
+  /// Moves tuning runs between runs/ and tuning/ so that runs/ holds those of `run_ids` alone.
+  void keep_chosen(const std::set<std::string>& run_ids, const std::set<std::string>& tuning_ids) const;
+
+ private:
+  FileLock lock_;
+};
+
+}  // namespace basin

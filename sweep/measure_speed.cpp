@@ -1,0 +1,194 @@
+// Runs in a worker process of its own.
+#include "sweep/measure_speed.h"
+
+#include "runs/parts.h"
+#include "runs/train.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/toml_file.h"
+#include "data/resident.h"
+#include "hessian/curvature_operator.h"
+#include "hessian/objective.h"
+#include "trainers/trainer.h"
+
+namespace basin {
+namespace {
+
+constexpr double kSecondsPerPoint = 0.4;  // of updates at one batch size
+constexpr double kTooLong = 2.0;          // an update expected to take longer isn't measured
+constexpr int64_t kImages = 1024;         // that are kept of the data
+
+Split first_examples(const Split& split, int64_t count) {
+  count = std::min(count, split.size());
+  return {split.images.narrow(0, 0, count).clone(), split.labels.narrow(0, 0, count).clone(),
+          split.source_index.narrow(0, 0, count).clone()};
+}
+
+Dataset readable_data(DataOptions& options) {
+  try {
+    return load_dataset(options);
+  } catch (const DataError&) {
+    options.set = "synthetic";
+    options.path.clear();
+    options.train_examples = options.test_examples = 0;
+    return load_dataset(options);
+  }
+}
+
+// The options of the cell turned into a run of updates and nothing else, at a rate that leaves the weights
+// where they are.
+RunOptions updates_only(RunOptions options, int64_t batch) {
+  TrainOptions& train = options.train;
+  train.protocol = "A-updates";
+  train.updates = 1'000'000'000;
+  train.batch_size = batch;
+  train.learning_rate = 1e-9;
+  train.loss_levels.clear();
+  train.batch_milestones.clear();
+  train.regime_batch = 0;
+  train.lookahead_every = 0;  // next to nothing an update, and more than the one of run_once()
+  train.evaluate_every = train.checkpoint_every = 0;
+  train.checkpoint_seconds = 1e9;
+  options.probes.at = {"end"};  // "every" would miss its cadence
+  options.schedule = {};
+  options.schedule.schedule = "constant";
+  return options;
+}
+
+struct Network {
+  std::shared_ptr<Model> model;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+Network make_network(const RunOptions& options, const Dataset& data, const std::string& dtype,
+                     at::Device device) {
+  Network network;
+  network.model = build_model(options, data, scalar_type(dtype), device);
+  network.optimizer = build_optimizer(options, *network.model);
+  return network;
+}
+
+// Mean seconds of an update after the first, which pays for memory and lazy initialisation.
+double time_updates(const RunOptions& cell, const Dataset& data, at::Device device, int64_t batch) {
+  const RunOptions options = updates_only(cell, batch);
+  Network network = make_network(options, data, options.train.dtype, device);
+  Trainer trainer({options.train, options.schedule, options.data, data, network.model, *network.optimizer,
+                   device, options.runtime.cuda_graph});
+  TrainObserver nobody;  // so that the trainer does what it does for an observer
+  trainer.observe(nobody);
+  Clock::time_point start;
+  double mean = 0;
+  trainer.set_stop_request([&] {
+    const int64_t done = trainer.updates_done();
+    if (done < 1) return false;
+    if (done == 1) start = Clock::now();
+    const double elapsed = seconds_since(start);
+    if (done > 1) mean = elapsed / static_cast<double>(done - 1);
+    return done > 2 && elapsed > kSecondsPerPoint;
+  });
+  trainer.run();
+  return mean;
+}
+
+void time_batches(const RunOptions& options, const Dataset& data, at::Device device,
+                  std::vector<int64_t> batches, CellSpeed& speed) {
+  std::sort(batches.begin(), batches.end());
+  for (const int64_t batch : batches) {
+    const bool first = speed.batch.empty();
+    if (!first && speed.update_seconds.back() * static_cast<double>(batch) / speed.batch.back() > kTooLong)
+      break;
+    speed.update_seconds.push_back(time_updates(options, data, device, batch));
+    speed.batch.push_back(static_cast<double>(batch));
+  }
+}
+
+double time_per_image(int64_t images, const std::function<void()>& pass) {
+  pass();
+  const Clock::time_point start = Clock::now();
+  int64_t passes = 0;
+  do {
+    pass();
+    ++passes;
+  } while (seconds_since(start) < kSecondsPerPoint / 2);
+  return seconds_since(start) / static_cast<double>(passes * images);
+}
+
+void time_forward(const RunOptions& options, const Dataset& data, at::Device device, CellSpeed& speed) {
+  const at::ScalarType dtype = scalar_type(options.train.dtype);
+  const Network network = make_network(options, data, options.train.dtype, device);
+  const Dataset there = on_device(data, device);  // as in training
+  const Split some = first_examples(there.train, options.train.micro_batch);
+  const EvaluationSetup setup{there, loss_kind(options.train.loss), options.train.micro_batch, dtype, device};
+  speed.forward = time_per_image(some.size(), [&] { evaluate(*network.model, setup, some); });
+}
+
+void time_probes(const RunOptions& options, const Dataset& data, at::Device device, CellSpeed& speed) {
+  if (options.probes.run.empty()) return;
+  const at::ScalarType dtype = scalar_type(options.probes.dtype);
+  const Network network = make_network(options, data, options.probes.dtype, device);
+  const int64_t count = std::min(data.train.size(), options.probes.micro_batch);
+  const at::Tensor index = at::arange(count, at::kLong);
+  Objective objective(network.model, loss_kind(options.train.loss),
+                      network_inputs(data, data.train, index, dtype, device),
+                      data.train.labels.narrow(0, 0, count), options.probes.micro_batch,
+                      options.probes.graph_memory * kMebibyte, options.probes.fold_norm);
+  CurvatureOperator hessian(objective, Curvature::hessian);
+  const at::Tensor direction =
+      at::ones({objective.parameters().size()}, at::TensorOptions(dtype).device(device));
+  speed.probe_gradient = time_per_image(count, [&] { objective.gradient(); });
+  speed.probe_hvp = time_per_image(count, [&] { hessian.apply(direction); });
+}
+
+// What every run pays beside its updates: reading the data, building the network, checkpoints, the record.
+void run_once(RunOptions options, const DataOptions& data, int64_t batch, const std::string& folder) {
+  options = updates_only(options, batch);
+  options.data = data;
+  options.data.train_examples = options.data.test_examples = 64;
+  options.train.updates = 1;
+  train_run(options, folder);
+}
+
+}  // namespace
+
+CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches,
+                        const std::string& scratch) {
+  const at::Device device = apply_runtime(options.runtime);
+  DataOptions data_options = options.data;
+  Dataset data = readable_data(data_options);
+  data.train = first_examples(data.train, kImages);
+  run_once(options, data_options, batches.front(), scratch + "/run");
+  const Clock::time_point start = Clock::now();
+  CellSpeed speed;
+  time_batches(options, data, device, batches, speed);
+  time_forward(options, data, device, speed);
+  time_probes(options, data, device, speed);
+  speed.measured_seconds = seconds_since(start);
+  return speed;
+}
+
+std::string to_toml(const CellSpeed& s) {
+  return fmt::format(
+      "batch = {}\nupdate_seconds = {}\nforward = {}\nprobe_gradient = {}\nprobe_hvp = {}\nmeasured_seconds "
+      "= {}\n",
+      to_toml(OptionValue(s.batch)), to_toml(OptionValue(s.update_seconds)), to_toml(s.forward),
+      to_toml(s.probe_gradient), to_toml(s.probe_hvp), to_toml(s.measured_seconds));
+}
+
+CellSpeed parse_speed(const std::string& toml, const std::string& file_name) {
+  CellSpeed speed;
+  OptionTable table;
+  table.add("batch", speed.batch, greater_than(0), "");
+  table.add("update_seconds", speed.update_seconds, greater_than(0), "");
+  table.add("forward", speed.forward, at_least(0), "");
+  table.add("probe_gradient", speed.probe_gradient, at_least(0), "");
+  table.add("probe_hvp", speed.probe_hvp, at_least(0), "");
+  table.add("measured_seconds", speed.measured_seconds, at_least(0), "");
+  set_all(table, parse_toml(toml, file_name).entries);
+  if (speed.batch.empty() || speed.batch.size() != speed.update_seconds.size()) {
+    throw ConfigError(file_name + ": as many update_seconds as batch sizes are needed");
+  }
+  return speed;
+}
+
+}  // namespace basin

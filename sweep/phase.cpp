@@ -1,0 +1,231 @@
+#include "sweep/phase.h"
+
+#include <csignal>
+#include <deque>
+
+#include "core/process_pool.h"
+#include "runs/folder.h"
+#include "runs/probes_done.h"
+#include "sweep/folder.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/interrupt.h"
+#include "core/progress.h"
+#include "core/provenance.h"
+
+namespace basin {
+namespace {
+
+constexpr double kTick = 0.2;      // seconds between looks at the workers' status
+constexpr double kPatience = 120;  // seconds that interrupted workers have to write their checkpoints
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+const int kFileFault = IoError("").exit_code();
+
+// "2026-11-21T14:03:22Z info started": what the run itself logs.
+bool is_log_entry(const std::string& line) { return line.size() > 20 && line[10] == 'T' && line[19] == 'Z'; }
+
+// Last thing that a worker said on its streams, without "basin: "; `start` is the log's length before it
+// began.
+std::string last_words(const std::string& log, uintmax_t start) {
+  std::ifstream file(log);
+  file.seekg(static_cast<std::streamoff>(start));
+  std::string line, last;
+  while (std::getline(file, line)) {
+    if (!line.empty() && !is_log_entry(line)) last = line;
+  }
+  return last.rfind("basin: ", 0) == 0 ? last.substr(7) : last;
+}
+
+uintmax_t size_of(const std::string& path) {
+  std::error_code missing;
+  const uintmax_t size = std::filesystem::file_size(path, missing);
+  return missing ? 0 : size;
+}
+
+class Phase {
+ public:
+  Phase(std::vector<PlacedCell> cells, const CostModel& costs, const PhaseOptions& options, SweepObserver& observer)
+      : options_(options), costs_(costs), observer_(observer) {
+    observer_.begin(options.what);
+    state_.total = static_cast<int64_t>(cells.size());
+    for (PlacedCell& placed : cells) admit(std::move(placed));
+    std::stable_sort(waiting_.begin(), waiting_.end(), [&](const PlacedCell& a, const PlacedCell& b) {
+      return costs_.seconds(a.cell.run_id) > costs_.seconds(b.cell.run_id);
+    });
+  }
+
+  ~Phase() { observer_.end(); }
+  Phase(const Phase&) = delete;
+  Phase& operator=(const Phase&) = delete;
+
+  PhaseResult run() {
+    while (!waiting_.empty() || pool_.running() > 0) {
+      if (interrupt_signal() != 0) stop_workers();
+      throw_if_interrupted();
+      if (options_.fail_fast && failed_now_) return fail_fast();
+      while (!waiting_.empty() && pool_.running() < static_cast<size_t>(options_.jobs)) start_next();
+      for (const ProcessResult& result : pool_.collect(kTick)) conclude(result);
+      show();
+    }
+    return result_;
+  }
+
+ private:
+  // Puts a cell where it belongs: done, failed before, or waiting.
+  void admit(PlacedCell placed) {
+    queue_run(placed.folder, placed.cell);
+    const RunStatus status = status_of(placed.folder, placed.cell.run_id);
+    const bool trained = is_final(status.status) && std::filesystem::exists(placed.folder + "/run.h5");
+    if (trained && (!options_.probes || probes_done(placed.folder, placed.cell.options))) {
+      ++result_.final_before;
+      ++state_.done;
+    } else if (status.status == "failed" && !options_.retry_failed) {
+      report_problem(placed, "failed before: " + status.message);
+    } else {
+      waiting_.push_back(std::move(placed));
+    }
+  }
+
+  void start_next() {
+    PlacedCell placed = std::move(waiting_.front());
+    waiting_.pop_front();
+    RunOptions options = placed.cell.options;
+    options.runtime.threads = options_.threads;
+    write_cell_file(placed.folder, options);
+    ProcessJob job{placed.cell.run_id,
+                   options_.program,
+                   {"run-cell", placed.folder},
+                   placed.folder + "/run.log",
+                   {{"OMP_NUM_THREADS", std::to_string(options_.threads)}},
+                   0};
+    if (!options_.probes) job.arguments.push_back("--no-probes");
+    log_start_[placed.cell.run_id] = size_of(job.log);
+    pool_.start(job);
+    running_.push_back(std::move(placed));
+  }
+
+  PlacedCell take_running(const std::string& run_id) {
+    const auto found = std::find_if(running_.begin(), running_.end(),
+                                    [&](const PlacedCell& placed) { return placed.cell.run_id == run_id; });
+    PlacedCell placed = std::move(*found);
+    running_.erase(found);
+    return placed;
+  }
+
+  void conclude(const ProcessResult& result) {
+    const PlacedCell placed = take_running(result.id);
+    const RunStatus status = status_of(placed.folder, result.id);
+    if (result.ok() && is_final(status.status)) {
+      ++result_.ended;
+      ++state_.done;
+      measured_seconds_ += result.seconds;
+      expected_seconds_ += costs_.seconds(result.id);
+      announce(placed, status.status, result.seconds);
+    } else if (result.exit_code == 128 + SIGTERM || result.exit_code == 128 + SIGINT) {
+      report_problem(placed, "interrupted; run the sweep again to go on");
+    } else {
+      conclude_failed(placed, status, result);
+    }
+  }
+
+  void conclude_failed(const PlacedCell& placed, RunStatus status, const ProcessResult& result) {
+    failed_now_ = true;
+    const bool ended_itself = result.signal == 0 && !result.timed_out;
+    const std::string said =
+        ended_itself ? last_words(placed.folder + "/run.log", log_start_[result.id]) : "";
+    const std::string reason =
+        said.empty() ? fmt::format("{}: worker ended: {}", placed.folder, result.describe()) : said;
+    if (result.exit_code == kFileFault && result_.file_fault.empty()) result_.file_fault = reason;
+    if (is_final(status.status)) {  // the training stands; only what came after it went wrong
+      report_problem(placed, "probes failed: " + reason);
+      return;
+    }
+    if (status.status != "failed") {
+      status.run_id = result.id;
+      status.status = "failed";
+      status.message = reason;
+      status.updated_utc = utc_now();
+      try {
+        write_status(placed.folder + "/status.json", status);
+      } catch (const IoError& error) {
+        observer_.announce(error.what());
+      }
+    }
+    report_problem(placed, status.message.empty() ? reason : status.message);
+  }
+
+  void report_problem(const PlacedCell& placed, const std::string& reason) {
+    ++state_.failed;
+    const std::string line = fmt::format("{} {}: {} (log: {}/run.log)", placed.cell.run_id, placed.cell.label,
+                                         reason, placed.folder);
+    result_.problems.push_back(line);
+    observer_.announce("FAILED  " + line);
+  }
+
+  void announce(const PlacedCell& placed, const std::string& status, double seconds) {
+    observer_.announce(fmt::format("[{}/{}] {} {}  {}  {:.1f} s", state_.done, state_.total,
+                                  placed.cell.run_id, placed.cell.label, status, seconds));
+  }
+
+  PhaseResult fail_fast() {
+    observer_.announce("--fail-fast: stopping the other workers");
+    pool_.signal_all(SIGTERM);
+    drain();
+    return result_;
+  }
+
+  void stop_workers() {
+    observer_.announce(
+        fmt::format("stopping {} workers, which write their checkpoints first", pool_.running()));
+    pool_.signal_all(SIGTERM);
+    drain();
+    observer_.announce("interrupted; the same command goes on from here");
+  }
+
+  // Waits for the workers; the pool's destructor kills those that take no end.
+  void drain() {
+    for (double waited = 0; pool_.running() > 0 && waited < kPatience; waited += kTick) pool_.collect(kTick);
+  }
+
+  void show() {
+    state_.workers.clear();
+    std::vector<double> left;
+    const double factor = expected_seconds_ > 0 ? measured_seconds_ / expected_seconds_ : 1;
+    for (const PlacedCell& placed : running_) {
+      const RunStatus status = status_of(placed.folder, placed.cell.run_id);
+      const bool trained = is_final(status.status);
+      state_.workers.push_back({placed.cell.label,
+                                !trained          ? "training"
+                                : options_.probes ? "probing"
+                                                  : "ending",
+                                status.update, status.done, status.images_per_second, status.loss});
+      const double expected = factor * costs_.seconds(placed.cell.run_id);
+      left.push_back(std::max(0.05 * expected, expected - pool_.running_for(placed.cell.run_id)));
+    }
+    for (const PlacedCell& placed : waiting_) left.push_back(factor * costs_.seconds(placed.cell.run_id));
+    state_.seconds_left = left.empty() ? kUnknown : makespan(left, options_.jobs);
+    observer_.update(state_);
+  }
+
+  PhaseOptions options_;
+  const CostModel& costs_;
+  SweepObserver& observer_;
+  SweepState state_;
+  PhaseResult result_;
+  std::deque<PlacedCell> waiting_;
+  std::vector<PlacedCell> running_;
+  std::map<std::string, uintmax_t> log_start_;  // by run_id: length of run.log before the worker began
+  ProcessPool pool_;
+  bool failed_now_ = false;
+  double measured_seconds_ = 0, expected_seconds_ = 0;
+};
+
+}  // namespace
+
+PhaseResult run_cells(std::vector<PlacedCell> cells, const CostModel& costs, const PhaseOptions& options,
+                      SweepObserver& observer) {
+  return Phase(std::move(cells), costs, options, observer).run();
+}
+
+}  // namespace basin

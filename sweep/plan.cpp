@@ -1,0 +1,80 @@
+#include "sweep/plan.h"
+
+#include "runs/folder.h"
+#include "runs/probes_done.h"
+#include "sweep/tuning/selection_file.h"
+#include "sweep/tuning/rungs.h"
+
+namespace basin {
+namespace {
+
+bool all_ended(const std::vector<Cell>& cells, const SweepPaths& out) {
+  return std::all_of(cells.begin(), cells.end(), [&](const Cell& cell) {
+    return is_final(status_of(out.tuning_folder(cell.run_id), cell.run_id).status);
+  });
+}
+
+// By group, the candidate with the middle learning rate.
+Winners middle_ones(const std::vector<Cell>& tuning) {
+  std::map<std::string, std::map<double, Settings>> by_rate;
+  for (const Cell& cell : tuning) by_rate[cell.group][cell.candidate.rate()] = cell.candidate.settings();
+  Winners middle;
+  for (const auto& [group, candidates] : by_rate)
+    middle[group] = std::next(candidates.begin(), static_cast<std::ptrdiff_t>(candidates.size() / 2))->second;
+  return middle;
+}
+
+std::string budget_of(const Study& study, const std::vector<Cell>& tuning) {
+  std::map<std::string, std::set<int64_t>> trials;
+  for (const Cell& cell : tuning) trials[cell.group].insert(cell.candidate.trial);
+  std::vector<size_t> counts;
+  for (const auto& [group, numbers] : trials) counts.push_back(numbers.size());
+  return counts.empty() ? "" : budget_text(study, counts);
+}
+
+Standing standing_of(const Cell& cell, const SweepPaths& out, bool with_probes) {
+  const std::string folder = out.tuning_folder(cell.run_id);
+  const std::string status = status_of(folder, cell.run_id).status;
+  if (status == "failed") return Standing::failed;
+  const bool trained = is_final(status) && std::filesystem::exists(folder + "/run.h5");
+  return trained && (!with_probes || probes_done(folder, cell.options)) ? Standing::done : Standing::left;
+}
+
+}  // namespace
+
+size_t SweepPlan::count(Standing wanted) const {
+  return static_cast<size_t>(std::count(standing.begin(), standing.end(), wanted));
+}
+
+SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope& scope) {
+  const Tuning tuning =
+      play_rungs(study, out, [&](const std::vector<Cell>& cells) { return all_ended(cells, out); });
+  SweepPlan plan;
+  plan.cells = distinct_runs(tuning.cells);
+  plan.tuning = plan.cells.size();
+  plan.winners_known = tuning.complete;
+  plan.budget = budget_of(study, tuning.cells);
+  std::set<std::string> ids, probed;
+  for (const Cell& cell : plan.cells) ids.insert(cell.run_id);
+  const Winners winners = tuning.complete ? winners_of(tuning.choices) : middle_ones(tuning.cells);
+  for (Cell& cell : scope.tuning_alone ? std::vector<Cell>{} : expand(study, winners)) {
+    // A tuning run is probed if it is a winner's.
+    if (plan.winners_known || !ids.count(cell.run_id)) probed.insert(cell.run_id);
+    if (ids.insert(cell.run_id).second) plan.cells.push_back(std::move(cell));
+  }
+  for (const Cell& cell : plan.cells) {
+    plan.standing.push_back(standing_of(cell, out, scope.probes && probed.count(cell.run_id)));
+  }
+  return plan;
+}
+
+double seconds_left(const SweepPlan& plan, const CostModel& costs, int64_t jobs, bool retry) {
+  std::vector<double> seconds;
+  for (size_t i = 0; i < plan.cells.size(); ++i) {
+    const bool wanted = plan.standing[i] == Standing::left || (retry && plan.standing[i] == Standing::failed);
+    if (wanted) seconds.push_back(costs.seconds(plan.cells[i].run_id));
+  }
+  return makespan(seconds, jobs);
+}
+
+}  // namespace basin

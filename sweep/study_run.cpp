@@ -1,0 +1,149 @@
+#include "sweep/study_run.h"
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/progress.h"
+#include "sweep/collect/collect.h"
+#include "sweep/cost_model.h"
+#include "sweep/folder.h"
+#include "sweep/phase.h"
+#include "sweep/tuning/rungs.h"
+#include "sweep/tuning/selection_file.h"
+
+namespace basin {
+namespace {
+
+constexpr double kWorthCalibrating =
+    60;  // seconds of a sweep that make two for a better forecast worth while
+
+std::string without_line_end(const std::string& text) { return text.substr(0, text.find_last_not_of('\n') + 1); }
+
+class StudyRun {
+ public:
+  StudyRun(const Study& study, const StudyRequest& request, SweepObserver& observer)
+      : study_(study), request_(request), observer_(observer), folder_(request.out) {}
+
+  StudyOutcome run() {
+    require_same_study(folder_, study_, request_.extend);
+    const SweepPlan plan = plan_sweep(study_, folder_, request_.scope);
+    require_same_data(folder_, plan.cells);
+    CostModel costs(plan.cells, request_.scope.probes);
+    folder_.freeze(study_);  // a study that was refused until here can be mended
+    forecast(plan, costs);
+    start_ = Clock::now();
+    const Tuning tuning = tune(costs);
+    if (stopped_) return outcome_;
+    if (!request_.scope.tuning_alone) run_cells_of(tuning, std::move(costs));
+    if (outcome_.problems.empty()) report_time();
+    if (!request_.scope.tuning_alone) collect_runs();
+    return outcome_;
+  }
+
+ private:
+  void forecast(const SweepPlan& plan, CostModel& costs) {
+    observer_.announce(fmt::format("{} runs, {} worker(s) of {} thread(s), results in {}", plan.cells.size(),
+               request_.jobs, request_.threads, folder_.path()));
+    const auto expected = [&] { return seconds_left(plan, costs, request_.jobs, request_.retry_failed); };
+    if (expected() > kWorthCalibrating) {
+      try {
+        costs.calibrate(request_.program, request_.jobs, request_.threads);
+        calibrated_ = true;
+      } catch (const Interrupted&) {
+        throw;
+      } catch (const Error& error) {
+        observer_.announce(fmt::format("note: no forecast from this machine, round figures stand in: {}", error.what()));
+      }
+    }
+    expected_ = expected();
+  }
+
+  void report_time() const {
+    const double measured = seconds_since(start_);
+    observer_.announce(fmt::format("wall time {}; expected {} ({:+.0f} %{})", format_duration(measured),
+                                   format_duration(expected_), expected_ > 0 ? 100 * (expected_ / measured - 1) : 0,
+                                   calibrated_ ? "" : "; from round figures, not measured here"));
+  }
+
+  Tuning tune(const CostModel& costs) {
+    const std::vector<Rung> rungs = study_.tuning.rungs();
+    size_t rung = 0;
+    const auto bring_to_their_end = [&](const std::vector<Cell>& cells) {
+      const std::vector<Cell> runs = distinct_runs(cells);
+      if (++rung == 1)
+        run_phase("tuning", runs, costs, false, true);
+      else  // who goes on wasn't known to the forecast
+        run_phase(fmt::format("tuning, rung {} of {}", rung, rungs.size()), runs, CostModel(runs, false),
+                  false, true);
+      return !stopped_;
+    };
+    const Tuning tuning = play_rungs(study_, folder_, bring_to_their_end);
+    if (tuning.choices.empty()) return tuning;
+    write_tuning(tuning, study_, folder_);
+    outcome_.selection = selection_table(tuning.choices, study_);
+    if (!request_.scope.tuning_alone) observer_.announce(without_line_end(outcome_.selection));
+    return tuning;
+  }
+
+  void run_cells_of(const Tuning& tuning, CostModel costs) {
+    const std::vector<Cell> cells = expand(study_, winners_of(tuning.choices));
+    if (!tuning.cells.empty()) {
+      costs = CostModel(cells, request_.scope.probes);
+      std::set<std::string> unchosen = ids_of(tuning.cells);
+      unchosen.merge(ids_of(expand(study_)));  // of an earlier choice, before --extend
+      folder_.keep_chosen(ids_of(cells), unchosen);
+    }
+    run_phase("sweep", cells, costs, request_.scope.probes, false);
+  }
+
+  void collect_runs() {
+    try {
+      collect(folder_.path());
+    } catch (const IoError& error) {  // the runs that failed are told all the same
+      if (outcome_.file_fault.empty()) outcome_.file_fault = error.what();
+    }
+  }
+
+  static std::set<std::string> ids_of(const std::vector<Cell>& cells) {
+    std::set<std::string> ids;
+    for (const Cell& cell : cells) ids.insert(cell.run_id);
+    return ids;
+  }
+
+  void run_phase(const std::string& what, const std::vector<Cell>& cells, const CostModel& costs, bool probes,
+                 bool tuning) {
+    std::vector<PlacedCell> placed;
+    for (const Cell& cell : cells) {
+      placed.push_back({cell, tuning ? folder_.tuning_folder(cell.run_id) : folder_.run_folder(cell.run_id)});
+    }
+    PhaseOptions options{what,
+                         request_.program,
+                         request_.jobs,
+                         request_.threads,
+                         probes,
+                         request_.fail_fast,
+                         request_.retry_failed};
+    const PhaseResult result = run_cells(std::move(placed), costs, options, observer_);
+    if (result.final_before > 0)
+      observer_.announce(fmt::format("{}: {} runs were done before", what, result.final_before));
+    outcome_.problems.insert(outcome_.problems.end(), result.problems.begin(), result.problems.end());
+    if (outcome_.file_fault.empty()) outcome_.file_fault = result.file_fault;
+    stopped_ = request_.fail_fast && !result.problems.empty();
+  }
+
+  const Study& study_;
+  const StudyRequest& request_;
+  SweepObserver& observer_;
+  SweepFolder folder_;
+  StudyOutcome outcome_;
+  bool stopped_ = false, calibrated_ = false;
+  double expected_ = 0;  // seconds
+  Clock::time_point start_;
+};
+
+}  // namespace
+
+StudyOutcome run_study(const Study& study, const StudyRequest& request, SweepObserver& observer) {
+  return StudyRun(study, request, observer).run();
+}
+
+}  // namespace basin

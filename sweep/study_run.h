@@ -1,0 +1,34 @@
+// defines: run_study(), a study from its folder to its table; StudyRequest, StudyOutcome.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/process_pool.h"
+#include "study/study.h"
+#include "sweep/observer.h"
+#include "sweep/plan.h"
+
+namespace basin {
+
+struct StudyRequest {
+  std::string out;        // folder of the sweep
+  WorkerProgram program;  // that knows run-cell and time-cell
+  int64_t jobs = 1, threads = 1;
+  PlanScope scope;
+  bool retry_failed = false, fail_fast = false, extend = false;
+};
+
+struct StudyOutcome {
+  std::vector<std::string> problems;  // a line for each run without a result
+  std::string file_fault;             // the first file that couldn't be read or written; else empty
+  std::string selection;              // table of what tuning chose; empty where nothing was tuned
+};
+
+/// Tunes where the study asks for it, then runs the cells with what was chosen and collects them into OUT. ConfigError where
+/// OUT holds another study, IoError where another process works in it. Interrupted after SIGINT or SIGTERM: the same call goes
+/// on from there.
+StudyOutcome run_study(const Study& study, const StudyRequest& request, SweepObserver& observer);
+
+}  // namespace basin

@@ -1,0 +1,51 @@
+#include "sweep/tuning/rungs.h"
+
+#include "sweep/tuning/selection_file.h"
+#include "sweep/tuning/file.h"
+
+namespace basin {
+namespace {
+
+// Whoever comes first, for a forecast: which ones doesn't change the cost.
+Entrants stand_ins(const std::vector<Cell>& cells, int64_t count) {
+  Entrants entrants;
+  for (const Cell& cell : cells) {
+    std::set<int64_t>& trials = entrants[cell.group];
+    if (static_cast<int64_t>(trials.size()) < count) trials.insert(cell.candidate.trial);
+  }
+  return entrants;
+}
+
+}  // namespace
+
+Tuning play_rungs(const Study& study, const SweepPaths& out,
+                  const std::function<bool(const std::vector<Cell>& cells)>& ended) {
+  Tuning tuning;
+  const std::vector<Rung> rungs = study.tuning.rungs();
+  Entrants entrants;
+  for (size_t rung = 0; study.tuning.enabled && rung < rungs.size(); ++rung) {
+    const std::vector<Cell> cells = expand_tuning(study, rung, entrants);
+    if (cells.empty()) break;  // every group has one setting: nothing to choose
+    tuning.complete = tuning.complete && ended(cells);
+    tuning.cells.insert(tuning.cells.end(), cells.begin(), cells.end());
+    const bool is_last = rung + 1 == rungs.size();
+    if (!tuning.complete) {
+      if (!is_last) entrants = stand_ins(cells, rungs[rung + 1].trials);
+      continue;
+    }
+    std::vector<Trial> trials;
+    for (const Cell& cell : cells) trials.push_back(read_trial(cell, out.tuning_folder(cell.run_id)));
+    tuning.choices = choose(trials);
+    if (!is_last) entrants = best_of(tuning.choices, rungs[rung + 1].trials);
+    tuning.trials.insert(tuning.trials.end(), trials.begin(), trials.end());
+  }
+  if (!tuning.complete) tuning.choices.clear();
+  return tuning;
+}
+
+void write_tuning(const Tuning& tuning, const Study& study, const SweepPaths& out) {
+  write_file_atomically(out.path() + "/selection.toml", selection_toml(tuning.choices, study));
+  write_tune_file(out.path() + "/tune.h5", study, tuning.trials);
+}
+
+}  // namespace basin

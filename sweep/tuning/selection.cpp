@@ -1,0 +1,143 @@
+#include "sweep/tuning/selection.h"
+
+#include <tuple>
+
+#include "sweep/collect/rows.h"
+#include "core/error.h"
+#include "core/math/statistics.h"
+#include "io/run_file.h"
+#include "io/status_file.h"
+
+namespace basin {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Example by example, the mean over seeds; empty unless all have the same examples.
+std::vector<double> mean_losses(const std::vector<const Trial*>& trials) {
+  std::vector<double> mean(trials.front()->losses.size(), 0.0);
+  for (const Trial* trial : trials) {
+    if (trial->losses.size() != mean.size()) return {};
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += trial->losses[i] / static_cast<double>(trials.size());
+  }
+  return mean;
+}
+
+Score score_of(const std::vector<const Trial*>& trials) {
+  Score score;
+  score.candidate = trials.front()->candidate;
+  score.seeds = static_cast<int64_t>(trials.size());
+  for (const Trial* trial : trials) {
+    score.ended += trial->ended();
+    score.reached += trial->status == "finished";
+    score.overshot += trial->overshot;
+    score.diverged += trial->status == "diverged";
+    score.validation_loss +=
+        (trial->ended() ? trial->validation_loss : kInfinity) / static_cast<double>(trials.size());
+    score.gradients += trial->gradients / static_cast<double>(trials.size());
+  }
+  score.failed = score.seeds - score.ended - score.diverged;
+  if (std::isnan(score.validation_loss)) score.validation_loss = kInfinity;
+  if (score.reached < score.seeds) score.gradients = kInfinity;
+  if (score.ended == score.seeds) score.losses = mean_losses(trials);
+  if (score.losses.size() > 1) score.standard_error = mean_of(score.losses).standard_error;
+  return score;
+}
+
+// What is looked at before the loss; less is better.
+std::tuple<bool, int64_t> class_of(const Score& score, bool matched_loss) {
+  const bool reached = matched_loss && std::isfinite(score.gradients);
+  return {matched_loss && !reached, reached ? score.overshot : 0};
+}
+
+bool better(const Score& a, const Score& b, bool matched_loss) {
+  const auto key = [&](const Score& s) {
+    const bool reached = matched_loss && std::isfinite(s.gradients);
+    return std::make_tuple(class_of(s, matched_loss), s.validation_loss, reached ? s.gradients : 0.0,
+                           s.candidate.rate(), s.candidate.trial);
+  };
+  return key(a) < key(b);
+}
+
+Choice choose_one(const std::vector<const Trial*>& trials) {
+  std::map<std::pair<double, int64_t>, std::vector<const Trial*>> by_candidate;
+  for (const Trial* trial : trials)
+    by_candidate[{trial->candidate.rate(), trial->candidate.trial}].push_back(trial);
+  const Trial& first = *trials.front();
+  Choice choice;
+  choice.group = first.group;
+  choice.protocol = first.protocol;
+  choice.when = first.when;
+  for (const auto& [candidate, runs] : by_candidate) {
+    choice.order.push_back(choice.scores.size());
+    choice.scores.push_back(score_of(runs));
+  }
+  std::sort(choice.order.begin(), choice.order.end(), [&](size_t a, size_t b) {
+    return better(choice.scores[a], choice.scores[b], choice.protocol == "B");
+  });
+  choice.winner = choice.best().candidate;
+  choice.any_ended = std::isfinite(choice.best().validation_loss);
+  return choice;
+}
+
+}  // namespace
+
+std::vector<Choice> choose(const std::vector<Trial>& trials) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<const Trial*>> by_group;
+  for (const Trial& trial : trials) {
+    if (!by_group.count(trial.group)) order.push_back(trial.group);
+    by_group[trial.group].push_back(&trial);
+  }
+  std::vector<Choice> choices;
+  for (const std::string& group : order) choices.push_back(choose_one(by_group[group]));
+  return choices;
+}
+
+bool of_one_class(const Score& a, const Score& b, const std::string& protocol) {
+  return class_of(a, protocol == "B") == class_of(b, protocol == "B");
+}
+
+Entrants best_of(const std::vector<Choice>& choices, int64_t count) {
+  Entrants best;
+  for (const Choice& choice : choices) {
+    for (size_t i = 0; i < choice.order.size() && static_cast<int64_t>(i) < count; ++i)
+      best[choice.group].insert(choice.scores[choice.order[i]].candidate.trial);
+  }
+  return best;
+}
+
+Trial read_trial(const Cell& cell, const std::string& run_folder) {
+  Trial trial;
+  trial.group = cell.group;
+  trial.run_id = cell.run_id;
+  trial.protocol = cell.options.train.protocol;
+  trial.when = cell.when;
+  trial.candidate = cell.candidate;
+  trial.rung = cell.rung;
+  trial.seed = cell.options.train.seed;
+  try {
+    trial.status = read_status(run_folder + "/status.json").status;
+    if (!is_final(trial.status)) return trial;
+    const RunRecord record = read_run_file(run_folder + "/run.h5");
+    for (const auto& [name, value] : record.summary) {
+      if (name == "validation_loss" && trial.ended()) trial.validation_loss = as_number(value);
+      if (name == "gradients") trial.gradients = as_number(value);
+      if (name == "overshot") trial.overshot = as_number(value) != 0;
+    }
+    const auto outcomes = record.outcomes.find("validation");
+    if (outcomes != record.outcomes.end())
+      trial.losses.assign(outcomes->second.loss.begin(), outcomes->second.loss.end());
+  } catch (const IoError&) {
+    trial.status = "failed";
+  }
+  return trial;
+}
+
+Winners winners_of(const std::vector<Choice>& choices) {
+  Winners winners;
+  for (const Choice& choice : choices) winners[choice.group] = choice.winner.settings();
+  return winners;
+}
+
+}  // namespace basin

@@ -1,0 +1,71 @@
+// defines: Trial, Score and Choice: what tuning runs came to, and which candidate of a group won.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "study/study.h"
+
+namespace basin {
+
+/// What one tuning run came to.
+struct Trial {
+  std::string group, run_id, protocol, status;
+  Settings when;
+  Candidate candidate;
+  size_t rung = 0;
+  int64_t seed = 0;
+  double validation_loss =
+      std::numeric_limits<double>::infinity();  // infinite where the run diverged or failed
+  double gradients = 0;                         // image gradients computed
+  bool overshot = false;
+  std::vector<double> losses;  // by validation example; empty where the run has not recorded them
+
+  bool ended() const { return status == "finished" || status == "target_not_reached"; }
+};
+
+/// Means over the seeds of a candidate's tuning runs. `gradients` is infinite unless every seed reached the
+/// target (protocol B), `validation_loss` unless every seed came to an end.
+struct Score {
+  Candidate candidate;
+  int64_t seeds = 0, ended = 0, reached = 0, overshot = 0, diverged = 0, failed = 0;
+  double validation_loss = 0, gradients = 0;
+  double standard_error =
+      std::numeric_limits<double>::quiet_NaN();  // of validation_loss, from the examples alone
+  std::vector<double>
+      losses;  // by validation example, mean over seeds; empty unless every seed has recorded them
+};
+
+/// Of one group at one rung, the last where it is the choice.
+struct Choice {
+  std::string group, protocol;
+  Settings when;
+  Candidate winner;
+  bool any_ended = true;      // false: every candidate diverged or failed, and the smallest rate was taken
+  std::vector<Score> scores;  // by rising rate
+  std::vector<size_t> order;  // of scores, the best first
+
+  const Score& best() const { return scores[order.front()]; }
+};
+
+/// Scores of each group, in the order of first appearance, ranked by the least mean final validation loss.
+/// Protocol B first takes the candidates with which every seed reached the target, and among those the ones
+/// of which fewer seeds overshot; where none got there with every seed, validation loss alone decides. Equal
+/// losses: the fewest image gradients (protocol B), then the smaller rate, then the earlier trial.
+std::vector<Choice> choose(const std::vector<Trial>& trials);
+
+/// Whether `b` stands behind `a` by its loss (or gradients, rate, trial) alone: nothing that comes first
+/// tells them apart.
+bool of_one_class(const Score& a, const Score& b, const std::string& protocol);
+
+/// The best of each group, that many.
+Entrants best_of(const std::vector<Choice>& choices, int64_t count);
+
+/// From the run's status.json and run.h5; an unreadable or failed run is a trial with status failed.
+Trial read_trial(const Cell& cell, const std::string& run_folder);
+
+Winners winners_of(const std::vector<Choice>& choices);
+
+}  // namespace basin

@@ -1,0 +1,66 @@
+#include "sweep/tuning/sensitivity.h"
+
+#include "sweep/collect/rows.h"
+#include "core/math/statistics.h"
+
+namespace basin {
+namespace {
+
+constexpr double kTwoSided95 = 1.959963984540054;
+
+std::vector<double> differences(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> result;
+  for (size_t i = 0; i < a.size(); ++i) result.push_back(a[i] - b[i]);
+  return result;
+}
+
+bool is_like(const LossDifference& difference) {
+  return difference.value <= kTwoSided95 * difference.standard_error;  // false where there is no error
+}
+
+void widen(std::vector<std::pair<double, double>>& span, const Candidate& candidate) {
+  for (size_t i = 0; i < span.size(); ++i) {
+    const double value = as_number(candidate.values[i].value);
+    span[i] = {std::min(span[i].first, value), std::max(span[i].second, value)};
+  }
+}
+
+}  // namespace
+
+LossDifference difference_to(const Score& winner, const Score& other) {
+  if (!std::isfinite(winner.validation_loss) || !std::isfinite(other.validation_loss))
+    return {NAN, NAN, "diverged"};
+  const double value = other.validation_loss - winner.validation_loss;
+  if (winner.losses.size() < 2 || other.losses.size() < 2) return {value, NAN, "not_recorded"};
+  if (winner.losses.size() != other.losses.size())
+    return {value, std::hypot(winner.standard_error, other.standard_error), "unpaired"};
+  const double error = mean_of(differences(other.losses, winner.losses)).standard_error;
+  return {value, error, error > 0 ? "paired" : "identical"};
+}
+
+Sensitivity sensitivity_of(const Choice& choice) {
+  const Score& winner = choice.best();
+  Sensitivity result;
+  const bool has_error = std::isfinite(winner.standard_error);
+  if (has_error) result.like_winner.emplace();
+  for (const TunedValue& tuned : choice.winner.values) {
+    const double value = has_error ? as_number(tuned.value) : NAN;
+    result.span.emplace_back(value, value);
+  }
+  for (size_t place = 1; place < choice.order.size(); ++place) {
+    const Score& other = choice.scores[choice.order[place]];
+    const LossDifference difference = difference_to(winner, other);
+    if (place == 1) {
+      result.second = other.candidate.trial;
+      result.to_second = difference;
+      result.distance = difference.value / difference.standard_error;
+    }
+    if (!has_error || !of_one_class(winner, other, choice.protocol) || !is_like(difference)) continue;
+    result.like_winner->push_back(other.candidate.trial);
+    widen(result.span, other.candidate);
+  }
+  result.status = result.second ? result.to_second.status : "alone";
+  return result;
+}
+
+}  // namespace basin

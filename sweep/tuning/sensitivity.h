@@ -1,0 +1,45 @@
+// defines: Sensitivity, how much the choice of a winner rests on the examples that it was chosen by.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sweep/tuning/selection.h"
+
+namespace basin {
+
+/// A difference of two mean validation losses, L_other - L_winner, with its standard error from the examples.
+///   paired    both have the losses of the same n examples: sd(l_other,i - l_winner,i) / sqrt(n)
+///   unpaired  not the same number of examples: the root of the sum of both squared errors, as if independent
+///   (too large, since
+///             the examples are mostly the same)
+///   identical the same loss on every example: two trials that were rounded to the same values
+///   diverged, not_recorded   no error: one has no loss, or its runs have not recorded the examples' losses
+/// Other seeds would give other losses: that part is not in the error.
+struct LossDifference {
+  double value = NAN, standard_error = NAN;
+  std::string status;
+};
+LossDifference difference_to(const Score& winner, const Score& other);
+
+/// Of the winner of a group among those that were tried to the end of the budget.
+struct Sensitivity {
+  std::string status;             // of the difference to the second; "alone": there is none
+  std::optional<int64_t> second;  // trial that would have won without the winner
+  LossDifference to_second;
+  double distance =
+      NAN;  // the difference in units of its error; below 0 where protocol B put a greater loss first
+  /// Candidates that can't be told from the winner: nothing comes before the loss in the choice, and the loss
+  /// is at most 1.96 errors greater. Each is looked at by itself, and the winner had the luck of the least of
+  /// several. Nothing where the winner's loss has no error.
+  std::optional<std::vector<int64_t>> like_winner;  // trials
+  std::vector<std::pair<double, double>>
+      span;  // by key of the winner: least and greatest among them and the winner, or NaN
+};
+Sensitivity sensitivity_of(const Choice& choice);
+
+}  // namespace basin

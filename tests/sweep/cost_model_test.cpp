@@ -1,0 +1,204 @@
+// Counts and forecasts against sums done by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "sweep/cost_model.h"
+#include "core/error.h"
+#include "probes/registry.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
+#include "trainers/batch_schedule.h"
+
+namespace basin {
+namespace {
+
+Cell cell_of(const std::string& text) { return expand(parse_study(text, "s.toml", {})).at(0); }
+
+constexpr SplitSizes kSizes{5000, 0, 1000};
+
+ProbeCost expected_cost(const std::string& probe, const RunOptions& options) {
+  return find_entry(probe_registry(), probe, "probe").make(options.probe_options.at(probe))->expected_cost();
+}
+
+TEST(PlanWork, CountsAFixedBudget) {
+  // 8 epochs of 5,000 at B = 256: 40,000 / 256 = 156.25 updates, and one evaluation of 5,000 + 1,000 images.
+  const CellWork work = plan_work(cell_of("epochs = 8\nbatch_size = 256\n"), kSizes, true);
+  EXPECT_EQ(work.updates, 157);
+  EXPECT_EQ(work.gradients, 157 * 256);
+  EXPECT_EQ(work.forwards, 6000);
+  EXPECT_EQ(work.probe_gradients, 0);
+}
+
+TEST(PlanWork, ABatchBeyondTheDataCostsTheDataOnce) {
+  const std::string text = "protocol = 'B'\nmax_gradients = 300000\ncheck_every = 10000\nbatch_size = 65536\n";
+  const CellWork work = plan_work(cell_of(text), kSizes, true);
+  EXPECT_EQ(work.updates, 60);
+  EXPECT_EQ(work.gradients, 300000);
+  EXPECT_EQ(work.forwards, 6000 + 5000 * 60);  // a check an update: check_every counts examples, duplicates too
+  EXPECT_EQ(plan_work(cell_of("duplicates = 'repeated'\n" + text), kSizes, true).updates, 5);
+}
+
+TEST(PlanWork, CountsTheUpdatesThatTheRunWillMake) {
+  // 3 x 2 examples of 4: the second batch holds examples of two epochs, and may hold one of them twice. The trainer counts
+  // them on the stream; a cap of two epochs is reached after 3 or 4 updates, never after the 2.67 of the division.
+  const Cell cell = cell_of("protocol = 'B'\nmax_gradients = 8\nbatch_size = 3\n");
+  BatchPlan plan;
+  plan.batch_size = 3;
+  plan.merge_duplicates = true;
+  EXPECT_EQ(plan_work(cell, {4, 0, 1}, false).updates, BatchSchedule(cell.options.train, plan, 4).updates());
+}
+
+TEST(PlanWork, RefusesASchedulePastItsEnd) {
+  const std::string text = "epochs = 8\nbatch_size = 256\nschedule = 'cosine'\nhorizon = 0.5\n";
+  EXPECT_THROW(plan_work(cell_of(text), kSizes, true), ConfigError);
+  EXPECT_EQ(plan_work(cell_of(text + "final_factor = 0.1\n"), kSizes, true).updates, 157);
+}
+
+TEST(PlanWork, CountsTwoGradientsWithAPerturbation) {
+  // In groups of 1,000 nothing comes up twice; a group of 8,192 costs the 5,000 images.
+  const std::string text = "epochs = 16.384\nbatch_size = 8192\n[perturbation]\nkind = 'sam'\n";
+  const CellWork whole = plan_work(cell_of(text), kSizes, false);
+  EXPECT_EQ(whole.updates, 10);
+  EXPECT_EQ(whole.images_per_update, 5000);
+  EXPECT_EQ(whole.gradients, 10 * 2 * 5000);
+  EXPECT_EQ(plan_work(cell_of(text + "examples = 1000\n"), kSizes, false).gradients, 10 * 2 * 8192);
+  EXPECT_EQ(plan_work(cell_of("protocol = 'B'\nmax_gradients = 10000\nbatch_size = 1000\n[perturbation]\nkind = 'asam'\n"),
+                      kSizes, false).updates, 5);
+}
+
+TEST(PlanWork, CountsGrowingBatches) {
+  // 20,000 examples: half in batches of 100, half in 5,000; checks every 4,000 examples; the average is evaluated as well.
+  const CellWork work = plan_work(cell_of("epochs = 4\nbatch_size = 100\nbatch_milestones = [0.5]\nbatch_factor = 50\n"
+                                          "weight_average = 0.99\nevaluate_every = 4000\n"),
+                                  kSizes, false);
+  EXPECT_EQ(work.updates, 100 + 2);
+  EXPECT_EQ(work.gradients, 20000);
+  EXPECT_DOUBLE_EQ(work.images_per_update, 20000 / 102.0);
+  EXPECT_EQ(work.forwards, 2 * 6000 + 5 * 6000);
+}
+
+TEST(PlanWork, CountsTheViewsOfTheTestImages) {
+  const auto forwards = [](const std::string& views) {
+    return plan_work(cell_of("test_time_augmentation = '" + views + "'\n"), kSizes, false).forwards;
+  };
+  EXPECT_EQ(forwards("flip") - forwards("none"), 2 * kSizes.test);
+  EXPECT_EQ(forwards("flip_shift") - forwards("none"), 6 * kSizes.test);
+}
+
+TEST(PlanWork, RefusesMoreExamplesThanCanBeCounted) {
+  const auto refusal = [](const std::string& text) {
+    return testing::message_of([&] { plan_work(cell_of(text), kSizes, false); });
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refusal("protocol = 'A-updates'\nupdates = 9000000000000000\n"), HasSubstr("2^53"));
+  // 2 x 10^11 updates, each of the 5,000 distinct images, are 2 x 10^17 examples of the stream.
+  EXPECT_THAT(refusal("protocol = 'B'\nmax_gradients = 1000000000000000\nbatch_size = 1000000\n"), HasSubstr("2^53"));
+  EXPECT_THAT(refusal("max_gradients = 9223372036854775807\n"), HasSubstr("violates max_gradients in [1, 9.0072e+15]"));
+  EXPECT_THAT(refusal("protocol = 'B'\n[[sweep.expect]]\ngradients = 9223372036854775807\n"), HasSubstr("max_gradients"));
+}
+
+TEST(PlanWork, RefusesALookaheadLongerThanTheRun) {
+  const std::string text = "epochs = 1\nbatch_size = 1000\nlookahead_every = ";  // 5 updates
+  EXPECT_EQ(plan_work(cell_of(text + "5\n"), kSizes, false).updates, 5);
+  EXPECT_THAT(testing::message_of([&] { plan_work(cell_of(text + "6\n"), kSizes, false); }),
+              ::testing::HasSubstr("lookahead_every = 6"));
+}
+
+TEST(Calibrate, AFailureKeepsTheRoundFiguresAndNoFolder) {
+  const testing::TemporaryFolder folder;
+  ::setenv("TMPDIR", folder.path().c_str(), 1);
+  const Cell cell = cell_of("epochs = 1\n[data]\nset = 'synthetic'\n");
+  CostModel costs({cell}, false);
+  const double before = costs.seconds(cell.run_id);
+  EXPECT_THROW(costs.calibrate({"/bin/false"}, 1, 1), NumericError);
+  EXPECT_THROW(costs.calibrate({"/bin/true"}, 1, 1), IoError);  // leaves no measurement to read
+  EXPECT_EQ(costs.seconds(cell.run_id), before);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  ::unsetenv("TMPDIR");
+}
+
+TEST(PlanWork, BelievesTheStudysExpectation) {
+  const CellWork work = plan_work(cell_of("protocol = 'B'\nmax_gradients = 300000\nbatch_size = 1000\n"
+                                          "[[sweep.expect]]\ngradients = 20000\n"),
+                                  kSizes, true);
+  EXPECT_EQ(work.updates, 20);
+  EXPECT_TRUE(work.gradients_expected);
+}
+
+TEST(PlanWork, CountsProbesByCheckpoint) {
+  // At the end and two levels, 100 images each.
+  const std::string text =
+      "loss_levels = [2.0, 1.5]\n[probes]\nsubset = 100\nrun = ['top_eigenvalues', 'sharpness_keskar']\n"
+      "[sharpness_keskar]\nepsilons = [1e-3]\nspaces = ['full']\nstarts = ['random']\niterations = 10\n";
+  const Cell cell = cell_of(text);
+  const CellWork work = plan_work(cell, kSizes, true);
+  EXPECT_DOUBLE_EQ(work.probe_gradients, 300 * expected_cost("sharpness_keskar", cell.options).gradients);
+  EXPECT_DOUBLE_EQ(work.probe_hvps, 300 * expected_cost("top_eigenvalues", cell.options).hvps);
+  EXPECT_EQ(plan_work(cell, kSizes, false).probe_hvps, 0);
+}
+
+TEST(UpdateSeconds, IsLinearBetweenAndBeyondTheMeasuredPoints) {
+  CellSpeed speed;
+  speed.batch = {10, 20, 40};
+  speed.update_seconds = {2, 3, 7};
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 10), 2);
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 15), 2.5);
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 30), 5);
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 100), 19);
+  speed.batch = {10};
+  speed.update_seconds = {2};
+  EXPECT_DOUBLE_EQ(update_seconds(speed, 40), 8);
+}
+
+TEST(ExpectedSeconds, AddsUpAllParts) {
+  CellSpeed speed;
+  speed.batch = {1};
+  speed.update_seconds = {0.5};
+  speed.start_up = 1;
+  speed.forward = 0.25;
+  speed.probe_gradient = 2;
+  speed.probe_hvp = 3;
+  CellWork work;
+  work.updates = 10;
+  work.images_per_update = 4;
+  work.forwards = 8;
+  work.probe_gradients = 5;
+  work.probe_hvps = 6;
+  EXPECT_DOUBLE_EQ(expected_seconds(work, speed), 1 + 10 * 2.0 + 2 + 10 + 18);
+}
+
+TEST(Makespan, FillsTheFirstFreeWorkerLongestFirst) {
+  EXPECT_DOUBLE_EQ(makespan({3, 3, 2, 2, 2}, 2), 7);  // 3+2+2 and 3+2
+  EXPECT_DOUBLE_EQ(makespan({1, 2, 3}, 1), 6);
+  EXPECT_DOUBLE_EQ(makespan({1, 2, 3}, 9), 3);
+  EXPECT_DOUBLE_EQ(makespan({}, 2), 0);
+}
+
+TEST(CellSpeed, ReadsBackWhatItPrints) {
+  CellSpeed speed;
+  speed.batch = {32, 256};
+  speed.update_seconds = {0.1, 1.0 / 3};
+  speed.forward = 1e-5;
+  const CellSpeed read = parse_speed(to_toml(speed), "speed.toml");
+  EXPECT_EQ(read.batch, speed.batch);
+  EXPECT_EQ(read.update_seconds, speed.update_seconds);
+  EXPECT_EQ(read.forward, speed.forward);
+}
+
+TEST(SplitSizes, FallBackOnWhatIsPublished) {
+  DataOptions options;
+  options.set = "cifar10";
+  options.path = "/nonexistent";
+  options.validation = 0.1;
+  std::string message;
+  const SplitSizes sizes = split_sizes(options, message);
+  EXPECT_EQ(sizes.train, 45000);
+  EXPECT_EQ(sizes.validation, 5000);
+  EXPECT_EQ(sizes.test, 10000);
+  EXPECT_NE(message.find("/nonexistent"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace basin
