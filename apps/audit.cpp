@@ -118,7 +118,8 @@ int run_audit(AuditArguments arguments) {
       arguments.out.empty() ? run_folder + "/audit/" + checkpoint.label + ".h5" : arguments.out;
   const auto check_place = [&] { check_replaceable(path, arguments.out.empty(), arguments.force); };
   check_place();
-  const AuditResult audit = measure_audit(run_folder, checkpoint, {plan, arguments.sets, runtime.progress}, apply_runtime(runtime));
+  const AuditResult audit =
+      measure_audit(run_folder, checkpoint, {plan, arguments.sets, runtime.progress}, apply_runtime(runtime));
   for (const auto& [probe, message] : audit.failures) fmt::print("{}  failed: {}\n", probe, message);
   print_rows(audit.file.rows);
   print_summary(audit.file.rows);

@@ -21,10 +21,13 @@ namespace {
 
 // They see to it themselves when they are interrupted, most of them by leaving a state to go on from; all others end at
 // once.
-const std::set<std::string> kInterruptible = {"train", "sweep", "tune", "run-cell", "probe", "audit", "landscape"};
+const std::set<std::string> kInterruptible = {"train", "sweep", "tune",     "run-cell",
+                                              "probe", "audit", "landscape"};
 
 int run(int argc, char** argv) {
-  CLI::App app("Basin: how batch size, optimiser and sharpness go together. docs/ has a page on each subcommand.", "basin");
+  CLI::App app(
+      "Basin: how batch size, optimiser and sharpness go together. docs/ has a page on each subcommand.",
+      "basin");
   app.require_subcommand(1);
   Action action;
   add_train(app, action);

@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/subcommands.h"
-#include "runs/folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "data/registry.h"
@@ -15,6 +14,7 @@
 #include "optim/registry.h"
 #include "optim/schedule.h"
 #include "probes/registry.h"
+#include "runs/folder.h"
 
 namespace basin {
 namespace {
@@ -76,10 +76,10 @@ std::string entry(const std::vector<double>& values, size_t i) {
 }
 
 void print_probe(const ProbeRecord& record) {
-  fmt::print("probe {} on checkpoint {} of run {}: {}{}\n", record.probe, record.checkpoint, record.run_id, record.status,
-             record.message.empty() ? "" : " (" + record.message + ")");
-  fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", "quantity", "value", "uncertainty", "its kind", "95 % interval",
-             "status");
+  fmt::print("probe {} on checkpoint {} of run {}: {}{}\n", record.probe, record.checkpoint, record.run_id,
+             record.status, record.message.empty() ? "" : " (" + record.message + ")");
+  fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", "quantity", "value", "uncertainty", "its kind",
+             "95 % interval", "status");
   for (const ProbeQuantity& q : record.quantities) {
     for (size_t i = 0; i < q.value.size(); ++i) {
       const std::string name = entry_name(q.name, q.is_vector, i);
@@ -125,7 +125,8 @@ void print_surface(const SurfaceRecord& record) {
   fmt::print("landscape of kind {}: {}\n", record.kind, record.status());
   for (const SurfacePlot& plot : record.plots) {
     std::vector<std::string> axes;
-    for (const SurfaceAxis& axis : plot.axes) axes.push_back(fmt::format("{} {}", axis.values.size(), axis.name));
+    for (const SurfaceAxis& axis : plot.axes)
+      axes.push_back(fmt::format("{} {}", axis.values.size(), axis.name));
     fmt::print("  {}: {} ({})\n", plot.name, plot.long_name, fmt::join(axes, " x "));
   }
   fmt::print("\n");
@@ -151,9 +152,10 @@ int inspect_file(std::string path) {
   if (std::filesystem::is_directory(path)) {
     const bool sweep = is_sweep_folder(path);
     if (sweep && !std::filesystem::exists(path + "/sweep.h5")) {
-      throw ConfigError(fmt::format("{0} is the folder of a sweep without sweep.h5: `basin collect {0}` makes it, or name "
-                                    "one of its runs, {0}/runs/<run_id>",
-                                    path));
+      throw ConfigError(
+          fmt::format("{0} is the folder of a sweep without sweep.h5: `basin collect {0}` makes it, or name "
+                      "one of its runs, {0}/runs/<run_id>",
+                      path));
     }
     path += sweep ? "/sweep.h5" : "/run.h5";
   }
@@ -224,9 +226,11 @@ int inspect(const InspectArguments& arguments) {
 
 void add_inspect(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<InspectArguments>();
-  CLI::App* command = app.add_subcommand("inspect", "Say what is in a file of Basin's, or what can be chosen");
+  CLI::App* command =
+      app.add_subcommand("inspect", "Say what is in a file of Basin's, or what can be chosen");
   command->add_option("FILE", arguments->path,
-                      "run.h5, a checkpoint, a probe's file, sweep.h5, tune.h5, a landscape, a journal, or the folder of a run or sweep");
+                      "run.h5, a checkpoint, a probe's file, sweep.h5, tune.h5, a landscape, a journal, or "
+                      "the folder of a run or sweep");
   command->add_option("--list", arguments->list, "models, optimizers, schedules, datasets or probes")
       ->check(CLI::IsMember({"models", "optimizers", "schedules", "datasets", "probes"}));
   command->callback([arguments, &action] { action = [arguments] { return inspect(*arguments); }; });

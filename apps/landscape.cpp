@@ -4,10 +4,10 @@
 
 #include "apps/arguments.h"
 #include "apps/command_line.h"
-#include "runs/surfaces/run.h"
-#include "runs/checkpoints.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
+#include "runs/checkpoints.h"
+#include "runs/surfaces/run.h"
 
 namespace basin {
 namespace {

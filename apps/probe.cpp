@@ -3,12 +3,12 @@
 #include <iostream>
 
 #include "apps/arguments.h"
-#include "runs/folder.h"
-#include "runs/probing.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "io/probe_file.h"
 #include "probes/registry.h"
+#include "runs/folder.h"
+#include "runs/probing.h"
 
 namespace basin {
 namespace {

@@ -1,11 +1,11 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/subcommands.h"
-#include "runs/folder.h"
 #include "core/error.h"
 #include "core/provenance.h"
 #include "io/journal.h"
 #include "io/run_file.h"
+#include "runs/folder.h"
 
 namespace basin {
 namespace {
@@ -41,7 +41,8 @@ void settle_status(const std::string& folder, RunRecord& record) {
     return;
   }
   record.status = status.status = "interrupted";
-  record.status_message = status.message = fmt::format("its journal ends after update {}", updates_in(record));
+  record.status_message = status.message =
+      fmt::format("its journal ends after update {}", updates_in(record));
   status.update = updates_in(record);
   status.done = 0;  // where it goes on from, its checkpoint says
   status.updated_utc = utc_now();
@@ -52,7 +53,8 @@ int recover(const std::string& folder) {
   const std::string journal = folder + "/journal", file = folder + "/run.h5";
   if (!fs::exists(journal)) {
     if (is_sweep_folder(folder)) {
-      throw ConfigError(fmt::format("{0} is the folder of a sweep: name one of its runs, {0}/runs/<run_id>", folder));
+      throw ConfigError(
+          fmt::format("{0} is the folder of a sweep: name one of its runs, {0}/runs/<run_id>", folder));
     }
     throw IoError(folder + ": not a run folder (it has no journal)");
   }
@@ -61,8 +63,8 @@ int recover(const std::string& folder) {
   RunRecord record = replay_journal(journal, &torn);
   if (record.status == "running") {
     if (const std::optional<RunRecord> whole = whole_record(file, record)) {
-      fmt::print("{}: whole, status {}, {} updates; its journal has lost its end, so run.h5 stays as it is\n", file,
-                 whole->status, updates_in(*whole));
+      fmt::print("{}: whole, status {}, {} updates; its journal has lost its end, so run.h5 stays as it is\n",
+                 file, whole->status, updates_in(*whole));
       return 0;
     }
     settle_status(folder, record);

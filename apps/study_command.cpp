@@ -170,8 +170,9 @@ int run_study_command(StudyArguments arguments) {
   if (arguments.out.empty()) arguments.out = "out/" + std::filesystem::path(arguments.study).stem().string();
   if (arguments.dry_run) return dry_run(study, arguments, workers);
   SweepDisplay display;
-  const StudyRequest request{arguments.out, this_program(), workers.jobs, workers.threads, scope_of(arguments),
-                             !arguments.retry.empty(), arguments.fail_fast, arguments.extend};
+  const StudyRequest request{arguments.out,       this_program(),      workers.jobs,
+                             workers.threads,     scope_of(arguments), !arguments.retry.empty(),
+                             arguments.fail_fast, arguments.extend};
   return conclude(arguments, run_study(study, request, display));
 }
 

@@ -13,10 +13,10 @@
 
 #include <cstdlib>
 
+#include "core/build_info.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/build_info.h"
 #include "core/runtime.h"
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
@@ -46,14 +46,15 @@ Setting random_setting(int64_t width, int64_t examples) {
   options->bind(table);
   table.set_from_text(fmt::format("width={}", width), "bench_curvature");
   return {make_model("resnet20", *options, {3, 32, 32, 10}, 1, at::kFloat, at::kCPU),
-          at::randn({examples, 3, 32, 32}, make_generator(1)), at::randint(0, 10, {examples}, make_generator(2), at::kLong)};
+          at::randn({examples, 3, 32, 32}, make_generator(1)),
+          at::randint(0, 10, {examples}, make_generator(2), at::kLong)};
 }
 
 Setting read_setting(const std::string& path, int64_t examples) {
   const h5::File file = h5::File::open(path);
   Setting setting;
-  setting.model = make_model("resnet20", *find_entry(model_registry(), "resnet20", "model").make_options(), {3, 32, 32, 10}, 1,
-                             at::kFloat, at::kCPU);
+  setting.model = make_model("resnet20", *find_entry(model_registry(), "resnet20", "model").make_options(),
+                             {3, 32, 32, 10}, 1, at::kFloat, at::kCPU);
   const at::NoGradGuard no_grad;
   for (const ParameterInfo& p : setting.model->parameter_table())
     at::Tensor(p.tensor).copy_(file.group("model").dataset(p.name).read_tensor());
@@ -64,22 +65,26 @@ Setting read_setting(const std::string& path, int64_t examples) {
   return setting;
 }
 
-std::string row(const std::string& name, double wall, int64_t products, const TopEigenResult& found, const std::string& more = "") {
+std::string row(const std::string& name, double wall, int64_t products, const TopEigenResult& found,
+                const std::string& more = "") {
   std::vector<double> values;
   double worst = 0;
   for (const Eigenpair& pair : found.largest) {
     values.push_back(pair.value);
     worst = std::max(worst, pair.relative_residual);
   }
-  return fmt::format(R"({{"case": "{}", "hvps": {}, "wall_s": {}, "residual": {}, "eigenvalues": [{}], "version": "{}"{}}})", name,
-                     products, wall, worst, fmt::join(values, ", "), std::string(build_git_commit()).substr(0, 12), more);
+  return fmt::format(
+      R"({{"case": "{}", "hvps": {}, "wall_s": {}, "residual": {}, "eigenvalues": [{}], "version": "{}"{}}})",
+      name, products, wall, worst, fmt::join(values, ", "), std::string(build_git_commit()).substr(0, 12),
+      more);
 }
 
 std::string top(const Setting& setting, int64_t k, uint64_t seed) {
   const Clock::time_point start = Clock::now();
   Objective objective = setting.objective(int64_t{8} << 30);
   CurvatureOperator hessian(objective, Curvature::hessian);
-  const TopEigenResult found = lanczos_eigenpairs(hessian, {.count = k, .smallest = 0, .tolerance = 1e-3, .seed = seed});
+  const TopEigenResult found =
+      lanczos_eigenpairs(hessian, {.count = k, .smallest = 0, .tolerance = 1e-3, .seed = seed});
   return row(fmt::format("top{}", k), seconds_since(start), found.products, found);
 }
 
@@ -88,7 +93,8 @@ std::string clustered(int64_t k, uint64_t seed) {
   const at::Tensor d = at::cat({10 * at::pow(0.93, at::arange(10, at::kFloat)), bulk});
   FunctionOperator op(d.numel(), at::kFloat, [&](const at::Tensor& x) { return d * x; });
   const Clock::time_point start = Clock::now();
-  const TopEigenResult found = lanczos_eigenpairs(op, {.count = k, .smallest = 0, .tolerance = 1e-3, .seed = seed});
+  const TopEigenResult found =
+      lanczos_eigenpairs(op, {.count = k, .smallest = 0, .tolerance = 1e-3, .seed = seed});
   return row(fmt::format("clustered-top{}", k), seconds_since(start), found.products, found);
 }
 
@@ -111,12 +117,15 @@ std::string spectrum(const Setting& setting, uint64_t seed) {
   options.pairs = {.count = 5, .smallest = 1, .tolerance = 1e-3, .seed = seed};
   const SharedSpectrum found = shared_spectrum(hessian, options);
   const double wall = seconds_since(start);
-  const double hutchinson = hutchinson_deviation(hessian, seed) / std::sqrt(static_cast<double>(found.products));
-  return row("spectrum", wall, found.products, found.pairs,
-             fmt::format(R"(, "status": "{}", "pair_hvps": {}, "lambda_min": {}, "starts": {}, "trace": {}, "trace_error": {}, )"
-                         R"("hutchinson_error_at_equal_hvps": {})",
-                         found.pairs.status, found.pairs.products, found.pairs.smallest.front().value, found.starts.size(),
-                         found.trace.value, found.trace.standard_error, hutchinson));
+  const double hutchinson =
+      hutchinson_deviation(hessian, seed) / std::sqrt(static_cast<double>(found.products));
+  return row(
+      "spectrum", wall, found.products, found.pairs,
+      fmt::format(
+          R"(, "status": "{}", "pair_hvps": {}, "lambda_min": {}, "starts": {}, "trace": {}, "trace_error": {}, )"
+          R"("hutchinson_error_at_equal_hvps": {})",
+          found.pairs.status, found.pairs.products, found.pairs.smallest.front().value, found.starts.size(),
+          found.trace.value, found.trace.standard_error, hutchinson));
 }
 
 double best_of(int repeats, const std::function<void()>& work) {
@@ -138,9 +147,11 @@ std::string cost(const Setting& setting) {
   const double gradient = best_of(5, [&] { rebuilt.gradient(); });
   const double retained = best_of(5, [&] { with_graph.apply(v); });
   const double anew = best_of(5, [&] { without.apply(v); });
-  return fmt::format(R"({{"case": "hvp", "version": "{}", "parameters": {}, "examples": {}, "gradient_s": {}, "retained_s": {}, "rebuilt_s": {}, "retained_gradients": {}, )"
-                     R"("rebuilt_gradients": {}, "graph_bytes": {}}})",
-                     std::string(build_git_commit()).substr(0, 12), with_graph.size(), kept.examples(), gradient, retained, anew, retained / gradient, anew / gradient, with_graph.bytes_kept());
+  return fmt::format(
+      R"({{"case": "hvp", "version": "{}", "parameters": {}, "examples": {}, "gradient_s": {}, "retained_s": {}, "rebuilt_s": {}, "retained_gradients": {}, )"
+      R"("rebuilt_gradients": {}, "graph_bytes": {}}})",
+      std::string(build_git_commit()).substr(0, 12), with_graph.size(), kept.examples(), gradient, retained,
+      anew, retained / gradient, anew / gradient, with_graph.bytes_kept());
 }
 
 void use_cpu(int64_t threads) {
@@ -154,8 +165,8 @@ int run(const std::string& path, int64_t examples, uint64_t seed, int64_t thread
   use_cpu(threads);
   const Setting setting = read_setting(path, examples);
   setting.objective(0).gradient();  // lazy initialisation is nobody's cost
-  const std::vector<std::string> rows = {top(setting, 1, seed),  top(setting, 5, seed),   clustered(1, seed),
-                                         clustered(5, seed), spectrum(setting, seed), cost(setting)};
+  const std::vector<std::string> rows = {top(setting, 1, seed), top(setting, 5, seed),   clustered(1, seed),
+                                         clustered(5, seed),    spectrum(setting, seed), cost(setting)};
   fmt::print("[{}]\n", fmt::join(rows, ", "));
   return 0;
 }
@@ -164,7 +175,9 @@ int run(const std::string& path, int64_t examples, uint64_t seed, int64_t thread
 
 int main(int argc, char** argv) {
   try {
-    if (argc != 5) throw ConfigError("usage: bench_curvature SETTING.h5 EXAMPLES SEED THREADS, or hvp WIDTH EXAMPLES THREADS");
+    if (argc != 5)
+      throw ConfigError(
+          "usage: bench_curvature SETTING.h5 EXAMPLES SEED THREADS, or hvp WIDTH EXAMPLES THREADS");
     if (std::string(argv[1]) == "hvp") {
       use_cpu(std::atoll(argv[4]));
       fmt::print("[{}]\n", cost(random_setting(std::atoll(argv[2]), std::atoll(argv[3]))));

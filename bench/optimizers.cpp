@@ -19,7 +19,8 @@ using namespace basin;
 
 constexpr int kWarmUp = 3;
 
-ParameterInfo parameter(const std::string& layer, ParameterKind kind, const std::vector<int64_t>& sizes, at::Device device) {
+ParameterInfo parameter(const std::string& layer, ParameterKind kind, const std::vector<int64_t>& sizes,
+                        at::Device device) {
   at::Generator generator = make_generator(1);
   const at::Tensor values = at::empty(sizes, at::kFloat).normal_(0, 0.1, generator).to(device);
   ParameterInfo info{layer + "." + to_string(kind), layer, kind, values.requires_grad_(true)};
@@ -71,7 +72,8 @@ void wait_for(at::Device device) {
   if (device.is_cuda()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
 }
 
-int run(const std::string& method, const std::string& sizes, int64_t threads, double seconds, const std::string& where) {
+int run(const std::string& method, const std::string& sizes, int64_t threads, double seconds,
+        const std::string& where) {
   RuntimeOptions runtime;
   runtime.device = where;
   runtime.threads = threads;
@@ -83,8 +85,7 @@ int run(const std::string& method, const std::string& sizes, int64_t threads, do
 
   std::vector<double> times;
   const Clock::time_point start = Clock::now();
-  while (static_cast<int>(times.size()) < kWarmUp + 5 ||
-         seconds_since(start) < seconds) {
+  while (static_cast<int>(times.size()) < kWarmUp + 5 || seconds_since(start) < seconds) {
     const Clock::time_point before = Clock::now();
     optimizer->step();
     wait_for(device);
@@ -94,8 +95,9 @@ int run(const std::string& method, const std::string& sizes, int64_t threads, do
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
   int64_t count = 0;
   for (const ParameterInfo& p : parameters) count += p.tensor.numel();
-  fmt::print("{{\"method\": \"{}\", \"steps\": {}, \"step_s\": {:.4e}, \"parameters\": {}, \"tensors\": {}}}\n", method,
-             times.size(), times[times.size() / 2], count, parameters.size());
+  fmt::print(
+      "{{\"method\": \"{}\", \"steps\": {}, \"step_s\": {:.4e}, \"parameters\": {}, \"tensors\": {}}}\n",
+      method, times.size(), times[times.size() / 2], count, parameters.size());
   return 0;
 }
 

@@ -45,14 +45,15 @@ int64_t parameter_count(const Model& model) {
   return count;
 }
 
-int run(const std::string& network, int64_t batch, int64_t threads, double seconds, int64_t micro_batch, const std::string& where) {
+int run(const std::string& network, int64_t batch, int64_t threads, double seconds, int64_t micro_batch,
+        const std::string& where) {
   RuntimeOptions runtime;
   runtime.device = where;
   runtime.threads = threads;
   const at::Device device = apply_runtime(runtime);
   const Dataset data = load_dataset({});
-  const auto model = make_model(network, *find_entry(model_registry(), network, "model").make_options(), {}, 1, at::kFloat,
-                                device);
+  const auto model = make_model(network, *find_entry(model_registry(), network, "model").make_options(), {},
+                                1, at::kFloat, device);
   const OptimizerEntry& sgd = find_entry(optimizer_registry(), "sgd", "optimizer");
   const auto optimizer = sgd.make(model->parameter_table(), *sgd.make_options());
   ScheduleOptions schedule;
@@ -71,10 +72,12 @@ int run(const std::string& network, int64_t batch, int64_t threads, double secon
   });
   trainer.run();
   const int64_t updates = trainer.updates_done() - kWarmUp;
-  fmt::print("{{\"batch\": {}, \"updates\": {}, \"images_per_second\": {:.1f}, \"parameters\": {}, \"loss\": {:.4f}, "
-             "\"execution\": \"{}\"}}\n",
-             batch, updates, static_cast<double>(updates * batch) / elapsed, parameter_count(*model), loss.value,
-             trainer.execution());
+  fmt::print(
+      "{{\"batch\": {}, \"updates\": {}, \"images_per_second\": {:.1f}, \"parameters\": {}, \"loss\": "
+      "{:.4f}, "
+      "\"execution\": \"{}\"}}\n",
+      batch, updates, static_cast<double>(updates * batch) / elapsed, parameter_count(*model), loss.value,
+      trainer.execution());
   return 0;
 }
 
@@ -87,7 +90,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]), std::atof(argv[4]), std::atoll(argv[5]), argc > 6 ? argv[6] : "cpu");
+    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]), std::atof(argv[4]), std::atoll(argv[5]),
+               argc > 6 ? argv[6] : "cpu");
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_training: {}\n", error.what());
     return 1;

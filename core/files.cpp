@@ -63,7 +63,8 @@ void write_file_atomically(const std::string& path, const std::string& text) {
   replace_file_atomically(path, [&](const std::string& temporary) { write_plain(temporary, text); });
 }
 
-void replace_file_atomically(const std::string& path, const std::function<void(const std::string& temporary)>& write) {
+void replace_file_atomically(const std::string& path,
+                             const std::function<void(const std::string& temporary)>& write) {
   const std::string temporary = path + ".tmp";
   try {
     write(temporary);

@@ -13,7 +13,8 @@ std::string read_file(const std::string& path);
 void write_file_atomically(const std::string& path, const std::string& text);
 
 /// The same for a writer that needs a path of its own (HDF5): `write` fills the temporary file, which is removed on error.
-void replace_file_atomically(const std::string& path, const std::function<void(const std::string& temporary)>& write);
+void replace_file_atomically(const std::string& path,
+                             const std::function<void(const std::string& temporary)>& write);
 
 void make_folders(const std::string& path);  // like mkdir -p; IoError where that fails
 void fsync_path(const std::string& path);    // a file or a folder

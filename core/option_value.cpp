@@ -10,9 +10,18 @@ std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') { out += "\\n"; continue; }
-    if (c == '\t') { out += "\\t"; continue; }
-    if (static_cast<unsigned char>(c) < 0x20) { out += fmt::format("\\u{:04X}", static_cast<int>(c)); continue; }
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    if (c == '\t') {
+      out += "\\t";
+      continue;
+    }
+    if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\u{:04X}", static_cast<int>(c));
+      continue;
+    }
     out += c;
   }
   return out + "\"";
@@ -24,7 +33,8 @@ std::string shortest(double value) {
   char buffer[40];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
   std::string text(buffer, end);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // TOML tells floats from integers by the point
+  if (text.find_first_of(".en") == std::string::npos)
+    text += ".0";  // TOML tells floats from integers by the point
   return text;
 }
 
@@ -41,11 +51,16 @@ std::string to_toml(const OptionValue& value) {
   return std::visit(
       [](const auto& v) -> std::string {
         using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
-        else if constexpr (std::is_same_v<T, int64_t>) return std::to_string(v);
-        else if constexpr (std::is_same_v<T, double>) return shortest(v);
-        else if constexpr (std::is_same_v<T, std::string>) return quoted(v);
-        else return list_text(v);
+        if constexpr (std::is_same_v<T, bool>)
+          return v ? "true" : "false";
+        else if constexpr (std::is_same_v<T, int64_t>)
+          return std::to_string(v);
+        else if constexpr (std::is_same_v<T, double>)
+          return shortest(v);
+        else if constexpr (std::is_same_v<T, std::string>)
+          return quoted(v);
+        else
+          return list_text(v);
       },
       value);
 }

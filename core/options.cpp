@@ -9,8 +9,9 @@ namespace basin {
 namespace {
 
 const char* type_name(const OptionValue& value) {
-  static const char* const names[] = {"true or false",       "a whole number",   "a number", "a string",
-                                      "a list of whole numbers", "a list of numbers", "a list of strings"};
+  static const char* const names[] = {"true or false",    "a whole number",          "a number",
+                                      "a string",         "a list of whole numbers", "a list of numbers",
+                                      "a list of strings"};
   return names[value.index()];
 }
 
@@ -18,15 +19,19 @@ const char* type_name(const OptionValue& value) {
 /// an empty list as any list. Otherwise nothing.
 std::optional<OptionValue> converted(const OptionValue& value, const OptionValue& like) {
   if (value.index() == like.index()) return value;
-  const auto as_doubles = [](const std::vector<int64_t>& v) { return std::vector<double>(v.begin(), v.end()); };
+  const auto as_doubles = [](const std::vector<int64_t>& v) {
+    return std::vector<double>(v.begin(), v.end());
+  };
   if (const auto* i = std::get_if<int64_t>(&value)) {
     if (std::holds_alternative<double>(like)) return static_cast<double>(*i);
     if (std::holds_alternative<std::vector<int64_t>>(like)) return std::vector<int64_t>{*i};
-    if (std::holds_alternative<std::vector<double>>(like)) return std::vector<double>{static_cast<double>(*i)};
+    if (std::holds_alternative<std::vector<double>>(like))
+      return std::vector<double>{static_cast<double>(*i)};
   }
   if (const auto* d = std::get_if<double>(&value); d && std::holds_alternative<std::vector<double>>(like))
     return std::vector<double>{*d};
-  if (const auto* s = std::get_if<std::string>(&value); s && std::holds_alternative<std::vector<std::string>>(like))
+  if (const auto* s = std::get_if<std::string>(&value);
+      s && std::holds_alternative<std::vector<std::string>>(like))
     return std::vector<std::string>{*s};
   if (const auto* list = std::get_if<std::vector<int64_t>>(&value);
       list && std::holds_alternative<std::vector<double>>(like))
@@ -89,7 +94,8 @@ std::string print_table(const std::vector<Option>& options, bool with_help) {
     if (group != open_group && !group.empty()) out += "\n[" + group + "]\n", open_group = group;
     std::string line = name + " = " + to_toml(option.get());
     if (with_help)
-      line += "  # " + option.help + (option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
+      line +=
+          "  # " + option.help + (option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
     out += line + "\n";
   }
   return top + groups;
@@ -101,23 +107,29 @@ Constraint anything() {
   return {"", [](const OptionValue&) { return true; }};
 }
 Constraint at_least(double low) {
-  return {fmt::format(">= {:g}", low), [=](const OptionValue& v) { return each_number(v, [=](double x) { return x >= low; }); }};
+  return {fmt::format(">= {:g}", low),
+          [=](const OptionValue& v) { return each_number(v, [=](double x) { return x >= low; }); }};
 }
 Constraint greater_than(double low) {
-  return {fmt::format("> {:g}", low), [=](const OptionValue& v) { return each_number(v, [=](double x) { return x > low; }); }};
+  return {fmt::format("> {:g}", low),
+          [=](const OptionValue& v) { return each_number(v, [=](double x) { return x > low; }); }};
 }
 Constraint between(double low, double high) {
-  return {fmt::format("in [{:g}, {:g}]", low, high),
-          [=](const OptionValue& v) { return each_number(v, [=](double x) { return x >= low && x <= high; }); }};
+  return {fmt::format("in [{:g}, {:g}]", low, high), [=](const OptionValue& v) {
+            return each_number(v, [=](double x) { return x >= low && x <= high; });
+          }};
 }
 Constraint half_open(double low, double high) {
-  return {fmt::format("in [{:g}, {:g})", low, high),
-          [=](const OptionValue& v) { return each_number(v, [=](double x) { return x >= low && x < high; }); }};
+  return {fmt::format("in [{:g}, {:g})", low, high), [=](const OptionValue& v) {
+            return each_number(v, [=](double x) { return x >= low && x < high; });
+          }};
 }
 Constraint one_of(std::vector<std::string> names) {
   const std::string text = fmt::format("one of {}", fmt::join(names, " | "));
   return {text, [names = std::move(names)](const OptionValue& v) {
-            const auto known = [&](const std::string& s) { return std::find(names.begin(), names.end(), s) != names.end(); };
+            const auto known = [&](const std::string& s) {
+              return std::find(names.begin(), names.end(), s) != names.end();
+            };
             if (const auto* s = std::get_if<std::string>(&v)) return known(*s);
             if (const auto* list = std::get_if<std::vector<std::string>>(&v))
               return std::all_of(list->begin(), list->end(), known);
@@ -131,7 +143,8 @@ Constraint distinct(Constraint each) {
             const bool is_set = std::visit(
                 [](const auto& list) {
                   using T = std::decay_t<decltype(list)>;
-                  if constexpr (std::is_same_v<T, std::vector<int64_t>> || std::is_same_v<T, std::vector<double>> ||
+                  if constexpr (std::is_same_v<T, std::vector<int64_t>> ||
+                                std::is_same_v<T, std::vector<double>> ||
                                 std::is_same_v<T, std::vector<std::string>>) {
                     return !list.empty() && std::set(list.begin(), list.end()).size() == list.size();
                   } else {
@@ -150,8 +163,9 @@ void OptionTable::group(const std::string& name, const std::function<void(Option
   prefix_ = outer;
 }
 
-void OptionTable::watch(const std::function<void(OptionTable&)>& bind,
-                        const std::function<void(const std::string& name, const OptionValue& value)>& assigned) {
+void OptionTable::watch(
+    const std::function<void(OptionTable&)>& bind,
+    const std::function<void(const std::string& name, const OptionValue& value)>& assigned) {
   const size_t first = options_.size();
   bind(*this);
   for (size_t i = first; i < options_.size(); ++i) {
@@ -185,11 +199,13 @@ void OptionTable::set(const std::string& key, OptionValue value, const std::stri
   const OptionValue current = option.get();
   const std::optional<OptionValue> fitting = converted(value, current);
   if (!fitting)
-    throw ConfigError(fmt::format("{}{} = {} should be {}", prefix, key, basin::to_toml(value), type_name(current)));
+    throw ConfigError(
+        fmt::format("{}{} = {} should be {}", prefix, key, basin::to_toml(value), type_name(current)));
   if (!is_finite(*fitting))
     throw ConfigError(fmt::format("{}{} = {} is not finite", prefix, key, basin::to_toml(value)));
   if (!option.constraint.holds(*fitting))
-    throw ConfigError(fmt::format("{}{} = {} violates {} {}", prefix, key, basin::to_toml(value), key, option.constraint.text));
+    throw ConfigError(fmt::format("{}{} = {} violates {} {}", prefix, key, basin::to_toml(value), key,
+                                  option.constraint.text));
   option.assign(*fitting);
 }
 
@@ -206,7 +222,8 @@ void OptionTable::set_from_text(const std::string& text, const std::string& wher
     const TomlDocument document = parse_toml("v = " + value + "\n", where);
     if (document.entries.size() == 1) parsed = document.entries.front().value;
   } catch (const ConfigError&) {
-    if (!value.empty() && value.front() == '[') throw ConfigError(where + ": cannot read \"" + value + "\" for " + key);
+    if (!value.empty() && value.front() == '[')
+      throw ConfigError(where + ": cannot read \"" + value + "\" for " + key);
   }
   set(key, std::move(parsed), where);
 }

@@ -39,18 +39,21 @@ template <class O>
 void bind_presets(OptionTable& table, O& options, const std::vector<Preset<O>>& presets,
                   void (*bind_fields)(OptionTable&, O&), const std::string& help,
                   const std::string& key = "preset") {
-  const auto take_preset = [&options, &presets, bind_fields, key](const std::string& /*name*/, const OptionValue& chosen) {
+  const auto take_preset = [&options, &presets, bind_fields, key](const std::string& /*name*/,
+                                                                  const OptionValue& chosen) {
     O theirs = find_entry(presets, std::get<std::string>(chosen), key).values;
     OptionTable from, to;
     bind_fields(from, theirs);
     bind_fields(to, options);
     if (theirs.preset != options.values_of && options.by_hand.size() == from.options().size())
-      throw ConfigError(key + " = \"" + theirs.preset + "\" changes nothing: every option beside it is set already");
+      throw ConfigError(key + " = \"" + theirs.preset +
+                        "\" changes nothing: every option beside it is set already");
     for (const Option& option : from.options())
       if (options.by_hand.count(option.key) == 0) to.at(option.key).assign(option.get());
     options.values_of = theirs.preset;
   };
-  table.watch([&](OptionTable& t) { t.add(key, options.preset, one_of(names_of(presets)), help); }, take_preset);
+  table.watch([&](OptionTable& t) { t.add(key, options.preset, one_of(names_of(presets)), help); },
+              take_preset);
   table.watch([&](OptionTable& t) { bind_fields(t, options); },
               [&options](const std::string& name, const OptionValue&) { options.by_hand.insert(name); });
 }

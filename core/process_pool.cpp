@@ -145,7 +145,8 @@ std::vector<ProcessResult> ProcessPool::collect_now() {
       continue;
     }
     ProcessResult result{worker.id};
-    const bool seen = ended_pid == worker.pid;  // else no child any more (ECHILD): where SIGCHLD is ignored, for one
+    const bool seen =
+        ended_pid == worker.pid;  // else no child any more (ECHILD): where SIGCHLD is ignored, for one
     if (seen && WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
     if (seen && WIFSIGNALED(status)) result.signal = WTERMSIG(status);
     result.timed_out = worker.timed_out;

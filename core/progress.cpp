@@ -19,8 +19,14 @@ std::string format_duration(double seconds) {
 }
 
 Progress::Progress(std::string what, double total, std::string unit, bool enabled, double plain_interval)
-    : what_(std::move(what)), unit_(std::move(unit)), total_(total), plain_interval_(plain_interval), enabled_(enabled),
-      terminal_(stderr_is_terminal()), start_(Clock::now()), last_drawn_(start_) {}
+    : what_(std::move(what)),
+      unit_(std::move(unit)),
+      total_(total),
+      plain_interval_(plain_interval),
+      enabled_(enabled),
+      terminal_(stderr_is_terminal()),
+      start_(Clock::now()),
+      last_drawn_(start_) {}
 
 Progress::~Progress() {
   if (enabled_ && terminal_ && !finished_) std::fputs("\n", stderr);
@@ -43,7 +49,8 @@ void Progress::draw(const std::string& note, bool last) {
   last_drawn_ = Clock::now();
   const double elapsed = seconds_since(start_);
   const double rate = elapsed > 0 ? done_ / elapsed : 0;
-  std::string line = fmt::format("{} {:.0f}/{:.0f} {}  {:.4g} {}/s", what_, done_, total_, unit_, rate, unit_);
+  std::string line =
+      fmt::format("{} {:.0f}/{:.0f} {}  {:.4g} {}/s", what_, done_, total_, unit_, rate, unit_);
   if (last)
     line += "  took " + format_duration(elapsed);
   else if (rate > 0)

@@ -11,7 +11,8 @@ namespace basin {
 /// `plain_interval` seconds and at the end. Silent when made with enabled = false.
 class Progress {
  public:
-  Progress(std::string what, double total, std::string unit, bool enabled = true, double plain_interval = 10.0);
+  Progress(std::string what, double total, std::string unit, bool enabled = true,
+           double plain_interval = 10.0);
   ~Progress();
   /// `done` in units of total; `note` is shown behind (e.g. "loss 1.42").
   void update(double done, const std::string& note = "");

@@ -1,7 +1,7 @@
 #include "core/toml_file.h"
 
-#include <sstream>
 #include <toml++/toml.h>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -26,7 +26,8 @@ OptionValue list_value(const toml::array& array, const std::string& where) {
   if (array.is_homogeneous<std::string>()) return elements<std::string>(array);
   std::vector<double> numbers;
   for (const toml::node& element : array) {
-    if (!element.is_number()) throw ConfigError(where + ": a list holds numbers or strings, not both and nothing else");
+    if (!element.is_number())
+      throw ConfigError(where + ": a list holds numbers or strings, not both and nothing else");
     numbers.push_back(*element.value<double>());
   }
   return numbers;
@@ -51,7 +52,8 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
     const std::string where = place(file, node);
     if (const auto* inner = node.as_table()) {
       flatten(*inner, key + ".", file, entries, arrays);
-    } else if (const auto* array = node.as_array(); array && !array->empty() && array->is_homogeneous<toml::table>()) {
+    } else if (const auto* array = node.as_array();
+               array && !array->empty() && array->is_homogeneous<toml::table>()) {
       if (!arrays) throw ConfigError(where + ": a list of tables cannot stand inside another");
       TomlTableArray& out = arrays->emplace_back();
       out.key = key;
@@ -69,8 +71,9 @@ int line_of(const std::string& where) { return std::stoi(where.substr(where.rfin
 
 /// toml++ keeps tables sorted by key; messages and rules follow the file's own order.
 void sort_by_line(std::vector<TomlEntry>& entries) {
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const TomlEntry& a, const TomlEntry& b) { return line_of(a.where) < line_of(b.where); });
+  std::stable_sort(entries.begin(), entries.end(), [](const TomlEntry& a, const TomlEntry& b) {
+    return line_of(a.where) < line_of(b.where);
+  });
 }
 
 toml::table parsed(const std::string& text, const std::string& file_name) {
@@ -95,7 +98,8 @@ TomlDocument parse_toml(const std::string& text, const std::string& file_name) {
 
 TomlDocument read_toml(const std::string& path) { return parse_toml(read_file(path), path); }
 
-TomlTableArray read_toml_tables(const std::string& path, const std::string& key, const std::vector<std::string>& parts) {
+TomlTableArray read_toml_tables(const std::string& path, const std::string& key,
+                                const std::vector<std::string>& parts) {
   const toml::table root = parsed(read_file(path), path);
   TomlTableArray out;
   out.key = key;

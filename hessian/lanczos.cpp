@@ -7,8 +7,8 @@
 
 #include "core/clock.h"
 #include "core/interrupt.h"
-#include "core/seed.h"
 #include "core/math/tensor_norms.h"
+#include "core/seed.h"
 #include "hessian/krylov_basis.h"
 #include "hessian/lanczos_state.h"
 

@@ -4,8 +4,8 @@
 
 #include <Eigen/Eigenvalues>
 
-#include "core/seed.h"
 #include "core/math/tensor_norms.h"
+#include "core/seed.h"
 #include "hessian/lanczos.h"
 
 namespace basin {

@@ -12,7 +12,8 @@
 
 namespace basin {
 
-static_assert(std::endian::native == std::endian::little, "journals are written as the machine lays numbers out");
+static_assert(std::endian::native == std::endian::little,
+              "journals are written as the machine lays numbers out");
 
 class ByteWriter {
  public:

@@ -8,9 +8,11 @@ namespace {
 
 int64_t bytes_of(const Checkpoint& checkpoint) {
   int64_t bytes = 0;
-  for (const ParameterInfo& parameter : checkpoint.parameters) bytes += static_cast<int64_t>(parameter.tensor.nbytes());
-  for (const NamedTensors* tensors : {&checkpoint.buffers, &checkpoint.optimizer, &checkpoint.generators,
-                                      &checkpoint.average, &checkpoint.slow_weights, &checkpoint.gradient_sum}) {
+  for (const ParameterInfo& parameter : checkpoint.parameters)
+    bytes += static_cast<int64_t>(parameter.tensor.nbytes());
+  for (const NamedTensors* tensors :
+       {&checkpoint.buffers, &checkpoint.optimizer, &checkpoint.generators, &checkpoint.average,
+        &checkpoint.slow_weights, &checkpoint.gradient_sum}) {
     for (const auto& [name, tensor] : *tensors) bytes += static_cast<int64_t>(tensor.nbytes());
   }
   return bytes;
@@ -48,7 +50,8 @@ void find_datasets(const h5::Group& group, const std::string& prefix, std::vecto
   for (const std::string& name : group.dataset_names()) {
     found.push_back({prefix + name, group.dataset(name).attribute_as<int64_t>("index")});
   }
-  for (const std::string& name : group.group_names()) find_datasets(group.group(name), prefix + name + "/", found);
+  for (const std::string& name : group.group_names())
+    find_datasets(group.group(name), prefix + name + "/", found);
 }
 
 /// All datasets below the group, in the order in which they were written.
@@ -84,7 +87,8 @@ std::vector<ParameterInfo> read_model(const h5::File& file) {
   std::vector<ParameterInfo> parameters;
   for (const std::string& name : dataset_names_below(group)) {
     const h5::DataSet dataset = group.dataset(name);
-    parameters.push_back({name, dataset.attribute_as<std::string>("layer"), kind_of(dataset), dataset.read_tensor()});
+    parameters.push_back(
+        {name, dataset.attribute_as<std::string>("layer"), kind_of(dataset), dataset.read_tensor()});
   }
   return parameters;
 }
@@ -127,7 +131,8 @@ Checkpoint read_checkpoint(const std::string& path) {
   if (file.has("average")) checkpoint.average = read_tensors(file, "average");
   if (file.has("slow_weights")) checkpoint.slow_weights = read_tensors(file, "slow_weights");
   if (file.has("gradient_sum")) checkpoint.gradient_sum = read_tensors(file, "gradient_sum");
-  for (auto& [name, value] : file.group("progress").attributes()) checkpoint.progress.emplace(name, std::move(value));
+  for (auto& [name, value] : file.group("progress").attributes())
+    checkpoint.progress.emplace(name, std::move(value));
   checkpoint.data = file.group("data").attributes();
   return checkpoint;
 }

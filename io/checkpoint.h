@@ -17,11 +17,11 @@ namespace basin {
 /// where it logs GPT-NeoX's noise scale.
 /// Parameters keep the type they were trained in (float32 by default); contiguous whatever their memory format was.
 struct Checkpoint {
-  std::string run_id, config_id, config;  // config: the resolved TOML
-  std::string label;                      // "latest", "start", "u000100", "loss-1.5", "end", "average"
-  int64_t update = 0;                     // updates done
+  std::string run_id, config_id, config;        // config: the resolved TOML
+  std::string label;                            // "latest", "start", "u000100", "loss-1.5", "end", "average"
+  int64_t update = 0;                           // updates done
   std::map<std::string, OptionValue> progress;  // the trainer's own counters and flags
-  std::vector<ParameterInfo> parameters;  // tensors detached, on CPU
+  std::vector<ParameterInfo> parameters;        // tensors detached, on CPU
   NamedTensors buffers, optimizer, generators;
   NamedTensors average;       // of the weights, by parameter; empty: none is kept
   NamedTensors slow_weights;  // Lookahead's, likewise

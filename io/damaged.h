@@ -9,6 +9,8 @@ namespace basin {
 
 /// Truncated or corrupted: another copy of the file may serve. Not for one that is foreign, of another version, or that
 /// the system didn't let us read.
-struct DamagedError : IoError { using IoError::IoError; };
+struct DamagedError : IoError {
+  using IoError::IoError;
+};
 
 }  // namespace basin

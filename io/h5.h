@@ -95,20 +95,23 @@ class Group : public Object {
  public:
   Group create_group(const std::string& name);
   /// Missing groups on the way ("momentum/conv1.weight") are created.
-  DataSet write(const std::string& name, at::ScalarType type, const std::vector<int64_t>& shape, const void* data,
-                Storage storage = Storage::columns);
+  DataSet write(const std::string& name, at::ScalarType type, const std::vector<int64_t>& shape,
+                const void* data, Storage storage = Storage::columns);
   template <class T>
   DataSet write(const std::string& name, const std::vector<T>& values, Storage storage = Storage::columns) {
-    return write(name, c10::CppTypeToScalarType<T>::value, {static_cast<int64_t>(values.size())}, values.data(), storage);
+    return write(name, c10::CppTypeToScalarType<T>::value, {static_cast<int64_t>(values.size())},
+                 values.data(), storage);
   }
-  DataSet write_tensor(const std::string& name, const at::Tensor& tensor, Storage storage = Storage::parameters);
+  DataSet write_tensor(const std::string& name, const at::Tensor& tensor,
+                       Storage storage = Storage::parameters);
   DataSet write_texts(const std::string& name, const std::vector<std::string>& texts);
   DataSet write_text(const std::string& name, const std::string& text);  // a scalar
 
   bool has(const std::string& name) const;
   Group group(const std::string& name) const;
   DataSet dataset(const std::string& name) const;
-  std::vector<std::string> group_names() const;    // in order of creation where the file tracks it, else by name
+  std::vector<std::string> group_names()
+      const;  // in order of creation where the file tracks it, else by name
   std::vector<std::string> dataset_names() const;
 
  protected:

@@ -61,7 +61,8 @@ struct JournalWriter::State {
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) {
         const int error = errno;
-        if (::ftruncate(descriptor, static_cast<off_t>(offset)) != 0) errno = error;  // a torn frame: replay drops it
+        if (::ftruncate(descriptor, static_cast<off_t>(offset)) != 0)
+          errno = error;  // a torn frame: replay drops it
         errno = error;
         fail(path, "write");
       }
@@ -105,14 +106,16 @@ JournalWriter JournalWriter::resume(const std::string& path, uint64_t offset) {
   state->open(0);
   const std::string journal = read_file(path);
   if (journal.size() < offset) {
-    throw IoError(fmt::format("{}: {} bytes, but its checkpoint was taken at byte {}", path, journal.size(), offset));
+    throw IoError(
+        fmt::format("{}: {} bytes, but its checkpoint was taken at byte {}", path, journal.size(), offset));
   }
   bool torn = false;
   JournalDecoder decoder;
   for (const Frame& frame : split_frames(path, std::string_view(journal).substr(0, offset), &torn)) {
     decode(decoder, path, frame);
   }
-  if (torn || !decoder.has_header()) throw IoError(fmt::format("{}: no frame ends at the checkpoint's byte {}", path, offset));
+  if (torn || !decoder.has_header())
+    throw IoError(fmt::format("{}: no frame ends at the checkpoint's byte {}", path, offset));
   for (const std::string& name : decoder.table_names()) {
     Table& table = decoder.record().tables.at(name);
     table.rows.clear();
@@ -127,7 +130,8 @@ JournalWriter JournalWriter::resume(const std::string& path, uint64_t offset) {
 void JournalWriter::define_table(const Table& definition) {
   size_t index = 0;
   if (const Table* known = state_->find(definition.name, &index)) {  // after resume
-    TORCH_CHECK(known->row_width() == definition.row_width(), "table ", definition.name, " was defined with other columns");
+    TORCH_CHECK(known->row_width() == definition.row_width(), "table ", definition.name,
+                " was defined with other columns");
     return;
   }
   Table columns = definition;
@@ -146,8 +150,9 @@ void JournalWriter::append_row(const std::string& table, const std::vector<doubl
 }
 
 void JournalWriter::append_outcomes(const std::string& split, const ExampleOutcomes& outcomes) {
-  TORCH_CHECK(outcomes.correct.size() == outcomes.loss.size() && outcomes.loss.size() == outcomes.margin.size(),
-              "outcomes of unequal length");
+  TORCH_CHECK(
+      outcomes.correct.size() == outcomes.loss.size() && outcomes.loss.size() == outcomes.margin.size(),
+      "outcomes of unequal length");
   state_->write(framed(encode_outcomes(split, outcomes)));
 }
 
@@ -180,7 +185,8 @@ RunRecord replay_journal(const std::string& path, bool* torn) {
   bool cut_off = false;
   JournalDecoder decoder;
   for (const Frame& frame : split_frames(path, journal, &cut_off)) decode(decoder, path, frame);
-  if (!decoder.has_header()) throw IoError(path + ": the journal ends before its header; nothing was recorded");
+  if (!decoder.has_header())
+    throw IoError(path + ": the journal ends before its header; nothing was recorded");
   if (torn) *torn = cut_off;
   return std::move(decoder.record());
 }

@@ -47,14 +47,22 @@ void write_value(ByteWriter& out, const OptionValue& value) {
 OptionValue read_value(ByteReader& in) {
   const uint8_t index = in.number<uint8_t>();
   switch (index) {
-    case 0: return in.number<uint8_t>() != 0;
-    case 1: return in.number<int64_t>();
-    case 2: return in.number<double>();
-    case 3: return in.text();
-    case 4: return in.array<int64_t>();
-    case 5: return in.array<double>();
-    case 6: return read_texts(in);
-    default: throw std::runtime_error(fmt::format("unknown type of value {}", index));
+    case 0:
+      return in.number<uint8_t>() != 0;
+    case 1:
+      return in.number<int64_t>();
+    case 2:
+      return in.number<double>();
+    case 3:
+      return in.text();
+    case 4:
+      return in.array<int64_t>();
+    case 5:
+      return in.array<double>();
+    case 6:
+      return read_texts(in);
+    default:
+      throw std::runtime_error(fmt::format("unknown type of value {}", index));
   }
 }
 
@@ -228,7 +236,8 @@ std::string encode_event(const std::string& level, const std::string& text, cons
 void JournalDecoder::take(std::string_view payload) {
   ByteReader in(payload);
   const FrameKind kind = static_cast<FrameKind>(in.number<uint8_t>());
-  if (has_header_ == (kind == FrameKind::header)) throw std::runtime_error("the header must come first, and once");
+  if (has_header_ == (kind == FrameKind::header))
+    throw std::runtime_error("the header must come first, and once");
   switch (kind) {
     case FrameKind::header: {
       const JournalTime time = read_time(in);
@@ -249,7 +258,8 @@ void JournalDecoder::take(std::string_view payload) {
       if (index >= table_names_.size()) throw std::runtime_error("a row of an undefined table");
       Table& table = record_.tables.at(table_names_[index]);
       const std::vector<double> row = in.array<double>();
-      if (static_cast<int64_t>(row.size()) != table.row_width()) throw std::runtime_error("a row of a wrong width");
+      if (static_cast<int64_t>(row.size()) != table.row_width())
+        throw std::runtime_error("a row of a wrong width");
       table.rows.insert(table.rows.end(), row.begin(), row.end());
       break;
     }
@@ -260,7 +270,9 @@ void JournalDecoder::take(std::string_view payload) {
       outcomes.margin = in.array<float>();
       break;
     }
-    case FrameKind::summary: record_.summary = read_values(in); break;
+    case FrameKind::summary:
+      record_.summary = read_values(in);
+      break;
     case FrameKind::status: {
       record_.updated_utc = read_time(in).utc;
       record_.status = in.text();

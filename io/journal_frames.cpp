@@ -35,7 +35,8 @@ bool is_torn_end(std::string_view journal, size_t start) {
     if (frame_at(journal, later).state == FrameState::whole) return false;
   }
   const FrameView frame = frame_at(journal, start);
-  const bool reaches_end = frame.state == FrameState::cut_off || start + kFrameHead + frame.payload.size() == journal.size();
+  const bool reaches_end =
+      frame.state == FrameState::cut_off || start + kFrameHead + frame.payload.size() == journal.size();
   return reaches_end || journal.find_first_not_of('\0', start) == std::string_view::npos;
 }
 
@@ -45,7 +46,8 @@ void check_start(const std::string& path, std::string_view journal) {
   }
   const uint32_t version = ByteReader(journal.substr(kJournalMagic.size(), 4)).number<uint32_t>();
   if (version != kJournalVersion) {
-    throw IoError(fmt::format("{}: journal format {}; this program reads {}", path, version, kJournalVersion));
+    throw IoError(
+        fmt::format("{}: journal format {}; this program reads {}", path, version, kJournalVersion));
   }
 }
 

@@ -9,15 +9,16 @@ namespace {
 /// Root attributes that are fields of ProbeRecord; all others are the probe's own.
 const std::vector<std::pair<const char*, std::string ProbeRecord::*>>& fields() {
   static const std::vector<std::pair<const char*, std::string ProbeRecord::*>> table{
-      {"run_id", &ProbeRecord::run_id},         {"config_id", &ProbeRecord::config_id},
-      {"probe", &ProbeRecord::probe},           {"checkpoint", &ProbeRecord::checkpoint},
-      {"status", &ProbeRecord::status},         {"message", &ProbeRecord::message}};
+      {"run_id", &ProbeRecord::run_id}, {"config_id", &ProbeRecord::config_id},
+      {"probe", &ProbeRecord::probe},   {"checkpoint", &ProbeRecord::checkpoint},
+      {"status", &ProbeRecord::status}, {"message", &ProbeRecord::message}};
   return table;
 }
 
 bool is_field(const std::string& name) {
   const auto same = [&](const auto& field) { return name == field.first; };
-  return name == "schema_name" || name == "schema_version" || std::any_of(fields().begin(), fields().end(), same);
+  return name == "schema_name" || name == "schema_version" ||
+         std::any_of(fields().begin(), fields().end(), same);
 }
 
 void write_quantity(h5::Group& quantities, const ProbeQuantity& quantity) {
@@ -31,7 +32,8 @@ void write_quantity(h5::Group& quantities, const ProbeQuantity& quantity) {
   h5::DataSet index = write_index_scale(group, "index", static_cast<int64_t>(quantity.value.size()), "index");
   const auto add = [&](const char* name, const std::vector<double>& values, const std::string& long_name) {
     if (values.empty() && !quantity.value.empty()) return;  // not given
-    TORCH_CHECK(values.size() == quantity.value.size(), name, " of ", quantity.name, " has another length than its value");
+    TORCH_CHECK(values.size() == quantity.value.size(), name, " of ", quantity.name,
+                " has another length than its value");
     h5::DataSet dataset = group.write(name, values);
     describe(dataset, quantity.units, long_name, quantity.definition);
     dataset.attach_scale(0, index);
@@ -89,7 +91,8 @@ void write_probe_file(const std::string& path, const ProbeRecord& record) {
   file.create_group("provenance").set_attributes(text_attributes(record.provenance));
   if (record.next_start.defined()) {
     h5::DataSet start = file.write_tensor("next_start", record.next_start.detach().cpu().contiguous());
-    describe(start, "1", "sum of the eigenvectors found, where the next checkpoint's search starts", "warm-start");
+    describe(start, "1", "sum of the eigenvectors found, where the next checkpoint's search starts",
+             "warm-start");
   }
   file.save();
 }

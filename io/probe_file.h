@@ -24,7 +24,8 @@ std::string entry_name(const std::string& quantity, bool is_vector, size_t index
 
 struct ProbeRecord {
   std::string run_id, config_id, probe, checkpoint, status, message;  // checkpoint: its label
-  std::vector<std::pair<std::string, OptionValue>> attributes;        // settings, costs, checkpoint's update, train_loss, ...
+  std::vector<std::pair<std::string, OptionValue>>
+      attributes;  // settings, costs, checkpoint's update, train_loss, ...
   std::vector<std::pair<std::string, std::string>> provenance;
   std::vector<ProbeQuantity> quantities;
   /// Where a later checkpoint's search starts (/next_start); undefined where there is none. Not read back with the rest.

@@ -23,7 +23,7 @@ struct Table {
   std::string name;  // "train", "eval", "layers": the group in run.h5
   std::string long_name;
   std::vector<Column> columns;
-  std::vector<double> rows;  // row-major
+  std::vector<double> rows;                                          // row-major
   std::vector<std::pair<std::string, OptionValue>> attributes = {};  // of the group, beside every table's own
   int64_t row_width() const;
   int64_t row_count() const;
@@ -42,26 +42,31 @@ struct RunHeader {
   std::string run_id, config_id, config, created_utc;
   std::vector<std::pair<std::string, OptionValue>> options;
   std::vector<std::pair<std::string, std::string>> provenance;
-  std::vector<std::pair<std::string, OptionValue>> rng;   // seed_init, seed_data_order, ...
-  std::vector<std::pair<std::string, OptionValue>> data;  // name, pixels, sha256, n_train, n_validation, n_test, split_hash, ...
+  std::vector<std::pair<std::string, OptionValue>> rng;  // seed_init, seed_data_order, ...
+  std::vector<std::pair<std::string, OptionValue>>
+      data;  // name, pixels, sha256, n_train, n_validation, n_test, split_hash, ...
   std::vector<ParameterRow> parameters;
 };
 
 /// Per-example outcome of the final evaluation of one split.
 struct ExampleOutcomes {
-  std::vector<uint8_t> correct;  // 0 or 1
+  std::vector<uint8_t> correct;     // 0 or 1
   std::vector<float> loss, margin;  // margin = logit of the label - largest other logit
 };
 
 struct RunRecord {
   RunHeader header;
-  std::string status = "running";  // running | interrupted | finished | target_not_reached | diverged | failed
+  std::string status =
+      "running";  // running | interrupted | finished | target_not_reached | diverged | failed
   std::string status_message, updated_utc;
   std::map<std::string, Table> tables;
   std::map<std::string, ExampleOutcomes> outcomes;  // by split: "test", "train"
   /// Final numbers: updates, epochs, gradients, train_loss, train_acc, test_loss, test_acc, steps_to_target, overshot, seconds ...
   std::vector<std::pair<std::string, OptionValue>> summary;
-  struct Event { double seconds; std::string time, level, text; };
+  struct Event {
+    double seconds;
+    std::string time, level, text;
+  };
   std::vector<Event> events;
 };
 

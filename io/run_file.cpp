@@ -14,7 +14,9 @@ constexpr std::array<std::string_view, 4> kOfEveryTable = {"NX_class", "long_nam
 
 // ---- writing
 
-std::string updated_utc(const RunRecord& record) { return record.updated_utc.empty() ? utc_now() : record.updated_utc; }
+std::string updated_utc(const RunRecord& record) {
+  return record.updated_utc.empty() ? utc_now() : record.updated_utc;
+}
 
 void write_root(h5::File& file, const RunRecord& record) {
   const RunHeader& header = record.header;
@@ -55,15 +57,18 @@ void write_parameters(h5::File& file, const std::vector<ParameterRow>& rows) {
   h5::DataSet name = group.write_texts("name", column_of(rows, [](const ParameterRow& r) { return r.name; }));
   describe(name, "1", "parameter", "parameter-name");
   name.make_scale("name");
-  const auto add = [&](h5::DataSet dataset, const char* units, const char* long_name, const char* definition) {
+  const auto add = [&](h5::DataSet dataset, const char* units, const char* long_name,
+                       const char* definition) {
     describe(dataset, units, long_name, definition);
     dataset.attach_scale(0, name);
   };
-  add(group.write_texts("layer", column_of(rows, [](const ParameterRow& r) { return r.layer; })), "1", "layer",
-      "parameter-layer");
+  add(group.write_texts("layer", column_of(rows, [](const ParameterRow& r) { return r.layer; })), "1",
+      "layer", "parameter-layer");
   add(group.write_texts("kind", column_of(rows, [](const ParameterRow& r) { return r.kind; })), "1",
       "kind of parameter", "parameter-kind");
-  add(group.write_texts("shape", column_of(rows, [](const ParameterRow& r) { return fmt::format("{}", fmt::join(r.shape, ",")); })),
+  add(group.write_texts(
+          "shape",
+          column_of(rows, [](const ParameterRow& r) { return fmt::format("{}", fmt::join(r.shape, ",")); })),
       "1", "shape, comma-separated", "parameter-shape");
   add(group.write("offset", column_of(rows, [](const ParameterRow& r) { return r.offset; })), "elements",
       "offset in the flat vector", "parameter-offset");
@@ -169,7 +174,8 @@ void write_outcomes(h5::File& file, const std::string& split, const ExampleOutco
   const std::vector<uint8_t> packed = pack_bits(outcomes.correct);
   h5::DataSet example = write_index_scale(group, "example", static_cast<int64_t>(outcomes.correct.size()),
                                           "position in the split");
-  h5::DataSet byte = write_index_scale(group, "byte", static_cast<int64_t>(packed.size()), "byte of eight examples");
+  h5::DataSet byte =
+      write_index_scale(group, "byte", static_cast<int64_t>(packed.size()), "byte of eight examples");
   h5::DataSet correct = group.write("correct", packed);
   describe(correct, "1", "classified correctly, packed bits", "outcome-correct");
   correct.attach_scale(0, byte);
@@ -192,7 +198,8 @@ void write_log(h5::File& file, const std::vector<RunRecord::Event>& events) {
     texts.push_back(event.text);
   }
   h5::DataSet index = write_index_scale(group, "event", static_cast<int64_t>(events.size()), "event");
-  const auto add = [&](h5::DataSet dataset, const char* units, const char* long_name, const char* definition) {
+  const auto add = [&](h5::DataSet dataset, const char* units, const char* long_name,
+                       const char* definition) {
     describe(dataset, units, long_name, definition);
     dataset.attach_scale(0, index);
   };
@@ -205,9 +212,12 @@ void write_log(h5::File& file, const std::vector<RunRecord::Event>& events) {
 // ---- reading
 
 std::vector<ParameterRow> read_parameters(const h5::Group& group) {
-  const std::vector<std::string> names = group.dataset("name").read_texts(), layers = group.dataset("layer").read_texts(),
-                                 kinds = group.dataset("kind").read_texts(), shapes = group.dataset("shape").read_texts();
-  const std::vector<int64_t> offsets = group.dataset("offset").read<int64_t>(), numels = group.dataset("numel").read<int64_t>();
+  const std::vector<std::string> names = group.dataset("name").read_texts(),
+                                 layers = group.dataset("layer").read_texts(),
+                                 kinds = group.dataset("kind").read_texts(),
+                                 shapes = group.dataset("shape").read_texts();
+  const std::vector<int64_t> offsets = group.dataset("offset").read<int64_t>(),
+                             numels = group.dataset("numel").read<int64_t>();
   std::vector<ParameterRow> rows;
   for (size_t i = 0; i < names.size(); ++i) {
     ParameterRow row{names[i], layers.at(i), kinds.at(i), {}, offsets.at(i), numels.at(i)};
@@ -270,10 +280,12 @@ ExampleOutcomes read_outcomes(const h5::Group& group) {
 
 std::vector<RunRecord::Event> read_log(const h5::Group& group) {
   const std::vector<double> seconds = group.dataset("seconds").read<double>();
-  const std::vector<std::string> times = group.dataset("time").read_texts(), levels = group.dataset("level").read_texts(),
+  const std::vector<std::string> times = group.dataset("time").read_texts(),
+                                 levels = group.dataset("level").read_texts(),
                                  texts = group.dataset("text").read_texts();
   std::vector<RunRecord::Event> events;
-  for (size_t i = 0; i < seconds.size(); ++i) events.push_back({seconds[i], times.at(i), levels.at(i), texts.at(i)});
+  for (size_t i = 0; i < seconds.size(); ++i)
+    events.push_back({seconds[i], times.at(i), levels.at(i), texts.at(i)});
   return events;
 }
 
@@ -303,7 +315,8 @@ RunRecord read_run_file(const std::string& path) {
   record.header.config = file.dataset("config/toml").read_text();
   record.header.options = file.group("config").attributes();
   record.header.provenance = texts_of(file.group("provenance").attributes());
-  std::erase_if(record.header.provenance, [](const auto& entry) { return entry.first == kEnded; });  // updated_utc has it
+  std::erase_if(record.header.provenance,
+                [](const auto& entry) { return entry.first == kEnded; });  // updated_utc has it
   record.header.rng = file.group("rng").attributes();
   record.header.data = file.group("data").attributes();
   record.header.parameters = read_parameters(file.group("params"));
@@ -315,7 +328,8 @@ RunRecord read_run_file(const std::string& path) {
   }
   if (file.has("outcomes")) {
     const h5::Group splits = file.group("outcomes");
-    for (const std::string& split : splits.group_names()) record.outcomes[split] = read_outcomes(splits.group(split));
+    for (const std::string& split : splits.group_names())
+      record.outcomes[split] = read_outcomes(splits.group(split));
   }
   return record;
 }

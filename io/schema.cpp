@@ -21,11 +21,12 @@ std::string schema_of(const h5::File& file) {
     throw IoError(fmt::format("{}: not a Basin file (no schema_name and schema_version)", file.file()));
   }
   const std::string schema = file.attribute_as<std::string>("schema_name");
-  if (schema.rfind("basin/", 0) != 0) throw IoError(fmt::format("{}: not a Basin file but \"{}\"", file.file(), schema));
+  if (schema.rfind("basin/", 0) != 0)
+    throw IoError(fmt::format("{}: not a Basin file but \"{}\"", file.file(), schema));
   const std::string version = file.attribute_as<std::string>("schema_version");
   if (major_of(version) != major_of(kSchemaVersion)) {
-    throw IoError(fmt::format("{}: schema version {} of {}; this program reads {}.x", file.file(), version, schema,
-                              major_of(kSchemaVersion)));
+    throw IoError(fmt::format("{}: schema version {} of {}; this program reads {}.x", file.file(), version,
+                              schema, major_of(kSchemaVersion)));
   }
   return schema;
 }
@@ -44,7 +45,8 @@ void describe(h5::DataSet& dataset, const std::string& units, const std::string&
   dataset.set_attribute("definition", definition);
 }
 
-h5::DataSet write_index_scale(h5::Group& group, const std::string& name, int64_t count, const std::string& long_name) {
+h5::DataSet write_index_scale(h5::Group& group, const std::string& name, int64_t count,
+                              const std::string& long_name) {
   std::vector<int64_t> index(static_cast<size_t>(count));
   std::iota(index.begin(), index.end(), 0);
   h5::DataSet scale = group.write(name, index);

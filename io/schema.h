@@ -28,9 +28,11 @@ h5::File open_schema_file(const std::string& path, const std::string& schema);
 std::string schema_of(const h5::File& file);
 
 /// The attributes that every dataset of ours carries. `definition` is an anchor in docs.
-void describe(h5::DataSet& dataset, const std::string& units, const std::string& long_name, const std::string& definition);
+void describe(h5::DataSet& dataset, const std::string& units, const std::string& long_name,
+              const std::string& definition);
 /// 0, 1, ..., count-1 as a dimension scale.
-h5::DataSet write_index_scale(h5::Group& group, const std::string& name, int64_t count, const std::string& long_name);
+h5::DataSet write_index_scale(h5::Group& group, const std::string& name, int64_t count,
+                              const std::string& long_name);
 /// Texts as attributes, in order: provenance.
 h5::Attributes text_attributes(const std::vector<std::pair<std::string, std::string>>& texts);
 std::vector<std::pair<std::string, std::string>> texts_of(const h5::Attributes& attributes);

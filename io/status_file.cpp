@@ -54,7 +54,8 @@ class FlatJson {
     throw IoError(fmt::format("{}: malformed at byte {} of {}", path_, position_, text_.size()));
   }
   char peek() {
-    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_]))) ++position_;
+    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_])))
+      ++position_;
     if (position_ >= text_.size()) malformed();
     return text_[position_];
   }
@@ -69,8 +70,10 @@ class FlatJson {
     for (;;) {
       const std::string key = parse_string();
       expect(':');
-      if (peek() == '"') texts_[key] = parse_string();
-      else numbers_[key] = parse_bare();
+      if (peek() == '"')
+        texts_[key] = parse_string();
+      else
+        numbers_[key] = parse_bare();
       if (peek() == '}') return;
       expect(',');
     }
@@ -85,8 +88,10 @@ class FlatJson {
         ++position_;
         return out;
       }
-      if (c != '\\') out += c;
-      else parse_escape(out);
+      if (c != '\\')
+        out += c;
+      else
+        parse_escape(out);
     }
     malformed();
   }
@@ -95,18 +100,30 @@ class FlatJson {
   void parse_escape(std::string& out) {
     if (++position_ >= text_.size()) malformed();
     switch (text_[position_]) {
-      case 'n': out += '\n'; break;
-      case 'r': out += '\r'; break;
-      case 't': out += '\t'; break;
-      case 'b': out += '\b'; break;
-      case 'f': out += '\f'; break;
+      case 'n':
+        out += '\n';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'b':
+        out += '\b';
+        break;
+      case 'f':
+        out += '\f';
+        break;
       case 'u': {
         if (position_ + 4 >= text_.size()) malformed();
-        append_utf8(out, static_cast<unsigned>(std::strtoul(text_.substr(position_ + 1, 4).c_str(), nullptr, 16)));
+        append_utf8(out,
+                    static_cast<unsigned>(std::strtoul(text_.substr(position_ + 1, 4).c_str(), nullptr, 16)));
         position_ += 4;
         break;
       }
-      default: out += text_[position_];
+      default:
+        out += text_[position_];
     }
   }
 
@@ -136,10 +153,12 @@ class FlatJson {
 
 void write_status(const std::string& path, const RunStatus& s) {
   write_file_atomically(
-      path, fmt::format("{{\"run_id\": {}, \"status\": {}, \"message\": {}, \"update\": {}, \"done\": {},\n"
-                        " \"images_per_second\": {}, \"loss\": {}, \"pid\": {}, \"host\": {}, \"updated_utc\": {}}}\n",
-                        quoted(s.run_id), quoted(s.status), quoted(s.message), s.update, number(s.done),
-                        number(s.images_per_second), number(s.loss), s.pid, quoted(s.host), quoted(s.updated_utc)));
+      path,
+      fmt::format(
+          "{{\"run_id\": {}, \"status\": {}, \"message\": {}, \"update\": {}, \"done\": {},\n"
+          " \"images_per_second\": {}, \"loss\": {}, \"pid\": {}, \"host\": {}, \"updated_utc\": {}}}\n",
+          quoted(s.run_id), quoted(s.status), quoted(s.message), s.update, number(s.done),
+          number(s.images_per_second), number(s.loss), s.pid, quoted(s.host), quoted(s.updated_utc)));
 }
 
 RunStatus read_status(const std::string& path) {

@@ -10,9 +10,10 @@ namespace basin {
 /// {"run_id":..., "status":..., "message":..., "update":..., "done":..., "images_per_second":..., "loss":...,
 ///  "pid":..., "host":..., "updated_utc":...}; written atomically.
 struct RunStatus {
-  std::string run_id, status = "queued", message;  // queued running interrupted finished target_not_reached diverged failed
+  std::string run_id, status = "queued",
+                      message;  // queued running interrupted finished target_not_reached diverged failed
   int64_t update = 0;
-  double done = 0;  // share of the planned work, 0..1
+  double done = 0;                             // share of the planned work, 0..1
   double images_per_second = NAN, loss = NAN;  // NaN: not measured (yet)
   int64_t pid = 0;
   std::string host, updated_utc;

@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "core/seed.h"
 #include "core/math/tensor_norms.h"
+#include "core/seed.h"
 
 namespace basin {
 namespace {

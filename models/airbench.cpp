@@ -1,7 +1,7 @@
 #include "models/airbench.h"
 
-#include "models/unit_sources.h"
 #include "core/error.h"
+#include "models/unit_sources.h"
 
 namespace basin {
 

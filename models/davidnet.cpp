@@ -1,7 +1,7 @@
 #include "models/davidnet.h"
 
-#include "models/unit_sources.h"
 #include "core/error.h"
+#include "models/unit_sources.h"
 
 namespace basin {
 

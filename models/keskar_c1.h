@@ -36,7 +36,7 @@ class KeskarC1 : public Model {
   Activation activation_;
   std::vector<Conv2d> convolutions_;
   std::vector<Linear> linears_;
-  std::vector<Norm> norms_;  // two of convolutions, then one a hidden layer
+  std::vector<Norm> norms_;        // two of convolutions, then one a hidden layer
   std::vector<Dropout> dropouts_;  // one a hidden layer
 };
 

@@ -40,9 +40,9 @@ class NoisyQuadratic : public Model {
   at::Tensor forward(const at::Tensor& images) override;
 
  private:
-  at::Tensor phi_;           // [1, d]
-  at::Tensor slope_;         // [1, d] float64: df/dphi = h^((1-p)/2)
-  at::Tensor first_target_;  // [1, d] float64: [i = 0]
+  at::Tensor phi_;                                 // [1, d]
+  at::Tensor slope_;                               // [1, d] float64: df/dphi = h^((1-p)/2)
+  at::Tensor first_target_;                        // [1, d] float64: [i = 0]
   at::Tensor slope_as_phi_, first_target_as_phi_;  // of phi's type, on its device
 };
 

@@ -1,7 +1,7 @@
 #include "models/small_cnn.h"
 
-#include "models/unit_sources.h"
 #include "core/error.h"
+#include "models/unit_sources.h"
 
 namespace basin {
 

@@ -3,7 +3,8 @@
 namespace basin {
 
 void bind_options(OptionTable& table, AdamOptions& options) {
-  bind_moment_options(table, options, "L2 coefficient: gradient + weight_decay * weight, which the moments are of");
+  bind_moment_options(table, options,
+                      "L2 coefficient: gradient + weight_decay * weight, which the moments are of");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 

@@ -21,15 +21,17 @@ static_assert(static_cast<int>(Correction::rate_first) == 3 && static_cast<int>(
 
 void bind_fields(OptionTable& table, LambOptions& o) {
   bind_moment_options(table, o, "lambda of the paper, inside the trust ratio's norm");
-  table.add("decay", o.decay, one_of(kDecays),
-            "where the decay stands: in the update and its norm, beside it, before all norms, in the gradient");
+  table.add(
+      "decay", o.decay, one_of(kDecays),
+      "where the decay stands: in the update and its norm, beside it, before all norms, in the gradient");
   table.add("bias_correction", o.bias_correction, one_of(kCorrections),
             "of both moments, none, of the learning rate, of the learning rate by the first moment's alone");
   table.add("min_weight_norm", o.min_weight_norm, at_least(0), "least |w| in the trust ratio; 0: none");
   table.add("max_weight_norm", o.max_weight_norm, at_least(0), "largest |w| in the trust ratio; 0: none");
   table.add("eps_in_ratio", o.eps_in_ratio, anything(), "eps is added to the trust ratio's denominator too");
   table.add("max_ratio", o.max_ratio, at_least(0), "largest trust ratio; 0: none; 1: LAMBC");
-  table.add("max_gradient_norm", o.max_gradient_norm, at_least(0), "all gradients are clipped to it; 0: none");
+  table.add("max_gradient_norm", o.max_gradient_norm, at_least(0),
+            "all gradients are clipped to it; 0: none");
   table.add("clip_eps", o.clip_eps, at_least(0), "added to the norm that a clip divides by");
   table.add("normalise_gradient", o.normalise_gradient, anything(), "all gradients together to norm 1");
   table.add("exclude_from_trust", o.exclude_from_trust, exclusions_from_trust(), "parameters with ratio 1");
@@ -45,7 +47,8 @@ LambOptions::LambOptions() {
 LambcOptions::LambcOptions() : LambOptions(find_entry(lamb_presets(), "timm_clip", "preset").values) {}
 
 void bind_options(OptionTable& table, LambOptions& options) {
-  bind_presets(table, options, lamb_presets(), bind_fields, "values of all options below that aren't set; docs/optimizers.md");
+  bind_presets(table, options, lamb_presets(), bind_fields,
+               "values of all options below that aren't set; docs/optimizers.md");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 
@@ -56,8 +59,8 @@ void bind_options(OptionTable& table, LambcOptions& options) {
 Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o)
     : MomentOptimizer(std::move(parameters), o, o.exclude_from_trust) {
   if (o.max_weight_norm > 0 && o.min_weight_norm > o.max_weight_norm) {
-    throw ConfigError(fmt::format("lamb: min_weight_norm = {:g} is above max_weight_norm = {:g}", o.min_weight_norm,
-                                  o.max_weight_norm));
+    throw ConfigError(fmt::format("lamb: min_weight_norm = {:g} is above max_weight_norm = {:g}",
+                                  o.min_weight_norm, o.max_weight_norm));
   }
   rule_.adaptive = true;
   rule_.correction = enumerator<Correction>(kCorrections, o.bias_correction);
@@ -73,7 +76,8 @@ Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o)
 
 std::string Lamb::trust_ratio_definition() const {
   return fmt::format(
-      "{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: factor beside the learning rate on the whole "
+      "{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: factor beside the "
+      "learning rate on the whole "
       "step, without a coefficient; NaN where excluded",
       rule_.weight_norm_min > 0 || std::isfinite(rule_.weight_norm_max) ? "clamped " : "",
       std::isfinite(rule_.ratio_max) ? fmt::format(", at most {:g}", rule_.ratio_max) : "",

@@ -31,25 +31,33 @@ void bind_fields(OptionTable& table, LarsOptions& o) {
   table.add("trust_coefficient", o.trust_coefficient, greater_than(0), "eta of the paper");
   table.add("less_momentum", o.less_momentum, anything(), "trust_coefficient times 1 - momentum");
   table.add("momentum", o.momentum, half_open(0, 1), "share of the last step kept");
-  table.add("moving_average", o.moving_average, anything(), "what enters the buffer is multiplied by 1 - momentum");
+  table.add("moving_average", o.moving_average, anything(),
+            "what enters the buffer is multiplied by 1 - momentum");
   table.add("weight_decay", o.weight_decay, at_least(0), "beta of the paper, in gradient and denominator");
   table.add("decay", o.decay, one_of({"gradient", "decoupled"}),
-            "gradient: gradient + weight_decay * weight; decoupled: weights shrink by learning rate * weight_decay");
-  table.add("denominator", o.denominator, one_of(denominator_names()), "norm that the trust ratio divides by");
+            "gradient: gradient + weight_decay * weight; decoupled: weights shrink by learning rate * "
+            "weight_decay");
+  table.add("denominator", o.denominator, one_of(denominator_names()),
+            "norm that the trust ratio divides by");
   table.add("eps", o.eps, at_least(0), "added to the trust ratio's denominator; 0 in the paper");
   table.add("rate_in", o.rate_in, one_of({"buffer", "step"}), "where the learning rate stands");
   table.add("ratio_in", o.ratio_in, one_of({"buffer", "step"}), "where the trust ratio stands");
   table.add("max_ratio", o.max_ratio, at_least(0), "largest trust ratio; 0: none");
   table.add("clip", o.clip, anything(), "LARC: a trust ratio of at most 1 / learning rate, divided by it");
-  table.add("max_element", o.max_element, at_least(0), "largest element of the gradient with its decay; 0: none");
+  table.add("max_element", o.max_element, at_least(0),
+            "largest element of the gradient with its decay; 0: none");
   table.add("without_ratio", o.without_ratio, one_of({"coefficient", "one"}),
             "factor of excluded parameters and where a norm is 0");
   table.add("zero_norm", o.zero_norm, one_of({"denominator", "any"}),
             "no ratio where the weights' norm or the denominator is 0, or also where the gradient's is");
-  table.add("zero_norm_drops_decay", o.zero_norm_drops_decay, anything(), "no weight decay where a norm is 0");
-  table.add("buffer_start", o.buffer_start, one_of({"zero", "gradient"}), "what the momentum buffer begins as");
-  table.add("exclude_from_decay", o.exclude_from_decay, exclusions_from_decay(), "parameters without weight decay");
-  table.add("exclude_from_trust", o.exclude_from_trust, exclusions_from_trust(), "parameters without trust ratio");
+  table.add("zero_norm_drops_decay", o.zero_norm_drops_decay, anything(),
+            "no weight decay where a norm is 0");
+  table.add("buffer_start", o.buffer_start, one_of({"zero", "gradient"}),
+            "what the momentum buffer begins as");
+  table.add("exclude_from_decay", o.exclude_from_decay, exclusions_from_decay(),
+            "parameters without weight decay");
+  table.add("exclude_from_trust", o.exclude_from_trust, exclusions_from_trust(),
+            "parameters without trust ratio");
 }
 
 }  // namespace
@@ -59,7 +67,8 @@ LarsOptions::LarsOptions() { preset = values_of = "basin"; }
 LarcOptions::LarcOptions() : LarsOptions(find_entry(lars_presets(), "apex", "preset").values) {}
 
 void bind_options(OptionTable& table, LarsOptions& options) {
-  bind_presets(table, options, lars_presets(), bind_fields, "values of all options below that aren't set; docs/optimizers.md");
+  bind_presets(table, options, lars_presets(), bind_fields,
+               "values of all options below that aren't set; docs/optimizers.md");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 
@@ -70,14 +79,18 @@ void bind_options(OptionTable& table, LarcOptions& options) {
 Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
     : Optimizer(std::move(parameters)), starts_with_gradient_(o.buffer_start == "gradient") {
   if (o.momentum == 0 && (starts_with_gradient_ || o.denominator == "momentum")) {
-    throw ConfigError(fmt::format("lars: momentum = 0 leaves no buffer for {}",
-                                  starts_with_gradient_ ? "buffer_start = \"gradient\"" : "denominator = \"momentum\""));
+    throw ConfigError(
+        fmt::format("lars: momentum = 0 leaves no buffer for {}",
+                    starts_with_gradient_ ? "buffer_start = \"gradient\"" : "denominator = \"momentum\""));
   }
   if (o.denominator == "momentum" && (o.rate_in != "step" || o.ratio_in != "step"))
-    throw ConfigError("lars: denominator = \"momentum\" needs rate_in = \"step\" and ratio_in = \"step\": its ratio comes after the buffer");
+    throw ConfigError(
+        "lars: denominator = \"momentum\" needs rate_in = \"step\" and ratio_in = \"step\": its ratio comes "
+        "after the buffer");
   if (o.zero_norm_drops_decay && o.denominator != "gradient_plus_decay" && o.denominator != "gradient") {
-    throw ConfigError(fmt::format("lars: zero_norm_drops_decay = true needs a denominator without decay in a norm, not \"{}\"",
-                                  o.denominator));
+    throw ConfigError(fmt::format(
+        "lars: zero_norm_drops_decay = true needs a denominator without decay in a norm, not \"{}\"",
+        o.denominator));
   }
   treatments_ = treatments(parameters_, {.weight_decay = o.weight_decay,
                                          .without_decay = o.exclude_from_decay,
@@ -104,10 +117,12 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
 
 std::string Lars::trust_ratio_definition() const {
   return fmt::format(
-      "{:g} |w| / |{}| of each tensor{}, {:g} where a norm is 0: factor beside the learning rate on {}; NaN where excluded",
+      "{:g} |w| / |{}| of each tensor{}, {:g} where a norm is 0: factor beside the learning rate on {}; NaN "
+      "where excluded",
       rule_.coefficient, kDenominators[static_cast<size_t>(rule_.denominator)].first,
       rule_.clip_to_rate ? ", over the learning rate and at most 1" : "", rule_.degenerate_ratio,
-      rule_.ratio_inside ? "the new gradient as it enters the momentum buffer, not on the step" : "the whole step");
+      rule_.ratio_inside ? "the new gradient as it enters the momentum buffer, not on the step"
+                         : "the whole step");
 }
 
 std::vector<at::Tensor> Lars::preconditioner(const std::vector<at::Tensor>& gradients) const {
@@ -115,7 +130,8 @@ std::vector<at::Tensor> Lars::preconditioner(const std::vector<at::Tensor>& grad
   for (size_t i = 0; i < p.size(); ++i) {
     const at::Tensor w = parameters_[i].tensor.detach();
     TensorSums sums{.weight = squared_norm(w), .gradient = squared_norm(gradients[i])};
-    sums.direction = rule_.decoupled ? sums.gradient : squared_norm(gradients[i].add(w, treatments_[i].decay));
+    sums.direction =
+        rule_.decoupled ? sums.gradient : squared_norm(gradients[i].add(w, treatments_[i].decay));
     p[i].div_(rule_.ratio(sums, treatments_[i], {.rate = learning_rate()}));
   }
   return p;

@@ -16,8 +16,8 @@ struct LarsOptions : WithPreset {
   double trust_coefficient = 0.001;
   bool less_momentum = false;  // the coefficient times 1 - momentum
   double momentum = 0.9;
-  bool moving_average = false;  // what enters the buffer times 1 - momentum
-  double weight_decay = 5e-4;  // the paper's for AlexNet; 1e-4 to 2e-4 for ResNet-50
+  bool moving_average = false;                      // what enters the buffer times 1 - momentum
+  double weight_decay = 5e-4;                       // the paper's for AlexNet; 1e-4 to 2e-4 for ResNet-50
   std::string decay = "gradient";                   // gradient | decoupled
   std::string denominator = "gradient_plus_decay";  // ... | decayed_gradient | decayed_gradient_plus_decay |
                                                     // gradient | momentum

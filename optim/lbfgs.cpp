@@ -31,10 +31,14 @@ Vector clones(const Vector& tensors) {
 
 void bind_options(OptionTable& table, LbfgsOptions& options) {
   table.add("history", options.history, between(1, 100), "pairs of steps and gradient differences kept");
-  table.add("overlap", options.overlap, between(0.01, 0.5), "share of a batch whose gradient is taken again after the step");
-  table.add("min_curvature", options.min_curvature, at_least(0), "pairs with y's < min_curvature s's are left out");
-  table.add("weight_decay", options.weight_decay, at_least(0), "L2 coefficient: gradient + weight_decay * weight");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(), "parameters without weight decay");
+  table.add("overlap", options.overlap, between(0.01, 0.5),
+            "share of a batch whose gradient is taken again after the step");
+  table.add("min_curvature", options.min_curvature, at_least(0),
+            "pairs with y's < min_curvature s's are left out");
+  table.add("weight_decay", options.weight_decay, at_least(0),
+            "L2 coefficient: gradient + weight_decay * weight");
+  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
+            "parameters without weight decay");
 }
 
 Lbfgs::Lbfgs(std::vector<ParameterInfo> parameters, const LbfgsOptions& options)
@@ -50,7 +54,9 @@ Lbfgs::Lbfgs(std::vector<ParameterInfo> parameters, const LbfgsOptions& options)
   add_counter("pairs", pairs_learnt_);
 }
 
-size_t Lbfgs::place_of(int64_t age) const { return static_cast<size_t>((pairs_learnt_ - 1 - age) % options_.history); }
+size_t Lbfgs::place_of(int64_t age) const {
+  return static_cast<size_t>((pairs_learnt_ - 1 - age) % options_.history);
+}
 
 void Lbfgs::set_overlap(Vector with_last, Vector with_next) {
   with_last_ = std::move(with_last);
@@ -66,7 +72,8 @@ std::vector<at::Tensor> Lbfgs::preconditioner(const std::vector<at::Tensor>& gra
 void Lbfgs::update(TensorLists& lists) {
   StepReport norms;
   for (size_t i = 0; i < lists.weights.size(); ++i) {
-    norms.sums.push_back({.weight = squared_norm(lists.weights[i]), .gradient = squared_norm(lists.gradients[i])});
+    norms.sums.push_back(
+        {.weight = squared_norm(lists.weights[i]), .gradient = squared_norm(lists.gradients[i])});
     norms.ratios.push_back(1);
   }
   Vector gradient = clones(lists.gradients);

@@ -31,8 +31,8 @@ const std::vector<OptimizerEntry>& optimizer_registry() {
        make_options<LambOptions>, make<Lamb, LambOptions>},
       {"lambc", "LAMB with trust ratios of at most 1, as in timm.", make_options<LambcOptions>,
        make<Lamb, LambcOptions>},
-      {"lbfgs", "Multi-batch L-BFGS with overlapping batches (Berahas et al. 2016).", make_options<LbfgsOptions>,
-       make<Lbfgs, LbfgsOptions>},
+      {"lbfgs", "Multi-batch L-BFGS with overlapping batches (Berahas et al. 2016).",
+       make_options<LbfgsOptions>, make<Lbfgs, LbfgsOptions>},
   };
   return table;
 }

@@ -13,8 +13,10 @@ void bind_options(OptionTable& table, SgdOptions& options) {
             "the gradient enters the momentum times 1 - dampening");
   table.add("weight_decay", options.weight_decay, at_least(0), "coefficient of the decay");
   table.add("decay", options.decay, one_of({"gradient", "decoupled"}),
-            "gradient: gradient + weight_decay * weight; decoupled: weights shrink by learning rate * weight_decay");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(), "parameters without weight decay");
+            "gradient: gradient + weight_decay * weight; decoupled: weights shrink by learning rate * "
+            "weight_decay");
+  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
+            "parameters without weight decay");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 

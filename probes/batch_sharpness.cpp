@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "core/interrupt.h"
-#include "core/seed.h"
 #include "core/math/statistics.h"
 #include "core/math/tensor_norms.h"
+#include "core/seed.h"
 #include "hessian/curvature_operator.h"
 #include "probes/noise_quantities.h"
 

@@ -8,8 +8,8 @@
 
 #include "core/interrupt.h"
 #include "hessian/jacobian.h"
-#include "probes/noise_quantities.h"
 #include "probes/estimators/set_estimates.h"
+#include "probes/noise_quantities.h"
 
 namespace basin {
 namespace {

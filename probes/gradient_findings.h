@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "probes/estimators/layer_sums.h"
-#include "probes/noise_quantities.h"
 #include "probes/estimators/signal_to_noise.h"
+#include "probes/noise_quantities.h"
 
 namespace basin {
 

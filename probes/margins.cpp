@@ -8,9 +8,9 @@
 
 #include "core/interrupt.h"
 #include "probes/estimators/layer_norms.h"
-#include "probes/noise_quantities.h"
 #include "probes/estimators/percentile.h"
 #include "probes/estimators/set_estimates.h"
+#include "probes/noise_quantities.h"
 
 namespace basin {
 namespace {

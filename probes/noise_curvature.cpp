@@ -9,9 +9,9 @@
 #include "hessian/spectrum.h"
 #include "probes/estimators/group_products.h"
 #include "probes/estimators/matrix_alignment.h"
-#include "probes/noise_quantities.h"
 #include "probes/estimators/set_estimates.h"
 #include "probes/estimators/subspace_overlap.h"
+#include "probes/noise_quantities.h"
 
 namespace basin {
 namespace {

@@ -13,8 +13,8 @@
 #include "models/layers/layer_calls.h"
 #include "models/scoped_norm_mode.h"
 #include "probes/estimators/network_layers.h"
-#include "probes/noise_quantities.h"
 #include "probes/estimators/set_estimates.h"
+#include "probes/noise_quantities.h"
 
 namespace basin {
 namespace {

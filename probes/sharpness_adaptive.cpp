@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "core/interrupt.h"
-#include "core/seed.h"
 #include "core/math/statistics.h"
+#include "core/seed.h"
 #include "landscape/ball_maximum.h"
 #include "landscape/displaced_weights.h"
 #include "landscape/normalised_logits.h"

@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
-#include "core/seed.h"
 #include "core/math/statistics.h"
+#include "core/seed.h"
 #include "landscape/box.h"
 #include "landscape/box_maximum.h"
 #include "landscape/displaced_weights.h"

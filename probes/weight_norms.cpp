@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/seed.h"
 #include "core/math/tensor_norms.h"
+#include "core/seed.h"
 #include "probes/common.h"
 #include "probes/estimators/layer_norms.h"
 

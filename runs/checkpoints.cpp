@@ -14,7 +14,9 @@ std::string checkpoint_path(const std::string& run_folder, const std::string& la
   return run_folder + "/ckpt/" + label + ".h5";
 }
 
-bool is_cadence(const std::string& label) { return label.size() > 1 && label[0] == 'u' && std::isdigit(label[1]); }
+bool is_cadence(const std::string& label) {
+  return label.size() > 1 && label[0] == 'u' && std::isdigit(label[1]);
+}
 
 std::vector<std::string> checkpoint_labels(const std::string& run_folder) {
   const fs::path folder = fs::path(run_folder) / "ckpt";

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "study/run_options.h"
 #include "core/dtype.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
+#include "study/run_options.h"
 #include "trainers/batch_plan.h"
 
 namespace basin {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "study/run_options.h"
 #include "io/checkpoint.h"
 #include "io/probe_file.h"
+#include "study/run_options.h"
 
 namespace basin {
 

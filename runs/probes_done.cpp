@@ -35,7 +35,8 @@ bool has_checkpoint_since(const std::string& folder, const std::string& done) {
 
 }  // namespace
 
-void note_probes_done(const std::string& folder, const RunOptions& options, const std::vector<ProbeOutcome>& outcomes) {
+void note_probes_done(const std::string& folder, const RunOptions& options,
+                      const std::vector<ProbeOutcome>& outcomes) {
   std::string text = probe_settings_hash(options) + "\n";
   for (const ProbeOutcome& outcome : outcomes) {
     text += std::filesystem::path(outcome.path).filename().string() + "\n";

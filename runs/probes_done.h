@@ -9,7 +9,8 @@
 namespace basin {
 
 /// Writes FOLDER/probes/done: a hash of the settings and of the probes' versions, then a line for each file.
-void note_probes_done(const std::string& folder, const RunOptions& options, const std::vector<ProbeOutcome>& outcomes);
+void note_probes_done(const std::string& folder, const RunOptions& options,
+                      const std::vector<ProbeOutcome>& outcomes);
 /// Whether all probes of the plan were done with these settings, their files are still there, and no checkpoint is newer.
 bool probes_done(const std::string& folder, const RunOptions& options);
 

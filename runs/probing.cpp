@@ -1,17 +1,17 @@
 #include "runs/probing.h"
 
-#include "runs/checkpoints.h"
-#include "runs/folder.h"
-#include "runs/probe_settings.h"
-#include "runs/subject.h"
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
-#include "core/provenance.h"
 #include "core/math/tensor_norms.h"
+#include "core/provenance.h"
 #include "io/checkpoint.h"
 #include "io/probe_file.h"
+#include "runs/checkpoints.h"
+#include "runs/folder.h"
+#include "runs/probe_settings.h"
+#include "runs/subject.h"
 
 namespace basin {
 namespace {
@@ -133,7 +133,8 @@ class CheckpointProbes {
   }
 
   /// The state of a search is that of these settings, this build and this start.
-  SearchState search_of(const std::string& path, const ProbeAttributes& settings, const at::Tensor& start) const {
+  SearchState search_of(const std::string& path, const ProbeAttributes& settings,
+                        const at::Tensor& start) const {
     std::string key = build_git_commit();
     for (const auto& [name, value] : settings) key += "\n" + name + " = " + to_toml(value);
     if (start.defined()) key += fmt::format("\nstart = {} {}", before_, start.sum().item<double>());

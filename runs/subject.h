@@ -8,11 +8,11 @@
 #include <memory>
 #include <string>
 
-#include "runs/probe_settings.h"
 #include "data/dataset.h"
 #include "hessian/objective.h"
 #include "io/checkpoint.h"
 #include "probes/probe.h"
+#include "runs/probe_settings.h"
 
 namespace basin {
 

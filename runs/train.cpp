@@ -70,8 +70,8 @@ void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data
     header.options.emplace_back(std::string("scaled_") + name, table.at(name).get());
 }
 
-RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model, const Optimizer& optimizer,
-                    const Trainer& trainer) {
+RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model,
+                    const Optimizer& optimizer, const Trainer& trainer) {
   RunHeader header;
   header.run_id = options.run_id();
   header.config_id = options.config_id();

@@ -1,8 +1,8 @@
 #include "study/candidates.h"
 
+#include "core/error.h"
 #include "study/quasi_random.h"
 #include "study/values.h"
-#include "core/error.h"
 
 namespace basin {
 namespace {

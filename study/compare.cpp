@@ -1,7 +1,7 @@
 #include "study/compare.h"
 
-#include "study/probe_plan_text.h"
 #include "core/hash.h"
+#include "study/probe_plan_text.h"
 
 namespace basin {
 namespace {

@@ -1,6 +1,6 @@
+#include "core/error.h"
 #include "study/study.h"
 #include "study/values.h"
-#include "core/error.h"
 
 namespace basin {
 namespace {

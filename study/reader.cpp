@@ -1,8 +1,8 @@
+#include "core/error.h"
+#include "core/files.h"
 #include "study/study.h"
 #include "study/tuning_reader.h"
 #include "study/values.h"
-#include "core/error.h"
-#include "core/files.h"
 
 namespace basin {
 namespace {

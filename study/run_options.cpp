@@ -73,9 +73,11 @@ void bind_options(OptionTable& table, ProbePlan& plan) {
   table.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes");
   table.add("graph_memory", plan.graph_memory, at_least(0),
             "MiB for Hessian-vector products, graphs kept between them included; speed alone");
-  table.add("fold_norm", plan.fold_norm, anything(),
-            "compute batch normalisation within the layer before it: the same function, rounding and speed alone");
-  table.add("at", plan.at, anything(), "checkpoints: end, start, average (of the weights), loss (every level), "
+  table.add(
+      "fold_norm", plan.fold_norm, anything(),
+      "compute batch normalisation within the layer before it: the same function, rounding and speed alone");
+  table.add("at", plan.at, anything(),
+            "checkpoints: end, start, average (of the weights), loss (every level), "
             "every (each that checkpoint_every keeps), all, or labels");
 }
 
@@ -169,9 +171,10 @@ void check(const RunOptions& options) {
   check_schedule(options.schedule, options.train.learning_rate, options.train.batch_size);
   if (options.schedule.schedule_unit == "epochs" && !options.train.batch_milestones.empty()) {
     throw ConfigError(
-        "schedule_unit = \"epochs\" and batch_milestones exclude each other: no epoch has as many updates as another");
+        "schedule_unit = \"epochs\" and batch_milestones exclude each other: no epoch has as many updates as "
+        "another");
   }
-  scaled_optimizer_options(options);  // refuses what the rule can't scale
+  scaled_optimizer_options(options);      // refuses what the rule can't scale
   const CheckRule levels(options.train);  // refuses levels that would share a checkpoint
   const auto probed_at = [&](const char* at) {
     return std::find(options.probes.at.begin(), options.probes.at.end(), at) != options.probes.at.end();

@@ -1,7 +1,7 @@
 #include "study/values.h"
 
-#include "study/run_options.h"
 #include "core/error.h"
+#include "study/run_options.h"
 
 namespace basin {
 namespace {

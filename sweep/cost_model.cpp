@@ -2,16 +2,16 @@
 
 #include <queue>
 
-#include "core/process_pool.h"
-#include "runs/folder.h"
-#include "runs/parts.h"
-#include "core/scratch_folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
+#include "core/process_pool.h"
+#include "core/scratch_folder.h"
 #include "data/load.h"
 #include "data/manifest.h"
 #include "probes/registry.h"
+#include "runs/folder.h"
+#include "runs/parts.h"
 #include "trainers/batch_schedule.h"
 #include "trainers/evaluation.h"
 #include "trainers/lookahead.h"
@@ -54,10 +54,14 @@ double probed_checkpoints(const RunOptions& options, int64_t updates) {
   const double kept = every > 0 ? static_cast<double>(updates / every) : 0;
   double checkpoints = 0;
   for (const std::string& at : options.probes.at) {
-    if (at == "loss") checkpoints += levels;
-    else if (at == "every") checkpoints += kept;
-    else if (at == "all") return 2 + levels + kept + (options.train.weight_average > 0 ? 1 : 0);
-    else checkpoints += 1;
+    if (at == "loss")
+      checkpoints += levels;
+    else if (at == "every")
+      checkpoints += kept;
+    else if (at == "all")
+      return 2 + levels + kept + (options.train.weight_average > 0 ? 1 : 0);
+    else
+      checkpoints += 1;
   }
   return checkpoints;
 }
@@ -69,12 +73,11 @@ std::string kind_of(const RunOptions& options) {
   copy.models.bind_only(model, options.model);
   const TrainOptions& train = options.train;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", options.model,
-                     options.optimizer, train.micro_batch, train.ghost_batch, train.duplicates, train.dtype, train.autocast, train.loss,
-                     options.data.set,
-                     options.data.augmentation, options.probes.dtype, options.probes.micro_batch,
-                     options.probes.run.empty(), options.runtime.device, model.to_toml(),
-                     train.perturbation.kind, train.perturbation.examples, train.clip_gradient > 0,
-                     train.weight_average > 0);
+                     options.optimizer, train.micro_batch, train.ghost_batch, train.duplicates, train.dtype,
+                     train.autocast, train.loss, options.data.set, options.data.augmentation,
+                     options.probes.dtype, options.probes.micro_batch, options.probes.run.empty(),
+                     options.runtime.device, model.to_toml(), train.perturbation.kind,
+                     train.perturbation.examples, train.clip_gradient > 0, train.weight_average > 0);
 }
 
 // At most four of the batch sizes, the smallest and largest among them; what lies beyond 1,024 images is linear.
@@ -96,7 +99,8 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   const BatchPlan plan = batch_plan_of(options);
   const BatchSchedule batches(options.train, plan, sizes.train);
   // Refuses what this many updates make impossible, before a worker would.
-  RateSchedule(options.schedule, options.train.learning_rate, /*gain=*/1, run_shape(options.train, batches, sizes.train));
+  RateSchedule(options.schedule, options.train.learning_rate, /*gain=*/1,
+               run_shape(options.train, batches, sizes.train));
   check_lookahead(options.train, batches.updates());
   const double planned = static_cast<double>(batches.updates());
   double images = 0;
@@ -184,7 +188,8 @@ SplitSizes CostModel::sizes_of(const RunOptions& options) {
   return sizes;
 }
 
-std::vector<CostModel::Timing> CostModel::prepare_timings(const std::string& folder, int64_t jobs, int64_t threads) const {
+std::vector<CostModel::Timing> CostModel::prepare_timings(const std::string& folder, int64_t jobs,
+                                                          int64_t threads) const {
   // As many at once as in the sweep, for they share caches and memory: the last round is filled with repetitions.
   const int64_t kinds = static_cast<int64_t>(kinds_.size());
   const int64_t count = (kinds + jobs - 1) / jobs * jobs;
@@ -201,12 +206,17 @@ std::vector<CostModel::Timing> CostModel::prepare_timings(const std::string& fol
   return timings;
 }
 
-std::map<std::string, std::vector<CellSpeed>> CostModel::time_round(const WorkerProgram& program, int64_t threads,
+std::map<std::string, std::vector<CellSpeed>> CostModel::time_round(const WorkerProgram& program,
+                                                                    int64_t threads,
                                                                     const std::vector<Timing>& round) const {
   ProcessPool pool;
   for (size_t i = 0; i < round.size(); ++i) {
-    ProcessJob job{std::to_string(i), program, {"time-cell", round[i].folder}, round[i].folder + "/log",
-                   {{"OMP_NUM_THREADS", std::to_string(threads)}}, 600};
+    ProcessJob job{std::to_string(i),
+                   program,
+                   {"time-cell", round[i].folder},
+                   round[i].folder + "/log",
+                   {{"OMP_NUM_THREADS", std::to_string(threads)}},
+                   600};
     for (const int64_t batch : benchmark_batches(kinds_.at(round[i].kind).images)) {
       job.arguments.push_back(std::to_string(batch));
     }
@@ -270,7 +280,8 @@ SplitSizes split_sizes(const DataOptions& options, std::string& message) {
   for (const ManifestFile& file : manifest_of(options.set).files) {
     if (file.role != FileRole::labels) (file.test ? sizes.test : sizes.train) += file.examples;
   }
-  sizes.validation = static_cast<int64_t>(std::llround(options.validation * static_cast<double>(sizes.train)));
+  sizes.validation =
+      static_cast<int64_t>(std::llround(options.validation * static_cast<double>(sizes.train)));
   sizes.train -= sizes.validation;
   if (options.train_examples > 0) sizes.train = std::min(sizes.train, options.train_examples);
   if (options.test_examples > 0) sizes.test = std::min(sizes.test, options.test_examples);

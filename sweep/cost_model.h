@@ -20,9 +20,10 @@ struct SplitSizes {
 /// What one cell computes, in counts.
 struct CellWork {
   int64_t updates = 0;
-  double images_per_update = 0;  // distinct ones, where duplicates are merged; the mean, where the batch grows
-  double gradients = 0;          // updates x images_per_update, twice that with a perturbation
-  double forwards = 0;           // images evaluated for checks and evaluations
+  double images_per_update =
+      0;                 // distinct ones, where duplicates are merged; the mean, where the batch grows
+  double gradients = 0;  // updates x images_per_update, twice that with a perturbation
+  double forwards = 0;   // images evaluated for checks and evaluations
   double probe_gradients = 0, probe_hvps = 0;  // image gradients and image Hessian-vector products
   bool gradients_expected = false;             // from [[sweep.expect]] and not from the protocol's cap
 };

@@ -1,10 +1,10 @@
 #include "sweep/folder.h"
 
-#include "study/compare.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "data/load.h"
 #include "io/run_file.h"
+#include "study/compare.h"
 #include "trainers/data_identity.h"
 
 namespace basin {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/files.h"
 #include "runs/folder.h"
 #include "study/study.h"
-#include "core/files.h"
 
 namespace basin {
 

@@ -1,8 +1,6 @@
 // Runs in a worker process of its own.
 #include "sweep/measure_speed.h"
 
-#include "runs/parts.h"
-#include "runs/train.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -10,6 +8,8 @@
 #include "data/resident.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/objective.h"
+#include "runs/parts.h"
+#include "runs/train.h"
 #include "trainers/trainer.h"
 
 namespace basin {

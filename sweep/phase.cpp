@@ -3,15 +3,15 @@
 #include <csignal>
 #include <deque>
 
-#include "core/process_pool.h"
-#include "runs/folder.h"
-#include "runs/probes_done.h"
-#include "sweep/folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
+#include "core/process_pool.h"
 #include "core/progress.h"
 #include "core/provenance.h"
+#include "runs/folder.h"
+#include "runs/probes_done.h"
+#include "sweep/folder.h"
 
 namespace basin {
 namespace {
@@ -45,7 +45,8 @@ uintmax_t size_of(const std::string& path) {
 
 class Phase {
  public:
-  Phase(std::vector<PlacedCell> cells, const CostModel& costs, const PhaseOptions& options, SweepObserver& observer)
+  Phase(std::vector<PlacedCell> cells, const CostModel& costs, const PhaseOptions& options,
+        SweepObserver& observer)
       : options_(options), costs_(costs), observer_(observer) {
     observer_.begin(options.what);
     state_.total = static_cast<int64_t>(cells.size());
@@ -165,7 +166,7 @@ class Phase {
 
   void announce(const PlacedCell& placed, const std::string& status, double seconds) {
     observer_.announce(fmt::format("[{}/{}] {} {}  {}  {:.1f} s", state_.done, state_.total,
-                                  placed.cell.run_id, placed.cell.label, status, seconds));
+                                   placed.cell.run_id, placed.cell.label, status, seconds));
   }
 
   PhaseResult fail_fast() {

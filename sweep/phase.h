@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "sweep/cost_model.h"
-#include "sweep/observer.h"
 #include "core/process_pool.h"
 #include "study/study.h"
+#include "sweep/cost_model.h"
+#include "sweep/observer.h"
 
 namespace basin {
 
 struct PhaseOptions {
-  std::string what = "sweep";                // for the observer
-  WorkerProgram program;                     // that knows run-cell
+  std::string what = "sweep";  // for the observer
+  WorkerProgram program;       // that knows run-cell
   int64_t jobs = 1, threads = 1;
   bool probes = true, fail_fast = false, retry_failed = false;
 };
@@ -26,10 +26,11 @@ struct PlacedCell {
 };
 
 struct PhaseResult {
-  int64_t final_before = 0;  // had nothing left to do
-  int64_t ended = 0;         // came to a final status now
+  int64_t final_before = 0;           // had nothing left to do
+  int64_t ended = 0;                  // came to a final status now
   std::vector<std::string> problems;  // a line for each cell that failed, now or before, or whose probes did
-  std::string file_fault;  // what the first worker said that couldn't read or write a file (a full disk); else empty
+  std::string
+      file_fault;  // what the first worker said that couldn't read or write a file (a full disk); else empty
 };
 
 /// Runs what is left of the cells, the longest first, one process each. A worker that crashes, throws or is killed leaves

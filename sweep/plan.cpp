@@ -2,8 +2,8 @@
 
 #include "runs/folder.h"
 #include "runs/probes_done.h"
-#include "sweep/tuning/selection_file.h"
 #include "sweep/tuning/rungs.h"
+#include "sweep/tuning/selection_file.h"
 
 namespace basin {
 namespace {

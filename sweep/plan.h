@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sweep/cost_model.h"
 #include "study/study.h"
+#include "sweep/cost_model.h"
 #include "sweep/folder.h"
 
 namespace basin {

@@ -16,7 +16,9 @@ namespace {
 constexpr double kWorthCalibrating =
     60;  // seconds of a sweep that make two for a better forecast worth while
 
-std::string without_line_end(const std::string& text) { return text.substr(0, text.find_last_not_of('\n') + 1); }
+std::string without_line_end(const std::string& text) {
+  return text.substr(0, text.find_last_not_of('\n') + 1);
+}
 
 class StudyRun {
  public:
@@ -42,7 +44,7 @@ class StudyRun {
  private:
   void forecast(const SweepPlan& plan, CostModel& costs) {
     observer_.announce(fmt::format("{} runs, {} worker(s) of {} thread(s), results in {}", plan.cells.size(),
-               request_.jobs, request_.threads, folder_.path()));
+                                   request_.jobs, request_.threads, folder_.path()));
     const auto expected = [&] { return seconds_left(plan, costs, request_.jobs, request_.retry_failed); };
     if (expected() > kWorthCalibrating) {
       try {
@@ -51,7 +53,8 @@ class StudyRun {
       } catch (const Interrupted&) {
         throw;
       } catch (const Error& error) {
-        observer_.announce(fmt::format("note: no forecast from this machine, round figures stand in: {}", error.what()));
+        observer_.announce(
+            fmt::format("note: no forecast from this machine, round figures stand in: {}", error.what()));
       }
     }
     expected_ = expected();
@@ -60,7 +63,8 @@ class StudyRun {
   void report_time() const {
     const double measured = seconds_since(start_);
     observer_.announce(fmt::format("wall time {}; expected {} ({:+.0f} %{})", format_duration(measured),
-                                   format_duration(expected_), expected_ > 0 ? 100 * (expected_ / measured - 1) : 0,
+                                   format_duration(expected_),
+                                   expected_ > 0 ? 100 * (expected_ / measured - 1) : 0,
                                    calibrated_ ? "" : "; from round figures, not measured here"));
   }
 
@@ -115,13 +119,8 @@ class StudyRun {
     for (const Cell& cell : cells) {
       placed.push_back({cell, tuning ? folder_.tuning_folder(cell.run_id) : folder_.run_folder(cell.run_id)});
     }
-    PhaseOptions options{what,
-                         request_.program,
-                         request_.jobs,
-                         request_.threads,
-                         probes,
-                         request_.fail_fast,
-                         request_.retry_failed};
+    PhaseOptions options{what,   request_.program,   request_.jobs,        request_.threads,
+                         probes, request_.fail_fast, request_.retry_failed};
     const PhaseResult result = run_cells(std::move(placed), costs, options, observer_);
     if (result.final_before > 0)
       observer_.announce(fmt::format("{}: {} runs were done before", what, result.final_before));

@@ -61,7 +61,8 @@ double BatchGradient::compute(const std::vector<Batch>& groups, bool measured) {
   return loss_sum / static_cast<double>(groups.front().size);
 }
 
-double BatchGradient::mean_of(const std::vector<Batch>& groups, double (BatchGradient::*of_group)(const Batch&)) {
+double BatchGradient::mean_of(const std::vector<Batch>& groups,
+                              double (BatchGradient::*of_group)(const Batch&)) {
   int64_t size = 0;
   for (const Batch& group : groups) size += group.size;
   double loss_sum = 0;
@@ -102,7 +103,9 @@ MicroBatchNorms BatchGradient::micro_batch_norms() const {
 
 // What accumulate() knows of the examples: a column each. Rows: index, count, and where there is augmentation its draws.
 at::Tensor BatchGradient::indices_of(const Batch& group) const {
-  const auto row = [](const std::vector<int64_t>& values) { return at::tensor(values, at::kLong).unsqueeze(0); };
+  const auto row = [](const std::vector<int64_t>& values) {
+    return at::tensor(values, at::kLong).unsqueeze(0);
+  };
   std::vector<at::Tensor> rows{row(group.examples), row(group.counts)};
   if (augmentation_.on()) rows.push_back(augmentation_.draws(group.positions, group.examples));
   return at::cat(rows);

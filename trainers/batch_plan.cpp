@@ -24,10 +24,10 @@ void check_cut(const std::string& key, int64_t part, const TrainOptions& options
 void check_noise_scale(const TrainOptions& options, double overlap) {
   const bool neox = options.noise_scale_compat == "gpt-neox";
   if (neox && options.noise_scale_every < 2) {
-    throw ConfigError(
-        fmt::format("noise_scale_compat = \"gpt-neox\" needs noise_scale_every >= 2, not {}: the updates of a "
-                    "window (its default is 10)",
-                    options.noise_scale_every));
+    throw ConfigError(fmt::format(
+        "noise_scale_compat = \"gpt-neox\" needs noise_scale_every >= 2, not {}: the updates of a "
+        "window (its default is 10)",
+        options.noise_scale_every));
   }
   if (neox && !options.batch_milestones.empty())
     throw ConfigError("noise_scale_compat = \"gpt-neox\" and batch_milestones exclude each other");
@@ -82,10 +82,12 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
   if (overlap > 0 && options.lookahead_every > 0)  // its pairs would hold differences of other steps
     throw ConfigError("lookahead_every and an optimiser with overlap exclude each other");
   if (!has_batch_statistics) return;
-  const int64_t shared = overlap_of({.overlap = overlap}, options.batch_size), ghost = ghost_batch_of(options);
+  const int64_t shared = overlap_of({.overlap = overlap}, options.batch_size),
+                ghost = ghost_batch_of(options);
   if (overlap > 0 && (shared % ghost != 0 || options.batch_size % ghost != 0)) {
-    throw ConfigError(fmt::format("an overlap of {} examples in a batch of {} must be whole ghost batches ({})", shared,
-                                  options.batch_size, ghost));
+    throw ConfigError(
+        fmt::format("an overlap of {} examples in a batch of {} must be whole ghost batches ({})", shared,
+                    options.batch_size, ghost));
   }
   check_cut("micro_batch", options.micro_batch, options);
   if (options.perturbation.on() && options.perturbation.examples > 0)
@@ -95,7 +97,8 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
 BatchPlan plan_batches(const TrainOptions& options, const DataOptions& data, bool has_dropout,
                        bool has_batch_statistics, double overlap) {
   check_training(options, has_batch_statistics, overlap);
-  if (overlap > 0 && has_dropout) throw ConfigError("dropout and an optimiser with overlap exclude each other");
+  if (overlap > 0 && has_dropout)
+    throw ConfigError("dropout and an optimiser with overlap exclude each other");
   BatchPlan plan;
   plan.overlap = overlap;
   plan.batch_size = options.batch_size;

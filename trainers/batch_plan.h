@@ -18,9 +18,9 @@ struct BatchPlan {
   int64_t micro_batch = 0;  // at most the largest batch
   int64_t ghost_batch = 0;
   bool merge_duplicates = false;  // only where no example's gradient hangs on its neighbours or on chance
-  int64_t group = 0;   // consecutive examples that share a displacement; 0: all of the batch
-  int64_t passes = 1;  // gradients that are computed of each example: 2 with a perturbation
-  double overlap = 0;  // Optimizer::overlap()
+  int64_t group = 0;              // consecutive examples that share a displacement; 0: all of the batch
+  int64_t passes = 1;             // gradients that are computed of each example: 2 with a perturbation
+  double overlap = 0;             // Optimizer::overlap()
 };
 
 /// The last examples of a batch that the next update takes a gradient of as well: round(overlap size), at least 1 where

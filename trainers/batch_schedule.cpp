@@ -96,7 +96,8 @@ int64_t updates_for_gradients(const TrainOptions& options, const BatchPlan& plan
     const int64_t start = updates * plan.batch_size;
     for (int64_t first = 0; first < plan.batch_size; first += group) {
       const int64_t count = std::min(group, plan.batch_size - first);
-      gradients += plan.passes * (plan.merge_duplicates ? distinct_examples(stream, start + first, count, n) : count);
+      gradients +=
+          plan.passes * (plan.merge_duplicates ? distinct_examples(stream, start + first, count, n) : count);
     }
     if (shared > 0) gradients += gradients_beside_overlap(stream, start, plan, n);
     ++updates;

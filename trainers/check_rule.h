@@ -17,9 +17,9 @@ namespace basin {
 /// no gradients.
 class CheckRule {
  public:
-  static constexpr double kNear = 1.15;          // x target: denser from here
+  static constexpr double kNear = 1.15;  // x target: denser from here
   static constexpr int64_t kDenser = 4;
-  static constexpr double kOvershot = 0.8;       // x target or level: too far below it to be compared
+  static constexpr double kOvershot = 0.8;  // x target or level: too far below it to be compared
 
   /// ConfigError where two different loss levels have one label.
   explicit CheckRule(const TrainOptions& options);

@@ -41,7 +41,8 @@ struct EvaluationSetup {
 
 /// One forward pass a view, dropout off, normalisation by the running statistics. Losses are summed in float64.
 /// Fills `outcomes` where given: loss, margin and correctness by example.
-SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split, ExampleOutcomes* outcomes = nullptr);
+SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split,
+                    ExampleOutcomes* outcomes = nullptr);
 
 /// Puts the averages of ghost-batch statistics over the whole training split, in its own order, in place of the running
 /// ones: after a few large-batch updates an exponential average still lags far behind. Does nothing without batch

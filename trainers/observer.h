@@ -11,18 +11,18 @@
 namespace basin {
 
 struct UpdateRecord {
-  int64_t update = 0;         // 1-based: updates done
-  int64_t examples = 0;       // nominal examples seen, duplicates counted
-  int64_t gradients = 0;      // image gradients computed so far
-  int64_t batch_size = 0;     // of this update
-  double loss = 0;            // mean training loss of this batch, before the update (train mode)
+  int64_t update = 0;      // 1-based: updates done
+  int64_t examples = 0;    // nominal examples seen, duplicates counted
+  int64_t gradients = 0;   // image gradients computed so far
+  int64_t batch_size = 0;  // of this update
+  double loss = 0;         // mean training loss of this batch, before the update (train mode)
   double learning_rate = 0;
-  double gradient_norm = 0;   // before clipping
-  double clip_factor = 1;     // what clipping multiplied the gradient by
+  double gradient_norm = 0;  // before clipping
+  double clip_factor = 1;    // what clipping multiplied the gradient by
   double update_norm = 0, weight_norm = 0, distance_from_start = 0;
   const std::vector<ParameterStep>* parameters = nullptr;  // their gradient_norm too before clipping
   const std::vector<double>* noise = nullptr;  // a row of the table noise_scale; null: no look at this update
-  double seconds = 0;         // wall time of training so far
+  double seconds = 0;                          // wall time of training so far
 };
 
 struct EvaluationRecord {

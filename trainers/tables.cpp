@@ -42,8 +42,7 @@ Table train_table(const TrainOptions& options) {
           "mean loss of this update's batch, labels smoothed as trained on, train mode, before the update"),
       column("learning_rate", "1", "learning rate",
              "peak rate x scaling rule x schedule, used in this update"),
-      column("gradient_norm", "loss/weight", "gradient norm",
-             kGradientNormDefinition),
+      column("gradient_norm", "loss/weight", "gradient norm", kGradientNormDefinition),
       column("update_norm", "weight", "update norm",
              "Euclidean norm of the change of all parameters by the optimiser"),
       column("weight_norm", "weight", "weight norm", "Euclidean norm of all parameters before the update"),
@@ -76,8 +75,7 @@ Table layers_table(const std::vector<ParameterInfo>& parameters, int64_t every,
                              names_of_parameters(parameters)});
   };
   by_parameter("weight_norm", "weight", "weight norm by parameter", "Euclidean norm before the update");
-  by_parameter("gradient_norm", "loss/weight", "gradient norm by parameter",
-               kGradientNormDefinition);
+  by_parameter("gradient_norm", "loss/weight", "gradient norm by parameter", kGradientNormDefinition);
   by_parameter("update_norm", "weight", "update norm by parameter",
                "Euclidean norm of the change by the optimiser");
   by_parameter(

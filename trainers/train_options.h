@@ -16,11 +16,12 @@ inline constexpr double kMostExamples = 9007199254740992.0;  // 2^53
 /// design: protocol A is a fixed budget in epochs or updates; B ends at a matched training loss.
 struct TrainOptions {
   int64_t seed = 1;
-  std::string protocol = "A-epochs";    // A-epochs | A-updates | B
-  int64_t batch_size = 256;             // of the first update, and of all where there are no batch_milestones
-  std::vector<double> batch_milestones; // where it grows, as shares of the budget in examples
-  int64_t batch_factor = 5;             // by how much: that of Smith et al. 2018, arXiv 1711.00489
-  int64_t micro_batch = 256;            // memory, never mathematics (to rounding); with batch norm a multiple of ghost_batch
+  std::string protocol = "A-epochs";  // A-epochs | A-updates | B
+  int64_t batch_size = 256;           // of the first update, and of all where there are no batch_milestones
+  std::vector<double> batch_milestones;  // where it grows, as shares of the budget in examples
+  int64_t batch_factor = 5;              // by how much: that of Smith et al. 2018, arXiv 1711.00489
+  int64_t micro_batch =
+      256;  // memory, never mathematics (to rounding); with batch norm a multiple of ghost_batch
   int64_t ghost_batch = 0;              // 0: min(256, batch_size)
   std::string duplicates = "weighted";  // weighted | repeated
   double learning_rate = 0.1;           // before the scaling rule
@@ -29,25 +30,26 @@ struct TrainOptions {
   int64_t updates = 100;                // A-updates
   double target_loss = 1.0;             // B: full training loss in eval mode
   int64_t max_gradients = 500000;       // B: the schedule's length and the cap, in image gradients computed
-  int64_t check_every = 10000;          // examples between checks of the full training loss (B, or loss_levels); denser near the target
-  std::vector<double> loss_levels;      // milestones: a checkpoint at the first check at or below each
-  int64_t evaluate_every = 0;           // examples between evaluations on test; 0: at the end alone
-  int64_t checkpoint_every = 0;         // updates between milestones "u000100"; 0: none
-  int64_t layers_every = 0;             // updates between rows of norms by parameter; 0: 100 to 200 rows over the budget
-  double checkpoint_seconds = 30;       // wall time between "latest" checkpoints
-  double divergence_loss = 1e4;         // a batch or checked training loss above it, or not finite, is a divergence
-  std::string dtype = "float32";        // float32 | float64
-  std::string autocast = "none";        // none | bfloat16: of the forward passes of training batches alone
-  std::string loss = "cross_entropy";   // cross_entropy | mse
-  double label_smoothing = 0;           // of the loss trained on; evaluations, checks and probes are without
-  double clip_gradient = 0;             // largest Euclidean norm of the gradient that the optimiser gets; 0: none
-  int64_t lookahead_every = 0;          // updates between synchronisations with slow weights; 0: no Lookahead
-  double lookahead_alpha = 0.5;         // step of the slow weights; 0.8 is the default of the authors' code
+  int64_t check_every =
+      10000;  // examples between checks of the full training loss (B, or loss_levels); denser near the target
+  std::vector<double> loss_levels;  // milestones: a checkpoint at the first check at or below each
+  int64_t evaluate_every = 0;       // examples between evaluations on test; 0: at the end alone
+  int64_t checkpoint_every = 0;     // updates between milestones "u000100"; 0: none
+  int64_t layers_every = 0;  // updates between rows of norms by parameter; 0: 100 to 200 rows over the budget
+  double checkpoint_seconds = 30;  // wall time between "latest" checkpoints
+  double divergence_loss = 1e4;   // a batch or checked training loss above it, or not finite, is a divergence
+  std::string dtype = "float32";  // float32 | float64
+  std::string autocast = "none";  // none | bfloat16: of the forward passes of training batches alone
+  std::string loss = "cross_entropy";  // cross_entropy | mse
+  double label_smoothing = 0;          // of the loss trained on; evaluations, checks and probes are without
+  double clip_gradient = 0;      // largest Euclidean norm of the gradient that the optimiser gets; 0: none
+  int64_t lookahead_every = 0;   // updates between synchronisations with slow weights; 0: no Lookahead
+  double lookahead_alpha = 0.5;  // step of the slow weights; 0.8 is the default of the authors' code
   std::string lookahead_schedule = "constant";  // constant | cubic: from 1 to lookahead_alpha
-  int64_t noise_scale_every = 0;        // updates between looks at the gradient noise scale; 0: none
-  double noise_scale_beta = 0.99;       // weight of a look against the one after it, in its moving means
+  int64_t noise_scale_every = 0;                // updates between looks at the gradient noise scale; 0: none
+  double noise_scale_beta = 0.99;           // weight of a look against the one after it, in its moving means
   std::string noise_scale_compat = "none";  // none | gpt-neox: of windows of noise_scale_every updates
-  double weight_average = 0;            // decay of the weights' exponential average; 0: none
+  double weight_average = 0;                // decay of the weights' exponential average; 0: none
   std::string test_time_augmentation = "none";  // none | flip | flip_shift: tta_test_acc beside test_acc
   PerturbationOptions perturbation;
 };

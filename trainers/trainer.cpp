@@ -61,8 +61,8 @@ Trainer::Trainer(TrainSetup setup)
     lookahead_.emplace(setup_.model->parameter_table(), setup_.train, total_updates_);
   if (setup_.train.weight_average > 0)
     average_.emplace(setup_.model->parameter_table(), setup_.train.weight_average);
-  noise_ = make_noise_gauge(setup_.train, setup_.data_options, plan_, *setup_.model,
-                            setup_.data.train.size());
+  noise_ =
+      make_noise_gauge(setup_.train, setup_.data_options, plan_, *setup_.model, setup_.data.train.size());
 }
 
 TrainResult Trainer::run() {
@@ -219,7 +219,8 @@ void Trainer::checkpoint_if_due() {
 
 TrainResult Trainer::interrupt() {
   checkpoint("latest");
-  return {"interrupted", fmt::format("stopped after update {} of {}", state_.update, total_updates_), {}, {}, {}};
+  return {
+      "interrupted", fmt::format("stopped after update {} of {}", state_.update, total_updates_), {}, {}, {}};
 }
 
 TrainResult Trainer::finish() {
@@ -311,26 +312,27 @@ Summary Trainer::summarise(const EvaluationRecord& scores) const {
   double weight = 0;
   for (const ParameterInfo& parameter : setup_.model->parameter_table())
     weight += squared_norm(parameter.tensor);
-  return {{"updates", state_.update},
-          {"planned_updates", total_updates_},
-          {"epochs", epochs},
-          {"epochs_over_budget", by_epochs ? epochs - setup_.train.epochs * epoch_stretch(setup_.train) : NAN},
-          {"examples", state_.examples},
-          {"gradients", state_.gradients},
-          {"train_loss", scores.train_loss},
-          {"train_acc", scores.train_accuracy},
-          {"validation_loss", scores.validation_loss},
-          {"validation_acc", scores.validation_accuracy},
-          {"test_loss", scores.test_loss},
-          {"test_acc", scores.test_accuracy},
-          {"weight_norm", std::sqrt(weight)},
-          {"distance_from_start", distance_from_start()},
-          {"steps_to_target", state_.steps_to_target},
-          {"overshot", state_.overshot},
-          {"seconds", state_.seconds},
-          {"update_seconds", state_.update_seconds},
-          {"images_per_second",
-           state_.update_seconds > 0 ? static_cast<double>(state_.gradients) / state_.update_seconds : NAN}};
+  return {
+      {"updates", state_.update},
+      {"planned_updates", total_updates_},
+      {"epochs", epochs},
+      {"epochs_over_budget", by_epochs ? epochs - setup_.train.epochs * epoch_stretch(setup_.train) : NAN},
+      {"examples", state_.examples},
+      {"gradients", state_.gradients},
+      {"train_loss", scores.train_loss},
+      {"train_acc", scores.train_accuracy},
+      {"validation_loss", scores.validation_loss},
+      {"validation_acc", scores.validation_accuracy},
+      {"test_loss", scores.test_loss},
+      {"test_acc", scores.test_accuracy},
+      {"weight_norm", std::sqrt(weight)},
+      {"distance_from_start", distance_from_start()},
+      {"steps_to_target", state_.steps_to_target},
+      {"overshot", state_.overshot},
+      {"seconds", state_.seconds},
+      {"update_seconds", state_.update_seconds},
+      {"images_per_second",
+       state_.update_seconds > 0 ? static_cast<double>(state_.gradients) / state_.update_seconds : NAN}};
 }
 
 double Trainer::distance_from_start() const {
@@ -350,7 +352,8 @@ void Trainer::event(const std::string& level, const std::string& text) {
 
 void Trainer::advance_clock() {
   const Clock::time_point now = Clock::now();
-  state_.seconds += std::chrono::duration<double>(now - clock_).count();  // what lies between two calls, all of it
+  state_.seconds +=
+      std::chrono::duration<double>(now - clock_).count();  // what lies between two calls, all of it
   clock_ = now;
 }
 

@@ -95,10 +95,10 @@ class Trainer {
   struct State {
     int64_t update = 0, examples = 0, gradients = 0;
     int64_t next_check = 0, next_evaluation = 0, levels_passed = 0;  // the first two in examples
-    bool near_target = false;  // a check was: they are denser since
+    bool near_target = false;                                        // a check was: they are denser since
     double steps_to_target = NAN;
     bool overshot = false;
-    std::string ending;   // "", "target" or "diverged"
+    std::string ending;  // "", "target" or "diverged"
     std::string message;
     double seconds = 0, update_seconds = 0;  // wall time: all, and that of updates alone
   };
@@ -143,10 +143,12 @@ class Trainer {
   std::optional<Lookahead> lookahead_;
   std::optional<WeightAverage> average_;
   std::unique_ptr<NoiseGauge> noise_;
-  std::vector<ParameterStep> unclipped_;  // the last update's, with the norms of the gradients before clipping
+  std::vector<ParameterStep>
+      unclipped_;  // the last update's, with the norms of the gradients before clipping
   State state_;
-  std::optional<std::pair<int64_t, SplitScore>> known_score_;  // update and score, not to evaluate the same weights twice
-  std::optional<double> level_;                                // of the checkpoint being kept
+  std::optional<std::pair<int64_t, SplitScore>>
+      known_score_;              // update and score, not to evaluate the same weights twice
+  std::optional<double> level_;  // of the checkpoint being kept
   std::vector<TrainObserver*> observers_;
   std::function<bool()> stop_requested_;
   Clock::time_point clock_, last_checkpoint_;

@@ -36,7 +36,8 @@ double dense_squared_distance(const at::Tensor& a, const at::Tensor& b) {
 template <class T>
 double dense_inner_product(const at::Tensor& a, const at::Tensor& b) {
   const T *x = a.const_data_ptr<T>(), *y = b.const_data_ptr<T>();
-  return sum_of(a.numel(), [x, y](int64_t i) { return static_cast<double>(x[i]) * static_cast<double>(y[i]); });
+  return sum_of(a.numel(),
+                [x, y](int64_t i) { return static_cast<double>(x[i]) * static_cast<double>(y[i]); });
 }
 
 // The order of elements in memory doesn't matter, only that there are no gaps.

@@ -29,8 +29,8 @@ struct Treatment {
 
 /// What is different from update to update.
 struct StepScalars {
-  double rate = 0;           // learning rate
-  double gradient_norm = 0;  // of all gradients as one vector, where the rule clips it
+  double rate = 0;                          // learning rate
+  double gradient_norm = 0;                 // of all gradients as one vector, where the rule clips it
   double correction1 = 1, correction2 = 1;  // 1 - beta^t
 
   BASIN_HOST_DEVICE double rate_of(const Treatment& tensor) const { return rate * tensor.rate_factor; }

@@ -18,8 +18,9 @@ struct DeviceTables {
   const int64_t* tensor_of_chunk = nullptr;  // [chunks]
   const int64_t* first_chunk = nullptr;      // [tensors + 1]
   const int64_t* numel = nullptr;            // [tensors]
-  void* const* pointers = nullptr;           // [4][tensors]: weights, gradients, first, second; null where there is none
-  const Treatment* treatments = nullptr;     // [tensors]
+  void* const* pointers =
+      nullptr;  // [4][tensors]: weights, gradients, first, second; null where there is none
+  const Treatment* treatments = nullptr;  // [tensors]
 };
 
 /// Kept between updates, so that one uploads nothing where tensors lie where they lay. Tensors have one floating type and

@@ -30,7 +30,8 @@ struct MomentRule {
     return factor < 1 ? factor : 1;
   }
 
-  BASIN_HOST_DEVICE double ratio(const TensorSums& sums, const Treatment& tensor, const StepScalars& step) const {
+  BASIN_HOST_DEVICE double ratio(const TensorSums& sums, const Treatment& tensor,
+                                 const StepScalars& step) const {
     if (!adaptive || !tensor.trust) return 1;
     const double shrunk = decay == Decay::decoupled_before ? 1 - step.rate_of(tensor) * tensor.decay : 1;
     const double norm = std::fabs(shrunk) * std::sqrt(sums.weight);
@@ -41,7 +42,8 @@ struct MomentRule {
     return ratio > ratio_max ? ratio_max : ratio;
   }
 
-  BASIN_HOST_DEVICE MomentElement<double> element(double ratio, const Treatment& tensor, const StepScalars& step) const {
+  BASIN_HOST_DEVICE MomentElement<double> element(double ratio, const Treatment& tensor,
+                                                  const StepScalars& step) const {
     const double root2 = std::sqrt(step.correction2), rate = step.rate_of(tensor);
     MomentElement<double> e;
     e.gradient = gradient_factor(step);

@@ -9,7 +9,13 @@ namespace basin {
 /// differ (optim/lars.h has them as options, docs/optimizers.md the presets). SGD is the rule without `adaptive`.
 /// The learning rate is the tensor's own, StepScalars::rate_of(). Plain data, for a GPU evaluates it too.
 struct MomentumRule {
-  enum class Denominator { gradient_plus_decay, decayed_gradient, decayed_gradient_plus_decay, gradient, momentum };
+  enum class Denominator {
+    gradient_plus_decay,
+    decayed_gradient,
+    decayed_gradient_plus_decay,
+    gradient,
+    momentum
+  };
 
   double momentum = 0, dampening = 0;
   bool nesterov = false;
@@ -22,10 +28,10 @@ struct MomentumRule {
   Denominator denominator = Denominator::gradient_plus_decay;
   bool ratio_inside = true;
   double ratio_max = INFINITY;
-  bool clip_to_rate = false;      // LARC: min(ratio / rate, 1)
-  double excluded_ratio = 1;      // of a tensor without trust ratio
-  double degenerate_ratio = 1;    // where norms of 0 leave no ratio
-  bool needs_gradient = false;    // a gradient of 0 leaves none either, whatever is added to it below
+  bool clip_to_rate = false;    // LARC: min(ratio / rate, 1)
+  double excluded_ratio = 1;    // of a tensor without trust ratio
+  double degenerate_ratio = 1;  // where norms of 0 leave no ratio
+  bool needs_gradient = false;  // a gradient of 0 leaves none either, whatever is added to it below
   bool degenerate_drops_decay = false;
 
   /// Optimizer::gain().
@@ -37,19 +43,24 @@ struct MomentumRule {
   BASIN_HOST_DEVICE double norm_below(const TensorSums& sums, const Treatment& tensor) const {
     const double decayed = tensor.decay * std::sqrt(sums.weight);
     switch (denominator) {
-      case Denominator::gradient_plus_decay: return std::sqrt(sums.gradient) + decayed + eps;
-      case Denominator::decayed_gradient_plus_decay: return std::sqrt(sums.direction) + decayed + eps;
-      case Denominator::gradient: return std::sqrt(sums.gradient) + eps;
-      default: return std::sqrt(sums.direction) + eps;  // of g + wd w, or of the buffer
+      case Denominator::gradient_plus_decay:
+        return std::sqrt(sums.gradient) + decayed + eps;
+      case Denominator::decayed_gradient_plus_decay:
+        return std::sqrt(sums.direction) + decayed + eps;
+      case Denominator::gradient:
+        return std::sqrt(sums.gradient) + eps;
+      default:
+        return std::sqrt(sums.direction) + eps;  // of g + wd w, or of the buffer
     }
   }
   BASIN_HOST_DEVICE bool degenerate(const TensorSums& sums, const Treatment& tensor) const {
-    const bool decayed =
-        denominator == Denominator::decayed_gradient || denominator == Denominator::decayed_gradient_plus_decay;
+    const bool decayed = denominator == Denominator::decayed_gradient ||
+                         denominator == Denominator::decayed_gradient_plus_decay;
     return sums.weight == 0 || norm_below(sums, tensor) == 0 ||
            (needs_gradient && (decayed ? sums.direction : sums.gradient) == 0);
   }
-  BASIN_HOST_DEVICE double ratio(const TensorSums& sums, const Treatment& tensor, const StepScalars& step) const {
+  BASIN_HOST_DEVICE double ratio(const TensorSums& sums, const Treatment& tensor,
+                                 const StepScalars& step) const {
     if (!adaptive) return 1;
     if (!tensor.trust) return excluded_ratio;
     if (degenerate(sums, tensor)) return degenerate_ratio;
@@ -58,8 +69,8 @@ struct MomentumRule {
     return clip_to_rate ? clipped(ratio, step.rate_of(tensor)) : ratio;
   }
 
-  BASIN_HOST_DEVICE MomentumElement<double> element(double ratio, const TensorSums& sums, const Treatment& tensor,
-                                                    const StepScalars& step) const {
+  BASIN_HOST_DEVICE MomentumElement<double> element(double ratio, const TensorSums& sums,
+                                                    const Treatment& tensor, const StepScalars& step) const {
     const bool drops = degenerate_drops_decay && adaptive && tensor.trust && degenerate(sums, tensor);
     const double decay = drops ? 0 : tensor.decay, rate = step.rate_of(tensor);
     const double inside = (rate_inside ? rate : 1) * (ratio_inside ? ratio : 1);

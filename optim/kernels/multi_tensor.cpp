@@ -17,8 +17,9 @@ void tables_for(const TensorLists& lists, const std::vector<Treatment>& treatmen
 
 }  // namespace
 
-StepReport momentum_step(const MomentumRule& rule, const StepScalars& step, const std::vector<Treatment>& treatments,
-                         const TensorLists& lists, std::shared_ptr<KernelTables>& tables) {
+StepReport momentum_step(const MomentumRule& rule, const StepScalars& step,
+                         const std::vector<Treatment>& treatments, const TensorLists& lists,
+                         std::shared_ptr<KernelTables>& tables) {
   if (on_gpu(lists)) {
     tables_for(lists, treatments, tables);
     momentum_kernels(rule, step, *tables);

@@ -50,7 +50,8 @@ __device__ TensorSums as_sums(const Partial& p) { return {p.weight, p.gradient, 
 /// Of the tensor's chunks, in their order: the same in every block of the tensor.
 __device__ Partial tensor_sum(const DeviceTables& tables, const Partial* partials, int64_t tensor) {
   Partial mine{};
-  for (int64_t c = tables.first_chunk[tensor] + threadIdx.x; c < tables.first_chunk[tensor + 1]; c += kThreads)
+  for (int64_t c = tables.first_chunk[tensor] + threadIdx.x; c < tables.first_chunk[tensor + 1];
+       c += kThreads)
     mine = mine + partials[c];
   return block_sum(mine);
 }
@@ -62,7 +63,9 @@ struct Pointers {
 
 template <class T>
 __device__ Pointers<T> pointers(const DeviceTables& tables, int64_t tensor) {
-  const auto list = [&](int which) { return static_cast<T*>(tables.pointers[which * tables.tensors + tensor]); };
+  const auto list = [&](int which) {
+    return static_cast<T*>(tables.pointers[which * tables.tensors + tensor]);
+  };
   return {list(0), list(1), list(2), list(3)};
 }
 
@@ -112,8 +115,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) momentum_update(DeviceTables tables, MomentumRule rule, StepScalars step,
-                                                            const Partial* norms, Partial* partials, double* ratios) {
+__global__ void __launch_bounds__(kThreads)
+    momentum_update(DeviceTables tables, MomentumRule rule, StepScalars step, const Partial* norms,
+                    Partial* partials, double* ratios) {
   const int64_t tensor = tables.tensor_of_chunk[blockIdx.x];
   const Pointers<T> p = pointers<T>(tables, tensor);
   const Treatment treatment = tables.treatments[tensor];
@@ -145,15 +149,16 @@ __global__ void __launch_bounds__(kThreads) gradient_norms(DeviceTables tables, 
   const int64_t tensor = tables.tensor_of_chunk[blockIdx.x];
   const Pointers<T> p = pointers<T>(tables, tensor);
   Partial sums{};
-  over_chunk(tables, tensor, [&](int64_t i) { return p.g[i]; },
-             [&](int64_t, T g) { sums.gradient += static_cast<double>(g) * g; });
+  over_chunk(
+      tables, tensor, [&](int64_t i) { return p.g[i]; },
+      [&](int64_t, T g) { sums.gradient += static_cast<double>(g) * g; });
   sums = block_sum(sums);
   if (threadIdx.x == 0) partials[blockIdx.x] = sums;
 }
 
 /// The step with the norm of all gradients in it, where the rule asks for one: every block adds the same chunks.
-__device__ StepScalars with_gradient_norm(const DeviceTables& tables, const MomentRule& rule, StepScalars step,
-                                          const Partial* gradients) {
+__device__ StepScalars with_gradient_norm(const DeviceTables& tables, const MomentRule& rule,
+                                          StepScalars step, const Partial* gradients) {
   if (!rule.needs_gradient_norm()) return step;
   Partial mine{};
   for (int64_t c = threadIdx.x; c < tables.chunks; c += kThreads) mine = mine + gradients[c];
@@ -162,8 +167,9 @@ __device__ StepScalars with_gradient_norm(const DeviceTables& tables, const Mome
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) moment_advance(DeviceTables tables, MomentRule rule, StepScalars step,
-                                                           const Partial* gradients, Partial* partials) {
+__global__ void __launch_bounds__(kThreads)
+    moment_advance(DeviceTables tables, MomentRule rule, StepScalars step, const Partial* gradients,
+                   Partial* partials) {
   const int64_t tensor = tables.tensor_of_chunk[blockIdx.x];
   const Pointers<T> p = pointers<T>(tables, tensor);
   const auto element =
@@ -185,8 +191,9 @@ __global__ void __launch_bounds__(kThreads) moment_advance(DeviceTables tables, 
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) moment_apply(DeviceTables tables, MomentRule rule, StepScalars step,
-                                                         Partial* norms, Partial* partials, double* ratios) {
+__global__ void __launch_bounds__(kThreads)
+    moment_apply(DeviceTables tables, MomentRule rule, StepScalars step, Partial* norms, Partial* partials,
+                 double* ratios) {
   const int64_t tensor = tables.tensor_of_chunk[blockIdx.x];
   const Pointers<T> p = pointers<T>(tables, tensor);
   const Treatment treatment = tables.treatments[tensor];
@@ -220,7 +227,9 @@ __global__ void __launch_bounds__(kThreads)
   row[4] = ratios[blockIdx.x];
 }
 
-Partial* partials_of(const at::Tensor& memory) { return reinterpret_cast<Partial*>(memory.mutable_data_ptr<double>()); }
+Partial* partials_of(const at::Tensor& memory) {
+  return reinterpret_cast<Partial*>(memory.mutable_data_ptr<double>());
+}
 
 /// launch(T{}) for the tables' type.
 template <class Launch>
@@ -265,7 +274,8 @@ at::Tensor kernel_report(KernelTables& tables) {
   const DeviceTables on_device = tables.on_device();
   const at::Tensor report = at::empty({on_device.tensors, 5}, tables.ratios().options());
   collect_report<<<static_cast<unsigned>(on_device.tensors), kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-      on_device, partials_of(tables.sums()), tables.ratios().const_data_ptr<double>(), report.mutable_data_ptr<double>());
+      on_device, partials_of(tables.sums()), tables.ratios().const_data_ptr<double>(),
+      report.mutable_data_ptr<double>());
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return report.cpu();
 }

@@ -26,8 +26,9 @@ class KernelTables;  // optim/kernels/kernel_tables.h
 ///
 /// On a GPU the same by kernels, all tensors in one launch a pass: the report is left on the device, for last_report().
 /// `tables` is the caller's to keep from step to step.
-StepReport momentum_step(const MomentumRule& rule, const StepScalars& step, const std::vector<Treatment>& treatments,
-                         const TensorLists& lists, std::shared_ptr<KernelTables>& tables);
+StepReport momentum_step(const MomentumRule& rule, const StepScalars& step,
+                         const std::vector<Treatment>& treatments, const TensorLists& lists,
+                         std::shared_ptr<KernelTables>& tables);
 StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vector<Treatment>& treatments,
                        const TensorLists& lists, std::shared_ptr<KernelTables>& tables);
 /// Of the last update on a GPU; waits for it.

@@ -47,10 +47,10 @@ NoiseEstimate estimate_noise(const ExampleProducts& gradients, int64_t set_examp
 /// tr Sigma and |Gbar|^2 of n examples in some inner product, and without the b examples of each group.
 struct LeftOut {
   double n = 0, b = 1;
-  double trace = 0, mean_square = 0;          // the former unbiased for a distribution
-  std::vector<double> traces, mean_squares;   // of the n - b examples that each group leaves
-  double grouping_variance = 0;               // of the trace over random groupings of the same examples
-  bool definite = true;  // the inner product is: the ratio is cut to [0, inf)
+  double trace = 0, mean_square = 0;         // the former unbiased for a distribution
+  std::vector<double> traces, mean_squares;  // of the n - b examples that each group leaves
+  double grouping_variance = 0;              // of the trace over random groupings of the same examples
+  bool definite = true;                      // the inner product is: the ratio is cut to [0, inf)
 };
 /// Errors by the jackknife over groups.
 NoiseEstimate estimate_noise(const LeftOut& numbers, int64_t set_examples);

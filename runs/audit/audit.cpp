@@ -183,15 +183,17 @@ AuditFile file_of(const Audit& audit, const Checkpoint& checkpoint, const ProbeP
 
 }  // namespace
 
-AuditResult measure_audit(const std::string& run_folder, const Checkpoint& checkpoint, const AuditRequest& request,
-                          at::Device device) {
-  const Audit audit(run_folder, checkpoint, request.plan, device, audit_variants(request.plan.run, request.sets));
+AuditResult measure_audit(const std::string& run_folder, const Checkpoint& checkpoint,
+                          const AuditRequest& request, at::Device device) {
+  const Audit audit(run_folder, checkpoint, request.plan, device,
+                    audit_variants(request.plan.run, request.sets));
   const std::vector<AuditTrial> trials = audit.trials();
   if (trials.empty())
     throw ConfigError("checkpoint " + checkpoint.label + " of " + run_folder +
                       ": its model has no transformation that leaves anything unchanged");
   const std::vector<Measured> all = measure_all(audit, trials, request.progress);
-  return {file_of(audit, checkpoint, request.plan, rows_of(all, trials, rounding_of(request.plan))), failures_of(all)};
+  return {file_of(audit, checkpoint, request.plan, rows_of(all, trials, rounding_of(request.plan))),
+          failures_of(all)};
 }
 
 }  // namespace basin

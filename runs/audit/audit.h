@@ -15,7 +15,7 @@
 namespace basin {
 
 struct AuditRequest {
-  ProbePlan plan;  // run: the probes; subset, micro_batch, dtype
+  ProbePlan plan;                 // run: the probes; subset, micro_batch, dtype
   std::vector<std::string> sets;  // PROBE.KEY=VALUE
   bool progress = true;
 };
@@ -29,7 +29,7 @@ struct AuditResult {
 /// Every probe of the plan on the checkpoint's network, by several seeds, and on each network that audit_trials() makes of
 /// it (docs/measures.md). Costs that many times what the probes cost. ConfigError where the model has no transformation that
 /// leaves anything unchanged.
-AuditResult measure_audit(const std::string& run_folder, const Checkpoint& checkpoint, const AuditRequest& request,
-                          at::Device device);
+AuditResult measure_audit(const std::string& run_folder, const Checkpoint& checkpoint,
+                          const AuditRequest& request, at::Device device);
 
 }  // namespace basin

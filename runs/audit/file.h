@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "runs/audit/verdict.h"
 #include "core/options.h"
+#include "runs/audit/verdict.h"
 
 namespace basin {
 

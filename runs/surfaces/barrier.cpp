@@ -1,8 +1,8 @@
 #include "runs/surfaces/barrier.h"
 
-#include "runs/surfaces/path.h"
 #include "core/error.h"
 #include "landscape/unit_matching.h"
+#include "runs/surfaces/path.h"
 
 namespace basin {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <filesystem>
 
-#include "runs/surfaces/path.h"
 #include "core/clock.h"
 #include "core/interrupt.h"
 #include "core/progress.h"
 #include "landscape/curve.h"
+#include "runs/surfaces/path.h"
 
 namespace basin {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "runs/surfaces/task.h"
 #include "landscape/curve_training.h"
+#include "runs/surfaces/task.h"
 
 namespace basin {
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "runs/surfaces/task.h"
 #include "landscape/directions.h"
+#include "runs/surfaces/task.h"
 
 namespace basin {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "runs/surfaces/task.h"
 #include "core/math/statistics.h"
+#include "runs/surfaces/task.h"
 
 namespace basin {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "runs/surfaces/task.h"
 #include "landscape/directions.h"
+#include "runs/surfaces/task.h"
 
 namespace basin {
 

@@ -1,10 +1,10 @@
 #include "runs/surfaces/subject.h"
 
-#include "runs/probe_settings.h"
-#include "runs/parts.h"
 #include "core/error.h"
 #include "core/seed.h"
 #include "core/toml_file.h"
+#include "runs/parts.h"
+#include "runs/probe_settings.h"
 #include "trainers/batch_plan.h"
 #include "trainers/data_identity.h"
 #include "trainers/trainer.h"

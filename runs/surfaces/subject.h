@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "study/run_options.h"
 #include "io/checkpoint.h"
 #include "landscape/point_evaluator.h"
 #include "landscape/surface_file.h"
+#include "study/run_options.h"
 
 namespace basin {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "runs/surfaces/subject.h"
 #include "core/registry.h"
 #include "landscape/surface_file.h"
+#include "runs/surfaces/subject.h"
 
 namespace basin {
 

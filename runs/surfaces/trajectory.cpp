@@ -2,12 +2,12 @@
 
 #include <filesystem>
 
-#include "runs/surfaces/grids.h"
-#include "runs/probe_settings.h"
-#include "runs/subject.h"
-#include "runs/probing.h"
 #include "core/error.h"
 #include "landscape/trajectory_plane.h"
+#include "runs/probe_settings.h"
+#include "runs/probing.h"
+#include "runs/subject.h"
+#include "runs/surfaces/grids.h"
 
 namespace basin {
 namespace {

@@ -1,7 +1,7 @@
 #include "sweep/collect/file.h"
 
-#include "sweep/collect/columns.h"
 #include "io/schema.h"
+#include "sweep/collect/columns.h"
 
 namespace basin {
 namespace {
@@ -127,7 +127,9 @@ struct ProbeTable {
   void add(const std::string& run_id, const ProbeRecord& probe, bool is_of_study) {
     for (const ProbeQuantity& q : probe.quantities) {
       for (size_t i = 0; i < q.value.size(); ++i) {
-        const auto entry = [i](const std::vector<double>& values) { return i < values.size() ? values[i] : NAN; };
+        const auto entry = [i](const std::vector<double>& values) {
+          return i < values.size() ? values[i] : NAN;
+        };
         texts["run_id"].push_back(run_id);
         texts["checkpoint"].push_back(probe.checkpoint);
         texts["probe"].push_back(probe.probe);
@@ -136,7 +138,8 @@ struct ProbeTable {
         texts["status"].push_back(q.entry_status[i]);
         texts["definition"].push_back(q.definition);
         texts["units"].push_back(q.units);
-        for (const std::string key : {"subset_hash", "settings"}) texts[key].push_back(probe_attribute_text(probe, key));
+        for (const std::string key : {"subset_hash", "settings"})
+          texts[key].push_back(probe_attribute_text(probe, key));
         for (const std::string key : {"update", "train_loss", "subset_loss", "n_examples"}) {
           numbers[key].push_back(probe_attribute(probe, key));
         }

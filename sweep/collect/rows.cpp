@@ -2,11 +2,11 @@
 
 #include <filesystem>
 
-#include "runs/probe_settings.h"
-#include "study/study.h"
 #include "core/error.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
+#include "runs/probe_settings.h"
+#include "study/study.h"
 
 namespace basin {
 namespace fs = std::filesystem;
@@ -109,8 +109,7 @@ void fill(SweepRow& row, const fs::path& folder, bool knows_its_options) {
     put(row, "status", status.status);
     put(row, "status_message", status.message);
   }
-  for (const fs::path& file : sorted_entries(folder / "probes", ".h5"))
-    take_probe(row, file.string());
+  for (const fs::path& file : sorted_entries(folder / "probes", ".h5")) take_probe(row, file.string());
 }
 
 /// The study's cells by run_id, with every rate that it may choose; empty where the folder has no study.
@@ -118,7 +117,8 @@ std::map<std::string, RunOptions> cells_of(const fs::path& sweep_folder) {
   std::map<std::string, RunOptions> cells;
   const fs::path study = sweep_folder / "study.toml";
   if (!fs::exists(study)) return cells;
-  for (Cell& cell : expand(read_study(study.string(), {}))) cells.emplace(cell.run_id, std::move(cell.options));
+  for (Cell& cell : expand(read_study(study.string(), {})))
+    cells.emplace(cell.run_id, std::move(cell.options));
   return cells;
 }
 
@@ -200,8 +200,8 @@ std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder) {
       strays.push_back(folder.filename().string());
   }
   if (!strays.empty()) {
-    fmt::print(stderr, "warning: {}/runs holds {} run(s) that the study doesn't have, left out: {}\n", sweep_folder,
-               strays.size(), fmt::join(strays, ", "));
+    fmt::print(stderr, "warning: {}/runs holds {} run(s) that the study doesn't have, left out: {}\n",
+               sweep_folder, strays.size(), fmt::join(strays, ", "));
   }
   if (rows.empty()) throw IoError(sweep_folder + ": no folder runs/ with a run in it");
   const auto key = [](const SweepRow& row) {

@@ -1,9 +1,9 @@
 #include "sweep/tuning/file.h"
 
-#include "sweep/collect/columns.h"
-#include "sweep/tuning/sensitivity.h"
 #include "core/math/statistics.h"
 #include "io/schema.h"
+#include "sweep/collect/columns.h"
+#include "sweep/tuning/sensitivity.h"
 
 namespace basin {
 namespace {

@@ -1,7 +1,7 @@
 #include "sweep/tuning/rungs.h"
 
-#include "sweep/tuning/selection_file.h"
 #include "sweep/tuning/file.h"
+#include "sweep/tuning/selection_file.h"
 
 namespace basin {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sweep/tuning/selection.h"
 #include "runs/folder.h"
+#include "sweep/tuning/selection.h"
 
 namespace basin {
 

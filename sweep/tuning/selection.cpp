@@ -2,11 +2,11 @@
 
 #include <tuple>
 
-#include "sweep/collect/rows.h"
 #include "core/error.h"
 #include "core/math/statistics.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
+#include "sweep/collect/rows.h"
 
 namespace basin {
 namespace {

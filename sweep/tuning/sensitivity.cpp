@@ -1,7 +1,7 @@
 #include "sweep/tuning/sensitivity.h"
 
-#include "sweep/collect/rows.h"
 #include "core/math/statistics.h"
+#include "sweep/collect/rows.h"
 
 namespace basin {
 namespace {

@@ -80,7 +80,8 @@ TEST_F(FullDiskTrain, FileSizeLimit) {
   expect_goes_on_to_the_same_numbers();
 }
 
-using SlowFullDiskTrain = FullDiskTrain;  // where a tmpfs can be mounted; the file size limit is the same in less time
+using SlowFullDiskTrain =
+    FullDiskTrain;  // where a tmpfs can be mounted; the file size limit is the same in less time
 TEST_F(SlowFullDiskTrain, SmallTmpfs) {
   fs::create_directories(disturbed_.path("out"));
   SmallDisk disk(disturbed_.path("out"), pages(undisturbed_.path("out")) * 6 / 10);

@@ -1,5 +1,5 @@
-#include <CLI/CLI.hpp>
 #include <gmock/gmock.h>
+#include <CLI/CLI.hpp>
 
 #include "../support/temporary_folder.h"
 #include "apps/subcommands.h"
@@ -40,7 +40,8 @@ void write_journal(const std::string& path, const std::string& status = "finishe
   header.run_id = "0123456789ab";
   header.options = {{"batch_size", int64_t{512}}};
   JournalWriter journal = JournalWriter::create(path, header);
-  journal.define_table({"train", "training", {{"update", "1", "u", "u", 1, {}}, {"loss", "nat", "l", "l", 1, {}}}, {}});
+  journal.define_table(
+      {"train", "training", {{"update", "1", "u", "u", 1, {}}, {"loss", "nat", "l", "l", 1, {}}}, {}});
   journal.append_row("train", {1, 2.5});
   journal.append_row("train", {2, 2.25});
   journal.set_summary({{"test_acc", 0.625}});
@@ -72,10 +73,12 @@ void write_final_status(const std::string& folder, int64_t update) {
 TEST(Recover, WhatIsNotKnownToHaveEndedWasInterrupted) {
   TemporaryFolder folder;
   write_journal(folder / "journal", "running");
-  EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("status interrupted (its journal ends after update 2)"));
+  EXPECT_THAT(output_of({"recover", folder.path()}),
+              HasSubstr("status interrupted (its journal ends after update 2)"));
   EXPECT_EQ(read_run_file(folder / "run.h5").status, "interrupted");
 
-  write_final_status(folder.path(), 3);  // of which the journal has two: a sweep must not take the run for done
+  write_final_status(folder.path(),
+                     3);  // of which the journal has two: a sweep must not take the run for done
   EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("status interrupted"));
   EXPECT_EQ(read_status(folder / "status.json").status, "interrupted");
 }

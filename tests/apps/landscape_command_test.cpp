@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "runs/surfaces/kinds.h"
 #include "io/checkpoint.h"
 #include "io/probe_file.h"
 #include "landscape/surface_file.h"
+#include "runs/surfaces/kinds.h"
 #include "tests/apps/stored_numbers.h"
 #include "tests/apps/tiny_study.h"
 

@@ -5,12 +5,12 @@
 #include <csignal>
 #include <thread>
 
-#include "study/run_options.h"
-#include "runs/parts.h"
 #include "core/seed.h"
 #include "io/checkpoint.h"
 #include "landscape/surface_file.h"
 #include "models/symmetries.h"
+#include "runs/parts.h"
+#include "study/run_options.h"
 #include "tests/apps/tiny_study.h"
 #include "trainers/trainer.h"
 

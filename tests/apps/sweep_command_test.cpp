@@ -23,7 +23,8 @@ TEST(SweepCommand, DryRunListsEveryCellWithItsCostAndMakesNothing) {
   const TinySweep sweep(kTwoByTwo + "batch_size = [32, 1024]\n");
   const BinaryResult result = sweep.run({"--dry-run"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("8 runs, 18560 image gradients"));  // 4 x 20 updates of 32 and of 200 distinct images
+  EXPECT_THAT(result.out,
+              HasSubstr("8 runs, 18560 image gradients"));  // 4 x 20 updates of 32 and of 200 distinct images
   const std::string promise = "expected wall time with 2 worker(s) of 1 thread(s): ";
   ASSERT_THAT(result.out, HasSubstr(promise));
   const size_t open = result.out.find('(', result.out.find(promise) + promise.size());
@@ -65,7 +66,8 @@ TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
   const BinaryResult second = sweep.run();
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("3 runs were done before"));
-  EXPECT_TRUE(fs::exists(run + "/probes/end.noise_scale.h5"));  // a probe that is missing is done, the training is not
+  EXPECT_TRUE(fs::exists(
+      run + "/probes/end.noise_scale.h5"));  // a probe that is missing is done, the training is not
   EXPECT_EQ(fs::last_write_time(run + "/run.h5"), written);
 
   const BinaryResult dry = sweep.run({"--dry-run"});
@@ -86,7 +88,8 @@ TEST(SweepCommand, ProbesWhatWasTrainedWithout) {
 
 // One cell wants the embedded images, which BASIN_DATA hides at first.
 const std::string kOneCellWithoutData =
-    "[sweep]\nbatch_size = [16, 32, 64]\n[[sweep.set]]\nwhen = { batch_size = 32 }\nset = { data.set = 'cifar10-5k' }\n";
+    "[sweep]\nbatch_size = [16, 32, 64]\n[[sweep.set]]\nwhen = { batch_size = 32 }\nset = { data.set = "
+    "'cifar10-5k' }\n";
 
 TEST(SweepCommand, AFailedCellLeavesTheOthersAloneAndIsRetriedOnRequest) {
   const TinySweep sweep(kOneCellWithoutData);
@@ -131,8 +134,9 @@ TEST(SweepCommand, FailFastStopsAtTheFirstFailure) {
 }
 
 TEST(SweepCommand, FailFastNamesWhatFailedInTuning) {
-  const TinySweep sweep("[sweep]\nlearning_rate = [0.01, 0.05]\nselect = 'validation_loss'\n[[sweep.set]]\nset = { "
-                        "data.set = 'cifar10-5k', data.train_examples = 0, data.test_examples = 0 }\n");
+  const TinySweep sweep(
+      "[sweep]\nlearning_rate = [0.01, 0.05]\nselect = 'validation_loss'\n[[sweep.set]]\nset = { "
+      "data.set = 'cifar10-5k', data.train_examples = 0, data.test_examples = 0 }\n");
   ::setenv("BASIN_DATA", "/nonexistent", 1);
   const BinaryResult result = sweep.run({"--fail-fast", "--no-probes"});
   ::unsetenv("BASIN_DATA");
@@ -175,7 +179,8 @@ TEST(SweepCommand, CtrlCEndsADryRunInItsMeasurement) {
   ::setenv("TMPDIR", sweep.path("tmp").c_str(), 1);
   RunningBinary process(sweep.arguments({"--dry-run"}));
   ::unsetenv("TMPDIR");
-  while (process.alive() && fs::is_empty(sweep.path("tmp"))) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  while (process.alive() && fs::is_empty(sweep.path("tmp")))
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   const auto start = std::chrono::steady_clock::now();
   process.send(SIGINT);
   const BinaryResult result = process.wait();
@@ -194,7 +199,8 @@ TEST(SweepCommand, WorkersHaveOneThreadUnlessTold) {
   };
   EXPECT_THAT(promise({}), HasSubstr("1 worker(s) of 1 thread(s)"));
   EXPECT_THAT(promise({"--set", "runtime.threads=2"}), HasSubstr("1 worker(s) of 2 thread(s)"));
-  EXPECT_THAT(promise({"--threads", "3", "--set", "runtime.threads=2"}), HasSubstr("1 worker(s) of 3 thread(s)"));
+  EXPECT_THAT(promise({"--threads", "3", "--set", "runtime.threads=2"}),
+              HasSubstr("1 worker(s) of 3 thread(s)"));
 }
 
 TEST(SweepCommand, ADryRunDoesWithoutTheDataButNotWithoutItsPath) {
@@ -202,7 +208,8 @@ TEST(SweepCommand, ADryRunDoesWithoutTheDataButNotWithoutItsPath) {
   const BinaryResult gone =
       sweep.run({"--dry-run", "--no-probes", "--set", "data.set=cifar10", "--set", "data.path=/nonexistent"});
   EXPECT_EQ(gone.exit_code, 0) << gone.err;
-  EXPECT_THAT(gone.err, HasSubstr("/nonexistent does not exist; the cost assumes the published size of cifar10"));
+  EXPECT_THAT(gone.err,
+              HasSubstr("/nonexistent does not exist; the cost assumes the published size of cifar10"));
   const BinaryResult unnamed = sweep.run({"--dry-run", "--no-probes", "--set", "data.set=cifar10"});
   EXPECT_EQ(unnamed.exit_code, 2);
   EXPECT_THAT(unnamed.err, HasSubstr("data.path is empty"));
@@ -220,7 +227,8 @@ pid_t training_worker(const TinySweep& sweep) {
 }
 
 TEST(SweepCommand, AKilledWorkerTakesDownItsCellAlone) {
-  const TinySweep sweep("[sweep]\nseed = [1, 2]\n[[sweep.set]]\nwhen = { seed = 1 }\nset = { updates = 3000 }\n");
+  const TinySweep sweep(
+      "[sweep]\nseed = [1, 2]\n[[sweep.set]]\nwhen = { seed = 1 }\nset = { updates = 3000 }\n");
   RunningBinary process(sweep.arguments());
   kill(training_worker(sweep), SIGKILL);
   const BinaryResult result = process.wait();
@@ -237,7 +245,8 @@ TEST(SweepCommand, AKilledWorkerTakesDownItsCellAlone) {
 TEST(SweepCommand, WorkersAreForks) {
   if (at::hasCUDA()) GTEST_SKIP() << "a fork can't use CUDA: workers are executed here";
   const TinySweep sweep("[sweep]\nseed = [1, 2]\nupdates = [3000]\n");
-  RunningBinary process(sweep.arguments({"--set", "data.validation=0.1", "--set", "data.train_examples=40000", "--no-probes"}));
+  RunningBinary process(
+      sweep.arguments({"--set", "data.validation=0.1", "--set", "data.train_examples=40000", "--no-probes"}));
   const std::string command = read_file("/proc/" + std::to_string(training_worker(sweep)) + "/cmdline");
   process.send(SIGTERM);
   process.wait();
@@ -269,22 +278,25 @@ TEST(SweepCommandFolder, RefusesAnotherStudyAndExtendsItsOwn) {
   EXPECT_EQ(extended.exit_code, 0) << extended.err;
   EXPECT_EQ(sweep.statuses().size(), 2u);
   // The frozen study is complete in itself.
-  EXPECT_EQ(run_binary({"sweep", sweep.path("out/study.toml"), "--out", sweep.path("out"), "--no-probes"}).exit_code, 0);
+  EXPECT_EQ(run_binary({"sweep", sweep.path("out/study.toml"), "--out", sweep.path("out"), "--no-probes"})
+                .exit_code,
+            0);
 }
 
 TEST(SweepCommandFolder, LeavesRunsOfSomethingElseOutOfItsTable) {
   const TinySweep sweep("[sweep]\nseed = [1, 2]\n");
   const auto train = [&](const std::string& set) {
-    return run_binary({"train", sweep.path("study.toml"), "--out", sweep.path("out"), "--set", "runtime.threads=1", "--set", set});
+    return run_binary({"train", sweep.path("study.toml"), "--out", sweep.path("out"), "--set",
+                       "runtime.threads=1", "--set", set});
   };
-  ASSERT_EQ(train("updates=7").exit_code, 0);   // before the sweep: nothing of the study's
+  ASSERT_EQ(train("updates=7").exit_code, 0);  // before the sweep: nothing of the study's
   const std::string before = sweep.runs()[0];
-  ASSERT_EQ(train("seed=2").exit_code, 0);      // a cell of the study, which counts
+  ASSERT_EQ(train("seed=2").exit_code, 0);  // a cell of the study, which counts
   const BinaryResult result = sweep.run({"--no-probes"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("1 runs were done before"));
   EXPECT_THAT(result.err, HasSubstr("left out: " + fs::path(before).filename().string()));
-  ASSERT_EQ(train("updates=8").exit_code, 0);   // and after it
+  ASSERT_EQ(train("updates=8").exit_code, 0);  // and after it
   const BinaryResult collected = run_binary({"collect", sweep.path("out")});
   EXPECT_THAT(collected.err, HasSubstr("2 run(s) that the study doesn't have"));
   EXPECT_EQ(sweep.runs().size(), 4u);
@@ -297,7 +309,7 @@ TEST(SweepCommandFolder, TakesOtherMicroBatchesOfProbesForTheSameStudy) {
   ASSERT_EQ(sweep.run().exit_code, 0);
   const auto written = fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5");
   const BinaryResult again = sweep.run({"--set", "probes.micro_batch=10", "--set", "probes.graph_memory=0",
-                                         "--set", "probes.fold_norm=false"});
+                                        "--set", "probes.fold_norm=false"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("1 runs were done before"));
   EXPECT_EQ(fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5"), written);
@@ -314,7 +326,8 @@ TEST(SweepCommandFolder, RefusesRunsOfOtherData) {
     if (key == "sha256") ours = std::exchange(std::get<std::string>(value), other);
   }
   write_run_file(path, record);
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--no-probes"}, {"--dry-run", "--no-probes"}}) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--no-probes"}, {"--dry-run", "--no-probes"}}) {
     const BinaryResult result = sweep.run(arguments);
     EXPECT_EQ(result.exit_code, 4);
     EXPECT_THAT(result.err, ::testing::AllOf(HasSubstr(path), HasSubstr(other), HasSubstr(ours)));
@@ -365,7 +378,8 @@ TEST(SweepCommand, ChoosesLearningRatesFirstAndKeepsTheOthersApart) {
   EXPECT_THAT(again.err, HasSubstr("tuning: 3 runs were done before"));
   const BinaryResult dry = sweep.run({"--dry-run", "--no-probes"});
   EXPECT_THAT(dry.out, HasSubstr("the others are listed with the rates that were chosen"));
-  EXPECT_THAT(dry.out, HasSubstr("4 of them done in "));  // three rates at seed 1 and the chosen one at seed 2
+  EXPECT_THAT(dry.out,
+              HasSubstr("4 of them done in "));  // three rates at seed 1 and the chosen one at seed 2
   EXPECT_THAT(dry.out, HasSubstr("0 s (0 s)"));
 }
 

@@ -65,7 +65,8 @@ void expect_same_numbers(const TinySweep& sweep) {
   for (const char* part :
        {"/run.h5:/layers/trust_ratio", "/ckpt/end.h5:/model/", "/ckpt/start.h5:/model/",
         "/ckpt/end.h5:/optimizer/", "/probes/end.noise_scale.h5:@", "/probes/end.noise_scale.h5:/quantities/",
-        "sweep.h5:/runs/test_acc", "sweep.h5:/curves/train/loss", "sweep.h5:/layers/1/update_norm", "table.md", "status.json"}) {
+        "sweep.h5:/runs/test_acc", "sweep.h5:/curves/train/loss", "sweep.h5:/layers/1/update_norm",
+        "table.md", "status.json"}) {
     EXPECT_THAT(names, ::testing::HasSubstr(part));
   }
 }

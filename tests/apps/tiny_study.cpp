@@ -20,7 +20,8 @@ std::string without_times(const Table& table) {
     if (is_time(column.name)) continue;
     text += fmt::format("{}.{}:", table.name, column.name);
     for (size_t row = begin; row < table.rows.size(); row += static_cast<size_t>(table.row_width())) {
-      for (int64_t i = 0; i < column.width; ++i) text += fmt::format(" {}", table.rows[row + static_cast<size_t>(i)]);
+      for (int64_t i = 0; i < column.width; ++i)
+        text += fmt::format(" {}", table.rows[row + static_cast<size_t>(i)]);
     }
     text += "\n";
   }
@@ -31,10 +32,11 @@ std::string without_times(const Table& table) {
 
 TinyStudy::TinyStudy(const std::vector<std::string>& lines, const std::vector<std::string>& tables) {
   std::map<std::string, std::string> settings = {
-      {"model", "\"mlp\""},      {"optimizer", "\"sgd\""}, {"protocol", "\"A-updates\""}, {"updates", "6"},
-      {"batch_size", "64"},      {"micro_batch", "32"},    {"learning_rate", "0.05"},     {"schedule", "\"constant\""},
-      {"checkpoint_seconds", "0"}};
-  for (const std::string& line : lines) settings[line.substr(0, line.find(' '))] = line.substr(line.find('=') + 2);
+      {"model", "\"mlp\""},      {"optimizer", "\"sgd\""},     {"protocol", "\"A-updates\""},
+      {"updates", "6"},          {"batch_size", "64"},         {"micro_batch", "32"},
+      {"learning_rate", "0.05"}, {"schedule", "\"constant\""}, {"checkpoint_seconds", "0"}};
+  for (const std::string& line : lines)
+    settings[line.substr(0, line.find(' '))] = line.substr(line.find('=') + 2);
   std::string text;
   for (const auto& [key, value] : settings) text += key + " = " + value + "\n";
   text += "[data]\nset = \"synthetic\"\ntrain_examples = 200\ntest_examples = 60\n";
@@ -64,8 +66,8 @@ std::string comparable(const RunRecord& record) {
   std::string text = record.header.run_id + " " + record.status + " " + record.status_message + "\n";
   for (const auto& [name, table] : record.tables) text += without_times(table);
   for (const auto& [split, outcomes] : record.outcomes) {
-    text += fmt::format("{}: {} {} {}\n", split, fmt::join(outcomes.correct, " "), fmt::join(outcomes.loss, " "),
-                        fmt::join(outcomes.margin, " "));
+    text += fmt::format("{}: {} {} {}\n", split, fmt::join(outcomes.correct, " "),
+                        fmt::join(outcomes.loss, " "), fmt::join(outcomes.margin, " "));
   }
   for (const auto& [key, value] : record.summary) {
     if (is_time(key)) continue;

@@ -17,7 +17,9 @@ class TinyStudy {
 
   /// `basin train study.toml --out FOLDER/out ...`.
   std::vector<std::string> train_arguments(const std::vector<std::string>& more = {}) const;
-  BinaryResult train(const std::vector<std::string>& more = {}) const { return run_binary(train_arguments(more)); }
+  BinaryResult train(const std::vector<std::string>& more = {}) const {
+    return run_binary(train_arguments(more));
+  }
   /// The only folder under out/runs.
   std::string run_folder() const;
   std::string path(const std::string& name) const { return folder_ / name; }

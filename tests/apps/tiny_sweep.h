@@ -16,7 +16,8 @@ inline const std::string kTwoByTwo = "[sweep]\noptimizer = ['sgd', 'lamb']\nseed
 class TinySweep {
  public:
   explicit TinySweep(const std::string& sweep, const std::string& top = "");
-  std::vector<std::string> arguments(const std::vector<std::string>& more = {}, const std::string& out = "out") const;
+  std::vector<std::string> arguments(const std::vector<std::string>& more = {},
+                                     const std::string& out = "out") const;
   BinaryResult run(const std::vector<std::string>& more = {}, const std::string& out = "out") const;
   std::string path(const std::string& name) const { return folder_ / name; }
   /// Folders of its runs, in order.

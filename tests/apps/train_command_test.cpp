@@ -6,11 +6,11 @@
 #include <chrono>
 #include <thread>
 
-#include "study/run_options.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
+#include "study/run_options.h"
 #include "tests/apps/tiny_study.h"
 
 namespace basin::testing {
@@ -34,7 +34,8 @@ TEST(TrainCommand, LeavesARunWithItsFiles) {
   EXPECT_THAT(result.err, ::testing::ContainsRegex(" 30/30 updates .*finished\n$"));
   const std::string folder = study.run_folder();
   EXPECT_THAT(result.out, HasSubstr("finished"));
-  for (const char* file : {"config.toml", "journal", "run.log", "ckpt/start.h5", "ckpt/end.h5", "ckpt/loss-2.h5"}) {
+  for (const char* file :
+       {"config.toml", "journal", "run.log", "ckpt/start.h5", "ckpt/end.h5", "ckpt/loss-2.h5"}) {
     EXPECT_TRUE(fs::exists(folder + "/" + file)) << file;
   }
   const RunRecord record = read_run_file(folder + "/run.h5");
@@ -143,7 +144,8 @@ TEST(TrainCommandBadInput, NamesUnknownKeyWithItsLine) {
   const TinyStudy study({}, {"[sgd]", "momentun = 0.9"});
   expect_error(study.train(), 2, {"study.toml:", "sgd.momentun", "sgd.momentum"});
   const std::string text = read_file(study.study());
-  const auto line = std::count(text.begin(), text.begin() + static_cast<int64_t>(text.find("momentun")), '\n') + 1;
+  const auto line =
+      std::count(text.begin(), text.begin() + static_cast<int64_t>(text.find("momentun")), '\n') + 1;
   expect_error(study.train(), 2, {"study.toml:" + std::to_string(line)});
 }
 
@@ -154,13 +156,15 @@ TEST(TrainCommandBadInput, NamesWrongTypes) {
 
 TEST(TrainCommandBadInput, NamesValuesOutOfRange) {
   for (const char* batch : {"0", "-5"}) {
-    expect_error(TinyStudy({std::string("batch_size = ") + batch}).train(), 2, {"study.toml:", "batch_size", "1"});
+    expect_error(TinyStudy({std::string("batch_size = ") + batch}).train(), 2,
+                 {"study.toml:", "batch_size", "1"});
   }
   expect_error(TinyStudy().train({"--set", "batch_size=0"}), 2, {"--set", "batch_size"});
   expect_error(TinyStudy({"learning_rate = -0.1"}).train(), 2, {"learning_rate"});
   expect_error(TinyStudy({"protocol = \"C\""}).train(), 2, {"protocol", "A-epochs"});
   expect_error(TinyStudy({"epochs = inf"}).train(), 2, {"study.toml:", "epochs = inf is not finite"});
-  expect_error(TinyStudy({"protocol = \"A-epochs\"", "epochs = 1e300"}).train(), 2, {"epochs = 1e+300", "2^53"});
+  expect_error(TinyStudy({"protocol = \"A-epochs\"", "epochs = 1e300"}).train(), 2,
+               {"epochs = 1e+300", "2^53"});
   expect_error(TinyStudy({"loss_levels = [1.0, 1.0000001]"}).train(), 2, {"loss_levels", "loss-1"});
 }
 
@@ -180,7 +184,8 @@ TEST(TrainCommandBadInput, NamesMissingStudyAndSyntaxErrors) {
 
 TEST(TrainCommandBadInput, MissingDataIsTheRunsFailure) {
   const TinyStudy study;
-  expect_error(study.train({"--set", "data.set=cifar10", "--set", "data.path=/nowhere/cifar"}), 3, {"/nowhere/cifar"});
+  expect_error(study.train({"--set", "data.set=cifar10", "--set", "data.path=/nowhere/cifar"}), 3,
+               {"/nowhere/cifar"});
   const RunStatus status = read_status(study.run_folder() + "/status.json");
   EXPECT_EQ(status.status, "failed");
   EXPECT_THAT(status.message, HasSubstr("/nowhere/cifar"));
@@ -201,11 +206,13 @@ TEST(TrainCommandBadInput, ADoneRunOfOtherDataIsNotTakenForThisOne) {
   ASSERT_EQ(study.train().exit_code, 0);
   const std::string path = study.run_folder() + "/run.h5";
   RunRecord record = read_run_file(path);
-  const std::string ours = load_dataset(run_options_from(parse_toml(record.header.config, "c"), {}).data).sha256;
+  const std::string ours =
+      load_dataset(run_options_from(parse_toml(record.header.config, "c"), {}).data).sha256;
   name_other_data(record.header.data);
   write_run_file(path, record);
   expect_error(study.train(), 4, {"run.h5", "other data", kOtherHash, ours});
-  EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, "finished") << "the run itself is none the worse";
+  EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, "finished")
+      << "the run itself is none the worse";
 }
 
 TEST(TrainCommandBadInput, ARunIsNotResumedOnOtherData) {
@@ -226,8 +233,10 @@ TEST(TrainCommandBadInput, UsageErrorsExitWithTwo) {
   expect_error(run_binary({"train"}), 2, {"study is required", "(basin train --help)"});
   expect_error(run_binary({"sweeep", "study.toml", "--dry-run"}), 2, {"\"sweeep\"; did you mean \"sweep\"?"});
   expect_error(run_binary({"no-such-command"}), 2, {"\"no-such-command\"; known: train, "});
-  expect_error(run_binary({"data", "chekc"}), 2, {"\"chekc\"; did you mean \"check\"?", "(basin data --help)"});
-  expect_error(run_binary({"sweep", "study.toml", "--dryrun"}), 2, {"\"--dryrun\"; did you mean \"--dry-run\"?"});
+  expect_error(run_binary({"data", "chekc"}), 2,
+               {"\"chekc\"; did you mean \"check\"?", "(basin data --help)"});
+  expect_error(run_binary({"sweep", "study.toml", "--dryrun"}), 2,
+               {"\"--dryrun\"; did you mean \"--dry-run\"?"});
   expect_error(run_binary({"sweep", "study.toml", "--jobs", "0"}), 2, {"--jobs", "range"});
   const BinaryResult help = run_binary({"train", "--help"});
   EXPECT_EQ(help.exit_code, 0);
@@ -250,7 +259,8 @@ void wait_for_progress(RunningBinary& process, const TinyStudy& study, uintmax_t
     return missing ? 0 : found;
   };
   const uintmax_t before = size();
-  while (process.alive() && size() < before + bytes) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  while (process.alive() && size() < before + bytes)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
 TEST(TrainCommandInterrupted, ThreeKillsChangeNothingButTimes) {

@@ -23,8 +23,9 @@ namespace fs = std::filesystem;
 class Folder : public ::testing::Test {
  protected:
   void SetUp() override {
-    path_ = fs::temp_directory_path() / fmt::format("basin-core-{}-{}", ::getpid(),
-                                                    ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    path_ = fs::temp_directory_path() /
+            fmt::format("basin-core-{}-{}", ::getpid(),
+                        ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::create_directories(path_);
   }
   void TearDown() override { fs::remove_all(path_); }
@@ -140,8 +141,9 @@ std::string provenance(const std::string& name) {
 }
 
 TEST(Provenance, SaysWhoWithWhatAndWhere) {
-  for (const char* name : {"git_commit", "git_dirty", "cwd", "host", "user", "pid", "compiler", "flags", "libtorch", "libraries",
-                           "cuda", "cudnn", "cpu", "gpu", "driver", "num_threads", "tf32", "deterministic", "started_utc"}) {
+  for (const char* name :
+       {"git_commit", "git_dirty", "cwd", "host", "user", "pid", "compiler", "flags", "libtorch", "libraries",
+        "cuda", "cudnn", "cpu", "gpu", "driver", "num_threads", "tf32", "deterministic", "started_utc"}) {
     EXPECT_NE(provenance(name), "missing") << name;
     EXPECT_NE(provenance(name), "") << name;
   }

@@ -37,7 +37,8 @@ OptionTable table_of(Sample& s) {
 TEST(Options, PrintsCanonicalTomlThatReadsBackToTheSameText) {
   Sample s;
   OptionTable table = table_of(s);
-  const std::string text = "name = \"sgd\"\ncount = 3\n\n[inner]\nrate = 0.1\nwidths = [8, 16]\nlevels = []\nflag = false\n";
+  const std::string text =
+      "name = \"sgd\"\ncount = 3\n\n[inner]\nrate = 0.1\nwidths = [8, 16]\nlevels = []\nflag = false\n";
   EXPECT_EQ(table.to_toml(), text);
   Sample other{true, 9, 0.5, "lamb", {1}, {2.5}};
   OptionTable second = table_of(other);
@@ -73,7 +74,8 @@ TEST(Options, MessagesNameLineKeyValueAndConstraint) {
   OptionTable table = table_of(s);
   const auto entries = parse_toml("count = 0\n", "study.toml").entries;
   EXPECT_EQ(message_of([&] { set_all(table, entries); }), "study.toml:1: count = 0 violates count >= 1");
-  EXPECT_EQ(message_of([&] { table.set("inner.rate", 1.0, "s:2"); }), "s:2: inner.rate = 1.0 violates inner.rate in [0, 1)");
+  EXPECT_EQ(message_of([&] { table.set("inner.rate", 1.0, "s:2"); }),
+            "s:2: inner.rate = 1.0 violates inner.rate in [0, 1)");
   EXPECT_EQ(message_of([&] { table.set("name", std::string("adam"), "s:3"); }),
             "s:3: name = \"adam\" violates name one of sgd | lamb");
   EXPECT_EQ(message_of([&] { table.set("cuont", int64_t{1}, "s:4"); }),
@@ -83,8 +85,9 @@ TEST(Options, MessagesNameLineKeyValueAndConstraint) {
   EXPECT_THAT(message_of([&] { table.set("inner.retained_graphs", true, "s:4"); }),
               ::testing::StartsWith("s:4: unknown key \"inner.retained_graphs\"; inner.* has rate, "));
   EXPECT_EQ(message_of([&] { table.set("inner.rate", NAN, "s:5"); }), "s:5: inner.rate = nan is not finite");
-  EXPECT_EQ(message_of([&] { set_all(table, parse_toml("[inner]\nlevels = [1.0, inf]\n", "study.toml").entries); }),
-            "study.toml:2: inner.levels = [1.0, inf] is not finite");
+  EXPECT_EQ(
+      message_of([&] { set_all(table, parse_toml("[inner]\nlevels = [1.0, inf]\n", "study.toml").entries); }),
+      "study.toml:2: inner.levels = [1.0, inf] is not finite");
   EXPECT_EQ(message_of([&] { table.set_from_text("inner.rate=-inf", "--set"); }),
             "--set: inner.rate = -inf is not finite");
   EXPECT_TRUE(s.levels.empty());
@@ -112,13 +115,16 @@ TEST(Options, CommandLineTextIsTomlOrABareString) {
   EXPECT_EQ(s.count, 7);
   EXPECT_EQ(s.widths, (std::vector<int64_t>{1, 2, 3}));
   EXPECT_TRUE(s.flag);
-  EXPECT_EQ(message_of([&] { table.set_from_text("count=many", "--set"); }), "--set: count = \"many\" should be a whole number");
-  EXPECT_EQ(message_of([&] { table.set_from_text("count", "--set"); }), "--set: expected key=value, got \"count\"");
+  EXPECT_EQ(message_of([&] { table.set_from_text("count=many", "--set"); }),
+            "--set: count = \"many\" should be a whole number");
+  EXPECT_EQ(message_of([&] { table.set_from_text("count", "--set"); }),
+            "--set: expected key=value, got \"count\"");
 }
 
 TEST(Toml, KeepsFileOrderLinesAndTableArrays) {
   const auto document = parse_toml(
-      "zebra = 1\nalpha = 2\n[sweep]\nseed = [1, 2]\n[[sweep.set]]\nwhen = { optimizer = \"lamb\", batch_size = [1, 2] }\n"
+      "zebra = 1\nalpha = 2\n[sweep]\nseed = [1, 2]\n[[sweep.set]]\nwhen = { optimizer = \"lamb\", "
+      "batch_size = [1, 2] }\n"
       "set = { learning_rate = 0.5 }\n",
       "s.toml");
   ASSERT_EQ(document.entries.size(), 3u);
@@ -132,8 +138,10 @@ TEST(Toml, KeepsFileOrderLinesAndTableArrays) {
 }
 
 TEST(Toml, ErrorsNameTheLine) {
-  EXPECT_THAT(message_of([] { parse_toml("a = 1\nb = = 2\n", "s.toml"); }), ::testing::StartsWith("s.toml:2: "));
-  EXPECT_EQ(message_of([] { parse_toml("a = 1979-05-27\n", "s.toml"); }), "s.toml:1: dates and times are not used here");
+  EXPECT_THAT(message_of([] { parse_toml("a = 1\nb = = 2\n", "s.toml"); }),
+              ::testing::StartsWith("s.toml:2: "));
+  EXPECT_EQ(message_of([] { parse_toml("a = 1979-05-27\n", "s.toml"); }),
+            "s.toml:1: dates and times are not used here");
   EXPECT_EQ(message_of([] { parse_toml("a = nan\n", "s.toml"); }), "s.toml:1: nan is not a value");
 }
 

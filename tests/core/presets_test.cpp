@@ -41,7 +41,8 @@ TEST(Presets, FillInWhatIsNotSetByHandInAnyOrder) {
   EXPECT_EQ(after({}).salt, 1);
   EXPECT_EQ(after({"preset=italian"}).salt, 3);
   EXPECT_EQ(after({"preset=italian"}).sauce, "tomato");
-  for (const auto& order : {std::vector<std::string>{"preset=italian", "salt=2"}, {"salt=2", "preset=italian"}}) {
+  for (const auto& order :
+       {std::vector<std::string>{"preset=italian", "salt=2"}, {"salt=2", "preset=italian"}}) {
     EXPECT_EQ(after(order).salt, 2);
     EXPECT_EQ(after(order).sauce, "tomato");
     EXPECT_EQ(after(order).preset, "italian");

@@ -12,9 +12,9 @@
 #include <iostream>
 #include <thread>
 
-#include "core/process_pool.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/process_pool.h"
 #include "tests/support/temporary_folder.h"
 
 namespace basin {

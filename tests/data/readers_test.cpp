@@ -211,7 +211,8 @@ Manifest known_idx() {
   Manifest manifest = tiny_idx();
   KnownCopy official{"official", {}, {}};
   for (const auto& [name, bytes] : tiny_idx_files(true)) official.sha256.push_back(sha256_hex(bytes));
-  for (const auto& [name, bytes] : tiny_idx_files(false)) official.unpacked_sha256.push_back(sha256_hex(bytes));
+  for (const auto& [name, bytes] : tiny_idx_files(false))
+    official.unpacked_sha256.push_back(sha256_hex(bytes));
   manifest.copies = {official};
   return manifest;
 }

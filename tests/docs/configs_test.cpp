@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "study/study.h"
 #include "optim/exclusion.h"
 #include "optim/schedule.h"
+#include "study/study.h"
 
 namespace basin {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
+#include "hessian/gradients/per_example_gradients.h"
 #include "hessian/lanczos.h"
 #include "hessian/objective.h"
-#include "hessian/gradients/per_example_gradients.h"
 #include "hessian/spectrum.h"
 #include "tests/support/tiny_models.h"
 

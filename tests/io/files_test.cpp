@@ -72,7 +72,8 @@ TEST(RunFile, EveryDatasetSaysWhatItIsAndHasItsScales) {
       }
       if (dataset.has_attribute("CLASS")) continue;  // a scale itself
       for (size_t axis = 0; axis < dataset.shape().size(); ++axis) {
-        EXPECT_EQ(dataset.scale_paths(static_cast<int64_t>(axis)).size(), 1u) << dataset.path() << " axis " << axis;
+        EXPECT_EQ(dataset.scale_paths(static_cast<int64_t>(axis)).size(), 1u)
+            << dataset.path() << " axis " << axis;
       }
     }
     for (const std::string& name : group.group_names()) visit(group.group(name));
@@ -223,7 +224,8 @@ TEST(CheckpointFile, HasNoCopiesOfTheWeightsWhereNoneAreKept) {
   written.average.clear();
   written.slow_weights.clear();
   write_checkpoint(folder / "end.h5", written);
-  for (const char* copy : {"average", "slow_weights"}) EXPECT_FALSE(h5::File::open(folder / "end.h5").has(copy));
+  for (const char* copy : {"average", "slow_weights"})
+    EXPECT_FALSE(h5::File::open(folder / "end.h5").has(copy));
   EXPECT_TRUE(read_checkpoint(folder / "end.h5").average.empty());
   EXPECT_TRUE(read_checkpoint(folder / "end.h5").slow_weights.empty());
 }
@@ -250,7 +252,8 @@ TEST(CheckpointFile, AnUnknownKindIsRefused) {
   ASSERT_NE(at, std::string::npos);
   bytes[at] = 'x';
   write_bytes(folder / "odd.h5", bytes);
-  expect_io_error([&] { read_checkpoint(folder / "odd.h5"); }, {"odd.h5", "/model/alpha.first", "xorm_weight"});
+  expect_io_error([&] { read_checkpoint(folder / "odd.h5"); },
+                  {"odd.h5", "/model/alpha.first", "xorm_weight"});
 }
 
 // ---- probe files
@@ -292,7 +295,8 @@ TEST(ProbeFile, RefusesAttributesThatWouldHideItsOwn) {
 
 TEST(StatusFile, RoundTripsWithEveryKindOfCharacter) {
   TemporaryFolder folder;
-  const RunStatus written{"0123456789ab", "failed", "a \"b\" \\ c\n\t\x01 größer /", 7, 0.1, NAN, INFINITY, 4711, "höst", "now"};
+  const RunStatus written{
+      "0123456789ab", "failed", "a \"b\" \\ c\n\t\x01 größer /", 7, 0.1, NAN, INFINITY, 4711, "höst", "now"};
   write_status(folder / "status.json", written);
   const RunStatus read = read_status(folder / "status.json");
   EXPECT_EQ(read.run_id, written.run_id);
@@ -309,8 +313,9 @@ TEST(StatusFile, RoundTripsWithEveryKindOfCharacter) {
 
 TEST(StatusFile, ReadsWhatPythonWritesAndIgnoresUnknownKeys) {
   TemporaryFolder folder;
-  write_bytes(folder / "status.json",
-              R"({"new": null, "also": true, "run_id": "\u0041\u00fc\u20ac", "status": "running", "message": "",
+  write_bytes(
+      folder / "status.json",
+      R"({"new": null, "also": true, "run_id": "\u0041\u00fc\u20ac", "status": "running", "message": "",
                   "update": 1e2, "done": -0.5, "images_per_second": 3, "loss": null, "pid": 1, "host": "h", "updated_utc": "t"})");
   const RunStatus read = read_status(folder / "status.json");
   EXPECT_EQ(read.run_id, "Aü€");
@@ -336,7 +341,8 @@ TEST(StatusFile, MalformedOnesAreRefusedInOneLine) {
 
 TEST(StatusFile, FinalWords) {
   for (const char* word : {"finished", "target_not_reached", "diverged"}) EXPECT_TRUE(is_final(word)) << word;
-  for (const char* word : {"queued", "running", "interrupted", "failed", ""}) EXPECT_FALSE(is_final(word)) << word;
+  for (const char* word : {"queued", "running", "interrupted", "failed", ""})
+    EXPECT_FALSE(is_final(word)) << word;
 }
 
 // ---- an independent reader
@@ -350,7 +356,8 @@ TEST(Files, H5pyReadsThem) {
   write_run_file(folder / "run.h5", testing::sample_run());
   write_checkpoint(folder / "end.h5", testing::sample_checkpoint());
   write_probe_file(folder / "probe.h5", testing::sample_probe());
-  write_status(folder / "status.json", {"id", "failed", "a \"b\" \\ \n\x01 größer", 7, 0.1, NAN, 2.5, 1, "h", "t"});
+  write_status(folder / "status.json",
+               {"id", "failed", "a \"b\" \\ \n\x01 größer", 7, 0.1, NAN, 2.5, 1, "h", "t"});
   const std::string command = python + " " + root + "/tests/io/check_with_h5py.py " + folder.path();
   EXPECT_EQ(std::system(command.c_str()), 0);
 }

@@ -33,7 +33,8 @@ void expect_old_file_untouched(const std::string& path, const std::string& reaso
 
 void expect_journal_keeps_whole_frames(const std::string& path, const std::string& reason) {
   JournalWriter journal = JournalWriter::create(path, sample_run().header);
-  const ExampleOutcomes many{std::vector<uint8_t>(100000), std::vector<float>(100000), std::vector<float>(100000)};
+  const ExampleOutcomes many{std::vector<uint8_t>(100000), std::vector<float>(100000),
+                             std::vector<float>(100000)};
   expect_io_error([&] { journal.append_outcomes("test", many); }, {path, "cannot write", reason});
   journal.append_event("info", "small enough");
   bool torn = true;
@@ -44,7 +45,8 @@ void expect_journal_keeps_whole_frames(const std::string& path, const std::strin
 TEST(FullDisk, FilesOnASmallTmpfs) {
   TemporaryFolder disk;
   const SmallDisk small(disk.path(), 128 << 10);
-  if (!small.mounted()) GTEST_SKIP() << "mounting a tmpfs is not permitted here; FullDisk.FileSizeLimit tests the same paths";
+  if (!small.mounted())
+    GTEST_SKIP() << "mounting a tmpfs is not permitted here; FullDisk.FileSizeLimit tests the same paths";
   write_checkpoint(disk / "end.h5", testing::sample_checkpoint());
   expect_old_file_untouched(disk / "end.h5", "No space left on device");
   expect_journal_keeps_whole_frames(disk / "journal", "No space left on device");
@@ -62,7 +64,8 @@ TEST(FullDisk, AFolderThatIsNotThereOrNotAFolder) {
   TemporaryFolder folder;
   expect_io_error([&] { write_run_file(folder / "no/run.h5", sample_run()); }, {"no/run.h5", "No such file"});
   testing::write_bytes(folder / "file", "");
-  expect_io_error([&] { write_run_file(folder / "file/run.h5", sample_run()); }, {"file/run.h5", "Not a directory"});
+  expect_io_error([&] { write_run_file(folder / "file/run.h5", sample_run()); },
+                  {"file/run.h5", "Not a directory"});
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ TYPED_TEST_SUITE(H5Numbers, NumberTypes);
 
 TYPED_TEST(H5Numbers, RoundTrip) {
   TemporaryFolder folder;
-  const std::vector<TypeParam> extremes{0, 1, std::numeric_limits<TypeParam>::lowest(), std::numeric_limits<TypeParam>::max(),
+  const std::vector<TypeParam> extremes{0, 1, std::numeric_limits<TypeParam>::lowest(),
+                                        std::numeric_limits<TypeParam>::max(),
                                         std::numeric_limits<TypeParam>::min()};
   std::vector<TypeParam> many(20000);  // three chunks
   std::iota(many.begin(), many.end(), TypeParam{0});
@@ -84,7 +85,8 @@ TEST(H5, TensorsKeepTypeShapeAndBits) {
   EXPECT_EQ(read.dataset("scalar").read_tensor().item<double>(), 3.5);
   EXPECT_EQ(read.dataset("scalar").shape().size(), 0u);
   EXPECT_EQ(read.dataset("flags").dtype(), at::kBool);
-  expect_io_error([&] { h5::File::create("b.h5").write_tensor("half", at::zeros({2}, at::kHalf)); }, {"Half"});
+  expect_io_error([&] { h5::File::create("b.h5").write_tensor("half", at::zeros({2}, at::kHalf)); },
+                  {"Half"});
 }
 
 TEST(H5, TextsRoundTrip) {
@@ -95,7 +97,8 @@ TEST(H5, TextsRoundTrip) {
   file.write_text("one", "text\n");
   file.save();
   const h5::File read = h5::File::open(folder / "a.h5");
-  EXPECT_THAT(read.dataset("names").read_texts(), ::testing::ElementsAre("a", "", "größer", std::string(100000, 'x')));
+  EXPECT_THAT(read.dataset("names").read_texts(),
+              ::testing::ElementsAre("a", "", "größer", std::string(100000, 'x')));
   EXPECT_TRUE(read.dataset("none").read_texts().empty());
   EXPECT_EQ(read.dataset("one").read_text(), "text\n");
   expect_io_error([&] { read.dataset("names").read<double>(); }, {"a.h5", "/names", "unexpected type"});
@@ -134,7 +137,8 @@ TEST(SlowH5, AScaleCanHaveMoreUsersThanFitIn64Kilobytes) {
   }
   file.save();
   const h5::File read = h5::File::open(folder / "a.h5");
-  EXPECT_THAT(read.dataset(fmt::format("column{}", kUsers - 1)).scale_paths(0), ::testing::ElementsAre("/run_id"));
+  EXPECT_THAT(read.dataset(fmt::format("column{}", kUsers - 1)).scale_paths(0),
+              ::testing::ElementsAre("/run_id"));
 }
 
 TEST(H5, NamesWithSlashesMakeGroupsAndNamesKeepTheirOrder) {

@@ -18,7 +18,9 @@ using testing::sample_run;
 using testing::TemporaryFolder;
 using testing::write_bytes;
 
-Table one_column_table() { return {"t", "table", {{"step", "1", "step", "step", 1, {}}, {"x", "1", "x", "x", 1, {}}}, {}}; }
+Table one_column_table() {
+  return {"t", "table", {{"step", "1", "step", "step", 1, {}}, {"x", "1", "x", "x", 1, {}}}, {}};
+}
 
 void write_all(JournalWriter& journal, const RunRecord& run) {
   for (const auto& [name, table] : run.tables) {
@@ -59,7 +61,8 @@ uint32_t bitwise_crc(const std::string& bytes) {
 
 uint32_t u32_at(const std::string& bytes, size_t position) {
   uint32_t value = 0;
-  for (int i = 3; i >= 0; --i) value = value << 8 | static_cast<uint8_t>(bytes.at(position + static_cast<size_t>(i)));
+  for (int i = 3; i >= 0; --i)
+    value = value << 8 | static_cast<uint8_t>(bytes.at(position + static_cast<size_t>(i)));
   return value;
 }
 
@@ -121,7 +124,8 @@ TEST(Journal, PagesThatNeverReachedTheDiskAreATornEndToo) {
   TemporaryFolder folder;
   const std::vector<uint64_t> ends = write_rows(folder / "journal", 3);
   std::string bytes = read_file(folder / "journal");
-  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(ends[3] + 20), bytes.end(), '\0');  // full length, zeros at the end
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(ends[3] + 20), bytes.end(),
+            '\0');  // full length, zeros at the end
   bytes[ends[3] + 19] = 1;
   write_bytes(folder / "zeros", bytes);
   bool torn = false;
@@ -142,7 +146,8 @@ TEST(Journal, AFlippedBitAnywhereButInTheLastFrameIsAnErrorWithItsByte) {
       std::string flipped = bytes;
       flipped[byte] = static_cast<char>(flipped[byte] ^ (1 << (byte % 8)));
       write_bytes(folder / "flipped", flipped);
-      expect_io_error([&] { replay_journal(folder / "flipped"); }, {"flipped", fmt::format("damaged at byte {}", start)});
+      expect_io_error([&] { replay_journal(folder / "flipped"); },
+                      {"flipped", fmt::format("damaged at byte {}", start)});
     }
     start = ends[frame];
   }
@@ -188,16 +193,20 @@ TEST(Journal, ResumeRefusesAJournalThatDoesNotFitTheCheckpoint) {
   const std::vector<uint64_t> ends = write_rows(folder / "journal", 3);
   expect_io_error([&] { JournalWriter::resume(folder / "journal", ends.back() + 1); },
                   {"journal", fmt::format("{} bytes", ends.back()), fmt::format("byte {}", ends.back() + 1)});
-  expect_io_error([&] { JournalWriter::resume(folder / "journal", ends[2] + 3); }, {"journal", "no frame ends"});
+  expect_io_error([&] { JournalWriter::resume(folder / "journal", ends[2] + 3); },
+                  {"journal", "no frame ends"});
   expect_io_error([&] { JournalWriter::resume(folder / "missing", 12); }, {"missing", "No such file"});
-  EXPECT_EQ(std::filesystem::file_size(folder / "journal"), ends.back()) << "a refused resume changes nothing";
+  EXPECT_EQ(std::filesystem::file_size(folder / "journal"), ends.back())
+      << "a refused resume changes nothing";
 }
 
 TEST(Journal, HasOneWriter) {
   TemporaryFolder folder;
   JournalWriter journal = JournalWriter::create(folder / "journal", sample_run().header);
-  expect_io_error([&] { JournalWriter::create(folder / "journal", sample_run().header); }, {"journal", "exists"});
-  expect_io_error([&] { JournalWriter::resume(folder / "journal", journal.offset()); }, {"journal", "in use"});
+  expect_io_error([&] { JournalWriter::create(folder / "journal", sample_run().header); },
+                  {"journal", "exists"});
+  expect_io_error([&] { JournalWriter::resume(folder / "journal", journal.offset()); },
+                  {"journal", "in use"});
 }
 
 TEST(Journal, KeepsWhatAKilledProcessHadWritten) {

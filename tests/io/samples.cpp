@@ -18,7 +18,7 @@ Table sample_layers_table() {
   table.columns = {{"update", "updates", "updates done", "updates", 1, {}},
                    {"weight_norm", "weight", "weight norm", "norm", 3, {"a.weight", "a.bias", "b.weight"}},
                    {"trust_ratio", "1", "trust ratio", "trust-ratio", 3, {"a.weight", "a.bias", "b.weight"}}};
-  table.rows = {1, 1, 2, 3, 0.1, NAN, 0.3,   //
+  table.rows = {1, 1, 2, 3, 0.1, NAN, 0.3,  //
                 2, 4, 5, 6, 0.4, NAN, 0.6};
   table.attributes = {{"every", int64_t{2}}, {"note", std::string("x")}};
   return table;
@@ -51,7 +51,8 @@ RunRecord sample_run() {
   run.updated_utc = "2026-01-02T03:05:00Z";
   run.tables["train"] = sample_train_table();
   run.tables["layers"] = sample_layers_table();
-  run.tables["eval"] = {"eval", "evaluation",
+  run.tables["eval"] = {"eval",
+                        "evaluation",
                         {{"update", "updates", "updates done", "updates", 1, {}},
                          {"train_loss", "nat", "training loss", "eval-loss", 1, {}},
                          {"test_acc", "1", "test accuracy", "eval-accuracy", 1, {}}},
@@ -60,7 +61,8 @@ RunRecord sample_run() {
                           {0.5f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
                           {-1, -2, -3, 4, 5, 6, 7, 8, 9, 10, -0.125f}};
   run.summary = {{"updates", int64_t{2}}, {"test_acc", 0.625}, {"overshot", false}, {"steps_to_target", NAN}};
-  run.events = {{0.5, "2026-01-02T03:04:06Z", "info", "started"}, {1.5, "2026-01-02T03:04:07Z", "warn", "line\nbreak"}};
+  run.events = {{0.5, "2026-01-02T03:04:06Z", "info", "started"},
+                {1.5, "2026-01-02T03:04:07Z", "warn", "line\nbreak"}};
   return run;
 }
 
@@ -99,14 +101,47 @@ Checkpoint sample_checkpoint() {
 }
 
 ProbeRecord sample_probe() {
-  ProbeRecord p{"0123456789ab", "ba9876543210", "top_eigenvalues", "end", "not_converged", "2 of 3", {}, {}, {}};
-  p.attributes = {{"update", int64_t{7}}, {"train_loss", 1.25}, {"solver", std::string("spectra")}, {"exact", true}};
+  ProbeRecord p{
+      "0123456789ab", "ba9876543210", "top_eigenvalues", "end", "not_converged", "2 of 3", {}, {}, {}};
+  p.attributes = {
+      {"update", int64_t{7}}, {"train_loss", 1.25}, {"solver", std::string("spectra")}, {"exact", true}};
   p.provenance = {{"host", "here"}};
-  p.quantities = {{"lambda", "hessian-top", "loss/weight^2", "leading eigenvalues", "residual", "ok", {3, 2, NAN},
-                   {1e-3, 2e-3, NAN}, {}, {}, {"ok", "not_converged", "nonfinite"}, true},
-                  {"mu", "hessian-top", "loss/weight^2", "a vector of one", "residual", "ok", {3}, {1e-3}, {}, {}, {"ok"}, true},
-                  {"b_simple", "noise-scale", "examples", "noise scale", "standard_error", "not_resolved", {100}, {7},
-                   {80}, {130}, {"not_resolved"}, false}};
+  p.quantities = {{"lambda",
+                   "hessian-top",
+                   "loss/weight^2",
+                   "leading eigenvalues",
+                   "residual",
+                   "ok",
+                   {3, 2, NAN},
+                   {1e-3, 2e-3, NAN},
+                   {},
+                   {},
+                   {"ok", "not_converged", "nonfinite"},
+                   true},
+                  {"mu",
+                   "hessian-top",
+                   "loss/weight^2",
+                   "a vector of one",
+                   "residual",
+                   "ok",
+                   {3},
+                   {1e-3},
+                   {},
+                   {},
+                   {"ok"},
+                   true},
+                  {"b_simple",
+                   "noise-scale",
+                   "examples",
+                   "noise scale",
+                   "standard_error",
+                   "not_resolved",
+                   {100},
+                   {7},
+                   {80},
+                   {130},
+                   {"not_resolved"},
+                   false}};
   return p;
 }
 
@@ -128,8 +163,10 @@ void expect_io_error(const std::function<void()>& call, const std::vector<std::s
 void expect_same(const std::vector<double>& a, const std::vector<double>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(a[i]) || std::isnan(b[i])) EXPECT_EQ(std::isnan(a[i]), std::isnan(b[i])) << "entry " << i;
-    else EXPECT_EQ(a[i], b[i]) << "entry " << i;
+    if (std::isnan(a[i]) || std::isnan(b[i]))
+      EXPECT_EQ(std::isnan(a[i]), std::isnan(b[i])) << "entry " << i;
+    else
+      EXPECT_EQ(a[i], b[i]) << "entry " << i;
   }
 }
 
@@ -142,8 +179,10 @@ void expect_same_values(const NamedValues& a, const NamedValues& b) {
   for (size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].first, b[i].first);
     const double* number = std::get_if<double>(&a[i].second);
-    if (number && std::isnan(*number)) EXPECT_TRUE(std::isnan(std::get<double>(b[i].second))) << a[i].first;
-    else EXPECT_EQ(a[i].second, b[i].second) << a[i].first;
+    if (number && std::isnan(*number))
+      EXPECT_TRUE(std::isnan(std::get<double>(b[i].second))) << a[i].first;
+    else
+      EXPECT_EQ(a[i].second, b[i].second) << a[i].first;
   }
 }
 

@@ -171,7 +171,8 @@ TEST(Dropout, EachLayerHasItsOwnStreamFromTheMasterSeed) {
   EXPECT_EQ(generators[0].first, "dropout1");
   EXPECT_EQ(generators[1].first, "dropout2");
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_TRUE(generators[i].second.get_state().equal(make_generator(derive_seed(5, "dropout", i)).get_state()));
+    EXPECT_TRUE(
+        generators[i].second.get_state().equal(make_generator(derive_seed(5, "dropout", i)).get_state()));
   }
 }
 
@@ -286,8 +287,8 @@ TEST(Loss, ClosedForms) {
   EXPECT_NEAR(entropy[1].item<double>(), std::log(1 + std::exp(3.0) + std::exp(-1.0)), 1e-14);
   // Smoothed: of the label 1 - s, and s/3 of each class.
   const at::Tensor smoothed = smoothed_losses(logits, labels, 0.3);
-  EXPECT_NEAR(smoothed[0].item<double>(),
-              entropy[0].item<double>() + 0.5 - (0.7 * 0.5 + 0.1 * (1 - 2 + 0.5)), 1e-14);
+  EXPECT_NEAR(smoothed[0].item<double>(), entropy[0].item<double>() + 0.5 - (0.7 * 0.5 + 0.1 * (1 - 2 + 0.5)),
+              1e-14);
   EXPECT_NEAR(smoothed[1].item<double>(), entropy[1].item<double>() - 0.1 * (3 - 1), 1e-14);
   EXPECT_TRUE(smoothed_losses(logits, labels, 0).equal(entropy));
   const at::Tensor squares = example_losses(loss_kind("mse"), logits, labels);

@@ -52,7 +52,8 @@ TEST(ParameterCount, ResNet20) {
 
 // 6.57 million, by hand and by `sum(p.numel() for p in ...)` over the network of cifar10-fast's dawn.py.
 TEST(ParameterCount, DavidNet) {
-  const int64_t convolutions = 9 * (3 * 64 + 64 * 128 + 2 * 128 * 128 + 128 * 256 + 256 * 512 + 2 * 512 * 512);
+  const int64_t convolutions =
+      9 * (3 * 64 + 64 * 128 + 2 * 128 * 128 + 128 * 256 + 256 * 512 + 2 * 512 * 512);
   const int64_t norms = 2 * (64 + 3 * 128 + 256 + 3 * 512);
   EXPECT_EQ(convolutions + norms + 512 * 10, 6573120);
   EXPECT_EQ(count("davidnet"), 6573120);
@@ -61,7 +62,8 @@ TEST(ParameterCount, DavidNet) {
 
 // By hand and by the same sum over what requires a gradient in cifar10-airbench's legacy/airbench94.py.
 TEST(ParameterCount, Airbench) {
-  const int64_t first = 9 * (24 * 64 + 64 * 64), second = 9 * (64 * 256 + 256 * 256), third = 9 * 2 * 256 * 256;
+  const int64_t first = 9 * (24 * 64 + 64 * 64), second = 9 * (64 * 256 + 256 * 256),
+                third = 9 * 2 * 256 * 256;
   const int64_t biases = 24 + 2 * (64 + 256 + 256);
   EXPECT_EQ(first + second + third + biases + 256 * 10, 1971352);
   EXPECT_EQ(count("airbench"), 1971352);

@@ -13,8 +13,8 @@ namespace basin::testing {
 /// struct with `weights`, all tensors in a row, and `trust_ratios`), and gradients as they were.
 template <class Step>
 void follow_trace(Optimizer& optimizer, const std::vector<ParameterInfo>& parameters,
-                  const std::vector<std::vector<std::vector<double>>>& gradients, const std::vector<double>& rates,
-                  const std::vector<Step>& steps, double tolerance) {
+                  const std::vector<std::vector<std::vector<double>>>& gradients,
+                  const std::vector<double>& rates, const std::vector<Step>& steps, double tolerance) {
   for (size_t t = 0; t < steps.size(); ++t) {
     std::vector<std::vector<double>> before;
     for (size_t i = 0; i < parameters.size(); ++i) {

@@ -17,7 +17,8 @@ std::vector<ParameterInfo> start(const golden::Scene& scene, at::ScalarType dtyp
   for (size_t i = 0; i < scene.names.size(); ++i) {
     const ParameterKind kind = parameter_kind(scene.kinds[i]);
     ParameterInfo parameter = make_parameter(scene.names[i], kind, scene.start[i], dtype);
-    if (kind == ParameterKind::weight) parameter.tensor = parameter.tensor.detach().unsqueeze(0).requires_grad_(true);
+    if (kind == ParameterKind::weight)
+      parameter.tensor = parameter.tensor.detach().unsqueeze(0).requires_grad_(true);
     parameters.push_back(parameter);
   }
   return parameters;

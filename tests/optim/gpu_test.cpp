@@ -24,7 +24,8 @@ std::vector<std::pair<std::string, std::string>> methods() {
 class GpuOptimizer : public ::testing::TestWithParam<std::pair<std::string, std::string>> {
  protected:
   void SetUp() override {
-    if (!at::hasCUDA()) GTEST_SKIP() << "NO GPU: the kernels of optim/kernels/multi_tensor.cu are not tested here";
+    if (!at::hasCUDA())
+      GTEST_SKIP() << "NO GPU: the kernels of optim/kernels/multi_tensor.cu are not tested here";
   }
   static std::vector<std::string> settings() {
     if (GetParam().second.empty()) return {};

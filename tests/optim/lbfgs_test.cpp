@@ -54,8 +54,11 @@ TEST_P(LbfgsHistory, LearnsFromOverlapsWhatItsDenseFormLearnsWithoutNoise) {
   for (int t = 0; t < 20; ++t) {
     const double rate = 1.0 / (1 + t);
     const VectorXd g = a * w + VectorXd::Random(4), next = VectorXd::Random(4);
-    const auto tensors = [&](const VectorXd& v) { return std::vector<at::Tensor>{at::tensor(values(v), at::kDouble)}; };
-    lbfgs->set_overlap(t == 0 ? std::vector<at::Tensor>() : tensors(a * w + noise_of_overlap), tensors(a * w + next));
+    const auto tensors = [&](const VectorXd& v) {
+      return std::vector<at::Tensor>{at::tensor(values(v), at::kDouble)};
+    };
+    lbfgs->set_overlap(t == 0 ? std::vector<at::Tensor>() : tensors(a * w + noise_of_overlap),
+                       tensors(a * w + next));
     noise_of_overlap = next;
     set_gradient(one[0], values(g));
     lbfgs->set_learning_rate(rate);

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/seed.h"
 #include "core/math/tensor_norms.h"
+#include "core/seed.h"
 #include "tests/optim/optim_support.h"
 
 namespace basin {

@@ -16,9 +16,9 @@ using Path = double (*)(double a, double r, int t);
 
 struct Properties {
   std::string name;
-  Settings plain;      // without momentum, decay, eps and clips, which leaves of the method one formula
-  bool scale_free;     // then the scale of a tensor's gradients is without effect
-  Path path;           // ... and a quadratic is descended like this
+  Settings plain;   // without momentum, decay, eps and clips, which leaves of the method one formula
+  bool scale_free;  // then the scale of a tensor's gradients is without effect
+  Path path;        // ... and a quadratic is descended like this
   Settings with_memory;
   double spectral_radius;  // of the iteration on w^2/2 at rate 0.1 with the memory settings; NaN: not linear
 };
@@ -31,19 +31,27 @@ double heavy_ball(double m) {
 
 const std::vector<Properties>& table() {
   const Path geometric = [](double a, double r, int t) { return std::pow(1 - a * r, t); };
-  const Path by_sign = [](double, double r, int t) { return 1 - r * t; };             // Adam's r = g / |g|
-  const Path by_norm = [](double, double r, int t) { return std::pow(1 - r, t); };    // a share of |w| a step
+  const Path by_sign = [](double, double r, int t) { return 1 - r * t; };           // Adam's r = g / |g|
+  const Path by_norm = [](double, double r, int t) { return std::pow(1 - r, t); };  // a share of |w| a step
   static const std::vector<Properties> rows{
       {"sgd", {"momentum=0"}, false, geometric, {"momentum=0.8"}, heavy_ball(0.8)},
       {"adam", {"beta1=0", "beta2=0", "eps=0"}, true, by_sign, {}, NAN},
       {"adamw", {"beta1=0", "beta2=0", "eps=0", "weight_decay=0"}, true, by_sign, {}, NAN},
       {"lars", {"momentum=0", "weight_decay=0", "trust_coefficient=1"}, true, by_norm, {}, NAN},
-      {"larc", {"momentum=0", "weight_decay=0", "eps=0", "trust_coefficient=1", "clip=false"}, true, by_norm, {}, NAN},
+      {"larc",
+       {"momentum=0", "weight_decay=0", "eps=0", "trust_coefficient=1", "clip=false"},
+       true,
+       by_norm,
+       {},
+       NAN},
       {"lamb", {"beta1=0", "beta2=0", "eps=0", "weight_decay=0"}, true, by_norm, {}, NAN},
       // No trust ratio without decay there, and else at most 1; |w| stays below.
       {"lambc",
        {"beta1=0", "beta2=0", "eps=0", "weight_decay=0", "max_gradient_norm=0", "exclude_from_trust=[]"},
-       true, by_norm, {}, NAN},
+       true,
+       by_norm,
+       {},
+       NAN},
       // The first gradient is longer than 1, so the first step is one by norm; then H is the inverse curvature.
       {"lbfgs", {}, true, by_norm, {}, NAN},
   };
@@ -143,7 +151,8 @@ void take_steps(Optimizer& optimizer, const std::vector<ParameterInfo>& paramete
 double distance(const std::vector<ParameterInfo>& a, const std::vector<ParameterInfo>& b) {
   double most = 0;
   for (size_t i = 0; i < a.size(); ++i) {
-    const at::Tensor x = a[i].tensor.detach().cpu().to(at::kDouble), y = b[i].tensor.detach().cpu().to(at::kDouble);
+    const at::Tensor x = a[i].tensor.detach().cpu().to(at::kDouble),
+                     y = b[i].tensor.detach().cpu().to(at::kDouble);
     most = std::max(most, x.sub(y).abs().div(x.abs().add(1)).max().item<double>());
   }
   return most;
@@ -162,7 +171,8 @@ TEST_P(OptimizerProperty, Float32FollowsFloat64) {
 
 // Nothing that a step allocates outlives it.
 TEST_P(OptimizerProperty, TenThousandStepsHoldNoMoreMemoryThanOneHundred) {
-  const std::vector<ParameterInfo> one{make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1}, at::kFloat)};
+  const std::vector<ParameterInfo> one{
+      make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1}, at::kFloat)};
   const auto optimizer = make_test_optimizer(GetParam(), {}, one);
   optimizer->set_learning_rate(1e-6);
   set_gradient(one[0], {0.1, -0.2, 0.3});

@@ -12,8 +12,10 @@ using namespace testing;
 const double kTiny = std::ldexp(1.0, -140);
 
 TEST(VanishingGradient, LarsStillStepsByItsShareOfTheWeights) {
-  const std::vector<ParameterInfo> parameters{make_parameter("fc.weight", ParameterKind::weight, {3e4, 4e4}, at::kFloat)};
-  const auto optimizer = make_test_optimizer("lars", {"weight_decay=0.0", "trust_coefficient=0.01"}, parameters);
+  const std::vector<ParameterInfo> parameters{
+      make_parameter("fc.weight", ParameterKind::weight, {3e4, 4e4}, at::kFloat)};
+  const auto optimizer =
+      make_test_optimizer("lars", {"weight_decay=0.0", "trust_coefficient=0.01"}, parameters);
   optimizer->set_learning_rate(1);
   set_gradient(parameters[0], {kTiny, 0});
   optimizer->step();
@@ -24,8 +26,10 @@ TEST(VanishingGradient, LarsStillStepsByItsShareOfTheWeights) {
 }
 
 TEST(VanishingGradient, LambStillStepsByTheNormOfTheWeights) {
-  const std::vector<ParameterInfo> parameters{make_parameter("fc.weight", ParameterKind::weight, {3e4, 4e4}, at::kFloat)};
-  const auto optimizer = make_test_optimizer("lamb", {"weight_decay=0.0", "beta1=0.0", "eps=1.0"}, parameters);
+  const std::vector<ParameterInfo> parameters{
+      make_parameter("fc.weight", ParameterKind::weight, {3e4, 4e4}, at::kFloat)};
+  const auto optimizer =
+      make_test_optimizer("lamb", {"weight_decay=0.0", "beta1=0.0", "eps=1.0"}, parameters);
   optimizer->set_learning_rate(0.01);
   set_gradient(parameters[0], {kTiny, 0});
   optimizer->step();

@@ -46,10 +46,9 @@ TEST_P(ProbeContract, EveryNumberHasUnitsDefinitionUncertaintyAndStatus) {
     EXPECT_FALSE(q.units.empty() || q.long_name.empty()) << q.name;
     EXPECT_THAT(std::vector<std::string>({"ok", "not_converged", "not_resolved", "nonfinite"}),
                 ::testing::Contains(q.status));
-    EXPECT_THAT(
-        std::vector<std::string>(
-            {"residual", "eigenvalue_bound", "subspace_bound", "standard_error", "lower_bound", "none"}),
-        ::testing::Contains(q.uncertainty_kind));
+    EXPECT_THAT(std::vector<std::string>({"residual", "eigenvalue_bound", "subspace_bound", "standard_error",
+                                          "lower_bound", "none"}),
+                ::testing::Contains(q.uncertainty_kind));
     EXPECT_TRUE(q.entry_status.empty() || q.entry_status.size() == q.value.size()) << q.name;
     EXPECT_TRUE(q.is_vector || q.value.size() == 1) << q.name;
     EXPECT_EQ(q.value.size(), q.uncertainty.size()) << q.name;

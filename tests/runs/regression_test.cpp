@@ -3,10 +3,10 @@
 // users would have published.
 #include <gtest/gtest.h>
 
-#include "runs/probing.h"
-#include "runs/train.h"
 #include "io/probe_file.h"
 #include "io/run_file.h"
+#include "runs/probing.h"
+#include "runs/train.h"
 #include "tests/support/temporary_folder.h"
 
 namespace basin {
@@ -83,7 +83,8 @@ const Pinned kPinned[] = {
      "not_resolved",
      {2.20992141632, 2.27104245052, 0.15234375, 0.12, 5.85365507935, 1.47296638849, 39.9898986518}},
     {"keskar_c1",
-     "model = \"keskar_c1\"\noptimizer = \"lamb\"\nlearning_rate = 0.01\n[keskar_c1]\nwidth = 4\nhidden = [16, 8]\n",
+     "model = \"keskar_c1\"\noptimizer = \"lamb\"\nlearning_rate = 0.01\n[keskar_c1]\nwidth = 4\nhidden = "
+     "[16, 8]\n",
      "ok",
      {2.31025928977, 2.36547205319, 0.11328125, 0.1, 128.171503649, 8.46935213068, 31.8895824128}},
     {"resnet20",

@@ -4,9 +4,9 @@
 
 #include <random>
 
+#include "core/error.h"
 #include "study/candidates.h"
 #include "study/quasi_random.h"
-#include "core/error.h"
 
 namespace basin {
 namespace {

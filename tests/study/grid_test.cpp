@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "study/study.h"
-#include "study/compare.h"
 #include "core/error.h"
+#include "study/compare.h"
+#include "study/study.h"
 #include "tests/study/study_text.h"
 #include "tests/support/message_of.h"
 
@@ -37,13 +37,15 @@ std::vector<double> rates(const std::vector<Cell>& cells) {
 }
 
 TEST(StudyGrid, IsTheProductOfItsAxesTheFirstSlowest) {
-  const Study study = study_of("[sweep]\noptimizer = ['sgd', 'lars']\nbatch_size = [32, 64]\nseed = [1, 2]\n");
+  const Study study =
+      study_of("[sweep]\noptimizer = ['sgd', 'lars']\nbatch_size = [32, 64]\nseed = [1, 2]\n");
   EXPECT_THAT(summary(expand(study)), ElementsAre("sgd 32 1", "sgd 32 2", "sgd 64 1", "sgd 64 2", "lars 32 1",
                                                   "lars 32 2", "lars 64 1", "lars 64 2"));
 }
 
 TEST(StudyGrid, WithoutSweepIsTheBaseAlone) {
-  EXPECT_THAT(summary(expand(study_of("optimizer = 'lamb'\nbatch_size = 7\nseed = 3\n"))), ElementsAre("lamb 7 3"));
+  EXPECT_THAT(summary(expand(study_of("optimizer = 'lamb'\nbatch_size = 7\nseed = 3\n"))),
+              ElementsAre("lamb 7 3"));
 }
 
 TEST(StudyGrid, SweepsDottedKeys) {
@@ -108,7 +110,8 @@ TEST(StudyGrid, CommandLineReplacesAxesAndWinsOverRules) {
   const std::string text =
       "[sweep]\nbatch_size = [32, 64]\nseed = [1, 2]\n"
       "[[sweep.set]]\nwhen = { batch_size = 64 }\nset = { learning_rate = 0.7, epochs = 2 }\n";
-  const Study study = study_of(text, {"seed=5", "batch_size=[64, 128]", "learning_rate=0.25", "sgd.momentum=0.5"});
+  const Study study =
+      study_of(text, {"seed=5", "batch_size=[64, 128]", "learning_rate=0.25", "sgd.momentum=0.5"});
   EXPECT_THAT(summary(expand(study)), ElementsAre("sgd 64 5", "sgd 128 5"));
   EXPECT_THAT(rates(expand(study)), ElementsAre(0.25, 0.25));
   EXPECT_EQ(expand(study)[0].options.train.epochs, 2);
@@ -122,7 +125,8 @@ TEST(StudyGrid, FingerprintsIgnoreCommentsAndExecution) {
   const auto ours = fingerprints(study_of(text));
   EXPECT_EQ(ours, fingerprints(study_of("# a word\n[runtime]\nthreads = 7\n" + text)));
   EXPECT_EQ(ours, fingerprints(study_of(text, {"runtime.threads=3"})));
-  EXPECT_EQ(ours, fingerprints(study_of("[probes]\nmicro_batch = 7\ngraph_memory = 0\nfold_norm = false\n" + text)));
+  EXPECT_EQ(ours, fingerprints(
+                      study_of("[probes]\nmicro_batch = 7\ngraph_memory = 0\nfold_norm = false\n" + text)));
   EXPECT_NE(ours, fingerprints(study_of("[probes]\nsubset = 7\n" + text)));
   EXPECT_NE(ours, fingerprints(study_of("epochs = 3\n" + text)));
   EXPECT_NE(ours, fingerprints(study_of("[probes]\nrun = ['noise_scale']\n" + text)));
@@ -131,11 +135,14 @@ TEST(StudyGrid, FingerprintsIgnoreCommentsAndExecution) {
 TEST(StudyGrid, TheFirstDifferenceNamesRunKeyAndBothValues) {
   const std::string text = "[sweep]\nseed = [1, 2]\n";
   const Study here = study_of(text);
-  EXPECT_THAT(first_difference(study_of("epochs = 3\n" + text), here), HasSubstr(" seed 1) has epochs = 3.0 there, 10.0 here"));
+  EXPECT_THAT(first_difference(study_of("epochs = 3\n" + text), here),
+              HasSubstr(" seed 1) has epochs = 3.0 there, 10.0 here"));
   EXPECT_THAT(first_difference(study_of("[probes]\nsubset = 7\n" + text), here),
               HasSubstr(" seed 1) has probes.subset = 7 there, 1000 here"));
-  EXPECT_THAT(first_difference(study_of("[sweep]\nseed = [1, 3]\n"), here), HasSubstr(" seed 3) has seed = 3 there, 2 here"));
-  EXPECT_THAT(first_difference(study_of("[sweep]\nseed = [2, 1, 3]\n"), here), HasSubstr(" seed 3) of it is not in this study"));
+  EXPECT_THAT(first_difference(study_of("[sweep]\nseed = [1, 3]\n"), here),
+              HasSubstr(" seed 3) has seed = 3 there, 2 here"));
+  EXPECT_THAT(first_difference(study_of("[sweep]\nseed = [2, 1, 3]\n"), here),
+              HasSubstr(" seed 3) of it is not in this study"));
   EXPECT_THAT(first_difference(study_of("[sweep]\nseed = [1]\n"), here), HasSubstr(" seed 2) is not in it"));
   const std::string chosen = "learning_rate = [0.1, 0.2]\nselect = 'validation_loss'\nselect_seeds = ";
   EXPECT_EQ(first_difference(study_of(text + chosen + "[5]\n"), study_of(text + chosen + "[6]\n")),
@@ -151,13 +158,15 @@ TEST(StudyGrid, AListOfRatesIsAnAxis) {
 }
 
 constexpr const char* kTuned =
-    "[sweep]\nlearning_rate = [0.1, 0.2]\noptimizer = ['sgd', 'lamb']\nseed = [1, 2, 3]\nselect = 'validation_loss'\n"
+    "[sweep]\nlearning_rate = [0.1, 0.2]\noptimizer = ['sgd', 'lamb']\nseed = [1, 2, 3]\nselect = "
+    "'validation_loss'\n"
     "[[sweep.set]]\nwhen = { optimizer = 'lamb' }\nset = { learning_rate = 0.01 }\n";
 
 TEST(StudySelection, TunesEachGroupWithSeveralRatesAtTheSelectionSeeds) {
   const Study study = study_of(kTuned);
   const std::vector<Cell> tuning = expand_tuning(study);
-  EXPECT_THAT(summary(tuning), ElementsAre("sgd 256 1", "sgd 256 1"));  // lamb has one rate: nothing to choose
+  EXPECT_THAT(summary(tuning),
+              ElementsAre("sgd 256 1", "sgd 256 1"));  // lamb has one rate: nothing to choose
   EXPECT_THAT(rates(tuning), ElementsAre(0.1, 0.2));
   EXPECT_EQ(tuning[0].options.data.validation, 0.1);
   const std::vector<Cell> final_cells = expand(study, {{"optimizer=sgd", {{"learning_rate", 0.2}}}});
@@ -174,7 +183,8 @@ TEST(StudySelection, TakesOtherSeedsToChooseBy) {
 }
 
 TEST(StudySelection, RefusesWhatItCannotChooseFrom) {
-  EXPECT_THAT(message_of("data.validation = 0.0\n" + std::string(kTuned)), HasSubstr("s.toml:6: sweep.select needs"));
+  EXPECT_THAT(message_of("data.validation = 0.0\n" + std::string(kTuned)),
+              HasSubstr("s.toml:6: sweep.select needs"));
   EXPECT_THAT(message_of("[sweep]\nselect = 'test_loss'\n"), HasSubstr("s.toml:2: sweep.select"));
   EXPECT_THAT(message_of("[sweep]\nselect_seeds = [1]\n"), HasSubstr("s.toml:2: sweep.select_seeds needs"));
   EXPECT_THROW(expand_tuning(study_of("[sweep]\nselect = 'validation_loss'\n")), ConfigError);
@@ -182,11 +192,14 @@ TEST(StudySelection, RefusesWhatItCannotChooseFrom) {
 
 TEST(StudyFairness, WarnsOfOneRateForAll) {
   const auto warning = [](const std::string& text) { return fairness_warning(expand(study_of(text))); };
-  EXPECT_THAT(warning("[sweep]\nbatch_size = [32, 64]\n"), HasSubstr("the learning rate is the same for all, 0.1"));
-  EXPECT_THAT(warning("[sweep]\noptimizer = ['sgd', 'lamb']\n"), HasSubstr("2 optimiser(s) at 1 batch size(s)"));
+  EXPECT_THAT(warning("[sweep]\nbatch_size = [32, 64]\n"),
+              HasSubstr("the learning rate is the same for all, 0.1"));
+  EXPECT_THAT(warning("[sweep]\noptimizer = ['sgd', 'lamb']\n"),
+              HasSubstr("2 optimiser(s) at 1 batch size(s)"));
   EXPECT_EQ(warning("[sweep]\nseed = [1, 2]\n"), "");
   EXPECT_EQ(warning("scaling_rule = 'sqrt'\n[sweep]\nbatch_size = [32, 64]\n"), "");
-  EXPECT_EQ(warning("[sweep]\nbatch_size = [32, 64]\n[[sweep.set]]\nwhen = { batch_size = 64 }\nset = { learning_rate = 0.2 }\n"),
+  EXPECT_EQ(warning("[sweep]\nbatch_size = [32, 64]\n[[sweep.set]]\nwhen = { batch_size = 64 }\nset = { "
+                    "learning_rate = 0.2 }\n"),
             "");
 }
 
@@ -197,34 +210,45 @@ void PrintTo(const BadStudy& bad, std::ostream* out) { *out << bad.name; }
 
 class StudyErrors : public ::testing::TestWithParam<BadStudy> {};
 
-TEST_P(StudyErrors, NameFileLineAndReason) { EXPECT_THAT(message_of(GetParam().text), HasSubstr(GetParam().message)); }
+TEST_P(StudyErrors, NameFileLineAndReason) {
+  EXPECT_THAT(message_of(GetParam().text), HasSubstr(GetParam().message));
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Study, StudyErrors,
     ::testing::Values(
         BadStudy{"unknown_base_key", "\nbatchsize = 3\n", "s.toml:2: unknown key \"batchsize\""},
         BadStudy{"unknown_axis", "[sweep]\nbatch_sizes = [3]\n", "s.toml:2: unknown key \"batch_sizes\""},
-        BadStudy{"batch_zero", "[sweep]\nbatch_size = [32, 0]\n", "s.toml:2: batch_size = 0 violates batch_size >= 1"},
+        BadStudy{"batch_zero", "[sweep]\nbatch_size = [32, 0]\n",
+                 "s.toml:2: batch_size = 0 violates batch_size >= 1"},
         BadStudy{"batch_negative", "batch_size = -4\n", "s.toml:1: batch_size = -4 violates batch_size >= 1"},
         BadStudy{"wrong_type", "[sweep]\nseed = ['one']\n", "s.toml:2: seed = \"one\" should be"},
         BadStudy{"empty_axis", "[sweep]\nseed = []\n", "s.toml:2: seed = [] leaves nothing to run"},
-        BadStudy{"list_option", "[sweep]\nloss_levels = [1.0, 2.0]\n", "s.toml:2: loss_levels is a list itself"},
-        BadStudy{"execution_axis", "[sweep]\nruntime.threads = [1, 2]\n", "s.toml:2: runtime.threads does not tell"},
+        BadStudy{"list_option", "[sweep]\nloss_levels = [1.0, 2.0]\n",
+                 "s.toml:2: loss_levels is a list itself"},
+        BadStudy{"execution_axis", "[sweep]\nruntime.threads = [1, 2]\n",
+                 "s.toml:2: runtime.threads does not tell"},
         BadStudy{"rule_unknown_key", "[sweep]\nseed = [1]\n[[sweep.set]]\nset = { lerning_rate = 1.0 }\n",
                  "s.toml:4: unknown key \"lerning_rate\""},
         BadStudy{"rule_range", "[[sweep.set]]\nset = { final_factor = 7.0 }\n", "s.toml:2: final_factor = 7"},
-        BadStudy{"rule_extra", "[[sweep.set]]\nif = 1\nset = { epochs = 1 }\n", "s.toml:2: unknown key \"if\" in a rule"},
-        BadStudy{"rule_without_set", "[sweep]\nseed = [1]\n[[sweep.set]]\nwhen = { seed = 1 }\n", "s.toml:3: the rule has no"},
+        BadStudy{"rule_extra", "[[sweep.set]]\nif = 1\nset = { epochs = 1 }\n",
+                 "s.toml:2: unknown key \"if\" in a rule"},
+        BadStudy{"rule_without_set", "[sweep]\nseed = [1]\n[[sweep.set]]\nwhen = { seed = 1 }\n",
+                 "s.toml:3: the rule has no"},
         BadStudy{"skip_all", "[[sweep.skip]]\n", "s.toml:1: the rule has no `when`"},
-        BadStudy{"rule_sets_axis", "[sweep]\nseed = [1]\n[[sweep.set]]\nset = { seed = 3 }\n", "s.toml:4: seed is swept"},
-        BadStudy{"never_holds", "[sweep]\nbatch_size = [32, 64]\n[[sweep.skip]]\nwhen = { batch_size = 128 }\n",
-                 "s.toml:4: the rule can never hold: batch_size = 128 is not among the study's values (32, 64)"},
+        BadStudy{"rule_sets_axis", "[sweep]\nseed = [1]\n[[sweep.set]]\nset = { seed = 3 }\n",
+                 "s.toml:4: seed is swept"},
+        BadStudy{
+            "never_holds", "[sweep]\nbatch_size = [32, 64]\n[[sweep.skip]]\nwhen = { batch_size = 128 }\n",
+            "s.toml:4: the rule can never hold: batch_size = 128 is not among the study's values (32, 64)"},
         BadStudy{"never_holds_base", "[[sweep.set]]\nwhen = { optimizer = 'lamb' }\nset = { epochs = 1 }\n",
                  "s.toml:2: the rule can never hold: optimizer = \"lamb\""},
-        BadStudy{"rate_by_seed",
-                 "[sweep]\nseed = [1, 2]\n[[sweep.set]]\nwhen = { seed = 2 }\nset = { learning_rate = 1.0 }\n",
-                 "s.toml:5: a learning rate can't depend on seed"},
-        BadStudy{"unknown_rules", "[[sweep.sett]]\nset = { epochs = 1 }\n", "s.toml:1: unknown table [[sweep.sett]]"},
+        BadStudy{
+            "rate_by_seed",
+            "[sweep]\nseed = [1, 2]\n[[sweep.set]]\nwhen = { seed = 2 }\nset = { learning_rate = 1.0 }\n",
+            "s.toml:5: a learning rate can't depend on seed"},
+        BadStudy{"unknown_rules", "[[sweep.sett]]\nset = { epochs = 1 }\n",
+                 "s.toml:1: unknown table [[sweep.sett]]"},
         BadStudy{"not_toml", "a = = 1\n", "s.toml:1:"}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "study/run_options.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "study/run_options.h"
 
 namespace basin {
 namespace {
@@ -22,7 +22,8 @@ TEST(RunOptionsTest, DefaultThenFileThenSet) {
 }
 
 TEST(RunOptionsTest, ResolvedReadsBackAsItself) {
-  const RunOptions options = from("optimizer = \"lamb\"\nbatch_size = 4096\n[lamb]\nbeta1 = 0.8\n[small_cnn]\nwidths = [4, 8]\n");
+  const RunOptions options =
+      from("optimizer = \"lamb\"\nbatch_size = 4096\n[lamb]\nbeta1 = 0.8\n[small_cnn]\nwidths = [4, 8]\n");
   const std::string text = options.resolved();
   EXPECT_EQ(from(text).resolved(), text);
   EXPECT_EQ(from(text).run_id(), options.run_id());
@@ -39,8 +40,8 @@ TEST(RunOptionsTest, RunIdHangsOnWhatDefinesTheRunAlone) {
                            "data.path=/elsewhere", "runtime.cuda_graph=false"}) {
     EXPECT_EQ(from("", {same}).run_id(), id) << same;
   }
-  for (const char* other : {"batch_size=8", "sgd.momentum=0.5", "seed=2", "data.validation=0.1", "micro_batch=8",
-                            "autocast=bfloat16"}) {
+  for (const char* other : {"batch_size=8", "sgd.momentum=0.5", "seed=2", "data.validation=0.1",
+                            "micro_batch=8", "autocast=bfloat16"}) {
     EXPECT_NE(from("", {other}).run_id(), id) << other;
   }
 }
@@ -58,7 +59,8 @@ TEST(RunOptionsTest, CopiesAreIndependent) {
 }
 
 TEST(RunOptionsTest, LeavesTheSweepToTheSweep) {
-  EXPECT_NO_THROW(from("[sweep]\nbatch_size = [1, 2]\n[[sweep.set]]\nwhen = {batch_size = 2}\nset = {seed = 3}\n"));
+  EXPECT_NO_THROW(
+      from("[sweep]\nbatch_size = [1, 2]\n[[sweep.set]]\nwhen = {batch_size = 2}\nset = {seed = 3}\n"));
 }
 
 TEST(RunOptionsTest, NamesLineOfUnknownKeys) {

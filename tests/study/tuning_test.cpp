@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "study/compare.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "study/compare.h"
 #include "tests/study/study_text.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "sweep/cost_model.h"
 #include "core/error.h"
 #include "probes/registry.h"
+#include "sweep/cost_model.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 #include "trainers/batch_schedule.h"
@@ -32,11 +32,13 @@ TEST(PlanWork, CountsAFixedBudget) {
 }
 
 TEST(PlanWork, ABatchBeyondTheDataCostsTheDataOnce) {
-  const std::string text = "protocol = 'B'\nmax_gradients = 300000\ncheck_every = 10000\nbatch_size = 65536\n";
+  const std::string text =
+      "protocol = 'B'\nmax_gradients = 300000\ncheck_every = 10000\nbatch_size = 65536\n";
   const CellWork work = plan_work(cell_of(text), kSizes, true);
   EXPECT_EQ(work.updates, 60);
   EXPECT_EQ(work.gradients, 300000);
-  EXPECT_EQ(work.forwards, 6000 + 5000 * 60);  // a check an update: check_every counts examples, duplicates too
+  EXPECT_EQ(work.forwards,
+            6000 + 5000 * 60);  // a check an update: check_every counts examples, duplicates too
   EXPECT_EQ(plan_work(cell_of("duplicates = 'repeated'\n" + text), kSizes, true).updates, 5);
 }
 
@@ -64,15 +66,21 @@ TEST(PlanWork, CountsTwoGradientsWithAPerturbation) {
   EXPECT_EQ(whole.images_per_update, 5000);
   EXPECT_EQ(whole.gradients, 10 * 2 * 5000);
   EXPECT_EQ(plan_work(cell_of(text + "examples = 1000\n"), kSizes, false).gradients, 10 * 2 * 8192);
-  EXPECT_EQ(plan_work(cell_of("protocol = 'B'\nmax_gradients = 10000\nbatch_size = 1000\n[perturbation]\nkind = 'asam'\n"),
-                      kSizes, false).updates, 5);
+  EXPECT_EQ(
+      plan_work(
+          cell_of(
+              "protocol = 'B'\nmax_gradients = 10000\nbatch_size = 1000\n[perturbation]\nkind = 'asam'\n"),
+          kSizes, false)
+          .updates,
+      5);
 }
 
 TEST(PlanWork, CountsGrowingBatches) {
   // 20,000 examples: half in batches of 100, half in 5,000; checks every 4,000 examples; the average is evaluated as well.
-  const CellWork work = plan_work(cell_of("epochs = 4\nbatch_size = 100\nbatch_milestones = [0.5]\nbatch_factor = 50\n"
-                                          "weight_average = 0.99\nevaluate_every = 4000\n"),
-                                  kSizes, false);
+  const CellWork work =
+      plan_work(cell_of("epochs = 4\nbatch_size = 100\nbatch_milestones = [0.5]\nbatch_factor = 50\n"
+                        "weight_average = 0.99\nevaluate_every = 4000\n"),
+                kSizes, false);
   EXPECT_EQ(work.updates, 100 + 2);
   EXPECT_EQ(work.gradients, 20000);
   EXPECT_DOUBLE_EQ(work.images_per_update, 20000 / 102.0);
@@ -94,9 +102,12 @@ TEST(PlanWork, RefusesMoreExamplesThanCanBeCounted) {
   using ::testing::HasSubstr;
   EXPECT_THAT(refusal("protocol = 'A-updates'\nupdates = 9000000000000000\n"), HasSubstr("2^53"));
   // 2 x 10^11 updates, each of the 5,000 distinct images, are 2 x 10^17 examples of the stream.
-  EXPECT_THAT(refusal("protocol = 'B'\nmax_gradients = 1000000000000000\nbatch_size = 1000000\n"), HasSubstr("2^53"));
-  EXPECT_THAT(refusal("max_gradients = 9223372036854775807\n"), HasSubstr("violates max_gradients in [1, 9.0072e+15]"));
-  EXPECT_THAT(refusal("protocol = 'B'\n[[sweep.expect]]\ngradients = 9223372036854775807\n"), HasSubstr("max_gradients"));
+  EXPECT_THAT(refusal("protocol = 'B'\nmax_gradients = 1000000000000000\nbatch_size = 1000000\n"),
+              HasSubstr("2^53"));
+  EXPECT_THAT(refusal("max_gradients = 9223372036854775807\n"),
+              HasSubstr("violates max_gradients in [1, 9.0072e+15]"));
+  EXPECT_THAT(refusal("protocol = 'B'\n[[sweep.expect]]\ngradients = 9223372036854775807\n"),
+              HasSubstr("max_gradients"));
 }
 
 TEST(PlanWork, RefusesALookaheadLongerThanTheRun) {

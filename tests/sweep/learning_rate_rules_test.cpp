@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sweep/cost_model.h"
-#include "runs/parts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "runs/parts.h"
+#include "sweep/cost_model.h"
 #include "tests/support/tiny_models.h"
 #include "trainers/batch_schedule.h"
 

@@ -81,9 +81,10 @@ TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
   for (size_t i = 0; i < a.parameters.size(); ++i) {
     EXPECT_TRUE(a.parameters[i].tensor.equal(b.parameters[i].tensor)) << a.parameters[i].name;
   }
-  for (const auto& [mine, theirs] :
-       {std::pair{&a.buffers, &b.buffers}, {&a.optimizer, &b.optimizer}, {&a.generators, &b.generators},
-        {&a.slow_weights, &b.slow_weights}}) {
+  for (const auto& [mine, theirs] : {std::pair{&a.buffers, &b.buffers},
+                                     {&a.optimizer, &b.optimizer},
+                                     {&a.generators, &b.generators},
+                                     {&a.slow_weights, &b.slow_weights}}) {
     ASSERT_EQ(mine->size(), theirs->size());
     for (size_t i = 0; i < mine->size(); ++i)
       EXPECT_TRUE((*mine)[i].second.equal((*theirs)[i].second)) << (*mine)[i].first;

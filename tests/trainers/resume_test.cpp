@@ -63,8 +63,12 @@ std::vector<ResumeCase> cases() {
   rounded.train.autocast = "bfloat16";
   return {{"prepared", prepared},
           {"bfloat16", rounded},
-          {"sgd", plain},          {"lamb", lamb},           {"dropout_batchnorm_augmentation", noisy},
-          {"protocol_b", matched}, {"perturbed", perturbed}, {"growing", growing},
+          {"sgd", plain},
+          {"lamb", lamb},
+          {"dropout_batchnorm_augmentation", noisy},
+          {"protocol_b", matched},
+          {"perturbed", perturbed},
+          {"growing", growing},
           {"lookahead", lookahead}};
 }
 

@@ -23,7 +23,8 @@ TEST_P(LayerCallsTest, HaveEveryParameterOnceAndChangeNothing) {
     const LayerCalls noted;
     EXPECT_EQ(LayerCalls::active(), &noted);
     // Frozen normalisation is one product and sum here: float64 roundings of some twenty layers.
-    EXPECT_LT((model->forward(batch.images) - plain).norm().item<double>(), 1e-12 * plain.norm().item<double>());
+    EXPECT_LT((model->forward(batch.images) - plain).norm().item<double>(),
+              1e-12 * plain.norm().item<double>());
     calls = noted.list();
   }
   EXPECT_EQ(LayerCalls::active(), nullptr);

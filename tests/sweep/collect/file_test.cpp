@@ -5,14 +5,14 @@
 
 #include <filesystem>
 
-#include "sweep/collect/collect.h"
-#include "runs/folder.h"
-#include "sweep/collect/rows.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "io/run_file.h"
 #include "io/schema.h"
 #include "io/status_file.h"
+#include "runs/folder.h"
+#include "sweep/collect/collect.h"
+#include "sweep/collect/rows.h"
 #include "tests/support/temporary_folder.h"
 
 namespace basin {
@@ -21,9 +21,7 @@ namespace fs = std::filesystem;
 
 class Collect : public ::testing::Test {
  protected:
-  void SetUp() override {
-    fs::create_directories(at("runs"));
-  }
+  void SetUp() override { fs::create_directories(at("runs")); }
 
   std::string at(const std::string& name) const { return folder_ / name; }
 
@@ -144,12 +142,12 @@ TEST_F(Collect, LayersAreCopiedANetworkAGroup) {
   EXPECT_THAT(one.dataset("kind").read_texts(), ElementsAre("weight", "bias"));
   EXPECT_THAT(one.dataset("every").read<int64_t>(), ElementsAre(1, 1));
   EXPECT_THAT(one.dataset("trust_ratio_definition").read_texts(), ElementsAre("of lamb", "none"));
-  EXPECT_THAT(one.dataset("update").read<double>(),
-              ElementsAre(1, 2, 3, 1, 2, NanSensitiveDoubleEq(NAN)));
+  EXPECT_THAT(one.dataset("update").read<double>(), ElementsAre(1, 2, 3, 1, 2, NanSensitiveDoubleEq(NAN)));
   EXPECT_THAT(one.dataset("trust_ratio").shape(), ElementsAre(2, 3, 2));
   EXPECT_THAT(one.dataset("trust_ratio").scale_paths(2), ElementsAre("/layers/1/parameter"));
   const std::vector<double> norms = one.dataset("weight_norm").read<double>();
-  EXPECT_THAT(norms, ElementsAre(2, 3, 3, 4, 4, 5, 2, 3, 3, 4, NanSensitiveDoubleEq(NAN), NanSensitiveDoubleEq(NAN)));
+  EXPECT_THAT(
+      norms, ElementsAre(2, 3, 3, 4, 4, 5, 2, 3, 3, 4, NanSensitiveDoubleEq(NAN), NanSensitiveDoubleEq(NAN)));
   EXPECT_EQ(one.dataset("trust_ratio").read<double>()[4], 1.5);
 }
 
@@ -228,7 +226,7 @@ TEST_F(Collect, ARunThatNeverBeganBelongsToItsCell) {
   const std::string text = "protocol = \"B\"\nbatch_size = 512\n[sweep]\nseed = [1, 2, 3]\n";
   write_file_atomically(at("study.toml"), text);
   const std::vector<Cell> cells = expand(read_study(at("study.toml"), {}));
-  add_run("aaaaaaaaaaaa", 1, true);  // not the study's
+  add_run("aaaaaaaaaaaa", 1, true);                       // not the study's
   fs::create_directories(at("runs/" + cells[0].run_id));  // with nothing in it
   queue_run(at("runs/" + cells[1].run_id), cells[1]);
   fs::create_directories(at("runs/" + cells[2].run_id));
@@ -244,7 +242,8 @@ TEST_F(Collect, ARunThatNeverBeganBelongsToItsCell) {
   EXPECT_THAT(runs.dataset("config_id").read_texts(), ::testing::Each(cells[0].options.config_id()));
   EXPECT_THAT(runs.dataset("batch_size").read<int64_t>(), ::testing::Each(512));
   EXPECT_THAT(runs.dataset("status").read_texts(), ::testing::ElementsAre("queued", "queued", "failed"));
-  EXPECT_THAT(read_file(at("table.md")), ::testing::HasSubstr("| 1 of 3 failed, 2 of 3 not begun |"));  // one line
+  EXPECT_THAT(read_file(at("table.md")),
+              ::testing::HasSubstr("| 1 of 3 failed, 2 of 3 not begun |"));  // one line
 }
 
 TEST_F(Collect, ADamagedRunIsARowThatSaysSo) {
@@ -271,12 +270,14 @@ TEST_F(Collect, LongTablesKeepTheirEnds) {
     Table& table = record.tables[name];
     const int64_t width = table.row_width();
     table.rows.assign(static_cast<size_t>(length * width), 1.0);
-    for (int64_t u = 1; u <= length; ++u) table.rows[static_cast<size_t>((u - 1) * width)] = static_cast<double>(u);
+    for (int64_t u = 1; u <= length; ++u)
+      table.rows[static_cast<size_t>((u - 1) * width)] = static_cast<double>(u);
   }
   write_run_file(at("runs/aaaaaaaaaaaa/run.h5"), record);
   collect(folder_.path());
   const h5::File file = open_schema_file(at("sweep.h5"), kSweepSchema);
-  for (const auto& [path, limit] : {std::pair{"curves/train/update", kTrainRows}, {"layers/1/update", kLayersRows}}) {
+  for (const auto& [path, limit] :
+       {std::pair{"curves/train/update", kTrainRows}, {"layers/1/update", kLayersRows}}) {
     const std::vector<double> update = file.dataset(path).read<double>();
     ASSERT_EQ(static_cast<int64_t>(update.size()), limit) << path;
     EXPECT_EQ(update.front(), 1);

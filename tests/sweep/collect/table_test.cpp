@@ -70,15 +70,16 @@ TEST(Table, SaysHowManySeedsAreLeftOutAndWhy) {
   for (int seed = 1; seed <= 5; ++seed) {
     rows.push_back(row("B", 65536, seed, seed == 3 ? "finished" : "target_not_reached", 0.4));
   }
-  EXPECT_THAT(line_of(table_markdown(rows), "| 65536"), HasSubstr("| 1 of 5 finished, 4 of 5 missed the target |"));
+  EXPECT_THAT(line_of(table_markdown(rows), "| 65536"),
+              HasSubstr("| 1 of 5 finished, 4 of 5 missed the target |"));
   rows[0].columns[2].second = std::string("queued");
   rows[1].columns[2].second = std::string("failed");
   EXPECT_THAT(line_of(table_markdown(rows), "| 65536"),
               HasSubstr("| 1 of 5 finished, 1 of 5 failed, 2 of 5 missed the target, 1 of 5 not begun |"));
 }
 
-ProbeQuantity quantity(const std::string& name, double value, const std::string& status, const std::string& kind = "none",
-                       double uncertainty = NAN) {
+ProbeQuantity quantity(const std::string& name, double value, const std::string& status,
+                       const std::string& kind = "none", double uncertainty = NAN) {
   ProbeQuantity q;
   q.name = name;
   q.definition = "definition-of-" + name;
@@ -89,7 +90,8 @@ ProbeQuantity quantity(const std::string& name, double value, const std::string&
   return q;
 }
 
-ProbeRecord probe(const std::string& name, const std::vector<ProbeQuantity>& quantities, int64_t examples = 100) {
+ProbeRecord probe(const std::string& name, const std::vector<ProbeQuantity>& quantities,
+                  int64_t examples = 100) {
   ProbeRecord record;
   record.probe = name;
   record.checkpoint = "end";
@@ -106,7 +108,8 @@ SweepRow run_with(int seed, const ProbeRecord& record) {
 
 std::string table_of(const std::vector<ProbeRecord>& records) {
   std::vector<SweepRow> rows;
-  for (const ProbeRecord& record : records) rows.push_back(run_with(static_cast<int>(rows.size()) + 1, record));
+  for (const ProbeRecord& record : records)
+    rows.push_back(run_with(static_cast<int>(rows.size()) + 1, record));
   return line_of(table_markdown(rows), "| 256");
 }
 
@@ -126,14 +129,16 @@ TEST(Table, OneRunShowsItsOwnUncertainty) {
 }
 
 TEST(Table, OtherExamplesAreNeverPooled) {
-  EXPECT_THAT(table_of({eigenvalue(12, "ok", 100), eigenvalue(14, "ok", 200)}), HasSubstr("| 2 settings, not pooled |"));
+  EXPECT_THAT(table_of({eigenvalue(12, "ok", 100), eigenvalue(14, "ok", 200)}),
+              HasSubstr("| 2 settings, not pooled |"));
 }
 
 ProbeRecord noise(double tr_sigma, double g2, const std::string& status, int64_t examples = 100) {
   ProbeQuantity ratio = quantity("b_simple", tr_sigma / g2, status, "standard_error", 1);
   ratio.ci_low = {4};
   ratio.ci_high = {9};
-  return probe("noise_scale", {ratio, quantity("g2", g2, status), quantity("tr_sigma", tr_sigma, "ok")}, examples);
+  return probe("noise_scale", {ratio, quantity("g2", g2, status), quantity("tr_sigma", tr_sigma, "ok")},
+               examples);
 }
 
 TEST(PooledNoise, IsTheRatioOfMeansWithFiellersInterval) {
@@ -158,14 +163,18 @@ TEST(PooledNoise, IsNotResolvedWhereTheMeanGradientIsNot) {
 
 TEST(Table, TheNoiseScaleCountsUnresolvedRunsToo) {
   // With the two resolved runs alone it would be 22/2.2 = 10; the third has |G|^2 = 0.8 and doubles nothing.
-  const std::string line = table_of({noise(10, 1.0, "ok"), noise(12, 1.2, "ok"), noise(11, 0.8, "not_resolved")});
+  const std::string line =
+      table_of({noise(10, 1.0, "ok"), noise(12, 1.2, "ok"), noise(11, 0.8, "not_resolved")});
   EXPECT_THAT(line, HasSubstr("| 11 ["));  // 33 / 3
   EXPECT_THAT(line, HasSubstr("] (3) |"));
-  EXPECT_THAT(table_of({noise(10, 1.0, "ok"), noise(12, -0.9, "not_resolved")}), HasSubstr("| not resolved (2) |"));
+  EXPECT_THAT(table_of({noise(10, 1.0, "ok"), noise(12, -0.9, "not_resolved")}),
+              HasSubstr("| not resolved (2) |"));
   EXPECT_THAT(table_of({noise(12, 2, "ok")}), HasSubstr("| 6 [4, 9] (1) |"));
   EXPECT_THAT(table_of({noise(12, 2, "not_resolved")}), HasSubstr("| not resolved (1) |"));
-  EXPECT_THAT(table_of({noise(10, 1, "ok"), noise(10, 1, "ok", 200)}), HasSubstr("| 2 settings, not pooled |"));
-  EXPECT_THAT(table_of({noise(10, 1, "ok"), noise(NAN, NAN, "nonfinite")}), HasSubstr("| 10 [4, 9] (1), 1 nonfinite |"));
+  EXPECT_THAT(table_of({noise(10, 1, "ok"), noise(10, 1, "ok", 200)}),
+              HasSubstr("| 2 settings, not pooled |"));
+  EXPECT_THAT(table_of({noise(10, 1, "ok"), noise(NAN, NAN, "nonfinite")}),
+              HasSubstr("| 10 [4, 9] (1), 1 nonfinite |"));
 }
 
 TEST(Table, ProtocolsAreNeverMixed) {

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/files.h"
+#include "study/tuning_reader.h"
 #include "sweep/tuning/selection_file.h"
 #include "sweep/tuning/sensitivity.h"
-#include "study/tuning_reader.h"
-#include "core/files.h"
 #include "tests/support/temporary_folder.h"
 
 namespace basin {
