@@ -33,7 +33,7 @@ struct Manifest {
   int64_t channels = 3, height = 32, width = 32;
   std::vector<int64_t> label_bytes = {
       10};                 // CIFAR: number of values of each leading byte; the last one is the class
-  std::string names_file;  // class names, one a line; compared where it is there
+  std::string names_file;  // class names, one per line; compared where it is there
   std::vector<std::string> class_names;
   std::string archive_url, archive_sha256;  // of the official archive; empty where there is none
 
@@ -41,7 +41,7 @@ struct Manifest {
   int64_t record_bytes() const { return static_cast<int64_t>(label_bytes.size()) + pixels_per_image(); }
 };
 
-/// cifar10, cifar100, fashion_mnist, cifar10-5k; where each checksum comes from stands beside it in
+/// cifar10, cifar100, fashion_mnist, cifar10-5k; where each checksum comes from stands next to it in
 /// manifest.cpp.
 const Manifest& manifest_of(const std::string& set);
 

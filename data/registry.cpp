@@ -41,7 +41,7 @@ const std::vector<DatasetEntry>& dataset_registry() {
        false, read_embedded},
       {"synthetic", "ten block patterns in noise, 512 / 256 images unless sized, for tests", false, true,
        draw_synthetic},
-      {"coin_flips", "256 coin flips an example, 8,192 / 256 unless sized, for the noisy quadratic model",
+      {"coin_flips", "256 coin flips per example, 8,192 / 256 unless sized, for the noisy quadratic model",
        false, true, draw_coin_flips},
   };
   return table;

@@ -22,8 +22,8 @@ struct DatasetEntry {
 /// and one line here.
 const std::vector<DatasetEntry>& dataset_registry();
 
-/// Where cifar10-5k lies: $BASIN_DATA/cifar10-5k, else ../share/basin/data/cifar10-5k beside the running
-/// program's folder.
+/// Where cifar10-5k lies: $BASIN_DATA/cifar10-5k, else ../share/basin/data/cifar10-5k as seen from the
+/// running program's folder.
 std::string embedded_folder(const std::string& set);
 
 }  // namespace basin

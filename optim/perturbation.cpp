@@ -7,7 +7,7 @@ namespace basin {
 
 void bind_options(OptionTable& table, PerturbationOptions& options) {
   table.add("kind", options.kind, one_of({"none", "sam", "asam", "gradient_penalty"}),
-            "gradient at displaced weights; two gradients an example");
+            "gradient at displaced weights; two gradients per example");
   table.add(
       "rho", options.rho, at_least(0),
       "sam, asam: radius; 0.05 and 0.5 in the authors' code for CIFAR-10, not portable between the two");

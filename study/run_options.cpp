@@ -69,7 +69,7 @@ double batch_overlap(const RunOptions& options) {
 void bind_options(OptionTable& table, ProbePlan& plan) {
   table.add("run", plan.run, one_of(names_of(probe_registry())), "probes to run on checkpoints");
   table.add("subset", plan.subset, at_least(0), "training examples, chosen by image hash; 0: all");
-  table.add("micro_batch", plan.micro_batch, at_least(1), "examples a pass; memory alone");
+  table.add("micro_batch", plan.micro_batch, at_least(1), "examples per pass; memory alone");
   table.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes");
   table.add("graph_memory", plan.graph_memory, at_least(0),
             "MiB for Hessian-vector products, graphs kept between them included; speed alone");

@@ -94,7 +94,7 @@ bool is_execution_key(const std::string& key);
 /// Whether the run's model was asked for batch normalisation.
 bool wants_batch_statistics(const RunOptions& options);
 
-/// Of the run's optimiser, as its scaling rule leaves them at this batch size (optim/scaling_rule.h).
+/// The options of the run's optimiser, as its scaling rule leaves them at this batch size (optim/scaling_rule.h).
 std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options);
 
 /// Optimizer::overlap() of the run's optimiser.

@@ -24,7 +24,7 @@ const std::map<std::string, Settings>& cheap_settings() {
   return table;
 }
 
-/// Beside the usual ones; under a name where the definitions' ids don't say what is other.
+/// Besides the usual ones; under a name where the definitions' ids don't say what differs.
 struct FurtherSettings {
   std::string probe, name;
   Settings settings;
@@ -89,7 +89,7 @@ std::vector<AuditTrial> rescalings(const Model& model, const std::vector<UnitGro
   return trials;
 }
 
-/// Of each slot, "momentum/conv1.weight", the tensors by parameter. Second moments are squares.
+/// Transforms each slot ("momentum/conv1.weight") tensor by tensor. Second moments are squares.
 void transform_optimizer(const Symmetry& symmetry, const NamedTensors& state) {
   std::map<std::string, NamedTensors> slots;
   for (const auto& [name, tensor] : state) {
