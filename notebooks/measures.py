@@ -15,12 +15,17 @@
 import os
 import warnings
 
-import basin
-from basin import audit, measure_figures, measure_text, style, surfaces
-from basin.correlation import correlate
-from basin.measures import basis_of, collect
 from IPython.display import HTML, Markdown, display
 from matplotlib import pyplot as plt
+
+import basin
+from basin.analysis import audit_verdict as audit
+from basin.analysis.correlation import correlate
+from basin.analysis.sweep_measures import basis_of, collect
+from basin.figures import measures_and_gap as measure_figures
+from basin.figures import style
+from basin.pages import landscapes as surfaces
+from basin.pages import measure_text
 
 # %matplotlib inline
 warnings.filterwarnings("ignore", module="matplotlib|IPython")

@@ -15,10 +15,15 @@
 import os
 import warnings
 
-import basin
-from basin import figures, layer_figure, stats, style, text
-from basin.matched import answers, pooled
 from IPython.display import HTML, Markdown, display
+
+import basin
+from basin.analysis import stats
+from basin.analysis.matched import answers, pooled
+from basin.figures import layer_norms as layer_figure
+from basin.figures import sharpness as figures
+from basin.figures import style
+from basin.pages import report_text as text
 
 # %matplotlib inline
 warnings.filterwarnings("ignore", module="matplotlib|IPython")

@@ -50,7 +50,7 @@ def violations(root: pathlib.Path):
         for path in sorted((root / room).rglob("*")):
             if path.suffix in SOURCES:
                 yield from ((path, number, what) for number, what in violations_in_source(path, room))
-    for folder in [*MAY_INCLUDE, "tests", "notebooks", "bench", "cmake", "scripts"]:
+    for folder in [*MAY_INCLUDE, "tests", "notebooks", "python", "bench", "cmake", "scripts"]:
         for path in sorted((root / folder).rglob("*")):
             if path.is_file() and path.suffix in SOURCES | {".py", ".cmake"}:
                 count = len(path.read_text().splitlines())

@@ -1,6 +1,6 @@
 """The whole way from a study to the figure on a problem with a known answer: the noisy quadratic model (docs/noisy-quadratic.md).
 
-The expectation is basin.closed_form's, numpy's powers of the recursion's roots (checked in notebooks/tests/test_closed_form.py).
+The expectation is basin.analysis.closed_form's, numpy's powers of the recursion's roots (checked in python/tests/analysis/test_closed_form.py).
 """
 import os
 import pathlib
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import basin
-from basin import quadratic
-from basin.closed_form import REPLICATES, Cell, best_rate
+from basin.analysis.closed_form import REPLICATES, Cell, best_rate
+from basin.pages import quadratic
 
 BASIN = os.environ.get("BASIN_BINARY")
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")

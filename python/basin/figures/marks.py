@@ -1,0 +1,110 @@
+"""What a figure draws of one cell: the mean over comparable runs, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ..analysis import stats
+from ..analysis.matched import comparable
+from ..analysis.noise_scale import pooled_noise_scale
+from ..reader.sweep import Sweep
+
+NO_ERROR_BAR = {"none", "lower_bound"}  # kinds of uncertainty that are no error of the value
+
+
+@dataclass(frozen=True)
+class Mark:
+    """`kind`: "mean" over at least two seeds, "one" seed with the run's own uncertainty, or "hollow": there, but not to be used."""
+
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+    kind: str = "mean"
+
+
+@dataclass
+class Cell:
+    """The marks of one batch size. `joined`: a line may run through the first of them."""
+
+    size: float
+    marks: list[Mark]
+    crosses: int = 0  # runs that have no value to draw
+    joined: bool = False
+
+
+def numbers(runs: pd.DataFrame, column: str) -> np.ndarray:
+    if column not in runs:
+        return np.full(len(runs), np.nan)
+    return pd.to_numeric(runs[column], errors="coerce").to_numpy(float)
+
+
+def cells(runs: pd.DataFrame, good: pd.Series, values: np.ndarray, estimate: Callable[[pd.DataFrame], Mark], about=None) -> list[Cell]:
+    """One entry a batch size. `good` runs of one setting are put together by `estimate`; runs of several settings, or measured in several
+    ways (`about`, a text a run), never are: each lot gets a mark of its own and no line. Other runs are hollow or crosses."""
+    runs = runs.assign(_value=values, _good=good, _about="" if about is None else about)
+    found = []
+    for size, cell in runs.groupby("batch_size"):
+        cell = cell.assign(config_id=cell.config_id.fillna(""))
+        lots = [lot for _, lot in cell[cell._good].groupby(["config_id", "_about"])]
+        rest = cell[~cell._good]._value.to_numpy(float)
+        marks = [estimate(lot) for lot in lots] + [Mark(v, kind="hollow") for v in rest if np.isfinite(v)]
+        drawn = [m for m in marks if np.isfinite(m.value)]
+        crosses = len(marks) - len(drawn) + int((~np.isfinite(rest)).sum())
+        found.append(Cell(float(size), drawn, crosses, len(lots) == 1 and bool(drawn) and drawn[0].kind != "hollow"))
+    return found
+
+
+def accuracy_cells(runs: pd.DataFrame) -> list[Cell]:
+    """Test accuracy in per cent. Mean ± standard error over seeds; one seed: ± the standard error from the test images."""
+    values = 100 * numbers(runs, "test_acc")
+
+    def estimate(lot: pd.DataFrame) -> Mark:
+        mean, error, n = stats.mean_and_error(lot._value)
+        if n == 1:
+            images = numbers(lot, "dataset.n_test")[0]
+            error = 100 * stats.image_error(mean / 100, int(images)) if images > 0 else np.nan
+        return Mark(mean, mean - error, mean + error, "mean" if n > 1 else "one")
+
+    return cells(runs, comparable(runs) & np.isfinite(values), values, estimate)
+
+
+def measure_cells(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: str, column: str) -> list[Cell]:
+    """A measure at the end of training, of the runs that were probed. Mean and standard error over seeds, or the mean of the runs'
+    own uncertainties where that is greater; one seed: its own. A search's lower bound has no error bar."""
+    status = runs[f"{column}.status"].fillna("") if f"{column}.status" in runs else pd.Series("", index=runs.index)
+    runs, status = runs[status != ""], status[status != ""]
+    values = numbers(runs, column)
+    values = np.where(values > 0, values, np.nan)  # axes are logarithmic
+    kinds, about = _what_was_measured(sweep, runs, probe, quantity)
+    if probe == "noise_scale":
+        stem = column[: -len(quantity)]
+        has = np.isfinite(numbers(runs, f"{stem}tr_sigma")) & np.isfinite(numbers(runs, f"{stem}g2"))
+        return cells(runs, comparable(runs) & has, values, lambda lot: _noise_mark(lot, stem, column), about)
+
+    def estimate(lot: pd.DataFrame) -> Mark:
+        own = numbers(lot, f"{column}.uncertainty") if kinds - NO_ERROR_BAR else []
+        mean, error, n = stats.mean_and_larger_error(lot._value, own)
+        return Mark(mean, mean - error, mean + error, "mean" if n > 1 else "one")
+
+    return cells(runs, comparable(runs) & (status == "ok") & np.isfinite(values), values, estimate, about)
+
+
+def _noise_mark(lot: pd.DataFrame, stem: str, column: str) -> Mark:
+    if len(lot) == 1:
+        low, high = numbers(lot, f"{column}.ci_low")[0], numbers(lot, f"{column}.ci_high")[0]
+        return Mark(lot._value.iloc[0], low, high, "one" if lot[f"{column}.status"].iloc[0] == "ok" else "hollow")
+    noise = pooled_noise_scale(numbers(lot, f"{stem}tr_sigma"), numbers(lot, f"{stem}g2"))
+    return Mark(noise.value, noise.low, noise.high, "mean" if noise.resolved else "hollow")
+
+
+def _what_was_measured(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: str) -> tuple[set, np.ndarray]:
+    """The kinds of uncertainty, and for each run a text of definition, examples and subset: what differs in it is never pooled."""
+    rows = sweep.probes
+    rows = rows[(rows.probe == probe) & (rows.checkpoint == "end") & (rows.quantity == quantity) & rows.study.astype(bool)]
+    keys = [k for k in ("definition", "n_examples", "subset_hash") if k in rows]
+    told = {run_id: " ".join(str(v) for v in one[keys].iloc[0]) for run_id, one in rows.groupby("run_id")}
+    return set(rows.uncertainty_kind), np.array([told.get(r, "") for r in runs.run_id], dtype=object)
