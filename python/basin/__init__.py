@@ -9,7 +9,8 @@ arrays; `train` runs the program.
 
 from .reader.landscape import Surface, surface
 from .reader.layers import Layers
-from .reader.run import Outcomes, ProbeName, ProbeResult, Run, load_run, read_probe
+from .reader.probe import ProbeName, ProbeResult, read_probe
+from .reader.run import Outcomes, Run, load_run
 from .reader.schema import ReadError, SchemaError
 from .reader.sweep import Sweep, load_sweep, open_sweep
 from .reader.tune import Tuning, load_tuning

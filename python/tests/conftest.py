@@ -13,6 +13,15 @@ def sweep_folder(tmp_path):
 
 
 @pytest.fixture
+def clear(tmp_path):
+    """A sweep by clear_sweep.CLEAR."""
+    from clear_sweep import CLEAR
+    from planned import open_planned
+
+    return open_planned(tmp_path / "s", CLEAR)
+
+
+@pytest.fixture
 def few_draws(monkeypatch):
     """299 draws know a standard error to 4 %, and a p of 0.05 to 0.013."""
     from basin.analysis import rank

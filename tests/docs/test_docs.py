@@ -1,5 +1,6 @@
 """What the documents say is what the code does: their Python runs, their numbers are generated."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from documents import ROOT, results_named_in
 
 import basin
+from basin.analysis import noisy_quadratic
 from basin.pages import quadratic
 from basin.pages.paste import PasteError, passage, paste
 from basin.pages.summary import PASSAGE as SUMMARY
@@ -17,7 +19,8 @@ from basin.pages.summary import main as summary_main
 from basin.pages.summary import summary
 from basin.pages.tuning import PASSAGE as TUNING
 from basin.pages.tuning import main as tuning_main
-from basin.pages.tuning import read_choices, tables
+from basin.pages.tuning import tables
+from basin.reader.selection import read_choices
 
 BINARY = os.environ.get("BASIN_BINARY")
 
@@ -68,6 +71,21 @@ def test_documented_python_runs(folder, where):
         exec(compile(code, where, "exec"), {})
 
 
+def test_what_documents_name_of_the_package_is_there():
+    """Commands, dotted names and the imports of examples; names right in `basin` are those of its __all__."""
+    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("configs/*.toml")]
+    text = "\n".join(file.read_text() for file in files)
+    commands = set(re.findall(r"python -m (basin\.[\w.]*\w)", text)) - {"basin.pages.NAME"}
+    assert len(commands) > 5 and [c for c in commands if not hasattr(importlib.import_module(c), "main")] == []
+    for room, module, name in set(re.findall(r"\bbasin\.(reader|analysis|figures|pages)\.([a-z_]+)(?:\.(\w+))?", text)):
+        found = importlib.import_module(f"basin.{room}.{module}")
+        assert not name or hasattr(found, name), f"basin.{room}.{module}.{name}"
+    of_basin = set(re.findall(r"\bbasin\.([a-z_]+)\b", text)) - {"reader", "analysis", "figures", "pages", "report"}
+    assert of_basin <= set(basin.__all__)
+    for line in set(re.findall(r"^from basin.* import .*", text, flags=re.M)):
+        exec(line, {})
+
+
 def test_the_readme_links_every_document():
     page = (ROOT / "README.md").read_text()
     assert [p.name for p in (ROOT / "docs").glob("*.md") if f"](docs/{p.name})" not in page] == []
@@ -86,7 +104,7 @@ def test_the_tuning_tables_are_those_of_the_results():
 def test_the_noisy_quadratics_table_is_that_of_the_results():
     page = "docs/noisy-quadratic.md"
     runs = pd.read_csv(results_named_in(page, r"results/[0-9-]+noisy-quadratic/steps.csv"))
-    assert passage(ROOT / page, quadratic.PASSAGE) == quadratic.markdown(quadratic.table(runs))
+    assert passage(ROOT / page, quadratic.PASSAGE) == quadratic.markdown(noisy_quadratic.table(runs))
 
 
 SELECTION = """

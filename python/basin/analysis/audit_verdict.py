@@ -13,17 +13,14 @@ from __future__ import annotations
 import tomllib
 import warnings
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ..reader.schema import ReadError, SchemaError, reading, strings, text
+from ..reader.audit import COLUMNS, VERDICTS, read_audit
+from ..reader.schema import ReadError, SchemaError
 from ..reader.sweep import Sweep, flat_options
 
-COLUMNS = ["probe", "settings", "quantity", "definition", "transformation", "strength", "before", "after", "uncertainty_before",
-           "uncertainty_after", "ratio", "verdict", "kind"]  # fmt: skip
-VERDICTS = ("invariant", "within_error", "unresolved", "moved")  # the last is the gravest
 # What a tool's variant sets of the options that settings name (`basin inspect probe NAME`).
 VARIANTS = {
     ("sharpness_sam", "davda54"): {"eta": 0, "scaled": "all"},
@@ -117,17 +114,3 @@ def load_audit(sweep: Sweep) -> Audit:
             warnings.warn(str(error), stacklevel=2)
     return Audit(pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["run_id", *COLUMNS]),
                  options_set(sweep.study))  # fmt: skip
-
-
-def read_audit(path) -> pd.DataFrame:
-    path = Path(path)
-    with reading(path, "audit") as file:
-        group = file["audit"]
-        columns = {name: strings(group[name]) if group[name].dtype.kind in "OS" else group[name][()] for name in COLUMNS}
-        run_id = text(file.attrs["run_id"])
-    if len({len(values) for values in columns.values()}) != 1:
-        raise ReadError(f"{path}: damaged or incomplete (the columns of /audit differ in length)")
-    unknown = set(columns["verdict"]) - set(VERDICTS)
-    if unknown:
-        raise ReadError(f"{path}: verdict \"{sorted(unknown)[0]}\" is none of {', '.join(VERDICTS)}")
-    return pd.DataFrame(columns).assign(run_id=run_id)

@@ -43,6 +43,11 @@ class Correlation:
     def label(self) -> str:
         return self.measure.label
 
+    @property
+    def name(self) -> str:
+        """With a star where the measure moves where the function doesn't."""
+        return self.label + (" *" if self.moved else "")
+
 
 def correlate(measures: list[Measure], basis: Basis, audit: Audit, target: str = "gap") -> list[Correlation]:
     axes = grid.axes_of(basis.runs.drop_duplicates("config_id"))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..reader.sweep import Sweep
 from . import stats
+from .names import optimizer_order
 
 OVERSHOT = 0.8  # of the target, or of a loss level: what ends further down doesn't stand for it
 
@@ -213,11 +214,6 @@ def answers(sweep: Sweep, margin: float = stats.MARGIN) -> list[CellAnswer]:
         answer.share = _share(sweep, answer)
         found.append(answer)
     return found
-
-
-def optimizer_order(name: str) -> tuple[int, str]:
-    known = ["sgd", "lars", "lamb"]
-    return (known.index(name) if name in known else len(known), name)
 
 
 @dataclass

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..figures.marks import NO_ERROR_BAR
+from ..reader.probe import NO_ERROR_BAR
 from ..reader.sweep import Sweep
 from . import stats
 from .matched import comparable, fixed_budget

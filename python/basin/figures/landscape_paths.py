@@ -1,13 +1,12 @@
-"""Paths between two solutions and radial profiles: `path_figure(surface)` of the kinds barrier and curve, `summary(surface)` as a table,
-`radial_figure(surface)` of the kind radial."""
+"""Paths between two solutions and radial profiles: `path_figure(surface)` of the kinds barrier and curve, `radial_figure(surface)` of
+the kind radial."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from matplotlib.lines import Line2D
 
-from ..reader.landscape import Surface
+from ..reader.landscape import Surface, path_summary
 from . import style
 from .landscape_grids import SETS, require_axes, sets_of
 
@@ -18,13 +17,6 @@ NAMES = {
     "matched": "units matched", "matched-reset": "units matched", "matched-interpolate": "units matched, statistics interpolated",
     "bezier": "Bézier curve", "chain": "polygonal chain", "line": "straight line",
 }  # fmt: skip
-
-
-def summary(surface: Surface) -> pd.DataFrame:
-    """What was read off each path, a row a path and quantity (docs/landscape.md)."""
-    plot = surface["summary"]
-    index = pd.MultiIndex.from_product([plot.labels["path"], plot.labels["quantity"]], names=["path", "quantity"])
-    return pd.DataFrame({name: values.ravel() for name, values in plot.columns.items()}, index=index)
 
 
 def path_figure(surface: Surface):
@@ -53,7 +45,7 @@ def _draw_path(ax, surface: Surface, number: int, path: str, name: str, quantity
     ax.plot(t, values, color=colour, linestyle=DASHES[name])
     if "summary" not in surface.plots:  # not all points are there
         return
-    found = summary(surface).loc[(path, f"{name}_{quantity}")]
+    found = path_summary(surface).loc[(path, f"{name}_{quantity}")]
     if found.barrier > 2 * found.excess_error:
         chord = (1 - found.excess_t) * values[0] + found.excess_t * values[-1]
         ax.plot([0, 1], [values[0], values[-1]], color=colour, linewidth=0.6, alpha=0.5)

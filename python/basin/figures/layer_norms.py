@@ -1,5 +1,5 @@
 """What the updates did to each layer over training: norms of weights, gradients and updates, and trust ratios. `of_run(run)` or, a run an
-optimiser, `of_sweep(sweep)`."""
+optimiser, `of_sweep(sweep)`; `trust_ratios(sweep)` by layer, over all seeds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap
 from matplotlib.lines import Line2D
 
-from ..analysis.matched import comparable, fixed_budget
-from ..pages.report_text import optimizer_name
+from ..analysis.matched import cell, comparable, fixed_budget, settings
+from ..analysis.names import PROTOCOL_TITLES, optimizer_name
 from ..reader.layers import NONE, Layers
 from ..reader.run import Run
 from ..reader.sweep import Sweep
@@ -96,3 +96,45 @@ def _explain(figure, axes, shown_layers: list[Layers]) -> None:
     colours = ListedColormap(list(_colours([str(i) for i in range(256)]).values()))
     bar = figure.colorbar(ScalarMappable(cmap=colours), ax=axes, location="bottom", shrink=0.4, aspect=40, ticks=[0, 1])
     bar.ax.set_xticklabels(["first layer", "last layer"])
+
+
+def trust_ratios(sweep: Sweep):
+    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel a layer-wise optimiser. Cells of several settings are
+    left out."""
+    runs = sweep.runs
+    protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs)
+    found, recorded = {}, False
+    for run in runs[runs.protocol == protocol].itertuples():
+        layers = sweep.layers(run.run_id)
+        recorded |= layers is not None
+        if settings(cell(runs, protocol, run.optimizer, run.batch_size)) > 1:
+            continue  # never averaged
+        if layers is not None and layers.has_trust_ratios:
+            found.setdefault(run.optimizer, {}).setdefault(float(run.batch_size), []).append(layers.trust_ratio)
+    figure, axes = style.panels(1, max(1, len(found)), 5.4, 3.8)
+    if not found:
+        style.nothing(axes[0][0], "no optimiser of this sweep has trust ratios" if recorded else NONE)
+        return figure
+    colours = style.batch_colours(runs.batch_size.dropna())
+    for ax, optimizer in zip(axes[0], sorted(found, key=style.optimizers_of(runs).index)):
+        _trust_panel(ax, found[optimizer], colours)
+        ax.set_title(f"{optimizer_name(optimizer)}, {PROTOCOL_TITLES.get(protocol, protocol)}")
+    axes[0][0].set_ylabel("trust ratio (factor on the step)")
+    style.legend(figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="batch size")
+    return figure
+
+
+def _trust_panel(ax, by_size: dict, colours) -> None:
+    names = [c for c in next(iter(by_size.values()))[0].columns if any(f[c].notna().any() for fs in by_size.values() for f in fs if c in f)]
+    sizes = sorted(by_size)
+    for i, size in enumerate(sizes):
+        pooled = pd.concat(by_size[size])
+        if not names:
+            continue
+        low, middle, high = (pooled[names].quantile(q).to_numpy(float) for q in (0.1, 0.5, 0.9))
+        x = np.arange(len(names)) + 0.6 * ((i + 0.5) / len(sizes) - 0.5)
+        ax.errorbar(x, middle, [middle - low, high - middle], color=colours[size], marker="o", markersize=4.5, linestyle="", capsize=2)
+    ax.set_xticks(range(len(names)), names, rotation=35, ha="right", fontsize=8.5)
+    ax.grid(axis="x", visible=False)
+    ax.set_yscale("log")
+    style.plain_log(ax.yaxis)

@@ -1,4 +1,4 @@
-"""What a figure draws of one cell: the mean over comparable runs, or why there is none."""
+"""What a figure draws of one cell, the mean over comparable runs or why there is none, and the drawing of it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import pandas as pd
 from ..analysis import stats
 from ..analysis.matched import comparable
 from ..analysis.noise_scale import pooled_noise_scale
+from ..reader.probe import NO_ERROR_BAR
 from ..reader.sweep import Sweep
+from . import style
 
-NO_ERROR_BAR = {"none", "lower_bound"}  # kinds of uncertainty that are no error of the value
+HOLLOW = "not comparable, not converged or not resolved"
+ONE_SEED = "one seed: bar from that run alone"
 
 
 @dataclass(frozen=True)
@@ -108,3 +111,32 @@ def _what_was_measured(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: s
     keys = [k for k in ("definition", "n_examples", "subset_hash") if k in rows]
     told = {run_id: " ".join(str(v) for v in one[keys].iloc[0]) for run_id, one in rows.groupby("run_id")}
     return set(rows.uncertainty_kind), np.array([told.get(r, "") for r in runs.run_id], dtype=object)
+
+
+def draw_cells(ax, found: list[Cell], optimizer: str, optimizers: list[str]) -> None:
+    """Filled: a mean over seeds; half filled: one seed; hollow: not to be compared; a cross on the axis: no value at all. The line
+    breaks where a batch size has no single mark to compare."""
+    colour, marker = style.colour(optimizer), style.marker(optimizer)
+    x_of = {c.size: c.size * style.dodge(optimizer, optimizers) for c in found}
+    ax.plot([x_of[c.size] for c in found], [c.marks[0].value if c.joined else np.nan for c in found], color=colour, zorder=2)
+    for kind, fill in (("mean", "full"), ("one", "left")):
+        marks = [(x_of[c.size], m) for c in found for m in c.marks if m.kind == kind]
+        if marks:
+            y = np.array([m.value for _, m in marks])
+            bars = np.array([[m.value - m.low, m.high - m.value] for _, m in marks]).T
+            ax.errorbar([x for x, _ in marks], y, bars, color=colour, marker=marker, markersize=5.5, fillstyle=fill, linestyle="",
+                        markerfacecoloralt="white", capsize=2.5 if kind == "mean" else 0, label=kind)  # fmt: skip
+    hollow = [(x_of[c.size], m.value) for c in found for m in c.marks if m.kind == "hollow"]
+    hollow += [(x_of[c.size], np.nan) for c in found for _ in range(c.crosses)]
+    draw_hollow(ax, [x for x, _ in hollow], [y for _, y in hollow], colour, marker)
+
+
+def draw_hollow(ax, x, y, colour, marker: str) -> None:
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    there = np.isfinite(y)
+    ax.plot(x[there], y[there], linestyle="", marker=marker, markersize=5.5, markerfacecolor="none", color=colour)
+    missing = x[~there & np.isfinite(x)]
+    if not missing.size:
+        return  # an empty artist outside the axes' clip has no place, and the layout fails over it
+    ax.plot(missing, np.full(missing.size, 0.02), linestyle="", marker="x", markersize=5, color=colour,
+            transform=ax.get_xaxis_transform(), clip_on=False)  # fmt: skip

@@ -7,12 +7,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ..analysis.correlation import Correlation
+from ..analysis.number_text import estimate_text
 from ..analysis.rank import Estimate
 from ..analysis.sweep_measures import TARGETS, Basis
-from ..pages.measure_text import estimate_text, name
 from . import style
-from .marks import Cell, Mark
-from .sharpness import draw_cells, legend, positive_log
+from .marks import Cell, Mark, draw_cells
 
 ONE_SEED = "one seed: bars from the others' spread"
 COLUMNS = 4
@@ -55,7 +54,7 @@ def against_gap(found: list[Correlation], basis: Basis):
         shapes = style.optimizer_legend(style.optimizers_of(basis.runs), one_seed=ONE_SEED)
         for handle in shapes[: len(style.optimizers_of(basis.runs))]:
             handle.set(color="#444444", linestyle="")
-        legend(figure, shapes + style.batch_legend(sizes), columns=12)
+        style.legend(figure, shapes + style.batch_legend(sizes), columns=12)
     return figure
 
 
@@ -90,12 +89,12 @@ def forest(*by_target: list[Correlation]):
         ax.set_xlim(-1.02, 1.02)
         ax.set_xticks([-1, -0.5, 0, 0.5, 1])
         ax.set_ylim(len(found) - 0.4, -0.6)
-        ax.set_yticks(range(len(found)), [f"{name(c)}  n={c.n}" for c in found], fontsize=8.5)
+        ax.set_yticks(range(len(found)), [f"{c.name}  n={c.n}" for c in found], fontsize=8.5)
         for label, c in zip(ax.get_yticklabels(), found):
             label.set_color(style.GREY if c.moved or c.why_not else "black")
         ax.grid(axis="y", visible=False)
         ax.set_xlabel(f"rank correlation with the {TARGETS[found[0].target].split(' (')[0]} (−1 to 1)")
-    legend(figure, _forest_legend(), columns=3)
+    style.legend(figure, _forest_legend(), columns=3)
     return figure
 
 
@@ -135,11 +134,11 @@ def against_batch(found: list[Correlation], basis: Basis):
         ax.set_title(c.measure.label, fontsize=8.5)
         ax.set_ylabel(f"value ({c.measure.units})", fontsize=8.5)
         if c.measure.positive:
-            positive_log(ax, configs.value.to_numpy(float))
+            style.positive_log(ax, configs.value.to_numpy(float))
         if c.moved:
             style.grey(ax)
     if panels:
-        legend(figure, style.optimizer_legend(optimizers, one_seed=ONE_SEED), columns=5)
+        style.legend(figure, style.optimizer_legend(optimizers, one_seed=ONE_SEED), columns=5)
     return figure
 
 

@@ -9,8 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from ..analysis.matched import optimizer_order
-from ..pages.report_text import optimizer_name
+from ..analysis.names import optimizer_name, optimizer_order
 
 COLOURS = {"sgd": "#1f5fa8", "lars": "#d1660d", "lamb": "#1d8348", "adamw": "#8e44ad"}
 MARKERS = {"sgd": "o", "lars": "s", "lamb": "D", "adamw": "^"}
@@ -86,6 +85,12 @@ def few_logs(axis) -> None:
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
 
 
+def positive_log(ax, values) -> None:
+    if (values[np.isfinite(values)] > 0).any():
+        ax.set_yscale("log")
+        plain_log(ax.yaxis)
+
+
 def _minor_label(axis):
     def label(v, _):
         low, high = sorted(axis.get_view_interval())
@@ -110,6 +115,10 @@ def dodge(optimizer: str, optimizers: list[str]) -> float:
     """A small factor on x, so that error bars of different optimisers don't lie on each other."""
     offset = optimizers.index(optimizer) - (len(optimizers) - 1) / 2
     return 2 ** (0.16 * offset)
+
+
+def legend(figure, handles, columns: int = 6, title: str | None = None) -> None:
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)), title=title, title_fontsize=9)
 
 
 def optimizer_legend(optimizers, hollow: str = "", one_seed: str = "", reference: str = "") -> list[Line2D]:

@@ -1,10 +1,6 @@
 """python -m basin.pages.edge OUT_DIR [--picture FILE.png]: the largest Hessian eigenvalue over training beside the limit of stability.
 
-For sweeps whose probes ran at = ["every"]. Under full-batch gradient descent with rate η a quadratic with a curvature above 2/η (with
-momentum β: (2 + 2β)/η) diverges; networks are seen to rise to that value and stay there (Cohen et al., ICLR 2021). η is the rate used: after
-`scaling_rule` and `effective_rate`. No line, but the reason: where the rate changes over the run, where `lr_factors` gives parameters
-rates of their own (the probe `preconditioned_curvature` has a limit then), and for LARS and LAMB, whose preconditioner moves with the
-gradient.
+For sweeps whose probes ran at = ["every"].
 """
 
 from __future__ import annotations
@@ -13,128 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
-from ..analysis import stats
+from ..analysis.stability_limit import levels, sharpness
 from ..reader.schema import ReadError
 from ..reader.sweep import Sweep, open_sweep
-from .report import ReportError, nothing_in_home, save_picture
-from .report_text import optimizer_name
-
-SHARE = 1 / 3  # of the updates, the last of them, over which the level is taken
-
-
-def rate(run: pd.Series) -> float:
-    """The largest rate of this run's schedule; NaN in a file from before it was recorded, where a rule changed it."""
-    peak = run.get("peak_learning_rate", np.nan)
-    if pd.notna(peak):
-        return float(peak)
-    scaled = run.get("scaling_rule", "none") != "none" and run.get("base_batch") != run.get("batch_size")
-    effective = run.get("effective_rate") == True  # noqa: E712: NaN where another run's file has the option alone
-    return np.nan if scaled or effective else float(run.learning_rate)
-
-
-def named(run: pd.Series) -> str:
-    """Its rate, in words."""
-    if np.isnan(rate(run)):
-        return f"learning_rate = {run.learning_rate:g}"
-    return f"η = {rate(run):g}" if _holds(run) else f"η ≤ {rate(run):g}"
-
-
-def _holds(run: pd.Series) -> bool:
-    return run.get("schedule") == "constant" and run.get("warmup") == 0
-
-
-def why_no_limit(run: pd.Series) -> str:
-    """One reason; empty where there is a limit."""
-    if run.optimizer != "sgd":
-        return f"{optimizer_name(run.optimizer)} has none"
-    if not _holds(run):
-        return f"the rate changes over the run (schedule {run.get('schedule')}, warmup {run.get('warmup')})"
-    factors = run.get("learning_rate_factors", "")
-    if isinstance(factors, str) and factors not in ("", "[]"):
-        return "parameters have rates of their own (lr_factors)"
-    if run.get("lookahead_every", 0) > 0:
-        return "Lookahead takes part of every step back (lookahead_every)"
-    return "scaling_rule or effective_rate, in a file without peak_learning_rate" if np.isnan(rate(run)) else ""
-
-
-def limit(run: pd.Series) -> float:
-    """The curvature above which plain or heavy-ball gradient descent with this run's rate grows; NaN where `why_no_limit` says why."""
-    if why_no_limit(run):
-        return np.nan
-    momentum = float(run.get("sgd.momentum", 0.0))
-    if momentum == 0:
-        return 2 / rate(run)
-    share = 1 + 2 * momentum if run.get("sgd.nesterov", False) else 1 - float(run.get("sgd.dampening", 0.0))
-    return 2 * (1 + momentum) / share / rate(run)
-
-
-def sharpness(sweep: Sweep, run_id: str) -> pd.DataFrame:
-    """update, value, uncertainty (residual) and status of λ₁ at the start and at the cadence's checkpoints, in order."""
-    p = sweep.probes
-    mine = p[(p.run_id == run_id) & (p.probe == "top_eigenvalues") & (p.quantity == "lambda") & (p["index"] == 0)]
-    mine = mine[mine.checkpoint.str.fullmatch(r"start|u\d+")]
-    return mine.sort_values("update")[["update", "value", "uncertainty", "status"]]
-
-
-def levels(sweep: Sweep) -> pd.DataFrame:
-    """One row a setting: mean over seeds of (λ₁ over its limit, averaged over the last third), its standard error, and seeds; `first` and
-    `late` are means of λ₁ itself."""
-    rows = []
-    for i in range(len(sweep.runs)):
-        run = sweep.runs.iloc[i]
-        found = sharpness(sweep, run.run_id)
-        good = found[found.status == "ok"]
-        late = good[good["update"] > (1 - SHARE) * run.updates]
-        first = good["value"].iloc[0] if len(good) else np.nan
-        rows.append({"config_id": run.config_id, "learning_rate": run.learning_rate, "rate": rate(run), "named": named(run),
-                     "limit": limit(run), "why": why_no_limit(run), "first": first,
-                     "late": late["value"].mean() if len(late) else np.nan})  # fmt: skip
-    table = pd.DataFrame(rows)
-    out = []
-    for _, group in table.groupby("config_id", sort=False):
-        mean, error, _ = stats.mean_and_error(group.late / group.limit)
-        start, start_error, _ = stats.mean_and_error(group["first"] / group.limit)
-        late, _, n = stats.mean_and_error(group.late)
-        same = {name: group[name].iloc[0] for name in ("learning_rate", "rate", "named", "limit", "why")}
-        out.append({**same, "level": mean, "error": error, "start": start, "start_error": start_error, "late": late,
-                    "first": stats.mean_and_error(group["first"])[0], "seeds": n})  # fmt: skip
-    return pd.DataFrame(out).sort_values("learning_rate", ignore_index=True)
-
-
-def figure(sweep: Sweep):
-    """λ₁ over updates, a colour a rate, a line a seed, the limit dashed or why there is none; training loss below."""
-    from ..figures import style
-
-    picture, axes = style.panels(2, 1, 6.4, 2.6, sharex=True)
-    upper, lower = axes[0][0], axes[1][0]
-    runs = sweep.runs[sweep.runs.learning_rate.notna()].sort_values("learning_rate", kind="stable")
-    names = list(dict.fromkeys(named(runs.iloc[i]) for i in range(len(runs))))
-    colours = dict(zip(names, [*style.COLOURS.values()] * len(names)))
-    for i in range(len(runs)):
-        run = runs.iloc[i]
-        colour = colours[named(run)]
-        found = sharpness(sweep, run.run_id)
-        good = found["status"] == "ok"
-        upper.plot(found["update"][good], found["value"][good], color=colour, linewidth=1, label=named(run))
-        upper.plot(found["update"][~good], found["value"][~good], "o", color=colour, markerfacecolor="none")
-        curve = sweep.curve(run.run_id)
-        if len(curve):
-            lower.plot(curve["update"], curve["loss"], color=colour, linewidth=0.8)
-        if np.isfinite(limit(run)):
-            upper.axhline(limit(run), color=colour, linestyle="--", linewidth=1)
-    handles = dict(zip(upper.get_legend_handles_labels()[1], upper.get_legend_handles_labels()[0]))
-    reasons = dict.fromkeys(why_no_limit(runs.iloc[i]) or "dashed: limit of stability" for i in range(len(runs)))
-    title = "\n".join(r if r.startswith("dashed") else f"no limit: {r}" for r in reasons)
-    upper.legend(handles.values(), handles.keys(), loc="lower right", title=title)
-    upper.set_ylabel("λ₁ of the training loss")
-    upper.set_ylim(bottom=0)
-    lower.set_yscale("log")
-    lower.set_ylabel("training loss")
-    lower.set_xlabel("update")
-    return picture
+from .output import ReportError, nothing_in_home, save_picture
 
 
 def in_words(sweep: Sweep) -> list[str]:
@@ -165,7 +43,9 @@ def main(arguments=None) -> int:
         print("\n".join(in_words(sweep)))
         if args.picture:
             with nothing_in_home():
-                save_picture(figure, args.folder, args.picture)
+                from ..figures import edge_of_stability
+
+                save_picture(edge_of_stability.figure, args.folder, args.picture)
     except (ReadError, ReportError) as error:
         print(f"basin.edge: {error}", file=sys.stderr)
         return 1

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..analysis.audit_verdict import VERDICTS, read_audit
+from ..reader.audit import VERDICTS, read_audit
 from ..reader.schema import ReadError
 from .paste import PasteError, passage, paste
 

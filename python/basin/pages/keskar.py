@@ -18,8 +18,8 @@ from scipy.stats import t as student
 from ..analysis.matched import answers, comparable
 from ..reader.schema import ReadError
 from ..reader.sweep import Sweep, open_sweep
+from .output import ReportError, nothing_in_home, save_picture
 from .paste import PasteError, paste
-from .report import ReportError, nothing_in_home, save_picture
 
 PASSAGE = "keskar"
 END = "probe.end."
@@ -142,9 +142,9 @@ def accuracy_in_words(sweep: Sweep) -> list[str]:
 
 def figure(sweep: Sweep):
     """φ and λ₁ against the training loss on the way down (the paper's figure 6)."""
-    from ..figures import sharpness as figures
+    from ..figures import sharpness
 
-    return figures.sharpness_against_loss(sweep, MEASURES)
+    return sharpness.sharpness_against_loss(sweep, MEASURES)
 
 
 def main(arguments=None) -> int:

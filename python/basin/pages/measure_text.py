@@ -9,15 +9,16 @@ from ..analysis import grid, stats
 from ..analysis.attenuation import LEAST_KEPT, order_kept
 from ..analysis.audit_verdict import Audit
 from ..analysis.correlation import CONFIGURATIONS, LEVEL, Correlation, other_statistics
+from ..analysis.names import protocol_name
+from ..analysis.number_text import estimate_text, p_text
 from ..analysis.rank import Estimate
 from ..analysis.sweep_measures import COVARIATES, Basis, Measure
-from .report_text import protocol_name
 
 
 def table(found: list[Correlation]) -> pd.DataFrame:
     """A row a measure, 95 % intervals in brackets."""
     return pd.DataFrame([{
-        "measure": name(c), "configurations": _configurations(c), "τ": estimate_text(c.tau), "placebo's p": p_text(c.tau.p),
+        "measure": c.name, "configurations": _configurations(c), "τ": estimate_text(c.tau), "placebo's p": p_text(c.tau.p),
         "after Holm": p_text(c.holm), "Ψ": estimate_text(c.psi), "ρ given covariates": estimate_text(c.partial),
         "τ without errors": estimate_text(c.corrected), "what it says": c.says,
     } for c in found])  # fmt: skip
@@ -29,15 +30,11 @@ def second_table(found: list[Correlation], basis: Basis) -> pd.DataFrame:
     for c in found:
         sign_error, information = other_statistics(c, basis)
         rows.append({
-            "measure": name(c), "placebo's p of Ψ": p_text(c.psi.p), "placebo's p of ρ given covariates": p_text(c.partial.p),
+            "measure": c.name, "placebo's p of Ψ": p_text(c.psi.p), "placebo's p of ρ given covariates": p_text(c.partial.p),
             "robust sign error": _beside_placebos(sign_error), "conditional information": _beside_placebos(information),
             "numbers left out": _left_out(c.measure, c.dropped),
         })  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def name(c: Correlation) -> str:
-    return c.measure.label + (" *" if c.moved else "")
 
 
 def _configurations(c: Correlation) -> str:
@@ -49,20 +46,6 @@ def _configurations(c: Correlation) -> str:
 def _left_out(m: Measure, dropped: int) -> str:
     parts = [f"{n} {word.replace('_', ' ')}" for word, n in m.dropped.items()] + ([m.aside] if m.aside else [])
     return "; ".join(parts + ([f"{dropped} without a target"] if dropped else [])) or "–"
-
-
-def number(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
-
-
-def estimate_text(e: Estimate) -> str:
-    if not np.isfinite(e.value):
-        return e.why or "–"
-    return number(e.value) + (f" [{number(e.low)}, {number(e.high)}]" if np.isfinite(e.low) else f" ({e.why})")
-
-
-def p_text(p: float) -> str:
-    return "–" if not np.isfinite(p) else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
 
 
 def _beside_placebos(e: Estimate) -> str:
@@ -145,7 +128,7 @@ def answer(found: list[Correlation]) -> str:
     claimed = [c for c in found if not c.why_not and c.says.startswith(("rises", "falls"))]
     refused = [c for c in found if c.why_not]
     text = [f"**{len(claimed)} of {len(found)} measures** show an association"
-            + ("." if not claimed else ": " + "; ".join(f"{name(c)} {c.says}" for c in claimed) + ".")]  # fmt: skip
+            + ("." if not claimed else ": " + "; ".join(f"{c.name} {c.says}" for c in claimed) + ".")]  # fmt: skip
     if refused:
         text.append(f"Of {len(refused)} nothing is claimed, for want of configurations or seeds.")
     if len(claimed) < len(found) - len(refused):
@@ -169,7 +152,7 @@ def about_audit(audit: Audit, found: list[Correlation]) -> str:
 
 def audit_table(audit: Audit, found: list[Correlation]) -> pd.DataFrame:
     rows = [(c.measure.definition, c.measure.quantity) for c in found]
-    return pd.DataFrame({"measure": [name(c) for c in found], "where the function stays": [audit.in_words(*r) for r in rows],
+    return pd.DataFrame({"measure": [c.name for c in found], "where the function stays": [audit.in_words(*r) for r in rows],
                          "where the decisions stay": [audit.in_words_of_decisions(*r) for r in rows]})  # fmt: skip
 
 

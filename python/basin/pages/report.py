@@ -7,28 +7,22 @@ One file: figures embedded as PNG, inputs hidden. Every way in which the noteboo
 from __future__ import annotations
 
 import argparse
-import io
 import logging
 import os
 import re
 import sys
-import tempfile
 import time
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 from ..analysis.stats import MARGIN, MarginError, margin_of
 from ..reader.schema import ReadError
 from ..reader.sweep import open_sweep
+from .output import ReportError, nothing_in_home, save_picture, write_atomically
 
 ROOT = Path(__file__).parents[3]
 NOTEBOOK = ROOT / "notebooks" / "study.py"
 PAGES = {"study": "report.html", "measures": "measures.html"}
-
-
-class ReportError(Exception):
-    """Told in one line."""
 
 
 def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=print, margin: float = 100 * MARGIN) -> Path:
@@ -62,30 +56,8 @@ def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=
     except DeadKernelError:
         raise ReportError(f"{notebook.name}: the kernel died (out of memory?)") from None
     target = folder / PAGES.get(notebook.stem, PAGES["study"])
-    _write_atomically(target, _html(book).encode())
+    write_atomically(target, _html(book).encode())
     return target
-
-
-# What matplotlib (and fontconfig under it), IPython and Jupyter would otherwise keep in $HOME.
-KEPT_IN_HOME = {
-    "XDG_CACHE_HOME": "cache", "MPLCONFIGDIR": "matplotlib", "IPYTHONDIR": "ipython", "JUPYTER_CONFIG_DIR": "jupyter/config",
-    "JUPYTER_DATA_DIR": "jupyter/data", "JUPYTER_RUNTIME_DIR": "jupyter/runtime",
-}  # fmt: skip
-
-
-@contextmanager
-def nothing_in_home():
-    """Gives what the environment doesn't place otherwise a temporary folder."""
-    missing = {name: folder for name, folder in KEPT_IN_HOME.items() if name not in os.environ}
-    with tempfile.TemporaryDirectory(prefix="basin-report-", ignore_cleanup_errors=True) as root:
-        for name, folder in missing.items():
-            os.makedirs(os.path.join(root, folder))
-            os.environ[name] = os.path.join(root, folder)
-        try:
-            yield
-        finally:
-            for name in missing:
-                del os.environ[name]
 
 
 def _html(book) -> str:
@@ -138,35 +110,6 @@ class _Progress:
             self.write(line)
 
 
-def _write_atomically(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(part, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        if part.exists():
-            part.unlink()
-        raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def save_picture(draw, folder, path) -> None:
-    """The figure that `draw` makes of the sweep: the README's picture, or another page's."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from ..figures import style
-
-    if Path(path).suffix != ".png":
-        raise ReportError(f"{path}: a picture is a .png file")
-    style.use()
-    png = io.BytesIO()
-    draw(open_sweep(folder)).savefig(png, dpi=130, format="png")
-    _write_atomically(Path(path), png.getvalue())
-
-
 def _one_line(message: str) -> str:
     return re.sub(r"\s+", " ", message)[:300]
 
@@ -187,9 +130,9 @@ def main(arguments=None) -> int:
                 progress=lambda line: print(line, file=sys.stderr),
             )  # fmt: skip
             if options.picture:
-                from ..figures import sharpness as figures
+                from ..figures import accuracy
 
-                save_picture(figures.accuracy_against_batch, options.folder, options.picture)
+                save_picture(accuracy.accuracy_against_batch, options.folder, options.picture)
     except (MarginError, ReadError, ReportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

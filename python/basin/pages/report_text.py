@@ -6,23 +6,11 @@ import numpy as np
 import pandas as pd
 
 from ..analysis import stats
-from ..analysis.matched import OVERSHOT, CellAnswer, Contrast, Pooled, comparable, fixed_budget, optimizer_order, points_per_nat, reference_of
+from ..analysis.matched import OVERSHOT, CellAnswer, Contrast, Pooled, comparable, fixed_budget, points_per_nat, reference_of
+from ..analysis.names import optimizer_name, optimizer_order, protocol_name
+from ..analysis.number_text import interval, points
 from ..reader.sweep import STATUS_WORDS, Sweep
-
-OPTIMIZER_NAMES = {"sgd": "SGD", "lars": "LARS", "lamb": "LAMB", "adamw": "AdamW"}
-
-
-def optimizer_name(name: str) -> str:
-    return OPTIMIZER_NAMES.get(name, name)
-
-
-def points(value: float) -> str:
-    """0.0213 -> "+2.1"; a minus sign that typesets."""
-    return f"{100 * value:+.1f}".replace("-", "−")
-
-
-def interval(low: float, high: float) -> str:
-    return f"[{points(low)}, {points(high)}]"
+from .phrases import cell_names, contrast_text, left_out_text, losses_text, lost_text, share_text, shift_text
 
 
 def _one(runs: pd.DataFrame, column: str, default: str = "unknown") -> str:
@@ -91,12 +79,6 @@ def about_status(sweep: Sweep) -> str:
     return text + " Runs that diverged, missed the target or overshot it are drawn hollow and enter no comparison."
 
 
-def protocol_name(protocol: str) -> str:
-    return {"A-epochs": "a fixed number of epochs", "A-updates": "a fixed number of updates", "B": "matched training loss"}.get(
-        protocol, protocol
-    )
-
-
 def answer_table(found: list[CellAnswer]) -> pd.DataFrame:
     """Differences in points of test accuracy, reference less cell, with 95 % intervals."""
     rows = []
@@ -111,41 +93,10 @@ def answer_table(found: list[CellAnswer]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def contrast_text(c: Contrast | None) -> str:
-    if c is None:
-        return "not run"
-    if c.estimate is None:
-        return c.reason
-    return f"{points(c.estimate.value)} {interval(*c.estimate.interval())}"
-
-
-def losses_text(c: Contrast | None) -> str:
-    """"1.462 : 1.485", the reference's first."""
-    return f"{c.losses[0]:.3f} : {c.losses[1]:.3f}" if c and c.estimate else "–"
-
-
-def lost_text(c: Contrast | None) -> str:
-    return "; ".join(lost.text for lost in c.lost) if c else ""
-
-
 def _left_out(a: CellAnswer) -> str:
     drop, gap = lost_text(a.drop), lost_text(a.gap)
     parts = ([f"fixed budget: {drop}"] if drop else []) + ([f"matched loss: {gap}"] if gap else [])
     return "; ".join(parts) or "–"
-
-
-def shift_text(losses: tuple[float, float], shift: float) -> str:
-    """What an imperfect match of the training losses would make by itself."""
-    worth = f"a distance worth {points(shift)} points" if np.isfinite(shift) else "a distance of unknown worth"
-    return f"mean training losses {losses[0]:.3f} and {losses[1]:.3f}, {worth}"
-
-
-def share_text(s: stats.Share | None) -> str:
-    if s is None:
-        return "–"
-    if not s.resolved:
-        return "no drop resolved"
-    return f"{100 * s.value:.0f} % [{100 * s.low:.0f}, {100 * s.high:.0f}]".replace("-", "−")
 
 
 def cell_sentence(a: CellAnswer) -> str:
@@ -252,14 +203,6 @@ def _pooled_sentence(p: Pooled, margin: float) -> str:
     return text + f"**Here the drop is missing optimisation**: at the same training loss, on average, {how}."
 
 
-def left_out_text(p: Pooled) -> str:
-    """"SGD at 256; LARS at 256 (1 seed), SGD at 512 (2 of 5 seeds diverged)"."""
-    by_reason: dict[str, list[CellAnswer]] = {}
-    for a, why in p.left_out:
-        by_reason.setdefault(why, []).append(a)
-    return ", ".join(f"{cell_names(cells)} ({why})" for why, cells in by_reason.items())
-
-
 def _undecided_sentence(cells: list[CellAnswer]) -> str:
     text = f"**Undecided** for {cell_names(cells)}: neither a gap nor its absence within the margin is shown."
     mostly = [a for a in cells if a.share and a.share.resolved and a.share.high < 0.5]
@@ -292,14 +235,6 @@ def _explained_how(found: list[CellAnswer], margin: float) -> str:
     if reverse:
         parts.append("the large batch is the better one" + (f" ({cell_names(reverse)})" if equal else ""))
     return " and ".join(parts) + "."
-
-
-def cell_names(found: list[CellAnswer]) -> str:
-    """"SGD at 256, 2,048; LAMB at 256"."""
-    by_optimizer: dict[str, list[str]] = {}
-    for a in found:
-        by_optimizer.setdefault(optimizer_name(a.optimizer), []).append(f"{a.batch_size:,}")
-    return "; ".join(f"{name} at {', '.join(sizes)}" for name, sizes in by_optimizer.items())
 
 
 def _names_and_reasons(found: list[CellAnswer]) -> str:

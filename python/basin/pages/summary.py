@@ -8,21 +8,13 @@ import sys
 import numpy as np
 
 from ..analysis import stats
-from ..analysis.matched import CellAnswer, Pooled, answers, cell, comparable, fixed_budget, lost_seeds, optimizer_order, pooled
+from ..analysis.matched import CellAnswer, Pooled, answers, cell, comparable, fixed_budget, lost_seeds, pooled
+from ..analysis.names import optimizer_name, optimizer_order, protocol_name
+from ..analysis.number_text import interval, points
 from ..reader.schema import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from .paste import PasteError, paste
-from .report_text import (
-    cell_names,
-    contrast_text,
-    interval,
-    left_out_text,
-    optimizer_name,
-    points,
-    protocol_name,
-    share_text,
-    shift_text,
-)
+from .phrases import cell_names, contrast_text, left_out_text, share_text, shift_text
 
 PASSAGE = "summary"
 

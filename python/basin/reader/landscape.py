@@ -90,6 +90,13 @@ def surface(path) -> Surface:
         )  # fmt: skip
 
 
+def path_summary(surface: Surface) -> pd.DataFrame:
+    """What was read off each path, a row a path and quantity (docs/landscape.md)."""
+    plot = surface["summary"]
+    index = pd.MultiIndex.from_product([plot.labels["path"], plot.labels["quantity"]], names=["path", "quantity"])
+    return pd.DataFrame({name: values.ravel() for name, values in plot.columns.items()}, index=index)
+
+
 def _plot(name: str, group) -> Plot:
     about = attributes(group)
     axes = np.atleast_1d(about["axes"]).tolist()

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from .layers import Layers, layers_of_sweep
-from .run import PROBE_COLUMNS, TABLES, ProbeResult, Run, load_run, read_probe, read_status
+from .probe import PROBE_COLUMNS, ProbeResult, read_probe
+from .run import TABLES, Run, load_run, read_status
 from .schema import ReadError, SchemaError, attributes, reading, require, strings, text
 
 NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
@@ -218,7 +219,7 @@ def _columns(group) -> pd.DataFrame:
 
 
 def _probe_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Files from before the full training loss was stored have the subset's under its name (run.py does the same)."""
+    """Files from before the full training loss was stored have the subset's under its name (probe.py does the same)."""
     if "subset_loss" not in table:
         table = table.rename(columns={"train_loss": "subset_loss"}).assign(train_loss=np.nan)
     missing = {"subset_hash": "", "settings": "", "study": True}

@@ -1,24 +1,10 @@
-"""Files of `basin audit`, made here by their description, and what becomes of them in tables and figures."""
+"""What audits say of a measure, from files made by their description."""
 
-import h5py
 import numpy as np
 import pytest
-from audit_files import greyed, row, write_audit
-from planned import open_planned
+from audit_files import audited, row
 
-from basin.analysis.audit_verdict import VERDICTS, load_audit, read_audit
-from basin.figures import sharpness as figures
-from basin.reader.schema import ReadError, SchemaError
-
-SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd",), seeds=(1, 2), images=40, updates=4)
-
-
-def audited(folder, *by_run):
-    """A sweep with one audit file for each list of rows, in as many runs."""
-    sweep = open_planned(folder, SMALL)
-    for run_id, rows in zip(sweep.runs.run_id, by_run):
-        write_audit(folder / "runs" / run_id / "audit" / "end.h5", rows)
-    return sweep
+from basin.analysis.audit_verdict import load_audit
 
 
 def test_the_gravest_verdict_where_the_function_stays_counts(tmp_path):
@@ -97,26 +83,3 @@ def test_a_damaged_audit_is_left_out_with_a_warning(tmp_path):
 def test_without_audits_nothing_is_known(tmp_path):
     found = load_audit(audited(tmp_path / "s"))
     assert found.table.empty and not found.moved("lambda", "lambda") and found.in_words("lambda", "lambda") == "not audited"
-
-
-def test_files_that_are_none_are_one_line(tmp_path):
-    write_audit(tmp_path / "a.h5", [row("lambda", "permutation", "broken")])
-    with pytest.raises(ReadError, match=f'a.h5: verdict "broken" is none of {", ".join(VERDICTS)}'):
-        read_audit(tmp_path / "a.h5")
-    write_audit(tmp_path / "b.h5", [row("lambda", "permutation", "moved")], schema="basin/probe")
-    with pytest.raises(SchemaError, match="basin/audit"):
-        read_audit(tmp_path / "b.h5")
-    write_audit(tmp_path / "c.h5", [row("lambda", "permutation", "moved")])
-    with h5py.File(tmp_path / "c.h5", "r+") as f:
-        del f["audit/ratio"]
-    with pytest.raises(ReadError, match="c.h5: damaged or incomplete"):
-        read_audit(tmp_path / "c.h5")
-
-
-@pytest.mark.usefixtures("drawing")
-def test_measures_that_moved_are_greyed_in_the_studys_figures(tmp_path):
-    sweep = audited(tmp_path / "s")
-    assert greyed(figures.sharpness_against_batch(sweep)) == greyed(figures.sharpness_against_loss(sweep)) == []
-    sweep = audited(tmp_path / "t", [row("lambda", "relu_rescale", "moved"), row("b_simple", "relu_rescale", "within_error")])
-    assert greyed(figures.sharpness_against_batch(sweep)) == ["λ₁ (loss / weight²)"]
-    assert greyed(figures.sharpness_against_loss(sweep)) == ["λ₁ (loss / weight²)"]

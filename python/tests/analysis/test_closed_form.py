@@ -1,4 +1,4 @@
-"""basin.closed_form against the recursion written out, and against what the paper says follows from it."""
+"""basin.analysis.closed_form against the recursion written out, and against what the paper says follows from it."""
 
 import tomllib
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 from documents import ROOT
 
 from basin.analysis.closed_form import Cell, best_rate
-from basin.pages.quadratic import critical_batch
+from basin.analysis.noisy_quadratic import critical_batch
 
 STUDY = ROOT / "configs" / "noisy-quadratic.toml"
 METHODS = [(0.0, 0.0), (0.9, 0.0), (0.0, 0.5)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from basin.figures import landscape_paths as paths
-from basin.reader.landscape import Plot, Surface
+from basin.reader.landscape import Plot, Surface, path_summary
 
 pytestmark = pytest.mark.usefixtures("drawing")
 
@@ -27,7 +27,7 @@ def barrier():
 
 
 def test_the_summary_has_a_row_a_path_and_quantity():
-    table = paths.summary(barrier())
+    table = path_summary(barrier())
     assert list(table.index) == [(p, q) for p in LABELS["path"] for q in LABELS["quantity"]]
     assert table.loc[("as-is", "train_loss"), "excess"] == 0.75 and table.loc[("matched", "train_loss"), "excess"] == -0.1
 
@@ -93,7 +93,7 @@ def test_what_the_program_writes_is_read(tiny_runs):
     runs = tiny.train("seed=2")
     surface = tiny.landscape("barrier", runs, "barrier.points=3")
     assert list(surface.plot.labels["path"])[0] == "as-is-reset" and surface.vectors["order_fc1"].shape == (4,)
-    assert np.isfinite(paths.summary(surface).to_numpy()).all() and len(paths.summary(surface)) == 16
+    assert np.isfinite(path_summary(surface).to_numpy()).all() and len(path_summary(surface)) == 16
     paths.path_figure(surface)
     surface = tiny.landscape("curve", runs, "curve.points=3", "curve.epochs=2", "curve.batch_size=32")
     assert surface.plot["train_loss"].shape == (2, 3) and len(surface.plot.attributes["epoch_losses"]) == 2

@@ -7,7 +7,7 @@ from planned import open_planned
 from synthetic_sweep import Plan, make_sweep
 
 import basin
-from basin.figures import layer_norms as layer_figure
+from basin.figures import layer_norms
 from basin.reader.layers import Layers
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, updates=7)
@@ -39,8 +39,8 @@ def expect_panels(axes, layers):
 
 def test_a_row_an_optimizer_at_its_largest_batch(tmp_path):
     sweep = sweep_of(tmp_path / "s", endings={("B", "lamb", 1024): "target_not_reached"})
-    figure = layer_figure.of_sweep(sweep)
-    shown = layer_figure.shown(sweep)
+    figure = layer_norms.of_sweep(sweep)
+    shown = layer_norms.shown(sweep)
     assert list(zip(shown.optimizer, shown.batch_size, shown.seed, shown.protocol)) == [("sgd", 1024, 1, "B"), ("lamb", 32, 1, "B")]
     sgd, lamb = rows_of(figure)
     assert [sgd[0].get_title("left"), lamb[0].get_title("left")] == ["SGD, batch size 1K", "LAMB, batch size 32"]
@@ -53,10 +53,10 @@ def test_of_one_run(tmp_path):
     make_sweep(tmp_path / "s", Plan(**SMALL))
     runs = basin.load_sweep(tmp_path / "s")
     run = basin.load_run(tmp_path / "s" / "runs" / runs[runs.optimizer == "lamb"].run_id.iloc[0])
-    figure = layer_figure.of_run(run)
+    figure = layer_norms.of_run(run)
     expect_panels(rows_of(figure)[0], run.layers)
     run.layers = None
-    assert "no norms by layer" in layer_figure.of_run(run).axes[0].texts[0].get_text()
+    assert "no norms by layer" in layer_norms.of_run(run).axes[0].texts[0].get_text()
 
 
 def deep(depth, excluded=()):
@@ -69,7 +69,7 @@ def deep(depth, excluded=()):
 
 
 def panels_of(layers):
-    figure = layer_figure._draw([("a run", layers)], (2, 2))
+    figure = layer_norms._draw([("a run", layers)], (2, 2))
     figure.canvas.draw()
     return figure, rows_of(figure)[0]
 

@@ -3,17 +3,16 @@
 import h5py
 import numpy as np
 import pytest
+from audit_files import audited, greyed, row
 from planned import open_planned
 
 import basin
-from basin.figures import layer_norms as layer_figure
-from basin.figures import sharpness as figures
-from basin.figures import style
+from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
 from basin.figures.marks import accuracy_cells, measure_cells
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, updates=5)
-ALL = [figures.accuracy_against_batch, figures.loss_against_accuracy, figures.sharpness_against_batch,
-       figures.sharpness_against_loss, figures.trust_ratios, layer_figure.of_sweep, figures.learning_curves]  # fmt: skip
+ALL = [accuracy.accuracy_against_batch, accuracy.loss_against_accuracy, sharpness.sharpness_against_batch,
+       sharpness.sharpness_against_loss, layer_norms.trust_ratios, layer_norms.of_sweep, learning_curves.learning_curves]  # fmt: skip
 
 pytestmark = pytest.mark.usefixtures("drawing")
 
@@ -59,7 +58,7 @@ def test_figures_survive_whatever_is_missing(tmp_path, ending, recwarn):
 
 def test_filled_marks_are_the_means_of_the_finished_runs(tmp_path):
     sweep = sweep_of(tmp_path / "s")
-    figure = figures.accuracy_against_batch(sweep)
+    figure = accuracy.accuracy_against_batch(sweep)
     drawn = sorted(y for ax in figure.axes for c in ax.containers for y in c.lines[0].get_ydata())
     assert {c.get_label() for ax in figure.axes for c in ax.containers} == {"mean"}
     runs = sweep.runs
@@ -77,18 +76,18 @@ def test_a_file_without_layers_is_not_said_to_have_no_trust_ratios(tmp_path):
         file.attrs["schema_version"] = "1.0.0"
         file[f"trust_ratio/{lamb}"] = np.ones((5, 2))
     old = basin.open_sweep(path)
-    for draw in (figures.trust_ratios, layer_figure.of_sweep):
+    for draw in (layer_norms.trust_ratios, layer_norms.of_sweep):
         assert [t.get_text() for t in draw(old).axes[0].texts] == ["no norms by layer are recorded in this file"]
-    sgd = figures.trust_ratios(sweep_of(tmp_path / "sgd", optimizers=("sgd",)))
+    sgd = layer_norms.trust_ratios(sweep_of(tmp_path / "sgd", optimizers=("sgd",)))
     assert [t.get_text() for t in sgd.axes[0].texts] == ["no optimiser of this sweep has trust ratios"]
 
 
 def test_runs_that_missed_the_target_are_hollow(tmp_path):
     sweep = sweep_of(tmp_path / "s", endings={("B", "sgd", 1024): "target_not_reached"})
-    assert hollow(figures.accuracy_against_batch(sweep)) == 3
-    assert hollow(figures.loss_against_accuracy(sweep)) == 3
+    assert hollow(accuracy.accuracy_against_batch(sweep)) == 3
+    assert hollow(accuracy.loss_against_accuracy(sweep)) == 3
     # They were not probed, so the measures have nothing to say of them.
-    assert crosses(figures.sharpness_against_batch(sweep)) == 0
+    assert crosses(sharpness.sharpness_against_batch(sweep)) == 0
 
 
 def test_an_unresolved_noise_scale_is_one_hollow_mark_of_all_its_runs(tmp_path):
@@ -100,14 +99,14 @@ def test_an_unresolved_noise_scale_is_one_hollow_mark_of_all_its_runs(tmp_path):
     assert [m.kind for m in large.marks] == ["hollow"] and not large.joined and large.crosses == 0
     assert large.marks[0].value == pytest.approx(sums.iloc[0] / sums.iloc[1])
     assert [m.kind for m in small.marks] == ["mean"] and small.marks[0].low < 800 < small.marks[0].high
-    assert hollow(figures.sharpness_against_batch(sweep)) == 1
+    assert hollow(sharpness.sharpness_against_batch(sweep)) == 1
 
 
 def test_a_negative_noise_scale_is_a_cross(tmp_path):
     sweep = sweep_of(tmp_path / "s")
     rows = (sweep.runs.optimizer == "lamb") & (sweep.runs.batch_size == 1024)
     sweep.runs.loc[rows, "probe.end.noise_scale.g2"] = -0.01
-    assert crosses(figures.sharpness_against_batch(sweep)) == 1
+    assert crosses(sharpness.sharpness_against_batch(sweep)) == 1
 
 
 def kinds(found):
@@ -123,16 +122,16 @@ def test_one_seed_is_told_from_several_and_has_its_own_bar(tmp_path):
     runs = one_optimizer(sweep)
     found = accuracy_cells(runs)
     assert kinds(found) == [["one"], ["one"]]
-    accuracy = runs.test_acc.iloc[0]  # of 60 test images
+    share = runs.test_acc.iloc[0]  # of 60 test images
     mark = next(c for c in found if c.size == runs.batch_size.iloc[0]).marks[0]
-    assert mark.high - mark.value == pytest.approx(100 * np.sqrt(accuracy * (1 - accuracy) / 60))
+    assert mark.high - mark.value == pytest.approx(100 * np.sqrt(share * (1 - share) / 60))
     residual = measure_cells(sweep, runs, "top_eigenvalues", "lambda", "probe.end.top_eigenvalues.lambda_1")[0].marks[0]
     assert residual.kind == "one" and residual.high - residual.value == pytest.approx(0.01)
     phi = measure_cells(sweep, runs, "sharpness_keskar", "phi_full_1e-3", "probe.end.sharpness_keskar.phi_full_1e-3")[0].marks[0]
     assert np.isnan(phi.high)  # a lower bound's spread between starts is no error bar
     noise = measure_cells(sweep, runs, "noise_scale", "b_simple", "probe.end.noise_scale.b_simple")[0].marks[0]
     assert noise.kind == "one" and noise.high - noise.value == pytest.approx(120)
-    figure = figures.accuracy_against_batch(sweep)
+    figure = accuracy.accuracy_against_batch(sweep)
     drawn = [c for ax in figure.axes for c in ax.containers]
     assert {c.lines[0].get_fillstyle() for c in drawn} == {"left"} and not np.isnan(drawn[0].lines[2][0].get_segments()).any()
     assert "one seed" in " ".join(t.get_text() for t in figure.legends[0].get_texts())
@@ -169,7 +168,7 @@ def test_several_settings_are_drawn_apart(tmp_path):
 
 def test_the_line_breaks_where_no_run_is_comparable(tmp_path):
     sweep = sweep_of(tmp_path / "s", batch_sizes=(32, 256, 1024), optimizers=("sgd",), endings={("B", "sgd", 256): "target_not_reached"})
-    ax = next(ax for ax in figures.accuracy_against_batch(sweep).axes if ax.get_title("left").startswith("B"))
+    ax = next(ax for ax in accuracy.accuracy_against_batch(sweep).axes if ax.get_title("left").startswith("B"))
     line = next(line for line in ax.lines if len(line.get_xdata()) == 3 and line.get_linestyle() == "-")
     assert list(np.isnan(line.get_ydata())) == [False, True, False]
 
@@ -177,23 +176,31 @@ def test_the_line_breaks_where_no_run_is_comparable(tmp_path):
 def test_each_optimizer_is_compared_with_its_own_reference(tmp_path):
     sweep = sweep_of(tmp_path / "s")
     means = sweep.runs[sweep.runs.batch_size == 32].groupby(["protocol", "optimizer"]).test_acc.mean()
-    for ax, protocol in zip(figures.accuracy_against_batch(sweep).axes, ("A-epochs", "B")):
+    for ax, protocol in zip(accuracy.accuracy_against_batch(sweep).axes, ("A-epochs", "B")):
         flat = {line.get_color(): line.get_ydata()[0] for line in ax.lines if list(line.get_xdata()) == [0, 1]}
         assert flat == {style.colour(o): pytest.approx(100 * means[protocol, o]) for o in ("sgd", "lamb")}
 
 
 def test_loss_figure_stands_on_the_full_training_loss_and_leaves_overshot_levels_out(tmp_path):
     sweep = sweep_of(tmp_path / "s")
-    figure = figures.sharpness_against_loss(sweep)
+    figure = sharpness.sharpness_against_loss(sweep)
     assert {ax.get_xlabel() for ax in figure.axes if ax.get_xlabel()} == {"training loss (nat)"}
     assert {x for ax in figure.axes for c in ax.containers for x in c.lines[0].get_xdata()} == {0.98, 1.49}
     sweep.probes.loc[sweep.probes.checkpoint == "loss-1.5", "train_loss"] = 1.1  # below 0.8 x 1.5
-    figure = figures.sharpness_against_loss(sweep)
+    figure = sharpness.sharpness_against_loss(sweep)
     assert {x for ax in figure.axes for c in ax.containers for x in c.lines[0].get_xdata()} == {0.98}
     sweep.probes["train_loss"] = np.nan
-    figure = figures.sharpness_against_loss(sweep)
+    figure = sharpness.sharpness_against_loss(sweep)
     assert {ax.get_xlabel() for ax in figure.axes if ax.get_xlabel()} == {"training loss on the probed subset (nat)"}
 
 
 def test_batch_labels():
     assert [style.batch_label(b) for b in (32, 256, 1000, 1024, 65536)] == ["32", "256", "1,000", "1K", "64K"]
+
+
+def test_measures_that_moved_are_greyed_in_the_studys_figures(tmp_path):
+    sweep = audited(tmp_path / "s")
+    assert greyed(sharpness.sharpness_against_batch(sweep)) == greyed(sharpness.sharpness_against_loss(sweep)) == []
+    sweep = audited(tmp_path / "t", [row("lambda", "relu_rescale", "moved"), row("b_simple", "relu_rescale", "within_error")])
+    assert greyed(sharpness.sharpness_against_batch(sweep)) == ["λ₁ (loss / weight²)"]
+    assert greyed(sharpness.sharpness_against_loss(sweep)) == ["λ₁ (loss / weight²)"]

@@ -1,4 +1,4 @@
-"""basin.keskar on numbers written by hand, and on a made sweep."""
+"""basin.pages.keskar on numbers written by hand, and on a made sweep."""
 
 import numpy as np
 import pandas as pd

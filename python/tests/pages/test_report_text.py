@@ -5,7 +5,6 @@ import pytest
 from synthetic_sweep import Plan, make_sweep
 
 import basin
-from basin.analysis import stats
 from basin.analysis.matched import answers, comparable, pooled, reference_of
 from basin.pages import report_text as text
 
@@ -121,9 +120,3 @@ def test_data_pixels_images_and_seeds_are_named(tmp_path):
 def test_no_word_on_updates_below_the_training_set(tmp_path):
     make_sweep(tmp_path / "s", Plan(**(ONE | {"images": 50})))
     assert text.about_large_batches(basin.open_sweep(tmp_path / "s")) == ""
-
-
-def test_numbers_in_words():
-    assert text.points(0.0213) == "+2.1" and text.points(-0.0213) == "−2.1"
-    assert text.share_text(stats.Share(0.25, -0.1, 0.6, True)) == "25 % [−10, 60]"
-    assert text.share_text(stats.Share(0.25, np.nan, np.nan, False)) == "no drop resolved"

@@ -5,7 +5,7 @@ from synthetic_sweep import Plan, make_sweep
 
 import basin
 from basin.analysis.matched import answers, pooled
-from basin.pages.report_text import points
+from basin.analysis.number_text import points
 from basin.pages.summary import main, summary
 
 
