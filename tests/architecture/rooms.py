@@ -8,6 +8,8 @@ import re
 import sys
 import tempfile
 
+import python_rooms
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BASE = {"core"}
 MIDDLE = {"core", "io", "data", "models", "optim"}
@@ -56,6 +58,7 @@ def violations(root: pathlib.Path):
                 count = len(path.read_text().splitlines())
                 if count > LONGEST_FILE:
                     yield path, count, f"{count} lines; a file has one idea and at most {LONGEST_FILE}"
+    yield from python_rooms.python_violations(root)
 
 
 def report(root: pathlib.Path) -> int:
@@ -92,5 +95,5 @@ def self_test() -> int:
 
 if __name__ == "__main__":
     if "--self-test" in sys.argv[1:]:
-        sys.exit(self_test())
+        sys.exit(self_test() or python_rooms.self_test())
     sys.exit(report(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT))
