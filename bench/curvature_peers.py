@@ -5,6 +5,7 @@
 prints one line of JSON, a list of {case, hvps, wall_s, residual, eigenvalues, version}. Every tool as its users call it; products are
 counted at the operator; the residual is the largest |Hv - lambda v| / |lambda| by one more product of our own.
 """
+
 import importlib.metadata
 import json
 import sys
@@ -52,8 +53,14 @@ def worst_residual(apply, values, vectors):
 def row(case, start, products, values, apply, vectors, tool):
     wall = time.perf_counter() - start
     values = [float(v) for v in values]
-    return {"case": case, "hvps": products, "wall_s": wall, "eigenvalues": values,
-            "residual": worst_residual(apply, values, vectors), "version": importlib.metadata.version(tool)}
+    return {
+        "case": case,
+        "hvps": products,
+        "wall_s": wall,
+        "eigenvalues": values,
+        "residual": worst_residual(apply, values, vectors),
+        "version": importlib.metadata.version(tool),
+    }
 
 
 def by_eigsh(apply, size, k, ncv, seed):
@@ -122,8 +129,14 @@ def curvlinops_rows(setting, seed):
     rows = []
     for k in (1, 5):
         start = time.perf_counter()
-        operator = HessianLinearOperator(model, torch.nn.CrossEntropyLoss(), [p for p in model.parameters()], [(images, labels)],
-                                         check_deterministic=True, num_data=len(images)).to_scipy()
+        operator = HessianLinearOperator(
+            model,
+            torch.nn.CrossEntropyLoss(),
+            [p for p in model.parameters()],
+            [(images, labels)],
+            check_deterministic=True,
+            num_data=len(images),
+        ).to_scipy()
         products = [0]
 
         def matvec(x):
@@ -131,7 +144,9 @@ def curvlinops_rows(setting, seed):
             return operator @ x
 
         v0 = np.random.default_rng(seed).standard_normal(operator.shape[0]).astype(np.float32)
-        values, vectors = eigsh(LinearOperator(operator.shape, matvec=matvec, dtype=np.float32), k, which="LA", tol=TOLERANCE, v0=v0)
+        values, vectors = eigsh(
+            LinearOperator(operator.shape, matvec=matvec, dtype=np.float32), k, which="LA", tol=TOLERANCE, v0=v0
+        )
         flat = torch.from_numpy(vectors[:, ::-1].copy().T)
         rows.append(row(f"top{k}", start, products[0], values[::-1], RetainedHessian(*setting), flat, "curvlinops-for-pytorch"))
     return rows

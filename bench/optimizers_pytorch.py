@@ -4,6 +4,7 @@
 
 TOOL is torch-foreach, torch-fused (torch.optim) or torch_optimizer (jettify's LARS and LAMB, tensor by tensor).
 """
+
 import json
 import statistics
 import sys
@@ -45,8 +46,10 @@ def large():
 def optimizer_of(method, tool, parameters):
     if tool == "torch_optimizer":
         import torch_optimizer
+
         return {"lars": torch_optimizer.LARS, "lamb": torch_optimizer.Lamb}[method](
-            parameters, lr=1e-4, weight_decay=1e-2, **({"momentum": 0.9} if method == "lars" else {}))
+            parameters, lr=1e-4, weight_decay=1e-2, **({"momentum": 0.9} if method == "lars" else {})
+        )
     how = {"foreach": True} if tool == "torch-foreach" else {"fused": True}
     if method == "sgd":
         return torch.optim.SGD(parameters, lr=1e-4, momentum=0.9, **how)
@@ -70,9 +73,18 @@ def main():
         if device != "cpu":
             torch.cuda.synchronize()
         times.append(time.perf_counter() - before)
-    print(json.dumps({"method": method, "steps": len(times) - WARM_UP, "step_s": statistics.median(times[WARM_UP:]),
-                      "parameters": sum(p.numel() for p in parameters), "tensors": len(parameters),
-                      "torch": torch.__version__}))
+    print(
+        json.dumps(
+            {
+                "method": method,
+                "steps": len(times) - WARM_UP,
+                "step_s": statistics.median(times[WARM_UP:]),
+                "parameters": sum(p.numel() for p in parameters),
+                "tensors": len(parameters),
+                "torch": torch.__version__,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

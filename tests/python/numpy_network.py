@@ -2,6 +2,7 @@
 
 Written from docs and papers, not from Basin's source: what a checkpoint says can be rebuilt without the program.
 """
+
 import hashlib
 
 import numpy as np

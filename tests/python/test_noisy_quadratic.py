@@ -2,6 +2,7 @@
 
 The expectation is basin.analysis.closed_form's, numpy's powers of the recursion's roots (checked in python/tests/analysis/test_closed_form.py).
 """
+
 import os
 import pathlib
 import subprocess

@@ -103,7 +103,7 @@ def _plot(name: str, group) -> Plot:
     labels = {axis: strings(group[f"{axis}_label"]) for axis in axes if f"{axis}_label" in group}
     known = {"state", *axes, *(f"{axis}_label" for axis in axes)}
     columns = [column for column in group if column not in known]
-    columns.sort(key=lambda column: (column != about["signal"]))
+    columns.sort(key=lambda column: column != about["signal"])
     return Plot(
         name, text(about["long_name"]), {axis: group[axis][()] for axis in axes}, {c: group[c][()] for c in columns}, labels,
         group["state"][()] if "state" in group else None, {d: _about(group[d]) for d in [*axes, *columns]},

@@ -203,7 +203,11 @@ def option_text(value):
     """A list as TOML text, so that a column holds one kind of thing; everything else as it is."""
     if not isinstance(value, list):
         return value
-    return "[" + ", ".join(f'"{v}"' if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else repr(v) for v in value) + "]"
+    return (
+        "["
+        + ", ".join(f'"{v}"' if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else repr(v) for v in value)
+        + "]"
+    )
 
 
 def _columns(group) -> pd.DataFrame:

@@ -91,7 +91,9 @@ def test_the_study_has_the_closed_forms_best_rates():
                 if wanted == (momentum, precondition) and batch in (batches if isinstance(batches, list) else [batches]):
                     found = rule["set"]["learning_rate"]
             excess = table["target_loss"] - 256 / 2
-            assert found == best_rate(Cell(batch, np.nan, momentum, precondition, examples=table["data"]["train_examples"]), excess)
+            assert found == best_rate(
+                Cell(batch, np.nan, momentum, precondition, examples=table["data"]["train_examples"]), excess
+            )
 
 
 def test_momentum_and_preconditioning_move_the_critical_batch_size_up():

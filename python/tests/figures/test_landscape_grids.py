@@ -10,6 +10,7 @@ from basin.reader.landscape import NONFINITE, NOT_MEASURED, OK
 
 pytestmark = pytest.mark.usefixtures("drawing")
 
+
 def test_the_grid_is_beta_by_alpha(tmp_path):
     surface = basin.surface(make(tmp_path / "s.h5", bowl()))
     assert list(surface.plot.axes) == ["beta", "alpha"] and surface.plot["train_loss"].shape == (4, 7)
@@ -55,7 +56,9 @@ def test_cells_without_a_number_are_marked(tmp_path):
     state[0, 6], state[3, 0] = NONFINITE, NOT_MEASURED
     figure = figures.contours(basin.surface(make(tmp_path / "s.h5", loss, state)))
     assert {t.get_text() for t in figure.legends[0].get_texts()} == {"not finite", "not measured yet"}
-    marks = [tuple(c.get_offsets()[0]) for c in figure.axes[0].collections if len(c.get_offsets()) == 1 and not hasattr(c, "allsegs")]
+    marks = [
+        tuple(c.get_offsets()[0]) for c in figure.axes[0].collections if len(c.get_offsets()) == 1 and not hasattr(c, "allsegs")
+    ]
     assert sorted(marks) == [(-1, 1), (2, -1)]
 
 

@@ -41,7 +41,10 @@ def test_a_row_an_optimizer_at_its_largest_batch(tmp_path):
     sweep = sweep_of(tmp_path / "s", endings={("B", "lamb", 1024): "target_not_reached"})
     figure = layer_norms.of_sweep(sweep)
     shown = layer_norms.shown(sweep)
-    assert list(zip(shown.optimizer, shown.batch_size, shown.seed, shown.protocol)) == [("sgd", 1024, 1, "B"), ("lamb", 32, 1, "B")]
+    assert list(zip(shown.optimizer, shown.batch_size, shown.seed, shown.protocol)) == [
+        ("sgd", 1024, 1, "B"),
+        ("lamb", 32, 1, "B"),
+    ]
     sgd, lamb = rows_of(figure)
     assert [sgd[0].get_title("left"), lamb[0].get_title("left")] == ["SGD, batch size 1K", "LAMB, batch size 32"]
     expect_panels(lamb, sweep.layers(shown.run_id.iloc[1]))

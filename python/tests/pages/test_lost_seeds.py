@@ -128,8 +128,13 @@ def test_limits_count_what_the_sweep_holds(tmp_path):
 
 @pytest.mark.parametrize("ending", ["queued", "failed", "diverged"])
 def test_a_sweep_without_any_comparable_run_is_told_in_words(tmp_path, ending):
-    sweep, a = answer(tmp_path / "s", source="runs", images=20, endings={(p, "sgd", b): ending for p in ("A-epochs", "B") for b in (32, 1024)})
+    sweep, a = answer(
+        tmp_path / "s", source="runs", images=20, endings={(p, "sgd", b): ending for p in ("A-epochs", "B") for b in (32, 1024)}
+    )
     words = {"queued": "not run yet", "failed": "failed", "diverged": "diverged"}[ending]
     assert a.gap.reason == f"5 of 5 seeds {words}" and pooled(sweep, [a]) is None
     assert "no single cell is a drop resolved" in text.overall([a]) and "nothing is corrected" not in text.limits(sweep)
-    assert f"Updates to the target loss at batch 1,024, mean over the seeds that reached it: SGD (5 of 5 seeds {words})" in summary(sweep)
+    assert (
+        f"Updates to the target loss at batch 1,024, mean over the seeds that reached it: SGD (5 of 5 seeds {words})"
+        in summary(sweep)
+    )

@@ -73,7 +73,9 @@ def TITLES(ax):
 @pytest.mark.parametrize("ending", ["diverged", "queued"])
 def test_a_sweep_with_nothing_to_compare_says_so(tmp_path, ending, drawing):
     endings = {(p, o, b): ending for p in ("A-epochs", "B") for o in ("sgd", "lamb") for b in (32, 1024)}
-    sweep = open_planned(tmp_path / "s", dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=30, updates=3, endings=endings))
+    sweep = open_planned(
+        tmp_path / "s", dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=30, updates=3, endings=endings)
+    )
     basis = basis_of(sweep)
     assert collect(sweep, basis) == [] and "Nothing to compare" in measure_text.about_basis(basis, [])
     for draw in (figures.against_gap, figures.against_batch):
