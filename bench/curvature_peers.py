@@ -50,6 +50,17 @@ def worst_residual(apply, values, vectors):
     return worst
 
 
+class Counted:
+    """A product with a matrix that counts how often it is taken."""
+
+    def __init__(self, product):
+        self.product, self.calls = product, 0
+
+    def __call__(self, v):
+        self.calls += 1
+        return self.product(v)
+
+
 def row(case, start, products, values, apply, vectors, tool):
     wall = time.perf_counter() - start
     values = [float(v) for v in values]
@@ -84,15 +95,10 @@ def eigsh_rows(setting, seed):
             rows.append({**one, "ncv": ncv})
     d = diagonal_spectrum()
     for k in (1, 5):
-        count = [0]
-
-        def apply(v):
-            count[0] += 1
-            return d * v
-
+        product = Counted(d.mul)
         start = time.perf_counter()
-        values, vectors = by_eigsh(apply, len(d), k, None, seed)
-        rows.append({**row(f"clustered-top{k}", start, count[0], values, lambda v: d * v, vectors, "scipy"), "ncv": 20})
+        values, vectors = by_eigsh(product, len(d), k, None, seed)
+        rows.append({**row(f"clustered-top{k}", start, product.calls, values, lambda v: d * v, vectors, "scipy"), "ncv": 20})
     return rows
 
 
@@ -132,23 +138,18 @@ def curvlinops_rows(setting, seed):
         operator = HessianLinearOperator(
             model,
             torch.nn.CrossEntropyLoss(),
-            [p for p in model.parameters()],
+            list(model.parameters()),
             [(images, labels)],
             check_deterministic=True,
             num_data=len(images),
         ).to_scipy()
-        products = [0]
-
-        def matvec(x):
-            products[0] += 1
-            return operator @ x
-
+        product = Counted(operator.matvec)
         v0 = np.random.default_rng(seed).standard_normal(operator.shape[0]).astype(np.float32)
         values, vectors = eigsh(
-            LinearOperator(operator.shape, matvec=matvec, dtype=np.float32), k, which="LA", tol=TOLERANCE, v0=v0
+            LinearOperator(operator.shape, matvec=product, dtype=np.float32), k, which="LA", tol=TOLERANCE, v0=v0
         )
         flat = torch.from_numpy(vectors[:, ::-1].copy().T)
-        rows.append(row(f"top{k}", start, products[0], values[::-1], RetainedHessian(*setting), flat, "curvlinops-for-pytorch"))
+        rows.append(row(f"top{k}", start, product.calls, values[::-1], RetainedHessian(*setting), flat, "curvlinops-for-pytorch"))
     return rows
 
 
@@ -160,7 +161,7 @@ def eigenthings_rows(setting, seed):
 
     products = [0]
 
-    class Counted(HessianOperator):
+    class CountedHessian(HessianOperator):
         def matvec(self, v):
             products[0] += 1
             return super().matvec(v)
@@ -181,7 +182,7 @@ def eigenthings_rows(setting, seed):
         clustered = case.startswith("clustered")
         products[0] = 0
         start = time.perf_counter()
-        operator = Diagonal() if clustered else Counted(model, [(images, labels)], supervised_loss(F.cross_entropy))
+        operator = Diagonal() if clustered else CountedHessian(model, [(images, labels)], supervised_loss(F.cross_entropy))
         found = deflated_power_iteration(operator, k=k, max_iter=most, tol=TOLERANCE, seed=seed)
         stop = products[0]
         check = (lambda v: d * v) if clustered else RetainedHessian(*setting)

@@ -20,7 +20,7 @@ def small():
     for width in (16, 32, 64):
         shapes += [(width, channels, 3, 3), (width,)]
         channels = width
-    return shapes + [(10, 1024), (10,)]
+    return [*shapes, (10, 1024), (10,)]
 
 
 def large():
@@ -40,7 +40,7 @@ def large():
             if block == 0:
                 conv(4 * width, channels, 1)
             channels = 4 * width
-    return shapes + [(1000, 2048), (1000,)]
+    return [*shapes, (1000, 2048), (1000,)]
 
 
 def optimizer_of(method, tool, parameters):

@@ -76,7 +76,7 @@ def seconds_of_pytorch(args):
         start([args.python, HERE / "sweep_pytorch.py", args.data, *(":".join(map(str, run)) for run in SWEEP[first::2])])
         for first in (0, 1)
     ]
-    version = [json.loads(finish(half))["torch"] for half in halves][0]
+    version = next(json.loads(finish(half))["torch"] for half in halves)
     return time.perf_counter() - begin, version
 
 

@@ -15,6 +15,9 @@
 import os
 import warnings
 
+from IPython.display import HTML, Markdown, display
+from matplotlib import pyplot as plt
+
 import basin
 from basin.analysis.audit_verdict import load_audit
 from basin.analysis.correlation import correlate
@@ -22,8 +25,6 @@ from basin.analysis.sweep_measures import basis_of, collect
 from basin.figures import measures_and_gap as figures
 from basin.figures import style
 from basin.pages import landscapes, measure_text
-from IPython.display import HTML, Markdown, display
-from matplotlib import pyplot as plt
 
 # %matplotlib inline
 warnings.filterwarnings("ignore", module="matplotlib|IPython")

@@ -15,6 +15,7 @@ biases and norms, which some presets exclude. Scenes of their own make the clips
 another; that they do is checked here too, and that the traces can tell the presets apart.
 """
 
+import itertools
 import pathlib
 
 import numpy as np
@@ -137,7 +138,7 @@ def trace_lines(optimizer, preset, name, settings):
     quoted = ", ".join(f'"{key}={toml(value)}"' for key, value in settings.items())
     yield f'    {{"{optimizer}", "{preset}", {{{quoted}}}, {name},'
     steps = [
-        f"{{{braces(sum(weights, []))}, {braces(ratios)}}}"
+        f"{{{braces([*itertools.chain(*weights)])}, {braces(ratios)}}}"
         for weights, ratios in trace(optimizer, preset, SCENES[name], settings)
     ]
     yield "     {" + ",\n      ".join(steps) + "}},"
@@ -225,7 +226,7 @@ def check_presets_differ():
         for preset in RULES[optimizer]:
             scene, both = SCENES[f"{optimizer}_all"], ({"weight_decay": wd, **settings} for wd in (0.05, 0.0))
             weights = [trace(optimizer, preset, scene, given)[-1][0] for given in both]
-            rounded = np.round(np.concatenate(sum(weights, [])), 9)
+            rounded = np.round(np.concatenate([*itertools.chain(*weights)]), 9)
             families.setdefault(tuple(rounded), []).append(preset)
         found = {tuple(family) for family in families.values() if len(family) > 1}
         compare(

@@ -114,7 +114,7 @@ def build(parameters, model, activation, downsample="pool"):
         if downsample == "pool":
             layers.append(MaxPool())
         layers.append(Activation(activation))
-    return layers + [Linear(parameters, "fc")]
+    return [*layers, Linear(parameters, "fc")]
 
 
 def logits(layers, x):

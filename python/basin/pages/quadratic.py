@@ -47,7 +47,7 @@ def markdown(found: pd.DataFrame) -> str:
         )
         lines.append(f"| {r.method} | {r.batch:,} | {r.rate:g} | {r.closed:,.0f} | {r.independent:,.0f} | {r.drawn:,.1f} ± {r.scatter:.1f} | "
                      f"{r.measured:,.1f} ± {r.error:.1f}{reached} | {r.measured / r.closed:.2f} | {away} |")  # fmt: skip
-    return "\n".join(lines + ["", *(f"- {line}" for line in in_words(found))])
+    return "\n".join([*lines, "", *(f"- {line}" for line in in_words(found))])
 
 
 def main(arguments=None) -> int:

@@ -83,7 +83,7 @@ def surface(path) -> Surface:
     with reading(path, "surface") as file:
         names = [name for name in file if name not in OWN]
         names.sort(key=lambda name: name != text(file.attrs["default"]))
-        vectors = file["vectors"] if "vectors" in file else {}
+        vectors = file.get("vectors", {})
         return Surface(
             Path(path), text(file.attrs["kind"]), text(file.attrs["status"]), attributes(file["recipe"]),
             {name: _plot(name, file[name]) for name in names}, {name: vectors[name][()] for name in vectors},

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from audit_files import audited, row
 
+from audit_files import audited, row
 from basin.analysis.audit_verdict import load_audit
 
 

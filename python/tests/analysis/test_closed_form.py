@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from documents import ROOT
 
 from basin.analysis.closed_form import Cell, best_rate
 from basin.analysis.noisy_quadratic import critical_batch
+from documents import ROOT
 
 STUDY = ROOT / "configs" / "noisy-quadratic.toml"
 METHODS = [(0.0, 0.0), (0.9, 0.0), (0.0, 0.5)]

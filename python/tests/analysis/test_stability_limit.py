@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from edge_sweep import CONSTANT, Made
 
 from basin.analysis import stability_limit
+from edge_sweep import CONSTANT, Made
 
 
 def test_limits_are_those_of_the_quadratic():

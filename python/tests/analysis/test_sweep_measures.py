@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from clear_sweep import CLEAR, only
-from planned import open_planned
 
 from basin.analysis.noise_scale import pooled_noise_scale
 from basin.analysis.sweep_measures import basis_of, collect
+from clear_sweep import CLEAR, only
+from planned import open_planned
 
 
 def test_configurations_are_means_over_seeds(clear):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from surface_files import ALPHA, BETA, bowl, make
 
 import basin
 from basin.figures import landscape_grids as figures
 from basin.reader.landscape import NONFINITE, NOT_MEASURED, OK
+from surface_files import ALPHA, BETA, bowl, make
 
 pytestmark = pytest.mark.usefixtures("drawing")
 
@@ -115,5 +115,5 @@ def test_what_the_program_writes_is_read(tiny_runs):
     shape = tuple(map(len, surface.plot.axes.values()))
     assert surface.kind == "trajectory" and surface.status == "ok" and shape in {(b, a) for b in (3, 4) for a in (5, 6)}
     assert (surface.plot.state == OK).all() and np.isfinite(surface.plot["test_loss"]).all()
-    assert list(surface["path"].labels["update"])[0] == "start" and surface.recipe["trajectory.centre"] == "final"
+    assert next(iter(surface["path"].labels["update"])) == "start" and surface.recipe["trajectory.centre"] == "final"
     figures.contours(surface)

@@ -98,7 +98,7 @@ def test_what_the_program_writes_is_read(tiny_runs):
     tiny.train("seed=1")
     runs = tiny.train("seed=2")
     surface = tiny.landscape("barrier", runs, "barrier.points=3")
-    assert list(surface.plot.labels["path"])[0] == "as-is-reset" and surface.vectors["order_fc1"].shape == (4,)
+    assert next(iter(surface.plot.labels["path"])) == "as-is-reset" and surface.vectors["order_fc1"].shape == (4,)
     assert np.isfinite(path_summary(surface).to_numpy()).all() and len(path_summary(surface)) == 16
     paths.path_figure(surface)
     surface = tiny.landscape("curve", runs, "curve.points=3", "curve.epochs=2", "curve.batch_size=32")

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from planned import open_planned
-from synthetic_sweep import Plan, make_sweep
 
 import basin
 from basin.figures import layer_norms
 from basin.reader.layers import Layers
+from planned import open_planned
+from synthetic_sweep import Plan, make_sweep
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, updates=7)
 WEIGHTS = ["conv1.weight", "fc.weight"]

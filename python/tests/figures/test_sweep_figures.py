@@ -3,12 +3,12 @@
 import h5py
 import numpy as np
 import pytest
-from audit_files import audited, greyed, row
-from planned import open_planned
 
 import basin
+from audit_files import audited, greyed, row
 from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
 from basin.figures.marks import accuracy_cells, measure_cells
+from planned import open_planned
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, updates=5)
 ALL = [accuracy.accuracy_against_batch, accuracy.loss_against_accuracy, sharpness.sharpness_against_batch,

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from documents import ROOT, results_named_in
-from planned import open_planned
 
 import basin
 from basin.pages import keskar
 from basin.pages.paste import passage
+from documents import ROOT, results_named_in
+from planned import open_planned
 
 PHI = "probe.end.sharpness_keskar.phi_full_1e-3"
 

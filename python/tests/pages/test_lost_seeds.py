@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from synthetic_sweep import Plan, make_sweep
 
 import basin
 from basin.analysis.matched import answers, points_per_nat, pooled, reference_of, settings
 from basin.pages import report_text as text
 from basin.pages.summary import summary
+from synthetic_sweep import Plan, make_sweep
 
 FIVE = dict(batch_sizes=(32, 1024), optimizers=("sgd",), updates=4, seeds=(1, 2, 3, 4, 5), images=6000, seed_error=0.001)
 
@@ -113,7 +113,7 @@ def test_losses_and_what_their_distance_is_worth(tmp_path):
 
 
 def test_no_slope_between_equal_losses(tmp_path):
-    sweep, a = answer(tmp_path / "s")
+    sweep, _ = answer(tmp_path / "s")
     sweep.runs["train_loss"] = 0.98
     assert np.isnan(points_per_nat(sweep.runs, reference_of(sweep.runs, "sgd")))
     assert "a distance of unknown worth" in text.cell_sentence(answers(sweep)[0])

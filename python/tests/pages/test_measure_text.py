@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from audit_files import greyed, row, write_audit
-from clear_sweep import CLEAR, by_label
-from documents import results_named_in
-from planned import open_planned
 
 import basin
+from audit_files import greyed, row, write_audit
 from basin.analysis.audit_verdict import load_audit
 from basin.analysis.sweep_measures import basis_of, collect
 from basin.figures import measures_and_gap as figures
 from basin.pages import measure_text
+from clear_sweep import CLEAR, by_label
+from documents import results_named_in
+from planned import open_planned
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import subprocess
 import sys
 
 import pytest
-from documents import ROOT
-from surface_files import bowl
-from surface_files import make as make_surface
-from synthetic_sweep import Plan, make_sweep
 
 from basin.pages import report
 from basin.pages.output import KEPT_IN_HOME, ReportError
 from basin.reader.schema import ReadError
+from documents import ROOT
+from surface_files import bowl
+from surface_files import make as make_surface
+from synthetic_sweep import Plan, make_sweep
 
 ENDINGS = {("B", "sgd", 65536): "target_not_reached", ("A-epochs", "lars", 65536): "diverged", ("B", "lars", 2048): "overshot"}
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from synthetic_sweep import Plan, make_sweep
 
 import basin
 from basin.analysis.matched import answers, comparable, pooled, reference_of
 from basin.pages import report_text as text
+from synthetic_sweep import Plan, make_sweep
 
 ONE = dict(batch_sizes=(32, 1024), optimizers=("sgd",), updates=4)
 

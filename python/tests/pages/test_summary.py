@@ -1,12 +1,11 @@
 """Each number of the README's list says what it is of."""
 
-from planned import open_planned
-from synthetic_sweep import Plan, make_sweep
-
 import basin
 from basin.analysis.matched import answers, pooled
 from basin.analysis.number_text import points
 from basin.pages.summary import main, summary
+from planned import open_planned
+from synthetic_sweep import Plan, make_sweep
 
 
 def sweep_of(folder, **plan):

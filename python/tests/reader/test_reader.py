@@ -7,9 +7,9 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic_sweep import LAYERS, Plan, make_sweep, write_checkpoint
 
 import basin
+from synthetic_sweep import LAYERS, Plan, make_sweep, write_checkpoint
 
 SMALL = Plan(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), seeds=(1, 2), images=64, updates=6)
 
