@@ -61,7 +61,7 @@ display(Markdown(text.limits(sweep)))
 accuracy.accuracy_against_batch(sweep)
 # %% [markdown]
 # ## Training loss against test accuracy
-# One mark a run, coloured by batch size, shaped by optimiser.
+# One mark per run, coloured by batch size, shaped by optimiser.
 
 # %%
 accuracy.loss_against_accuracy(sweep)
@@ -91,7 +91,7 @@ layer_norms.trust_ratios(sweep)
 # %% [markdown]
 # ## Layers over training
 # Norms of each layer's weights before an update, of its gradient before clipping, of the update relative to the weights, and trust
-# ratios; one run an optimiser, at its largest batch size with a comparable run, columns on one scale. Biases and norms aren't drawn.
+# ratios; one run per optimiser, at its largest batch size with a comparable run, columns on one scale. Biases and norms aren't drawn.
 # Dashed: weights excluded from trust ratios, missing in the last panel. A gap: a norm of zero, or none that is finite.
 
 # %%

@@ -1,6 +1,7 @@
 """The whole way from a study to the figure on a problem with a known answer: the noisy quadratic model (docs/noisy-quadratic.md).
 
-The expectation is basin.analysis.closed_form's, numpy's powers of the recursion's roots (checked in python/tests/analysis/test_closed_form.py).
+The expectation is basin.analysis.closed_form's, numpy's powers of the recursion's roots (checked in
+python/tests/analysis/test_closed_form.py).
 """
 
 import os

@@ -1,6 +1,6 @@
 """Kendall's tau as it would be without errors of measurement, which pull it towards 0.
 
-Of a configuration's x and y only means over a few seeds are known, x̂_i = x_i + u_i, ŷ_i = y_i + v_i, u and v normal with known standard
+Only means over a few seeds are known of a configuration's x and y, x̂_i = x_i + u_i, ŷ_i = y_i + v_i, u and v normal with known standard
 errors and correlation r (the same runs give both). SIMEX (Cook & Stefanski, J. Am. Stat. Assoc. 89, 1994; Carroll et al., Measurement
 Error in Nonlinear Models, chapter 5): errors of zeta times the variance are added on top, tau(zeta) is followed over zeta = 0, 0.5, 1,
 1.5, 2 and continued to zeta = -1, where none is left. Here
@@ -14,9 +14,9 @@ Error in Nonlinear Models, chapter 5): errors of zeta times the variance are add
     the plain tau is 0.16 too small and this 0.03. Continuing 1/c^2 instead, exact for normal errors in x alone, has several
     times the variance.
 
-So it is a cautious correction: towards the truth, seldom beyond (tests/analysis/test_attenuation.py: bias and coverage). Its own error is larger
-than that of the plain tau, and the interval, by the bootstrap over configurations, shows it. Where the errors are as large as the spread
-itself nothing can be said; `order_kept` gauges that, and below LEAST_KEPT there is no correction.
+So it is a cautious correction: towards the truth, seldom beyond (tests/analysis/test_attenuation.py: bias and coverage). Its own error is
+larger than that of the plain tau, and the interval, by the bootstrap over configurations, shows it. Where the errors are as large
+as the spread itself nothing can be said; `order_kept` gauges that, and below LEAST_KEPT there is no correction.
 
 Cost: some 4 times that of a plain tau. Errors are taken as known: those of three seeds are rough.
 """

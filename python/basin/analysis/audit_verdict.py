@@ -34,7 +34,7 @@ IN_WORDS = {
 
 @dataclass
 class Audit:
-    """`table`: a row a number, transformation, strength and run. `options`: what the study sets, by dotted key: each value it sets."""
+    """`table`: a row per number, transformation, strength and run. `options`: what the study sets, by dotted key: each value it sets."""
 
     table: pd.DataFrame
     options: dict[str, list] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def options_set(study: str) -> dict[str, list]:
 
 
 def load_audit(sweep: Sweep) -> Audit:
-    """All audits beside the sweep; empty where there are none. One that can't be read is left out with a warning."""
+    """All audits in the sweep's folder; empty where there are none. One that can't be read is left out with a warning."""
     folder = sweep.path if sweep.path.is_dir() else sweep.path.parent
     found = []
     for path in sorted(folder.glob("runs/*/audit/*.h5")):

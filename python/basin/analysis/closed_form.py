@@ -13,7 +13,8 @@ and the expected loss above its minimum is Σ k E[φ_t²] / 2. Over N examples i
 
     Cov(x̄_s, x̄_s') = (N δ_ss' / B - [same epoch]) / (N - 1)
 
-exactly, so E[φ_t²] needs sums of K and K² alone. Zhang et al. have independent batches, N = ∞. docs/noisy-quadratic.md says what is compared.
+exactly, so E[φ_t²] needs sums of K and K² alone. Zhang et al. have independent batches, N = ∞. docs/noisy-quadratic.md says
+what is compared.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Cell:
             return (signal + noise).sum(1) / 2, np.sqrt((signal * noise + noise**2 / 2).sum(1))
 
     def _variance(self, a, b, t, at, bt) -> np.ndarray:
-        """Of Σ_(s<t) K_(t-s) x̄_s."""
+        """The variance of Σ_(s<t) K_(t-s) x̄_s."""
         sums = [q * (1 - qt) / (1 - q) for q, qt in ((a * a, at * at), (a * b, at * bt), (b * b, bt * bt))]  # q + ... + q^t
         squares = ((sums[0] - 2 * sums[1] + sums[2]) / (a - b) ** 2).real
         n = self.examples
@@ -164,7 +165,7 @@ def _power(q, t):
 
 
 def best_rate(cell: Cell, excess: float) -> float:
-    """Of the stable rates 2^(j/4), to two digits, the one with the fewest updates to the target in the closed form; the smaller of equals."""
+    """The stable rate 2^(j/4), to two digits, with the fewest updates to the target in the closed form; the smaller of equals."""
     limit = 2 * (1 + cell.momentum) / cell.curvature[0]
     best, fewest = np.nan, np.inf
     for j in range(20, -57, -1):

@@ -45,7 +45,7 @@ NOT_OPTION_PREFIXES = ("probe.", "average_", "tta_", "sgd_noise_scale", "learnin
 
 
 def axes_of(configs: pd.DataFrame) -> list[str]:
-    """Names of the axes; `configs` has one row a configuration and the columns of a sweep's runs."""
+    """Names of the axes; `configs` has one row per configuration and the columns of a sweep's runs."""
     codes = {c: _codes(configs[c]) for c in configs if _is_option(c)}
     varied = [c for c in codes if codes[c].max(initial=0) > 0]
     varied.sort(key=lambda c: (c in LAST, FIRST.index(c) if c in FIRST else len(FIRST)))
@@ -77,7 +77,7 @@ def _follows(codes: np.ndarray, rest: list[np.ndarray]) -> bool:
 
 
 def _number(codes: list[np.ndarray]) -> np.ndarray:
-    """One number a configuration, from 0 without gaps, the same where all of `codes` are."""
+    """One number per configuration, from 0 without gaps, the same where all of `codes` are."""
     return np.unique(np.array(codes), axis=1, return_inverse=True)[1].ravel()
 
 
@@ -160,7 +160,7 @@ def conditional_information(configs: pd.DataFrame, axes: list[str], x, y) -> Est
 
 
 def _strata(configs: pd.DataFrame, names: tuple[str, ...], pairs) -> np.ndarray:
-    """U: one number a pair, the same where both configurations' levels of all of `names` are."""
+    """U: one number per pair, the same where both configurations' levels of all of `names` are."""
     keys = _keys(configs, list(names))
     return np.unique(keys[pairs[0]] * len(keys) + keys[pairs[1]], return_inverse=True)[1]
 
@@ -173,7 +173,7 @@ def _share_told(u: np.ndarray, vx: np.ndarray, vy: np.ndarray) -> np.ndarray:
 
 
 def _entropy(labels: np.ndarray) -> np.ndarray:
-    """Of each row of labels [draw, pair], in nats."""
+    """The entropy of each row of labels [draw, pair], in nats."""
     draws, width = len(labels), int(labels.max()) + 1
     counts = np.bincount((labels + width * np.arange(draws)[:, None]).ravel(), minlength=draws * width).reshape(draws, width)
     shares = counts / labels.shape[1]

@@ -60,7 +60,7 @@ def method_name(momentum: float, precondition: float) -> str:
 
 
 def table(runs: pd.DataFrame, where="sweep") -> pd.DataFrame:
-    """One row a cell, in updates to the target: closed form (with the runs' examples, and with independent batches), drawn runs (mean and
+    """One row per cell, in updates to the target: closed form (with the runs' examples, and with independent batches), drawn runs (mean and
     standard deviation of one), measured (mean, standard error, seeds that reached it and seeds)."""
     rows = []
     for _, group in runs.sort_values(ORDER).groupby("config_id", sort=False):
@@ -76,10 +76,10 @@ def table(runs: pd.DataFrame, where="sweep") -> pd.DataFrame:
 
 
 def losses(sweep: Sweep) -> pd.DataFrame:
-    """One row a cell: the training loss at the checks, averaged over seeds, against its expectation, as long as no run can have stopped.
+    """One row per cell: the training loss at the checks, averaged over seeds, against its expectation, as long as no run can have stopped.
 
-    `worst` is the largest difference in standard errors, `checks` how many were compared; where the expectation has no scatter (whole epochs)
-    `worst` is NaN and `relative` the largest relative difference.
+    `worst` is the largest difference in standard errors, `checks` how many were compared; where the expectation has no scatter
+    (whole epochs) `worst` is NaN and `relative` the largest relative difference.
     """
     rows = []
     for _, group in sweep.runs.sort_values(ORDER).groupby("config_id", sort=False):

@@ -8,7 +8,7 @@ All statistics are sums over pairs of configurations of s_x(i,j) = sign(x_i - x_
                        varies (Jiang et al., ICLR 2020, section 4, equations 5 and 6). A group without a tau (one configuration,
                        or all of them tied) is in no mean
     partial            -P_xy / sqrt(P_xx P_yy), P the inverse of the correlation matrix of the normal scores of x, y and covariates z:
-                       Phi^-1((rank - 1/2) / n), ties sharing their mean rank (van der Waerden 1952). Of monotone functions of normal
+                       Phi^-1((rank - 1/2) / n), ties sharing their mean rank (van der Waerden 1952). For monotone functions of normal
                        variables it is their partial correlation. Kendall's own partial tau (1942) isn't 0 where x and y are independent
                        given z (Korn 1984): with normal correlations of 0.8 to z it is 0.14, and at 60 configurations "found" half of
                        the time. Where z's tie (a grid's learning rates) what they make within a tie is left,

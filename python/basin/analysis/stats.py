@@ -35,7 +35,7 @@ VERDICT_SEEDS = 3
 
 
 class MarginError(ValueError):
-    """Told in one line."""
+    """A margin that makes no sense, in one line."""
 
 
 def margin_of(points: float) -> float:

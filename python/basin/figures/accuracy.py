@@ -14,7 +14,7 @@ from .marks import HOLLOW, ONE_SEED, accuracy_cells, draw_cells, numbers
 
 
 def accuracy_against_batch(sweep: Sweep):
-    """Test accuracy, mean and standard error over seeds, a panel a protocol; each optimiser's own small-batch reference beside it."""
+    """Test accuracy, mean and standard error over seeds, a panel per protocol; each optimiser's own small-batch reference with it."""
     runs, found = sweep.runs, protocols_of(sweep.runs)
     figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
     optimizers = style.optimizers_of(runs)
@@ -44,7 +44,7 @@ def _reference_line(ax, runs: pd.DataFrame, protocol: str, optimizer: str) -> No
 
 
 def loss_against_accuracy(sweep: Sweep):
-    """One mark a run: a large batch that is merely undertrained lies on the small batches' line, further up the loss."""
+    """One mark per run: a large batch that is merely undertrained lies on the small batches' line, further up the loss."""
     runs, found = sweep.runs, protocols_of(sweep.runs)
     figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
     colours = style.batch_colours(runs.batch_size.dropna())

@@ -169,8 +169,8 @@ def _overlay(ax, surface: Surface) -> None:
 
 def _axis_label(plot: Plot, axis: str) -> str:
     share = plot.attributes.get(f"share_{axis}")
-    told = f", {100 * share:.0f} % of ‖w − c‖²" if share is not None else ""
-    return f"{'α' if axis == 'alpha' else 'β'}: {plot.label(axis)}{told}"
+    of_all = f", {100 * share:.0f} % of ‖w − c‖²" if share is not None else ""
+    return f"{'α' if axis == 'alpha' else 'β'}: {plot.label(axis)}{of_all}"
 
 
 def _quantity_label(plot: Plot, quantity: str) -> str:

@@ -27,13 +27,13 @@ PANELS = [
 
 
 def of_run(run: Run):
-    """Four panels, a line a layer's weights; biases and norms are not drawn."""
+    """Four panels, a line for each layer's weights; biases and norms are not drawn."""
     title = f"{optimizer_name(run.config.get('optimizer', ''))}, run {run.run_id}"
     return _draw([(title, run.layers)] if run.layers else [], (2, 2))
 
 
 def of_sweep(sweep: Sweep):
-    """A row an optimiser: at matched loss (else the fixed budget), its largest batch size with a comparable run, smallest seed. Columns
+    """A row per optimiser: at matched loss (else the fixed budget), its largest batch size with a comparable run, smallest seed. Columns
     share their y axis, so that optimisers compare."""
     found = []
     for run in shown(sweep).itertuples():
@@ -44,7 +44,7 @@ def of_sweep(sweep: Sweep):
 
 
 def shown(sweep: Sweep) -> pd.DataFrame:
-    """The runs that `of_sweep` draws, one row an optimiser."""
+    """The runs that `of_sweep` draws, one row per optimiser."""
     runs = sweep.runs
     part = runs[runs.protocol == ("B" if (runs.protocol == "B").any() else fixed_budget(runs))]
     order = part.assign(good=comparable(part)).sort_values(["good", "batch_size", "seed"], ascending=[False, False, True])
@@ -101,8 +101,8 @@ def _explain(figure, axes, shown_layers: list[Layers]) -> None:
 
 
 def trust_ratios(sweep: Sweep):
-    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel a layer-wise optimiser. Cells of several settings are
-    left out."""
+    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel per layer-wise optimiser. Cells of
+    several settings are left out."""
     runs = sweep.runs
     protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs)
     found, recorded = {}, False

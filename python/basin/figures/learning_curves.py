@@ -12,7 +12,7 @@ from . import style
 
 
 def learning_curves(sweep: Sweep):
-    """Batch loss against image gradients computed (cost), one run a batch size (its smallest seed), running mean."""
+    """Batch loss against image gradients computed (cost), one run per batch size (its smallest seed), running mean."""
     runs, optimizers, found = sweep.runs, style.optimizers_of(sweep.runs), protocols_of(sweep.runs)
     figure, axes = style.panels(max(1, len(found)), max(1, len(optimizers)), 3.7, 2.7, sharex="row", sharey="row")
     colours = style.batch_colours(runs.batch_size.dropna())

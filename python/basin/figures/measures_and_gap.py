@@ -22,7 +22,7 @@ SHADES = ["#1f5fa8", "#d1660d", "#1d8348", "#8e44ad"]
 
 
 def panels_of(found: list[Correlation]):
-    """A panel a measure; the others are told, not dropped in silence."""
+    """A panel per measure; the others are named, not dropped in silence."""
     shown = found[:MOST]
     rows = max(1, -(-len(shown) // COLUMNS))
     figure, axes = style.panels(rows, min(COLUMNS, max(1, len(shown))), 3.5, 2.9)
@@ -36,7 +36,7 @@ def panels_of(found: list[Correlation]):
 
 
 def against_gap(found: list[Correlation], basis: Basis):
-    """One mark a configuration, coloured by batch size, shaped by optimiser; bars are standard errors over seeds."""
+    """One mark per configuration, coloured by batch size, shaped by optimiser; bars are standard errors over seeds."""
     figure, panels = panels_of(found)
     sizes = basis.runs.batch_size.dropna()
     for k, (ax, c) in enumerate(panels):
@@ -126,7 +126,7 @@ def _forest_legend():
 
 
 def against_batch(found: list[Correlation], basis: Basis):
-    """Means over seeds and their standard errors; a line where an optimiser has one configuration a batch size."""
+    """Means over seeds and their standard errors; a line where an optimiser has one configuration per batch size."""
     figure, panels = panels_of(found)
     optimizers = style.optimizers_of(basis.runs)
     for ax, c in panels:

@@ -1,4 +1,4 @@
-"""The gradient noise scale while one run trained, beside its batch size: `of_run(run)`.
+"""The gradient noise scale while one run trained, against its batch size: `of_run(run)`.
 
 For runs with `noise_scale_every`. B = tr Σ / |G|² is the batch size at which noise and signal of a gradient are equally strong; far below
 it, batches can grow and save nearly as many updates (McCandlish et al., arXiv 1812.06162). The band is the 95 % interval; where |G|² is
@@ -38,7 +38,7 @@ def of_run(run: Run):
 
 
 def _band(ax, looks, good, colour) -> None:
-    """Of numbers first, which set the axis; then what the others leave open, up to its end."""
+    """The band of numbers first, which sets the axis; then what the others leave open, up to its end."""
     ax.fill_between(
         looks["update"], looks.b_simple_low, looks.b_simple_high, where=good, color=colour, alpha=0.2, linewidth=0, label="95 %"
     )

@@ -10,7 +10,7 @@ from . import style
 
 
 def figure(sweep: Sweep):
-    """Left: updates to the target against batch size. Right: measured over the closed form, beside the runs drawn."""
+    """Left: updates to the target against batch size. Right: measured over the closed form, with the runs drawn."""
     found = table(sweep.runs, sweep.path)
     picture, axes = style.panels(1, 2, 5.2, 3.8)
     left, right = axes[0]

@@ -11,7 +11,7 @@ HOLLOW = "under B: missed or overshot the target"
 
 
 def loss_against_rate(tuning: Tuning):
-    """Every candidate of the last rung, a panel a protocol and batch size, a colour an optimiser. Bars: standard errors from the
+    """Every candidate of the last rung, a panel per protocol and batch size, a colour per optimiser. Bars: standard errors from the
     validation examples alone. Ringed: the winner. Hollow: what protocol B ranks behind those that ended at the target. A cross at the
     top: some run of it diverged or failed, so its loss is infinite."""
     scores = tuning.last_rung

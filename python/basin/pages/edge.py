@@ -1,4 +1,4 @@
-"""python -m basin.pages.edge OUT_DIR [--picture FILE.png]: the largest Hessian eigenvalue over training beside the limit of stability.
+"""python -m basin.pages.edge OUT_DIR [--picture FILE.png]: the largest Hessian eigenvalue over training and the limit of stability.
 
 For sweeps whose probes ran at = ["every"].
 """

@@ -1,9 +1,9 @@
 """python -m basin.pages.invariances AUDIT... [--save FILE.csv] --into docs/measures.md: fills the last columns of its table from files of
 `basin audit`, or from the CSV file that --save made of some.
 
-A row of the table is a measure: its definition id, and, where they matter, the settings behind it ("`adaptive-worst` (eta=0)"). A cell says what
-the measure's numbers did under one kind of transformation, in all files: they stay, stay within their error, move, some of them
-move ("in part"), or have no value or too wide an error to say ("?").
+A row of the table is a measure: its definition id, and, where they matter, the settings behind it ("`adaptive-worst` (eta=0)").
+A cell says what the measure's numbers did under one kind of transformation, in all files: they stay, stay within their error, move,
+some of them move ("in part"), or have no value or too wide an error to say ("?").
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOT_TRIED = "–"
 
 
 def read(paths) -> pd.DataFrame:
-    """A row a number, transformation and file, with `measure`, the table's first column."""
+    """A row per number, transformation and file, with `measure`, the table's first column."""
     rows = pd.concat([_read(Path(path)) for path in paths], ignore_index=True)
     settings = rows.settings.map(lambda these: f" ({these})" if these else "")
     return rows.assign(measure="`" + rows.definition + "`" + settings)

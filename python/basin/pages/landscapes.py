@@ -1,4 +1,4 @@
-"""The landscapes that lie beside a sweep (OUT/landscape/*.h5), each by the figures of its kind."""
+"""The landscapes of a sweep's runs (OUT/landscape/*.h5), each by the figures of its kind."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ KEPT_IN_HOME = {
 
 
 class ReportError(Exception):
-    """Told in one line."""
+    """What keeps a report from being made, in one line."""
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class PasteError(Exception):
-    """Told in one line."""
+    """A passage without its place in the page, in one line."""
 
 
 def passage(path, name: str) -> str:

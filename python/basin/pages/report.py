@@ -26,7 +26,7 @@ PAGES = {"study": "report.html", "measures": "measures.html"}
 
 
 def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=print, margin: float = 100 * MARGIN) -> Path:
-    """Returns the path of the report. `timeout` is seconds a cell, `margin` points of accuracy."""
+    """Returns the path of the report. `timeout` is seconds per cell, `margin` points of accuracy."""
     folder = Path(folder)
     margin_of(margin)
     open_sweep(folder)  # like the line above, a clear error before a kernel is started
@@ -120,7 +120,7 @@ def main(arguments=None) -> int:
     parser.add_argument(
         "--notebook", choices=PAGES, default="study", help="study: report.html (default); measures: measures.html"
     )
-    parser.add_argument("--timeout", type=int, default=300, help="seconds a cell may take")
+    parser.add_argument("--timeout", type=int, default=300, help="limit of a cell, in seconds")
     parser.add_argument(
         "--margin", type=float, default=100 * MARGIN, help="points of accuracy within which there is no gap (default: 2)"
     )

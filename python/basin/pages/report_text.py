@@ -21,7 +21,7 @@ def _one(runs: pd.DataFrame, column: str, default: str = "unknown") -> str:
 
 
 def about_data(sweep: Sweep) -> str:
-    """What was trained on what, and what the test set alone can tell."""
+    """What was trained on what, and what the test set alone can resolve."""
     runs = sweep.runs
     text = (
         f"**Data.** {_one(runs, 'dataset.name')}, {_one(runs, 'dataset.pixels')} pixels: {_one(runs, 'dataset.n_train')} "
@@ -44,7 +44,7 @@ def _seed_counts(runs: pd.DataFrame) -> str:
     if counts.empty:
         return "unknown"
     low, high = int(counts.min()), int(counts.max())
-    return f"{high} a cell" if low == high else f"{low} to {high} a cell"
+    return f"{high} per cell" if low == high else f"{low} to {high} per cell"
 
 
 def _number(runs: pd.DataFrame, column: str) -> float | None:
@@ -195,7 +195,8 @@ def _pooled_sentence(p: Pooled, margin: float) -> str:
     if p.gap_verdict.word == "undecided":
         text += f"Whether anything within ±{100 * margin:g} points remains is **undecided**"
         if p.share.resolved and p.share.high < 0.5:
-            text += f", but at least {100 * (1 - p.share.high):.0f} % of the drop is gone at matched loss: **most of it is missing optimisation**"
+            gone = f"at least {100 * (1 - p.share.high):.0f} % of the drop is gone at matched loss"
+            text += f", but {gone}: **most of it is missing optimisation**"
         return text + "."
     how = f"no gap within ±{100 * margin:g} points" if p.gap_verdict.word == "no gap" else "the large batch is the better one"
     if one_gap:
@@ -280,10 +281,10 @@ def _band(sweep: Sweep) -> str:
     low, high = min(slopes), max(slopes)
     per_nat = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
     return (
-        f" It takes any end between {OVERSHOT * target:g} and {target:g} as matched. In the references, from their ends at the fixed budget to "
-        f"those at matched loss, test accuracy falls by {per_nat} points a nat, so the width of that band alone is worth up to "
-        f"{(1 - OVERSHOT) * target * high:.1f} points. Each comparison therefore gives the mean training losses of both sides (reference first) "
-        "and what their distance is worth at that slope; nothing is corrected for it."
+        f" It takes any end between {OVERSHOT * target:g} and {target:g} as matched. In the references, from their ends at the fixed "
+        f"budget to those at matched loss, test accuracy falls by {per_nat} points per nat, so the width of that band alone is worth "
+        f"up to {(1 - OVERSHOT) * target * high:.1f} points. Each comparison therefore gives the mean training losses of both sides "
+        "(reference first) and what their distance is worth at that slope; nothing is corrected for it."
     )
 
 

@@ -1,4 +1,5 @@
-"""python -m basin.pages.summary OUT [--into README.md]: what a sweep shows, as a list in Markdown in which every number says what it is of."""
+"""python -m basin.pages.summary OUT [--into README.md]: what a sweep shows, as a list in Markdown in which every number says
+what it is of."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Plot:
         return about.get("long_name", name) + (f" ({units})" if units not in ("1", "") else "")
 
     def table(self) -> pd.DataFrame:
-        """One row a cell; axes and columns as columns."""
+        """One row per cell; axes and columns as columns."""
         grids = np.meshgrid(*self.axes.values(), indexing="ij")
         columns = {name: grid.ravel() for name, grid in zip(self.axes, grids)}
         for name, labels in self.labels.items():
@@ -91,7 +91,7 @@ def surface(path) -> Surface:
 
 
 def path_summary(surface: Surface) -> pd.DataFrame:
-    """What was read off each path, a row a path and quantity (docs/landscape.md)."""
+    """What was read off each path, a row per path and quantity (docs/landscape.md)."""
     plot = surface["summary"]
     index = pd.MultiIndex.from_product([plot.labels["path"], plot.labels["quantity"]], names=["path", "quantity"])
     return pd.DataFrame({name: values.ravel() for name, values in plot.columns.items()}, index=index)

@@ -38,7 +38,7 @@ class ProbeName(NamedTuple):
 
 @dataclass
 class ProbeResult:
-    """One probe file. `table` has one row a number; `attributes` holds settings and costs."""
+    """One probe file. `table` has one row per number; `attributes` holds settings and costs."""
 
     run_id: str
     probe: str

@@ -46,7 +46,7 @@ class Run:
 
     @property
     def train(self) -> pd.DataFrame:
-        """One row an update."""
+        """One row per update."""
         return self.tables.get("train", pd.DataFrame())
 
     @property
@@ -159,7 +159,7 @@ def _tables(file) -> dict[str, pd.DataFrame]:
 
 
 def _is_row_column(group, column: str) -> bool:
-    """The second dimension scale (parameter names) is 1-D too, but not one entry a row."""
+    """The second dimension scale (parameter names) is 1-D too, but not one entry per row."""
     if group[column].dtype.kind not in "fiu":
         return False
     rows = group["update"].shape[0] if "update" in group else group[column].shape[0]

@@ -19,7 +19,7 @@ STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interru
 
 
 def load_sweep(path, source: str = "auto") -> pd.DataFrame:
-    """One row a run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
+    """One row per run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
     return open_sweep(path, source).runs
 
 
@@ -39,7 +39,7 @@ def open_sweep(path, source: str = "auto") -> Sweep:
 
 
 class Sweep:
-    """What both sources offer. `runs`: one row a run; `probes`: one row a number, at any checkpoint; `study`: TOML text."""
+    """What both sources offer. `runs`: one row per run; `probes`: one row per number, at any checkpoint; `study`: TOML text."""
 
     path: Path
     study: str
@@ -53,7 +53,7 @@ class Sweep:
         return self._correct(list(run_ids))
 
     def curve(self, run_id: str, table: str = "train") -> pd.DataFrame:
-        """All columns of "train" (one row an update) or "eval"; empty where the run has no rows yet."""
+        """All columns of "train" (one row per update) or "eval"; empty where the run has no rows yet."""
         self._require_run(run_id)
         require(self.path, "table of a run", table, TABLES)
         return self._curve(run_id, table)
@@ -262,7 +262,7 @@ def _has_marks_of_a_sweep(folder: Path) -> bool:
 
 
 def _collected(path: Path) -> set[str]:
-    """Runs that sweep.h5 has: one trained by hand may be the study's all the same, and `basin collect` can tell."""
+    """Runs that sweep.h5 has: one trained by hand may be the study's all the same, and `basin collect` knows which."""
     try:
         with reading(path / "sweep.h5", "sweep") as file:
             return set(strings(file["runs/run_id"]))

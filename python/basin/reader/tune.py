@@ -12,7 +12,7 @@ from .schema import attributes, reading, strings
 
 @dataclass
 class Tuning:
-    """tune.h5 (docs/file-format.md): one row a run, a candidate of a group at a rung, a group's winner."""
+    """tune.h5 (docs/file-format.md): one row per run, per candidate of a group at a rung, per group's winner."""
 
     path: Path
     attributes: dict
