@@ -157,7 +157,7 @@ void write_status(const std::string& path, const RunStatus& s) {
       fmt::format(
           "{{\"run_id\": {}, \"status\": {}, \"message\": {}, \"update\": {}, \"done\": {},\n"
           " \"images_per_second\": {}, \"loss\": {}, \"pid\": {}, \"host\": {}, \"updated_utc\": {}}}\n",
-          quoted(s.run_id), quoted(s.status), quoted(s.message), s.update, number(s.done),
+          quoted(s.run_id), quoted(to_string(s.status)), quoted(s.message), s.update, number(s.done),
           number(s.images_per_second), number(s.loss), s.pid, quoted(s.host), quoted(s.updated_utc)));
 }
 
@@ -165,7 +165,7 @@ RunStatus read_status(const std::string& path) {
   const FlatJson json(path, read_file(path));
   RunStatus s;
   s.run_id = json.text("run_id");
-  s.status = json.text("status");
+  s.status = parse_run_state(json.text("status"), path);
   s.message = json.text("message");
   s.update = json.integer("update");
   s.done = json.number("done");
@@ -175,10 +175,6 @@ RunStatus read_status(const std::string& path) {
   s.host = json.text("host");
   s.updated_utc = json.text("updated_utc");
   return s;
-}
-
-bool is_final(const std::string& status) {
-  return status == "finished" || status == "target_not_reached" || status == "diverged";
 }
 
 }  // namespace basin

@@ -71,12 +71,13 @@ std::map<std::string, Meaning> probe_meanings(const std::vector<SweepRow>& rows)
   std::map<std::string, Meaning> meanings;
   for (const SweepRow& row : rows) {
     for (const ProbeRecord& probe : row.probes) {
-      for (const ProbeQuantity& quantity : probe.quantities) {
+      for (const Quantity& quantity : probe.quantities) {
         for (size_t i = 0; i < quantity.value.size(); ++i) {
           const std::string name = probe_column(probe, quantity, i);
           meanings[name] = {quantity.units, quantity.long_name, quantity.definition};
-          meanings[name + ".uncertainty"] = {quantity.units, "uncertainty: " + quantity.uncertainty_kind,
-                                             quantity.definition};
+          meanings[name + ".uncertainty"] = {
+              quantity.units, std::string("uncertainty: ") + to_string(quantity.uncertainty_kind),
+              quantity.definition};
           meanings[name + ".ci_low"] = {quantity.units, "95 % interval, low end", quantity.definition};
           meanings[name + ".ci_high"] = {quantity.units, "95 % interval, high end", quantity.definition};
           meanings[name + ".status"] = {"", "status of the value", quantity.definition};
@@ -125,7 +126,7 @@ struct ProbeTable {
   std::vector<uint8_t> of_study;
 
   void add(const std::string& run_id, const ProbeRecord& probe, bool is_of_study) {
-    for (const ProbeQuantity& q : probe.quantities) {
+    for (const Quantity& q : probe.quantities) {
       for (size_t i = 0; i < q.value.size(); ++i) {
         const auto entry = [i](const std::vector<double>& values) {
           return i < values.size() ? values[i] : NAN;
@@ -134,8 +135,8 @@ struct ProbeTable {
         texts["checkpoint"].push_back(probe.checkpoint);
         texts["probe"].push_back(probe.probe);
         texts["quantity"].push_back(q.name);
-        texts["uncertainty_kind"].push_back(q.uncertainty_kind);
-        texts["status"].push_back(q.entry_status[i]);
+        texts["uncertainty_kind"].emplace_back(to_string(q.uncertainty_kind));
+        texts["status"].emplace_back(to_string(q.status_of(i)));
         texts["definition"].push_back(q.definition);
         texts["units"].push_back(q.units);
         for (const std::string key : {"subset_hash", "settings"})

@@ -79,7 +79,7 @@ ColumnRow run_row(const Trial& trial, const std::vector<Rung>& rungs) {
   add(row, trial.candidate.settings());
   for (const TunedValue& tuned : trial.candidate.values) row.emplace_back("unit." + tuned.key, tuned.unit);
   const double error = trial.losses.size() > 1 ? mean_of(trial.losses).standard_error : kUnknown;
-  add(row, {{"status", trial.status},
+  add(row, {{"status", std::string(to_string(trial.status))},
             {"validation_loss", trial.ended() ? trial.validation_loss : kUnknown},
             {"validation_loss_error", trial.ended() ? error : kUnknown},
             {"gradients", trial.gradients},
@@ -111,7 +111,7 @@ ColumnRow score_row(const Choice& choice, size_t place, size_t rung, const std::
             {"gradients", score.gradients},
             {"difference", difference.value},
             {"difference_error", difference.standard_error},
-            {"difference_status", difference.status}});
+            {"difference_status", std::string(to_string(difference.status))}});
   return row;
 }
 
@@ -134,7 +134,7 @@ ColumnRow winner_row(const Choice& choice, int64_t trials, int64_t diverged, int
             {"second_difference", sensitivity.to_second.value},
             {"second_difference_error", sensitivity.to_second.standard_error},
             {"second_distance", sensitivity.distance},
-            {"second_status", sensitivity.status},
+            {"second_status", std::string(to_string(sensitivity.status))},
             {"like_winner", like},
             {"trials", trials},
             {"diverged", diverged},
@@ -181,8 +181,8 @@ std::map<std::string, GroupCounts> count_by_group(const std::vector<Trial>& tria
   for (const Trial& trial : trials) {
     GroupCounts& group = counts[trial.group];
     group.trials.insert(trial.candidate.trial);
-    group.diverged += trial.status == "diverged";
-    group.failed += trial.status != "diverged" && !trial.ended();
+    group.diverged += trial.status == RunState::diverged;
+    group.failed += trial.status != RunState::diverged && !trial.ended();
   }
   return counts;
 }

@@ -63,7 +63,8 @@ void truncate_file(const std::string& path, double share) {
 }
 
 std::string comparable(const RunRecord& record) {
-  std::string text = record.header.run_id + " " + record.status + " " + record.status_message + "\n";
+  std::string text =
+      record.header.run_id + " " + to_string(record.status) + " " + record.status_message + "\n";
   for (const auto& [name, table] : record.tables) text += without_times(table);
   for (const auto& [split, outcomes] : record.outcomes) {
     text += fmt::format("{}: {} {} {}\n", split, fmt::join(outcomes.correct, " "),
