@@ -1,6 +1,6 @@
 #include "io/quantity.h"
 
-#include "core/enum_names.h"
+#include "io/enum_names.h"
 
 namespace basin {
 namespace {

@@ -1,6 +1,6 @@
 #include "io/run_state.h"
 
-#include "core/enum_names.h"
+#include "io/enum_names.h"
 
 namespace basin {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/math/tensor_norms.h"

@@ -91,7 +91,7 @@ class LandscapeRun {
   }
 
   void prepare() {
-    const TileLock lock = TileLock::wait(tiles_path_ + "/prepare.lock");
+    const FileLock lock = FileLock::wait(tiles_path_ + "/prepare.lock");
     task_->prepare(tiles_path_);
   }
 
@@ -164,7 +164,7 @@ class LandscapeRun {
   }
 
   void tell_interrupted() const {
-    const TileLock lock = writer_lock();
+    const FileLock lock = writer_lock();
     if (const SurfaceRecord partial = record(); partial.status() == SurfaceStatus::partial)
       write_surface_file(path_, partial);
     fmt::print(stderr, "interrupted; {} of {} points are in {}; the same command goes on from there\n",
@@ -172,10 +172,10 @@ class LandscapeRun {
   }
 
   // Several invocations may have worked on one surface: one of them writes it.
-  TileLock writer_lock() const { return TileLock::wait(tiles_path_ + "/write.lock"); }
+  FileLock writer_lock() const { return FileLock::wait(tiles_path_ + "/write.lock"); }
 
   int conclude() {
-    std::optional<TileLock> lock(writer_lock());
+    std::optional<FileLock> lock(writer_lock());
     if (there_already()) {
       folder_->remove();
       return 0;

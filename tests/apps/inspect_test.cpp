@@ -4,6 +4,7 @@
 #include "../support/temporary_folder.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
 #include "io/journal.h"

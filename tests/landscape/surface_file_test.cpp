@@ -222,7 +222,7 @@ TEST(Tiles, ThoseOfAnotherProcessAreLeftToIt) {
   const TileFolder tiles(folder / "t", "seed = 1\n", kTenCells);
   Grid grid;
   {
-    const std::optional<TileLock> other = tiles.claim(1);
+    const std::optional<FileLock> other = tiles.claim(1);
     ASSERT_TRUE(other);
     EXPECT_FALSE(tiles.claim(1));
     compute_tiles(tiles, grid.function(), /*wait=*/false, [](int64_t) {});
