@@ -241,6 +241,12 @@ TEST(CheckpointFile, AManyThousandParameterTensorSurvivesAndItsDamageIsNoticed) 
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 16);
   write_bytes(folder / "damaged.h5", bytes);
   expect_io_error([&] { read_checkpoint(folder / "damaged.h5"); }, {"damaged.h5", "/model/conv1.weight"});
+  // The update number comes without the tensors, so their damage isn't seen.
+  EXPECT_EQ(read_checkpoint_update(folder / "damaged.h5"), checkpoint.update);
+  EXPECT_EQ(read_checkpoint_update(folder / "end.h5"), checkpoint.update);
+  write_run_file(folder / "run.h5", testing::sample_run());
+  expect_io_error([&] { read_checkpoint_update(folder / "run.h5"); },
+                  {"run.h5", "not a basin/checkpoint file"});
 }
 
 TEST(CheckpointFile, AnUnknownKindIsRefused) {
@@ -328,6 +334,30 @@ TEST(StatusFile, ReadsWhatPythonWritesAndIgnoresUnknownKeys) {
   EXPECT_EQ(read.run_id, "Aü€");
   EXPECT_EQ(read.update, 100);
   EXPECT_EQ(read.done, -0.5);
+}
+
+// Python's json writes what lies beyond 16 bits as two escapes.
+TEST(StatusFile, ReadsSurrogatePairs) {
+  TemporaryFolder folder;
+  const auto message_of = [&](const std::string& escaped) {
+    RunStatus status;
+    status.message = "HERE";
+    write_status(folder / "status.json", status);
+    std::string text = read_file(folder / "status.json");
+    write_bytes(folder / "status.json", text.replace(text.find("HERE"), 4, escaped));
+    return read_status(folder / "status.json").message;
+  };
+  EXPECT_EQ(message_of(R"(\ud83d\ude42 \u20ac)"), "\xF0\x9F\x99\x82 \xE2\x82\xAC");
+  expect_io_error([&] { message_of(R"(half a pair: \ud83d)"); }, {"status.json", "malformed at byte"});
+}
+
+// A file's name may be any bytes; JSON has UTF-8 alone.
+TEST(StatusFile, BytesThatAreNoTextDontMakeTheFileUnreadable) {
+  TemporaryFolder folder;
+  RunStatus status;
+  status.message = "cannot read /data/\xFF.bin";
+  write_status(folder / "status.json", status);
+  EXPECT_EQ(read_status(folder / "status.json").message, "cannot read /data/\xEF\xBF\xBD.bin");
 }
 
 TEST(StatusFile, MalformedOnesAreRefusedInOneLine) {
