@@ -19,6 +19,7 @@ const EnumNames<UncertaintyKind>& kind_names() {
                                                 {{UncertaintyKind::none, "none"},
                                                  {UncertaintyKind::residual, "residual"},
                                                  {UncertaintyKind::eigenvalue_bound, "eigenvalue_bound"},
+                                                 {UncertaintyKind::subspace_bound, "subspace_bound"},
                                                  {UncertaintyKind::standard_error, "standard_error"},
                                                  {UncertaintyKind::lower_bound, "lower_bound"}});
   return table;

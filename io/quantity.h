@@ -16,9 +16,9 @@ ProbeStatus parse_probe_status(const std::string& text, const std::string& where
 /// Of none: ok.
 ProbeStatus gravest_status(const std::vector<ProbeStatus>& statuses);
 
-/// What an uncertainty is: a residual |Hv - lambda v|; a bound on an eigenvalue's error; a standard error; the
-/// spread of a search whose value is a lower bound. None where the number is exact.
-enum class UncertaintyKind { none, residual, eigenvalue_bound, standard_error, lower_bound };
+/// What an uncertainty is: a residual |Hv - lambda v|; a bound on an eigenvalue's error, or on an overlap of
+/// subspaces; a standard error; the spread of a search whose value is a lower bound. None where the number is exact.
+enum class UncertaintyKind { none, residual, eigenvalue_bound, subspace_bound, standard_error, lower_bound };
 
 const char* to_string(UncertaintyKind kind);
 UncertaintyKind parse_uncertainty_kind(const std::string& text, const std::string& where);

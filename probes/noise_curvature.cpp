@@ -157,7 +157,7 @@ class NoiseCurvature final : public Probe {
     result.quantities.push_back(std::move(lambda));
     Quantity overlap = named({"overlap", "overlap of the leading eigenvectors of covariance and Hessian",
                               "noise-hessian-overlap", "1"},
-                             "subspace_bound");
+                             UncertaintyKind::subspace_bound);
     overlap.value = {found.overlap.value};
     overlap.uncertainty = {found.overlap.bound};
     overlap.status = found.finite ? found.overlap_status : ProbeStatus::nonfinite;

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
+#include "core/math/nan.h"
 #include "core/process_pool.h"
 #include "core/progress.h"
 #include "core/provenance.h"
@@ -18,7 +19,6 @@ namespace {
 
 constexpr double kTick = 0.2;      // seconds between looks at the workers' status
 constexpr double kPatience = 120;  // seconds that interrupted workers have to write their checkpoints
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 const int kFileFault = IoError("").exit_code();
 
@@ -205,7 +205,7 @@ class Phase {
       left.push_back(std::max(0.05 * expected, expected - pool_.running_for(placed.cell.run_id)));
     }
     for (const PlacedCell& placed : waiting_) left.push_back(factor * costs_.seconds(placed.cell.run_id));
-    state_.seconds_left = left.empty() ? kUnknown : makespan(left, options_.jobs);
+    state_.seconds_left = left.empty() ? kNaN : makespan(left, options_.jobs);
     observer_.update(state_);
   }
 
