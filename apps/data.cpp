@@ -6,6 +6,7 @@
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "data/import.h"
+#include "data/load.h"
 #include "data/manifest.h"
 #include "data/registry.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/interrupt.h"
+#include "core/math/nan.h"
 #include "core/math/statistics.h"
 #include "core/math/tensor_norms.h"
 #include "core/seed.h"

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/interrupt.h"
+#include "core/math/nan.h"
 #include "probes/estimators/layer_norms.h"
 #include "probes/estimators/percentile.h"
 #include "probes/estimators/set_estimates.h"

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include "core/math/nan.h"
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/gradients/per_example_gradients.h"
