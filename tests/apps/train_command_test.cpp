@@ -13,6 +13,7 @@
 #include "io/status_file.h"
 #include "study/run_options.h"
 #include "tests/apps/tiny_study.h"
+#include "tests/support/source_folder.h"
 
 namespace basin::testing {
 namespace {
@@ -120,9 +121,7 @@ TEST(TrainCommand, PrintsTheConfiguration) {
 
 TEST(TrainCommand, TheStudysRulesHoldForASingleRun) {
   // tiny.toml gives LAMB a learning rate of 0.02 by a rule; the base, which SGD takes, is 0.05.
-  const char* source = std::getenv("BASIN_SOURCE_DIR");
-  ASSERT_NE(source, nullptr);
-  const std::string study = std::string(source) + "/configs/tiny.toml";
+  const std::string study = source_folder() + "/configs/tiny.toml";
   const auto config = [&](const std::string& set) {
     return run_binary({"train", study, "--print-config", "--set", set, "--set", "batch_size=128"}).out;
   };

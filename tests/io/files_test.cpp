@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "../support/source_folder.h"
 #include "../support/temporary_folder.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
@@ -409,8 +410,7 @@ TEST(Statuses, UnknownWordsInFilesAreRefused) {
 // ---- an independent reader
 
 TEST(Files, H5pyReadsThem) {
-  const char* source = std::getenv("BASIN_SOURCE_DIR");
-  const std::string root = source ? source : ".";
+  const std::string root = testing::source_folder();
   const std::string python = root + "/.venv/bin/python";
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "no " << python;
   TemporaryFolder folder;

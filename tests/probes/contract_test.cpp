@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
 
 #include "core/files.h"
 #include "tests/probes/probe_fixture.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -38,8 +38,7 @@ TEST_P(ProbeContract, EveryNumberHasUnitsDefinitionUncertaintyAndStatus) {
   EXPECT_FALSE(result.quantities.empty());
   EXPECT_GT(result.seconds, 0);
   EXPECT_EQ(result.status == ProbeStatus::ok, result.message.empty());
-  const char* source = std::getenv("BASIN_SOURCE_DIR");
-  const std::string docs = source ? read_file(std::string(source) + "/docs/probes.md") : "";
+  const std::string docs = read_file(testing::source_folder() + "/docs/probes.md");
   std::set<std::string> names;
   for (const Quantity& q : result.quantities) {
     EXPECT_TRUE(names.insert(q.name).second) << q.name;
@@ -52,9 +51,7 @@ TEST_P(ProbeContract, EveryNumberHasUnitsDefinitionUncertaintyAndStatus) {
     EXPECT_TRUE(q.ci_low.empty() || q.ci_low.size() == q.value.size()) << q.name;
     for (const double value : q.value)
       EXPECT_TRUE(std::isfinite(value) || q.status != ProbeStatus::ok) << q.name;
-    if (source) {
-      EXPECT_THAT(docs, ::testing::HasSubstr("\n### " + q.definition + "\n")) << "docs/probes.md";
-    }
+    EXPECT_THAT(docs, ::testing::HasSubstr("\n### " + q.definition + "\n")) << "docs/probes.md";
   }
   std::set<std::string> keys;
   for (const auto& [key, value] : result.attributes) EXPECT_TRUE(keys.insert(key).second) << key << " twice";
