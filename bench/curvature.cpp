@@ -174,6 +174,7 @@ int run(const std::string& path, int64_t examples, uint64_t seed, int64_t thread
 }  // namespace
 
 int main(int argc, char** argv) {
+  tune_allocator();
   try {
     if (argc != 5)
       throw ConfigError(

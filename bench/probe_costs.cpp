@@ -103,6 +103,7 @@ void print_costs(const std::string& network, int64_t examples, int64_t updates) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  tune_allocator();
   try {
     if (argc < 5) throw ConfigError("usage: bench_probe_costs EXAMPLES THREADS UPDATES NETWORK...");
     RuntimeOptions runtime;
