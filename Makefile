@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build study check format test test-slow oracles bench-training bench-optimizers bench-curvature coverage tidy clean
+.PHONY: help setup build study check format test test-slow test-asan oracles bench-training bench-optimizers bench-curvature coverage tidy clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -75,6 +75,11 @@ coverage: setup  ## line coverage of the rooms by the tests; fails below 85 %
 	@# A limit on file size also cuts gcov's own files, and a consumer would have to link gcov.
 	@ctest --test-dir build/coverage --output-on-failure --no-label-summary -LE 'slow|oracle' -E 'FileSizeLimit|package' -j $(JOBS)
 	@$(PYTHON) scripts/coverage.py build/coverage --at-least 85
+
+test-asan: setup ## every test but the slow ones with address and undefined-behaviour sanitizers (hours on two cores)
+	@cmake --preset asan
+	@cmake --build build/asan -j $(JOBS)
+	@ctest --preset asan -j $(JOBS)
 
 tidy:            ## clang-tidy over every source
 	@scripts/setup dev

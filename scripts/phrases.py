@@ -22,8 +22,8 @@ COUNTED = (
     r"process|products?|ratio|rows?|runs|s|seconds|slot|tensor|updates|vectors|weights"
 )
 PER = (
-    r"axis|batch|bend|bin|block|candidate|case|cell|channel|checkpoint|class|column|configuration|direction|draw|element|epoch|example|"
-    r"figure|file|group|image|iteration|kind|layer|line|measure|method|micro-batch|nat|network|number|optimi[sz]er|pair|parameter|pass|"
+    r"axis|batch|bend|bin|block|candidate|case|cell|channel|checkpoint|class|column|configuration|direction|draw|element|epoch|evaluation|example|"
+    r"figure|file|group|image|iteration|kind|layer|line|look|measure|method|micro-batch|nat|network|number|optimi[sz]er|pair|parameter|pass|"
     r"path|point|probe|process|product|protocol|quantity|rate|record|room|row|run|sample|second|seed|setting|shape|stage|start|step|"
     r"study|subcommand|task|tensor|test|thread|tile|tool|trial|unit|update|value|vector|view|weight|worker"
 )

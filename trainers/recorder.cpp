@@ -37,7 +37,7 @@ bool Recorder::resume_or_start() {
   } else {
     start();
   }
-  write_status("running", "");
+  write_status(RunState::running, "");
   return checkpoint.has_value();
 }
 
@@ -96,7 +96,7 @@ void Recorder::start() {
       layers_table(setup.model->parameter_table(), layers_every_, setup.optimizer.trust_ratio_definition()));
   journal_->define_table(eval_table(loss_kind(setup.train.loss)));
   if (trainer_.noise()) journal_->define_table(trainer_.noise()->table());
-  journal_->set_status("running", "");
+  journal_->set_status(RunState::running, "");
   log("info", "started");
 }
 
@@ -116,7 +116,7 @@ void Recorder::on_update(const UpdateRecord& record) {
       static_cast<double>(record.update),
       fmt::format("loss {:.4g}", record.loss) +
           (std::isfinite(images_per_second_) ? fmt::format("  {:.0f} img/s", images_per_second_) : ""));
-  write_status("running", "");
+  write_status(RunState::running, "");
   journal_->sync_if_due();
 }
 
@@ -160,18 +160,19 @@ void Recorder::append_waiting_row() {
 }
 
 void Recorder::conclude(const TrainResult& result) {
+  const RunState status = parse_run_state(result.status, folder_);
   append_waiting_row();
   if (!result.validation.loss.empty()) journal_->append_outcomes("validation", result.validation);
   if (!result.test.loss.empty()) journal_->append_outcomes("test", result.test);
   if (!result.summary.empty()) journal_->set_summary(result.summary);
-  journal_->set_status(result.status, result.message);
+  journal_->set_status(status, result.message);
   write_run_record();
   log("info", result.status + (result.message.empty() ? "" : ": " + result.message));
   for (const auto& [key, value] : result.summary) {
     if (key == "images_per_second") images_per_second_ = std::get<double>(value);  // of the whole run
   }
   progress_.finish(static_cast<double>(trainer_.updates_done()), result.status);
-  write_status(result.status, result.message);
+  write_status(status, result.message);
 }
 
 void Recorder::fail(const std::string& message) noexcept {
@@ -182,10 +183,10 @@ void Recorder::fail(const std::string& message) noexcept {
     }
   };
   attempt([&] { log("error", message); });
-  attempt([&] { write_status("failed", message); });
+  attempt([&] { write_status(RunState::failed, message); });
   if (!journal_) return;
   attempt([&] { append_waiting_row(); });
-  attempt([&] { journal_->set_status("failed", message); });
+  attempt([&] { journal_->set_status(RunState::failed, message); });
   attempt([&] { write_run_record(); });
 }
 
@@ -195,7 +196,7 @@ void Recorder::write_run_record() {
   last_run_file_ = Clock::now();
 }
 
-void Recorder::write_status(const std::string& status, const std::string& message) {
+void Recorder::write_status(RunState status, const std::string& message) {
   const double total = static_cast<double>(std::max<int64_t>(1, trainer_.total_updates()));
   RunStatus s;
   s.run_id = header_.run_id;

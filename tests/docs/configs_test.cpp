@@ -7,13 +7,14 @@
 #include "optim/exclusion.h"
 #include "optim/schedule.h"
 #include "study/study.h"
+#include "tests/support/source_folder.h"
 
 namespace basin {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string folder() { return std::string(std::getenv("BASIN_SOURCE_DIR")) + "/configs"; }
+std::string folder() { return testing::source_folder() + "/configs"; }
 
 TEST(Configs, AllExpandIntoRunsThatMayBeStarted) {
   int64_t files = 0;

@@ -175,12 +175,12 @@ TEST(RecorderTest, SaysWhereAFailedRunStood) {
   EXPECT_THROW(run.run(), std::runtime_error);
   run.recorder.fail("crash");
   const RunStatus status = read_status(folder / "status.json");
-  EXPECT_EQ(status.status, "failed");
+  EXPECT_EQ(status.status, RunState::failed);
   EXPECT_EQ(status.update, 3);
   EXPECT_GT(status.loss, 0);
   EXPECT_NE(status.pid, 0);
   const RunRecord record = read_run_file(folder / "run.h5");
-  EXPECT_EQ(record.status, "failed");
+  EXPECT_EQ(record.status, RunState::failed);
   EXPECT_EQ(record.tables.at("layers").column("update"), (std::vector<double>{1, 3}))
       << "the first and the newest";
 }
