@@ -17,15 +17,17 @@ from tree_files import ROOT, tree_files
 NOT_READ = re.compile(r"tests/.*/golden_.*\.h|scripts/phrases\.py|LICENSE|results/.*\.toml|.*\.(csv|json|png|xz|sha256|h5)")
 
 COUNTED = (
-    r"autograd|batch(?:es)?|blocks|bytes|coins|columns|coordinate|draws?|entry|evaluations|examples|flips|[PG]FLOP|gradients|images|"
-    r"indices|iterations|launch|group|library|lines?|losses|MiB|microseconds|multiplications|operations|panels?|parameter|pass(?:es)?|pairs|peak|points|"
-    r"process|products?|ratio|rows?|runs|s|seconds|slot|tensor|updates|vectors|weights"
+    r"autograd|batch(?:es)?|blocks|bytes|coins|columns|coordinate|draws?|entry|evaluations|examples|flips|gradients|"
+    r"group|images|indices|iterations|launch|library|lines?|losses|MiB|microseconds|multiplications|operations|pairs|"
+    r"panels?|parameter|pass(?:es)?|peak|[PG]FLOP|points|process|products?|ratio|rows?|runs|s|seconds|slot|tensor|"
+    r"updates|vectors|weights"
 )
 PER = (
-    r"axis|batch|bend|bin|block|candidate|case|cell|channel|checkpoint|class|column|configuration|direction|draw|element|epoch|evaluation|example|"
-    r"figure|file|group|image|iteration|kind|layer|line|look|measure|method|micro-batch|nat|network|number|optimi[sz]er|pair|parameter|pass|"
-    r"path|point|probe|process|product|protocol|quantity|rate|record|room|row|run|sample|second|seed|setting|shape|stage|start|step|"
-    r"study|subcommand|task|tensor|test|thread|tile|tool|trial|unit|update|value|vector|view|weight|worker"
+    r"axis|batch|bend|bin|block|candidate|case|cell|channel|checkpoint|class|column|configuration|direction|draw|element|"
+    r"epoch|evaluation|example|figure|file|group|image|iteration|kind|layer|line|look|measure|method|micro-batch|nat|"
+    r"network|number|optimi[sz]er|pair|parameter|pass|path|plot|point|probe|process|product|protocol|quantity|rate|"
+    r"record|room|row|run|sample|second|seed|setting|shape|stage|start|step|study|subcommand|task|tensor|test|thread|"
+    r"tile|tool|trial|unit|update|value|vector|view|weight|worker"
 )
 NOT_COUNTED = "with|of|for|in|on|at|by|than|where|when"
 

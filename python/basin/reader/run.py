@@ -51,12 +51,12 @@ class Run:
 
     @property
     def eval(self) -> pd.DataFrame:
-        """One row an evaluation."""
+        """One row per evaluation."""
         return self.tables.get("eval", pd.DataFrame())
 
     @property
     def noise_scale(self) -> pd.DataFrame:
-        """The gradient noise scale while training, one row a look; empty where `noise_scale_every` was 0. `status` in words; how it
+        """The gradient noise scale while training, one row per look; empty where `noise_scale_every` was 0. `status` in words; how it
         was measured is in `attrs`."""
         return self.tables.get("noise_scale", pd.DataFrame())
 
