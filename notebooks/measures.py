@@ -63,13 +63,15 @@ error = correlate(measures, basis, audited, "test_error")
 # Grey band: 95 % of placebos. Grey names: nothing may be claimed, or the measure moves where the function doesn't.
 
 # %%
-figures.forest(gap, error)
+figures.forest(gap, error);
+
 # %% [markdown]
 # ## Each measure against the gap
 # One mark per configuration: the mean over its seeds with standard errors.
 
 # %%
-figures.against_gap(gap, basis)
+figures.against_gap(gap, basis);
+
 # %% [markdown]
 # ## The test error
 
@@ -91,7 +93,8 @@ show(measure_text.second_table(gap, basis))
 # ## Measures against batch size
 
 # %%
-figures.against_batch(gap, basis)
+figures.against_batch(gap, basis);
+
 # %% [markdown]
 # ## Which measures mean anything
 

@@ -22,7 +22,7 @@ from ..reader.schema import ReadError, SchemaError
 from ..reader.sweep import Sweep, flat_options
 
 # What a tool's variant sets of the options that settings name (`basin inspect probe NAME`).
-VARIANTS = {
+VARIANTS: dict[tuple[str, str | None], dict[str, object]] = {
     ("sharpness_sam", "davda54"): {"eta": 0, "scaled": "all"},
     ("sharpness_adaptive", "sharpness_vs_generalization"): {"eta": 0},
 }

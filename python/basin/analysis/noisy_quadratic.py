@@ -34,7 +34,8 @@ def cell_of(run: pd.Series, where) -> tuple[Cell, float]:
     cell = Cell(
         int(run.batch_size),
         run.learning_rate,
-        *run[METHOD],
+        run["sgd.momentum"],
+        run["noisy_quadratic.precondition"],
         run["noisy_quadratic.power"],
         dimensions,
         int(run["dataset.n_train"]),

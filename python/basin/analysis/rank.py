@@ -206,10 +206,10 @@ def placebo_p(value: float, null: np.ndarray, one_sided: bool = False) -> float:
 def holm(p: Sequence[float]) -> np.ndarray:
     """p values adjusted for how many there are (Holm 1979): the smallest times m, the next times m - 1, ..., never decreasing. NaN
     stays NaN and is not counted."""
-    p = np.asarray(p, float)
-    adjusted = np.full(p.shape, np.nan)
-    there = np.flatnonzero(np.isfinite(p))
-    order = there[np.argsort(p[there], kind="stable")]
+    given = np.asarray(p, float)
+    adjusted = np.full(given.shape, np.nan)
+    there = np.flatnonzero(np.isfinite(given))
+    order = there[np.argsort(given[there], kind="stable")]
     factors = np.arange(order.size, 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
+    adjusted[order] = np.minimum(np.maximum.accumulate(given[order] * factors), 1.0)
     return adjusted

@@ -70,8 +70,8 @@ class Measure:
 
 
 def basis_of(sweep: Sweep) -> Basis:
-    for protocol in ("B", fixed_budget(sweep.runs)):
-        runs = sweep.runs[sweep.runs.protocol == protocol] if protocol else sweep.runs[:0]
+    for protocol in filter(None, ("B", fixed_budget(sweep.runs))):
+        runs = sweep.runs[sweep.runs.protocol == protocol]
         good = runs[comparable(runs)]
         if len(good) and good.run_id.isin(_at_end(sweep).run_id).any():
             return Basis(protocol, good, protocol == "B", len(runs) - len(good))

@@ -34,9 +34,9 @@ def accuracy_against_batch(sweep: Sweep):
 
 def _reference_line(ax, runs: pd.DataFrame, protocol: str, optimizer: str) -> None:
     """The mean that this optimiser's batch sizes are compared with in the text."""
-    reference = reference_of(runs, optimizer)
-    if reference is None:
+    if runs.batch_size.isna().all():
         return
+    reference = reference_of(runs, optimizer)
     base = cell(runs, protocol, reference.optimizer, reference.batch_size)
     mean, _, n = stats.mean_and_error(100 * numbers(base[comparable(base)], "test_acc"))
     if n and settings(base) <= 1:

@@ -104,8 +104,9 @@ def trust_ratios(sweep: Sweep):
     """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel per layer-wise optimiser. Cells of
     several settings are left out."""
     runs = sweep.runs
-    protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs)
-    found, recorded = {}, False
+    protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs) or ""
+    found: dict[str, dict[float, list[pd.DataFrame]]] = {}
+    recorded = False
     for run in runs[runs.protocol == protocol].itertuples():
         layers = sweep.layers(run.run_id)
         recorded |= layers is not None

@@ -101,7 +101,8 @@ def ratio(runs: pd.DataFrame, column: str, batch: int, level: float = 0.95) -> t
         return np.nan, np.nan, np.nan, len(seeds)
     logs = np.log(large[seeds] / small[seeds])
     half = student.ppf(0.5 + level / 2, len(seeds) - 1) * logs.std(ddof=1) / np.sqrt(len(seeds))
-    return *(float(np.exp(v)) for v in (logs.mean(), logs.mean() - half, logs.mean() + half)), len(seeds)
+    value, low, high = (float(np.exp(v)) for v in (logs.mean(), logs.mean() - half, logs.mean() + half))
+    return value, low, high, len(seeds)
 
 
 def markdown(sweep: Sweep) -> str:
@@ -150,7 +151,9 @@ def accuracy_in_words(sweep: Sweep) -> list[str]:
     lines = []
     for answer in answers(sweep):
         gap = answer.gap
-        if gap.estimate is None:
+        if gap is None:
+            continue
+        if gap.estimate is None or gap.verdict is None:
             lines.append(f"Test accuracy at B = {answer.batch_size:,}: {gap.reason}.")
             continue
         value, (low, high) = 100 * gap.estimate.value, (100 * v for v in gap.estimate.interval())

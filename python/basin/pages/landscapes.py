@@ -9,7 +9,7 @@ from ..figures.landscape_paths import path_figure, radial_figure
 from ..reader.landscape import Surface, surface
 from ..reader.sweep import Sweep
 
-FIGURES = {
+FIGURES: dict[str, list] = {
     "plane": [contours, relief], "trajectory": [contours, relief], "line": [lines], "barrier": [path_figure], "curve": [path_figure],
     "radial": [radial_figure],
 }  # fmt: skip

@@ -57,7 +57,7 @@ def about_large_batches(sweep: Sweep) -> str:
     n = _number(sweep.runs, "dataset.n_train")
     sizes = sorted(int(b) for b in sweep.runs.batch_size.dropna().unique())
     beyond = [b for b in sizes if n and b >= n]
-    if not beyond:
+    if not n or not beyond:
         return ""
     return (
         f"**Batches of {int(n):,} and more.** The training set has {int(n):,} images, so from there on "
@@ -104,32 +104,33 @@ def cell_sentence(a: CellAnswer) -> str:
     who = f"**{optimizer_name(a.optimizer)}, batch {a.batch_size:,}**"
     drop, gap = a.drop, a.gap
     parts = []
-    if drop is None or drop.estimate is None:
+    if drop is None or drop.verdict is None:
         parts.append("the drop at a fixed budget is not known" + (f" ({drop.reason})" if drop else ""))
     else:
         parts.append(
-            f"the drop at {protocol_name(drop.protocol)} is {contrast_text(drop)} points ({_words(drop)}){_without(drop)}"
+            f"the drop at {protocol_name(drop.protocol)} is {contrast_text(drop)} points ({_words(drop.verdict)})"
+            f"{_without(drop, drop.verdict)}"
         )
-    if gap is None or gap.estimate is None:
+    if gap is None or gap.verdict is None:
         parts.append("at matched training loss there is nothing to compare" + (f" ({gap.reason})" if gap else ""))
     else:
         left = f"at matched training loss {contrast_text(gap)} points are left"
         if a.share and a.share.resolved:
             left += f", {share_text(a.share)} of the drop"
-        parts.append(f"{left} ({shift_text(gap.losses, gap.shift)}): **{gap.verdict.text}**{_without(gap)}")
+        parts.append(f"{left} ({shift_text(gap.losses, gap.shift)}): **{gap.verdict.text}**{_without(gap, gap.verdict)}")
     return f"{who}: {'; '.join(parts)}."
 
 
-def _without(c: Contrast) -> str:
+def _without(c: Contrast, verdict: stats.Verdict) -> str:
     """Who is not in it, unless the verdict has said so."""
     said = lost_text(c)
-    return f" ({said})" if said and said not in c.verdict.text else ""
+    return f" ({said})" if said and said not in verdict.text else ""
 
 
-def _words(c: Contrast) -> str:
-    if c.verdict.word == "gap":
-        return "resolved" if c.verdict.direction > 0 else "resolved, the other way: better than the reference"
-    return c.verdict.text
+def _words(verdict: stats.Verdict) -> str:
+    if verdict.word == "gap":
+        return "resolved" if verdict.direction > 0 else "resolved, the other way: better than the reference"
+    return verdict.text
 
 
 def overall(found: list[CellAnswer], together: Pooled | None = None, margin: float = stats.MARGIN) -> str:
@@ -232,8 +233,9 @@ def _kind(a: CellAnswer) -> str:
 
 
 def _explained_how(found: list[CellAnswer], margin: float) -> str:
-    reverse = [a for a in found if a.gap.verdict.word == "gap"]
-    equal = [a for a in found if a.gap.verdict.word == "no gap"]
+    reverse, equal = (
+        [a for a in found if a.gap and a.gap.verdict and a.gap.verdict.word == word] for word in ("gap", "no gap")
+    )
     parts = []
     if equal:
         parts.append(f"there is no gap within ±{100 * margin:g} points" + (f" ({cell_names(equal)})" if reverse else ""))

@@ -65,4 +65,4 @@ def _layers(group, run: tuple, names: list[str], kinds: dict[str, str], every: i
         values = group[column][(*run, slice(None))][there].astype(float)
         return pd.DataFrame(values, index=pd.Index(update[there].astype(int), name="update"), columns=names)
 
-    return Layers(*(frame(column) for column in COLUMNS), kinds, every, definition)
+    return Layers(**{column: frame(column) for column in COLUMNS}, kinds=kinds, every=every, trust_ratio_definition=definition)

@@ -193,7 +193,7 @@ def probe_columns(probe: ProbeResult) -> dict:
 
 def flat_options(tree: dict, prefix: str = "") -> dict:
     """Nested TOML tables as dotted keys."""
-    flat = {}
+    flat: dict = {}
     for key, value in tree.items():
         flat |= flat_options(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: option_text(value)}
     return flat
