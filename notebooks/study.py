@@ -15,12 +15,13 @@
 import os
 import warnings
 
+from IPython.display import HTML, Markdown, display
+
 import basin
 from basin.analysis import stats
 from basin.analysis.matched import answers, pooled
 from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
 from basin.pages import report_text as text
-from IPython.display import HTML, Markdown, display
 
 # %matplotlib inline
 warnings.filterwarnings("ignore", module="matplotlib|IPython")

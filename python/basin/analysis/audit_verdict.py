@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import tomllib
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -77,11 +79,11 @@ class Audit:
         return len(held) if all(held) else -1
 
 
-def _gravest(verdicts) -> str:
+def _gravest(verdicts: Iterable[str]) -> str:
     return next((v for v in reversed(VERDICTS) if v in set(verdicts)), "")
 
 
-def _toml_value(text: str):
+def _toml_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

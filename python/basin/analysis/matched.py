@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -269,7 +270,7 @@ def _why_not_pooled(a: CellAnswer) -> str:
     return "" if n >= stats.VERDICT_SEEDS else f"{n} seed{'s' * (n != 1)}"
 
 
-def _mean_arms(pairs) -> tuple[np.ndarray, np.ndarray]:
+def _mean_arms(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     return np.mean([p[0] for p in pairs], axis=0), np.mean([p[1] for p in pairs], axis=0)
 
 

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 DRAWS = 1999  # of the bootstrap and of the placebo
@@ -64,14 +65,14 @@ class Kendall:
     dropped: int  # pairs (x, y) of which one is not a finite number
 
 
-def kendall(x, y) -> Kendall:
+def kendall(x: ArrayLike, y: ArrayLike) -> Kendall:
     x, y = np.asarray(x, float), np.asarray(y, float)
     there = np.isfinite(x) & np.isfinite(y)
     value = tau(pair_signs(x[there]), pair_signs(y[there]), np.ones(int(there.sum())))
     return Kendall(float(value), int(there.sum()), int((~there).sum()))
 
 
-def pair_signs(x) -> np.ndarray:
+def pair_signs(x: ArrayLike) -> np.ndarray:
     x = np.asarray(x, float)
     return np.sign(x[:, None] - x[None, :])
 
@@ -89,7 +90,7 @@ def pair_sum(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def granulated(axes: Sequence[Sequence[np.ndarray]]) -> Statistic:
     """`axes`: for each hyper-parameter its groups, each an array of configurations that differ in it alone (grid.groups)."""
 
-    def statistic(sx, sy, weights):
+    def statistic(sx: np.ndarray, sy: np.ndarray, weights: np.ndarray) -> np.ndarray:
         psi = [_mean([tau(_part(sx, g), _part(sy, g), weights[..., g]) for g in groups]) for groups in axes]
         return _mean(psi) if psi else np.full(np.broadcast_shapes(sx.shape[:-2], weights.shape[:-1]), np.nan)
 
@@ -112,7 +113,7 @@ def partial(covariates: Sequence) -> Statistic:
     """NaN where the covariates, or x or y and they, order the configurations alike, so that nothing is left to correlate."""
     signs = [pair_signs(z) for z in covariates]
 
-    def statistic(sx, sy, weights):
+    def statistic(sx: np.ndarray, sy: np.ndarray, weights: np.ndarray) -> np.ndarray:
         scores = [normal_scores(table, weights) for table in (sx, sy, *signs)]
         scores = np.stack(np.broadcast_arrays(*scores), -2)  # [..., variable, configuration]
         drawn = weights[..., None, :]
@@ -165,7 +166,7 @@ def in_chunks(of: Callable[[np.ndarray], np.ndarray], draws: np.ndarray) -> np.n
     return np.concatenate([of(draws[i : i + step]) for i in range(0, len(draws), step)])
 
 
-def estimate(statistic: Statistic, x, y) -> Estimate:
+def estimate(statistic: Statistic, x: ArrayLike, y: ArrayLike) -> Estimate:
     """x and y: one finite number a configuration."""
     sx, sy, n = pair_signs(x), pair_signs(y), len(x)
     ones = np.ones(n)

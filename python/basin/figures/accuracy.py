@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from ..analysis import stats
 from ..analysis.matched import cell, comparable, reference_of, settings
@@ -13,7 +16,7 @@ from . import style
 from .marks import HOLLOW, ONE_SEED, accuracy_cells, draw_cells, numbers
 
 
-def accuracy_against_batch(sweep: Sweep):
+def accuracy_against_batch(sweep: Sweep) -> Figure:
     """Test accuracy, mean and standard error over seeds, a panel per protocol; each optimiser's own small-batch reference with it."""
     runs, found = sweep.runs, protocols_of(sweep.runs)
     figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
@@ -32,7 +35,7 @@ def accuracy_against_batch(sweep: Sweep):
     return figure
 
 
-def _reference_line(ax, runs: pd.DataFrame, protocol: str, optimizer: str) -> None:
+def _reference_line(ax: Axes, runs: pd.DataFrame, protocol: str, optimizer: str) -> None:
     """The mean that this optimiser's batch sizes are compared with in the text."""
     if runs.batch_size.isna().all():
         return
@@ -43,7 +46,7 @@ def _reference_line(ax, runs: pd.DataFrame, protocol: str, optimizer: str) -> No
         ax.axhline(mean, color=style.colour(optimizer), linewidth=0.9, linestyle=(0, (5, 4)), alpha=0.6)
 
 
-def loss_against_accuracy(sweep: Sweep):
+def loss_against_accuracy(sweep: Sweep) -> Figure:
     """One mark per run: a large batch that is merely undertrained lies on the small batches' line, further up the loss."""
     runs, found = sweep.runs, protocols_of(sweep.runs)
     figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
@@ -79,7 +82,7 @@ def loss_against_accuracy(sweep: Sweep):
     return figure
 
 
-def _loss_axis(ax, values) -> None:
+def _loss_axis(ax: Axes, values: ArrayLike) -> None:
     ax.set_xlabel("training loss (nat)")
     finite = np.asarray([v for v in values if np.isfinite(v) and v > 0])
     if finite.size and finite.max() / finite.min() > 5:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,9 @@ from ..reader.schema import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from .output import ReportError, nothing_in_home, save_picture
 from .paste import PasteError, paste
+
+if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
+    from matplotlib.figure import Figure
 
 PASSAGE = "keskar"
 END = "probe.end."
@@ -164,14 +168,14 @@ def accuracy_in_words(sweep: Sweep) -> list[str]:
     return lines
 
 
-def figure(sweep: Sweep):
+def figure(sweep: Sweep) -> Figure:
     """φ and λ₁ against the training loss on the way down (the paper's figure 6)."""
     from ..figures import sharpness
 
     return sharpness.sharpness_against_loss(sweep, MEASURES)
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.keskar", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--picture", type=Path)

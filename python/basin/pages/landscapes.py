@@ -20,7 +20,7 @@ def beside(sweep: Sweep) -> list[Path]:
     return sorted((folder / "landscape").glob("*.h5"))
 
 
-def draw(path) -> tuple[Surface, list]:
+def draw(path: str | Path) -> tuple[Surface, list]:
     """The surface and its figures; none where not a cell is measured yet, or for a kind that this reader doesn't know."""
     found = surface(path)
     return found, [make(found) for make in FIGURES.get(found.kind, [])]

@@ -161,7 +161,8 @@ def limits() -> str:
         f"**What this does not show.** A claim needs {CONFIGURATIONS} configurations with a second seed each, a placebo's p below "
         f"{LEVEL:g} after Holm's correction, and an interval without 0. Even then it is a correlation in this sweep, over the "
         "hyper-parameters that were varied, among configurations that were picked and not drawn. Sharpness follows the learning rate, "
-        f"and whatever else follows it goes with sharpness; τ given {', '.join(COVARIATES.values())} holds their order, not their values, and leaves a part behind. "
+        f"and whatever else follows it goes with sharpness; τ given {', '.join(COVARIATES.values())} holds their order, not their "
+        "values, and leaves a part behind. "
         "The literature finds weak correlations of adaptive sharpness with test error, often negative ones (Andriushchenko et al., ICML "
         "2023), and that what holds on average fails in some environment (Dziugaite et al., NeurIPS 2020)."
     )

@@ -52,7 +52,7 @@ def markdown(found: pd.DataFrame) -> str:
     return "\n".join([*lines, "", *(f"- {line}" for line in in_words(found))])
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.quadratic", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--picture", type=Path)

@@ -233,9 +233,7 @@ def _kind(a: CellAnswer) -> str:
 
 
 def _explained_how(found: list[CellAnswer], margin: float) -> str:
-    reverse, equal = (
-        [a for a in found if a.gap and a.gap.verdict and a.gap.verdict.word == word] for word in ("gap", "no gap")
-    )
+    reverse, equal = ([a for a in found if a.gap and a.gap.verdict and a.gap.verdict.word == word] for word in ("gap", "no gap"))
     parts = []
     if equal:
         parts.append(f"there is no gap within ±{100 * margin:g} points" + (f" ({cell_names(equal)})" if reverse else ""))

@@ -97,7 +97,7 @@ def _one_seed_line(sweep: Sweep) -> list[str]:
     return [f"Batch sizes with one seed ({', '.join(one)}) are drawn half filled, and nothing is claimed of them."] if one else []
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m basin.pages.summary", description="What a sweep shows, as a list in Markdown."
     )

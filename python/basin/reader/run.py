@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 
@@ -95,7 +96,7 @@ class Run:
         raise ReadError(f"{self.folder}: no {what}; there are: {', '.join(map(str, there)) or 'none'}")
 
 
-def load_run(path) -> Run:
+def load_run(path: str | Path) -> Run:
     """Reads a run folder or its run.h5."""
     path = Path(path)
     folder, record = (path, _record_of(path)) if path.is_dir() else (path.parent, path)
@@ -129,7 +130,7 @@ def _record_of(folder: Path) -> Path:
     raise ReadError(f"{folder}: not a run's folder, no run.h5 in it")
 
 
-def read_status(path) -> dict:
+def read_status(path: str | Path) -> dict:
     """status.json as a dict; ReadError where it is damaged."""
     try:
         return json.loads(Path(path).read_text())
@@ -139,11 +140,11 @@ def read_status(path) -> dict:
         raise ReadError(f"{path}: damaged ({error})") from None
 
 
-def _group(file, name: str) -> dict:
+def _group(file: h5py.File, name: str) -> dict:
     return attributes(file[name]) if name in file else {}
 
 
-def _tables(file) -> dict[str, pd.DataFrame]:
+def _tables(file: h5py.File) -> dict[str, pd.DataFrame]:
     """Groups of equally long 1-D datasets: /train, /eval and, where there is one, /noise_scale."""
     tables = {}
     for name in (*TABLES, "noise_scale"):
@@ -158,7 +159,7 @@ def _tables(file) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def _is_row_column(group, column: str) -> bool:
+def _is_row_column(group: h5py.Group, column: str) -> bool:
     """The second dimension scale (parameter names) is 1-D too, but not one entry per row."""
     if group[column].dtype.kind not in "fiu":
         return False
@@ -166,7 +167,7 @@ def _is_row_column(group, column: str) -> bool:
     return group[column].shape[0] == rows
 
 
-def _outcomes(group) -> Outcomes:
+def _outcomes(group: h5py.Group) -> Outcomes:
     count = int(group.attrs["n"])
     correct = np.unpackbits(group["correct"][()].astype(np.uint8))[:count].astype(bool)
     if correct.size != count:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import tomllib
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 
@@ -18,12 +21,12 @@ NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
 STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
 
 
-def load_sweep(path, source: str = "auto") -> pd.DataFrame:
+def load_sweep(path: str | Path, source: str = "auto") -> pd.DataFrame:
     """One row per run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
     return open_sweep(path, source).runs
 
 
-def open_sweep(path, source: str = "auto") -> Sweep:
+def open_sweep(path: str | Path, source: str = "auto") -> Sweep:
     path = Path(path)
     if path.is_file():
         return FileSweep(path)
@@ -46,7 +49,7 @@ class Sweep:
     runs: pd.DataFrame
     probes: pd.DataFrame
 
-    def correct(self, run_ids) -> np.ndarray | None:
+    def correct(self, run_ids: Iterable[str]) -> np.ndarray | None:
         """Right or wrong on the test images, [run, example] float; None where a run has no outcomes."""
         for run_id in run_ids:
             self._require_run(run_id)
@@ -86,13 +89,13 @@ class FileSweep(Sweep):
             self._outcomes = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
 
-    def _correct(self, run_ids):
+    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         if self._outcomes is None:
             return None
         rows = self._outcomes[[self._row[r] for r in run_ids]]
         return None if rows.size == 0 or (rows == NOT_THERE).any() else rows.astype(float)
 
-    def _curve(self, run_id, table):
+    def _curve(self, run_id: str, table: str) -> pd.DataFrame:
         with reading(self.path, "sweep") as file:
             if f"curves/{table}" not in file:
                 return pd.DataFrame()
@@ -100,7 +103,7 @@ class FileSweep(Sweep):
             frame = pd.DataFrame({name: group[name][row] for name in group if group[name].ndim == 2})
         return frame[frame["update"].notna()] if "update" in frame else frame
 
-    def _layers(self, run_id):
+    def _layers(self, run_id: str) -> Layers | None:
         with reading(self.path, "sweep") as file:
             return layers_of_sweep(file, run_id)
 
@@ -156,17 +159,17 @@ class FolderSweep(Sweep):
             row |= probe_columns(probe)
         return row, probes
 
-    def _correct(self, run_ids):
+    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         if not run_ids or any(r not in self._runs or "test" not in self._runs[r].outcomes for r in run_ids):
             return None
         rows = [self._runs[r].outcomes["test"].correct for r in run_ids]
         return np.array(rows, float) if len({len(r) for r in rows}) == 1 else None
 
-    def _curve(self, run_id, table):
+    def _curve(self, run_id: str, table: str) -> pd.DataFrame:
         run = self._runs.get(run_id)
         return run.tables.get(table, pd.DataFrame()) if run else pd.DataFrame()
 
-    def _layers(self, run_id):
+    def _layers(self, run_id: str) -> Layers | None:
         run = self._runs.get(run_id)
         return run.layers if run else None
 
@@ -199,7 +202,7 @@ def flat_options(tree: dict, prefix: str = "") -> dict:
     return flat
 
 
-def option_text(value):
+def option_text(value: Any) -> Any:
     """A list as TOML text, so that a column holds one kind of thing; everything else as it is."""
     if not isinstance(value, list):
         return value
@@ -210,7 +213,7 @@ def option_text(value):
     )
 
 
-def _columns(group) -> pd.DataFrame:
+def _columns(group: h5py.Group) -> pd.DataFrame:
     columns = {}
     for name, data in group.items():
         if data.ndim != 1:
