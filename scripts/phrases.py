@@ -25,9 +25,9 @@ COUNTED = (
 PER = (
     r"axis|batch|bend|bin|block|candidate|case|cell|channel|checkpoint|class|column|configuration|direction|draw|element|"
     r"epoch|evaluation|example|figure|file|group|image|iteration|kind|layer|line|look|measure|method|micro-batch|nat|"
-    r"network|number|optimi[sz]er|pair|parameter|pass|path|plot|point|probe|process|product|protocol|quantity|rate|"
-    r"record|room|row|run|sample|second|seed|setting|shape|stage|start|step|study|subcommand|task|tensor|test|thread|"
-    r"tile|tool|trial|unit|update|value|vector|view|weight|worker"
+    r"network|number|occurrence|optimi[sz]er|pair|parameter|pass|path|plot|point|probe|process|product|protocol|quantity|"
+    r"rate|record|room|row|run|sample|second|seed|setting|shape|stage|start|step|study|subcommand|task|tensor|test|"
+    r"thread|tile|tool|trial|unit|update|value|vector|view|weight|worker"
 )
 NOT_COUNTED = "with|of|for|in|on|at|by|than|where|when"
 

@@ -89,8 +89,8 @@ class Reference:
 
 
 def reference_of(runs: pd.DataFrame, optimizer: str) -> Reference:
-    """The smallest batch size of the sweep under the same optimiser, or under SGD (else the first) where it has none. Of runs of which
-    at least one knows its batch size."""
+    """The smallest batch size of the sweep under the same optimiser, or under SGD (else the first) where it has none. At least one
+    run must know its batch size."""
     known = runs[runs.batch_size.notna()]
     smallest = int(known.batch_size.min())
     optimizers = sorted(known[known.batch_size == smallest].optimizer.unique())
