@@ -17,9 +17,9 @@ from tree_files import ROOT, tree_files
 NOT_READ = re.compile(r"tests/.*/golden_.*\.h|scripts/phrases\.py|LICENSE|results/.*\.toml|.*\.(csv|json|png|xz|sha256|h5)")
 
 COUNTED = (
-    r"autograd|batch(?:es)?|blocks|bytes|coins|columns|coordinate|draws?|entry|evaluations|examples|flips|gradients|"
-    r"group|images|indices|iterations|launch|library|lines?|losses|MiB|microseconds|multiplications|operations|pairs|"
-    r"panels?|parameter|pass(?:es)?|peak|[PG]FLOP|points|process|products?|ratio|rows?|runs|s|seconds|slot|tensor|"
+    r"autograd|batch(?:es)?|blocks|bytes|coins|columns|coordinate|coverage|draws?|entry|evaluations|examples|flips|"
+    r"gradients|group|images|indices|iterations|launch|library|lines?|losses|MiB|microseconds|multiplications|operations|"
+    r"pairs|panels?|parameter|pass(?:es)?|peak|[PG]FLOP|points|process|products?|ratio|rows?|runs|s|seconds|slot|tensor|"
     r"updates|vectors|weights"
 )
 PER = (
