@@ -175,12 +175,10 @@ int inspect_file(std::string path) {
 
 // ---- registries
 
-void print_entry(const std::string& name, const std::string& help, AnyOptions* options) {
+void print_entry(const std::string& name, const std::string& help, const AnyOptions* options) {
   fmt::print("{}\n  {}\n", name, help);
   if (!options) return;
-  OptionTable table;
-  options->bind(table);
-  for (const Option& option : table.options()) {
+  for (const Option& option : options->view()) {
     fmt::print("    {:<24} {:<16} {}{}\n", name + "." + option.key, to_toml(option.get()), option.help,
                option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
   }
@@ -192,10 +190,8 @@ void print_registry(const std::vector<Entry>& entries) {
 }
 
 void print_schedules() {
-  OptionsOf<ScheduleOptions> options;
-  OptionTable table;
-  options.bind(table);
-  for (const Option& option : table.options()) {
+  const ScheduleOptions options;
+  for (const Option& option : view_of(options)) {
     fmt::print("{:<24} {:<16} {}{}\n", option.key, to_toml(option.get()), option.help,
                option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
   }

@@ -14,6 +14,13 @@ namespace basin {
 struct AnyOptions {
   virtual ~AnyOptions() = default;
   virtual void bind(OptionTable& table) = 0;
+  /// To be looked at; in a group where one is named.
+  OptionView view(const std::string& group = "") const {
+    return view_of(*this, [&](OptionTable& table, AnyOptions& options) {
+      if (group.empty()) return options.bind(table);
+      table.group(group, [&](OptionTable& t) { options.bind(t); });
+    });
+  }
   virtual std::unique_ptr<AnyOptions> clone() const = 0;
 };
 

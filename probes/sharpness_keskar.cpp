@@ -15,6 +15,7 @@
 #include "landscape/displaced_weights.h"
 #include "landscape/random_subspace.h"
 #include "probes/common.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -319,6 +320,17 @@ void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
 
 std::unique_ptr<Probe> make_sharpness_keskar(const SharpnessKeskarOptions& options) {
   return std::make_unique<SharpnessKeskar>(options);
+}
+
+ProbeEntry sharpness_keskar_entry() {
+  return probe_entry<SharpnessKeskarOptions, make_sharpness_keskar>({
+      .name = "sharpness_keskar",
+      .label = "Keskar sharpness",
+      .help = "Keskar's phi in three kinds of box",
+      .version = 2,
+      .definitions = {"keskar-phi-full", "keskar-phi-subspace-gaussian", "keskar-phi-subspace-orthonormal", "keskar-phi-relative"},
+      .audit = {.cheap = {"epsilons=[1e-3]"}, .variants = {{"", {"spaces=[\"subspace\"]", "subspace_distribution=orthonormal"}}}},
+  });
 }
 
 }  // namespace basin
