@@ -12,9 +12,9 @@ PYTHON := .venv/bin/python
 JOBS ?= 2
 CTEST := ctest --test-dir $(BUILD) --output-on-failure --no-label-summary
 
-# What notebooks and matplotlib would otherwise leave in $HOME.
-export PYTHONPATH := $(CURDIR)/notebooks
+export PYTHONPATH := $(CURDIR)/python
 export PYTHONDONTWRITEBYTECODE := 1
+# What notebooks and matplotlib would otherwise leave in $HOME.
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export IPYTHONDIR := $(CURDIR)/.cache/ipython
 export JUPYTER_CONFIG_DIR := $(CURDIR)/.cache/jupyter/config

@@ -6,6 +6,7 @@
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "data/import.h"
+#include "data/load.h"
 #include "data/registry.h"
 
 namespace basin {
@@ -134,15 +135,14 @@ void add_data(CLI::App& app, Action& action) {
   checking->callback([arguments, &action] { action = [arguments] { return check(arguments->options); }; });
 
   CLI::App* importing = add("import", "check a set and write its files into a new folder",
-          names_where(&DatasetEntry::can_be_imported));
+                            names_where(&DatasetEntry::can_be_imported));
   importing->add_option("--path", options.path, "folder or official archive")->required();
   importing->add_option("--out", arguments->out, "folder to make")->required();
   importing->callback(
       [arguments, &action] { action = [arguments] { return import(arguments->options, arguments->out); }; });
 
-  CLI::App* getting =
-      add("get", "fetch the official archive, check its hash, import it",
-          names_where(&DatasetEntry::can_be_fetched));
+  CLI::App* getting = add("get", "fetch the official archive, check its hash, import it",
+                          names_where(&DatasetEntry::can_be_fetched));
   getting->add_option("--out", arguments->out, "folder to make")->required();
   getting->callback(
       [arguments, &action] { action = [arguments] { return get(arguments->options.set, arguments->out); }; });

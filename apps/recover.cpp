@@ -2,6 +2,7 @@
 
 #include "apps/subcommands.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/provenance.h"
 #include "io/journal.h"
 #include "io/run_file.h"

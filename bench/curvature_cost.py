@@ -23,7 +23,7 @@ def draw(by_width, by_examples, path):
     import matplotlib
 
     matplotlib.use("Agg")
-    from basin import style
+    from basin.figures import style
 
     style.use()
     picture, axes = style.panels(1, 2, 3.6, 3.0)

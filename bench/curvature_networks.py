@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import subprocess
 
-from basin.run import load_run
+from basin import load_run
 
 NETWORKS = {
     "resnet20, 1,000 images": {"model": "resnet20", "subset": 1000, "count": 5},

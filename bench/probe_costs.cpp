@@ -18,6 +18,8 @@
 #include "core/memory.h"
 #include "core/runtime.h"
 #include "data/dataset.h"
+#include "data/load.h"
+#include "data/network_inputs.h"
 #include "hessian/curvature_operator.h"
 #include "models/registry.h"
 #include "optim/registry.h"

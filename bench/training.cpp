@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/runtime.h"
 #include "data/dataset.h"
+#include "data/load.h"
 #include "models/registry.h"
 #include "optim/registry.h"
 #include "trainers/trainer.h"

@@ -58,13 +58,15 @@ Manifest cifar10_5k() {
 }  // namespace
 
 DatasetEntry cifar10_entry() {
-  return published_set({.label = "CIFAR-10", .help = "CIFAR-10 in its official binary layout: 50,000 / 10,000 images"},
-                       cifar10());
+  return published_set(
+      {.label = "CIFAR-10", .help = "CIFAR-10 in its official binary layout: 50,000 / 10,000 images"},
+      cifar10());
 }
 
 DatasetEntry cifar10_5k_entry() {
   return embedded_set(
-      {.label = "CIFAR-10, 5,000", .help = "embedded: the first 1,000 images of each official CIFAR-10 file, 5,000 / 1,000"},
+      {.label = "CIFAR-10, 5,000",
+       .help = "embedded: the first 1,000 images of each official CIFAR-10 file, 5,000 / 1,000"},
       cifar10_5k());
 }
 

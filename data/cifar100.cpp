@@ -42,7 +42,8 @@ Manifest cifar100() {
 
 DatasetEntry cifar100_entry() {
   return published_set(
-      {.label = "CIFAR-100", .help = "CIFAR-100 in its official binary layout, fine labels: 50,000 / 10,000"}, cifar100());
+      {.label = "CIFAR-100", .help = "CIFAR-100 in its official binary layout, fine labels: 50,000 / 10,000"},
+      cifar100());
 }
 
 }  // namespace basin

@@ -37,7 +37,8 @@ Manifest fashion_mnist() {
 
 DatasetEntry fashion_mnist_entry() {
   return published_set(
-      {.label = "Fashion-MNIST", .help = "Fashion-MNIST's four idx files: 60,000 / 10,000 grey images"}, fashion_mnist());
+      {.label = "Fashion-MNIST", .help = "Fashion-MNIST's four idx files: 60,000 / 10,000 grey images"},
+      fashion_mnist());
 }
 
 }  // namespace basin

@@ -16,8 +16,8 @@ struct DatasetEntry {
   std::string name;
   std::string label;  // in figures and tables
   std::string help;
-  bool needs_path = false;           // a folder or archive of the user's; the others refuse one
-  bool any_size = false;             // train_examples and test_examples make it, instead of taking a part of it
+  bool needs_path = false;  // a folder or archive of the user's; the others refuse one
+  bool any_size = false;    // train_examples and test_examples make it, instead of taking a part of it
   std::optional<Manifest> manifest;  // of sets that lie in files
   /// Train and test as in the files, no validation share taken yet.
   std::function<Dataset(const DataOptions&)> read;

@@ -16,9 +16,12 @@ import os
 import warnings
 
 import basin
-from basin import audit, measure_figures, measure_text, style, surfaces
-from basin.correlation import correlate
-from basin.measures import basis_of, collect
+from basin.analysis.audit_verdict import load_audit
+from basin.analysis.correlation import correlate
+from basin.analysis.sweep_measures import basis_of, collect
+from basin.figures import measures_and_gap as figures
+from basin.figures import style
+from basin.pages import landscapes, measure_text
 from IPython.display import HTML, Markdown, display
 from matplotlib import pyplot as plt
 
@@ -26,7 +29,7 @@ from matplotlib import pyplot as plt
 warnings.filterwarnings("ignore", module="matplotlib|IPython")
 style.use()
 sweep = basin.open_sweep(os.environ.get("BASIN_SWEEP", "out/quick"))
-basis, audited = basis_of(sweep), audit.load_audit(sweep)
+basis, audited = basis_of(sweep), load_audit(sweep)
 measures = collect(sweep, basis)
 gap = correlate(measures, basis, audited, "gap")
 
@@ -59,14 +62,14 @@ error = correlate(measures, basis, audited, "test_error")
 # Grey band: 95 % of placebos. Grey names: nothing may be claimed, or the measure moves where the function doesn't.
 
 # %%
-measure_figures.forest(gap, error);
+figures.forest(gap, error);
 
 # %% [markdown]
 # ## Each measure against the gap
 # One mark a configuration: the mean over its seeds with standard errors.
 
 # %%
-measure_figures.against_gap(gap, basis);
+figures.against_gap(gap, basis);
 
 # %% [markdown]
 # ## The test error
@@ -90,7 +93,7 @@ show(measure_text.second_table(gap, basis))
 # ## Measures against batch size
 
 # %%
-measure_figures.against_batch(gap, basis);
+figures.against_batch(gap, basis);
 
 # %% [markdown]
 # ## Which measures mean anything
@@ -105,14 +108,14 @@ if len(audited.table):
 # What `basin landscape` measured beside this sweep. One plane through one network says little of any other.
 
 # %%
-for path in surfaces.beside(sweep):
+for path in landscapes.beside(sweep):
     try:
-        surface, drawn = surfaces.draw(path)
-        display(Markdown(surfaces.in_words(surface)), *drawn)
+        surface, drawn = landscapes.draw(path)
+        display(Markdown(landscapes.in_words(surface)), *drawn)
     except basin.ReadError as unreadable:
         display(Markdown(str(unreadable)))
     plt.close("all")
-if not surfaces.beside(sweep):
+if not landscapes.beside(sweep):
     display(Markdown("None."))
 
 # %%

@@ -16,8 +16,10 @@ import os
 import warnings
 
 import basin
-from basin import figures, layer_figure, stats, style, text
-from basin.matched import answers, pooled
+from basin.analysis import stats
+from basin.analysis.matched import answers, pooled
+from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
+from basin.pages import report_text as text
 from IPython.display import HTML, Markdown, display
 
 # %matplotlib inline
@@ -55,14 +57,14 @@ display(Markdown(text.limits(sweep)))
 # is compared with.
 
 # %%
-figures.accuracy_against_batch(sweep);
+accuracy.accuracy_against_batch(sweep);
 
 # %% [markdown]
 # ## Training loss against test accuracy
 # One mark a run, coloured by batch size, shaped by optimiser.
 
 # %%
-figures.loss_against_accuracy(sweep);
+accuracy.loss_against_accuracy(sweep);
 
 # %% [markdown]
 # ## Sharpness and noise at matched loss
@@ -73,7 +75,7 @@ figures.loss_against_accuracy(sweep);
 # the value did not converge, or the mean |G|² is not resolved; a cross: it came out negative.
 
 # %%
-figures.sharpness_against_batch(sweep);
+sharpness.sharpness_against_batch(sweep);
 
 # %% [markdown]
 # ## Sharpness and noise against training loss
@@ -81,14 +83,14 @@ figures.sharpness_against_batch(sweep);
 # right; compare vertically, at equal loss. Bars: residuals of λ₁, 95 % intervals of B_simple, one run each.
 
 # %%
-figures.sharpness_against_loss(sweep);
+sharpness.sharpness_against_loss(sweep);
 
 # %% [markdown]
 # ## Trust ratios by layer
 # Median over recorded updates and seeds, bars from the 10th to the 90th percentile.
 
 # %%
-figures.trust_ratios(sweep);
+layer_norms.trust_ratios(sweep);
 
 # %% [markdown]
 # ## Layers over training
@@ -97,7 +99,7 @@ figures.trust_ratios(sweep);
 # Dashed: weights excluded from trust ratios, missing in the last panel. A gap: a norm of zero, or none that is finite.
 
 # %%
-layer_figure.of_sweep(sweep);
+layer_norms.of_sweep(sweep);
 
 # %% [markdown]
 # ## Learning curves
@@ -105,4 +107,4 @@ layer_figure.of_sweep(sweep);
 # Dashed: the run is not comparable.
 
 # %%
-figures.learning_curves(sweep);
+learning_curves.learning_curves(sweep);

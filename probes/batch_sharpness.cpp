@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/interrupt.h"
+#include "core/math/nan.h"
 #include "core/math/statistics.h"
 #include "core/math/tensor_norms.h"
 #include "core/seed.h"
@@ -193,7 +194,8 @@ ProbeEntry batch_sharpness_entry() {
       .label = "batch sharpness",
       .help = "curvature of batches along their own gradients",
       .version = 1,
-      .definitions = {"batch-sharpness", "batch-sharpness-rate", "batch-sharpness-ratio", "batch-sharpness-numerator", "batch-sharpness-denominator"},
+      .definitions = {"batch-sharpness", "batch-sharpness-rate", "batch-sharpness-ratio",
+                      "batch-sharpness-numerator", "batch-sharpness-denominator"},
       .audit = {.cheap = {"batch_size=32", "batches=32"}},
   });
 }

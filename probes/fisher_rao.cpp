@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/interrupt.h"
+#include "core/math/nan.h"
 #include "hessian/jacobian.h"
 #include "probes/estimators/set_estimates.h"
 #include "probes/noise_quantities.h"

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "hessian/gradients/per_example_gradients.h"
 #include "probes/estimators/percentile.h"
 
 namespace basin {

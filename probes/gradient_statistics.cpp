@@ -173,7 +173,9 @@ ProbeEntry gradient_statistics_entry() {
       .help = "noise by single gradients: diversity, coherence, GSNR, norms",
       .version = 2,
       .draws = false,
-      .definitions = {"gradient-diversity-population", "gradient-diversity-finite", "gradient-coherence-population", "gradient-coherence-finite", "gsnr-population", "gsnr-finite", "gradient-norm-percentile-finite"},
+      .definitions = {"gradient-diversity-population", "gradient-diversity-finite",
+                      "gradient-coherence-population", "gradient-coherence-finite", "gsnr-population",
+                      "gsnr-finite", "gradient-norm-percentile-finite"},
   });
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/interrupt.h"
+#include "core/math/nan.h"
 #include "probes/estimators/layer_norms.h"
 #include "probes/estimators/percentile.h"
 #include "probes/estimators/set_estimates.h"
@@ -144,7 +145,8 @@ ProbeEntry margins_entry() {
       .help = "margins of the logits, as they are and normalised",
       .version = 1,
       .draws = false,
-      .definitions = {"margin-mean", "margin-percentile", "margin-negative-share", "margin-over-spectral", "margin-over-path"},
+      .definitions = {"margin-mean", "margin-percentile", "margin-negative-share", "margin-over-spectral",
+                      "margin-over-path"},
   });
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include "core/math/nan.h"
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/gradients/per_example_gradients.h"
@@ -247,7 +248,8 @@ ProbeEntry noise_curvature_entry() {
       .label = "noise and curvature",
       .help = "gradient noise against curvature: weighted noise scale, overlap, alignment",
       .version = 2,
-      .definitions = {"noise-scale-hessian-population", "noise-scale-hessian-finite", "covariance-lambda", "noise-hessian-overlap", "noise-hessian-cosine", "noise-hessian-trace-alignment"},
+      .definitions = {"noise-scale-hessian-population", "noise-scale-hessian-finite", "covariance-lambda",
+                      "noise-hessian-overlap", "noise-hessian-cosine", "noise-hessian-trace-alignment"},
       .audit = {.cheap = {"count=1", "groups=8", "trace_samples=6"}},
   });
 }

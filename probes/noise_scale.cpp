@@ -5,6 +5,7 @@
 
 #include "core/interrupt.h"
 #include "core/seed.h"
+#include "hessian/gradients/per_example_gradients.h"
 #include "probes/common.h"
 #include "probes/estimators/noise_estimate.h"
 #include "probes/noise_quantities.h"

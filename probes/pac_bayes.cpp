@@ -283,8 +283,12 @@ ProbeEntry pac_bayes_entry() {
       .label = "PAC-Bayes",
       .help = "noise on the weights that costs 0.1 of the accuracy",
       .version = 2,
-      .definitions = {"pac-bayes-sigma", "pac-bayes-sigma-magnitude", "pac-bayes-inverse", "pac-bayes-bound", "pac-bayes-bound-magnitude", "pac-bayes-bound-magnitude-origin", "pac-bayes-sigma-rgm", "pac-bayes-sigma-magnitude-rgm", "pac-bayes-inverse-rgm", "pac-bayes-bound-rgm", "pac-bayes-bound-magnitude-rgm", "pac-bayes-bound-magnitude-origin-rgm"},
-      .audit = {.cheap = {"draws=6", "tolerance=0.05"}, .variants = {{"eps=0", {"eps=0", "forms=[\"magnitude\"]"}}, {"", {"compat=rgm"}}}},
+      .definitions = {"pac-bayes-sigma", "pac-bayes-sigma-magnitude", "pac-bayes-inverse", "pac-bayes-bound",
+                      "pac-bayes-bound-magnitude", "pac-bayes-bound-magnitude-origin", "pac-bayes-sigma-rgm",
+                      "pac-bayes-sigma-magnitude-rgm", "pac-bayes-inverse-rgm", "pac-bayes-bound-rgm",
+                      "pac-bayes-bound-magnitude-rgm", "pac-bayes-bound-magnitude-origin-rgm"},
+      .audit = {.cheap = {"draws=6", "tolerance=0.05"},
+                .variants = {{"eps=0", {"eps=0", "forms=[\"magnitude\"]"}}, {"", {"compat=rgm"}}}},
   });
 }
 

@@ -220,7 +220,8 @@ ProbeEntry relative_flatness_entry() {
       .help = "relative flatness of a linear layer, as a rule the last",
       .version = 1,
       .draws = false,
-      .definitions = {"relative-flatness", "relative-flatness-simple", "relative-flatness-hessian", "relative-flatness-simple-hessian"},
+      .definitions = {"relative-flatness", "relative-flatness-simple", "relative-flatness-hessian",
+                      "relative-flatness-simple-hessian"},
       .audit = {.variants = {{"", {"method=hessian"}}}},
   });
 }

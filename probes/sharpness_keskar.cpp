@@ -328,8 +328,10 @@ ProbeEntry sharpness_keskar_entry() {
       .label = "Keskar sharpness",
       .help = "Keskar's phi in three kinds of box",
       .version = 2,
-      .definitions = {"keskar-phi-full", "keskar-phi-subspace-gaussian", "keskar-phi-subspace-orthonormal", "keskar-phi-relative"},
-      .audit = {.cheap = {"epsilons=[1e-3]"}, .variants = {{"", {"spaces=[\"subspace\"]", "subspace_distribution=orthonormal"}}}},
+      .definitions = {"keskar-phi-full", "keskar-phi-subspace-gaussian", "keskar-phi-subspace-orthonormal",
+                      "keskar-phi-relative"},
+      .audit = {.cheap = {"epsilons=[1e-3]"},
+                .variants = {{"", {"spaces=[\"subspace\"]", "subspace_distribution=orthonormal"}}}},
   });
 }
 

@@ -190,8 +190,11 @@ ProbeEntry sharpness_sam_entry() {
       .label = "SAM sharpness",
       .help = "SAM and ASAM sharpness, and by groups of examples",
       .version = 1,
-      .definitions = {"sam-first-order", "sam-ascended", "asam-first-order", "asam-ascended", "asam-all-first-order", "asam-all-ascended"},
-      .audit = {.variants = {{"eta=0", {"eta=0"}}, {"", {"scaled=all"}}, {"eta=0, scaled=all", {"eta=0", "scaled=all"}}}},
+      .definitions = {"sam-first-order", "sam-ascended", "asam-first-order", "asam-ascended",
+                      "asam-all-first-order", "asam-all-ascended"},
+      .audit = {.variants = {{"eta=0", {"eta=0"}},
+                             {"", {"scaled=all"}},
+                             {"eta=0, scaled=all", {"eta=0", "scaled=all"}}}},
   });
 }
 

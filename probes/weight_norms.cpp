@@ -219,7 +219,10 @@ ProbeEntry weight_norms_entry() {
       .help = "norms of the weights and layers, distances from the start, path norm",
       .version = 1,
       .draws = false,
-      .definitions = {"weight-norm", "weight-norm-squared", "distance-from-start", "layer-frobenius", "layer-spectral", "layer-operator", "frobenius-product", "frobenius-sum", "spectral-product", "spectral-sum", "operator-product", "frobenius-over-spectral", "distance-spectral", "path-norm"},
+      .definitions = {"weight-norm", "weight-norm-squared", "distance-from-start", "layer-frobenius",
+                      "layer-spectral", "layer-operator", "frobenius-product", "frobenius-sum",
+                      "spectral-product", "spectral-sum", "operator-product", "frobenius-over-spectral",
+                      "distance-spectral", "path-norm"},
       .audit = {.cheap = {"by_layer=true", "operator_norms=true"}},
   });
 }

@@ -4,6 +4,8 @@
 #include "core/interrupt.h"
 #include "core/memory.h"
 #include "core/seed.h"
+#include "data/load.h"
+#include "data/network_inputs.h"
 #include "probes/registry.h"
 #include "runs/checkpoints.h"
 #include "runs/parts.h"

@@ -8,7 +8,7 @@
 #include "core/process_pool.h"
 #include "core/scratch_folder.h"
 #include "data/load.h"
-#include "data/manifest.h"
+#include "data/registry.h"
 #include "probes/registry.h"
 #include "runs/folder.h"
 #include "runs/parts.h"

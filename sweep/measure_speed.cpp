@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/toml_file.h"
+#include "data/load.h"
+#include "data/network_inputs.h"
 #include "data/resident.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/objective.h"

@@ -1,5 +1,6 @@
 #include "trainers/batch_gradient.h"
 
+#include "data/network_inputs.h"
 #include "data/resident.h"
 #include "models/layers/autocast.h"
 #include "trainers/gradient_norm.h"

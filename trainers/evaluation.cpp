@@ -1,6 +1,7 @@
 #include "trainers/evaluation.h"
 
 #include "core/error.h"
+#include "data/network_inputs.h"
 #include "models/running_statistics.h"
 
 namespace basin {

@@ -3,6 +3,7 @@
 #include "core/dtype.h"
 #include "core/interrupt.h"
 #include "core/math/tensor_norms.h"
+#include "data/network_inputs.h"
 #include "data/resident.h"
 
 namespace basin {

@@ -46,7 +46,8 @@ std::vector<AuditTrial> rescalings(const Model& model, const std::vector<UnitGro
 }
 
 /// Of each slot, "momentum/conv1.weight", the tensors by parameter.
-void transform_optimizer(const Symmetry& symmetry, const NamedTensors& state, const std::vector<std::string>& squares_in) {
+void transform_optimizer(const Symmetry& symmetry, const NamedTensors& state,
+                         const std::vector<std::string>& squares_in) {
   std::map<std::string, NamedTensors> slots;
   for (const auto& [name, tensor] : state) {
     const size_t slash = name.find('/');
@@ -88,12 +89,14 @@ std::vector<AuditVariant> audit_variants(const std::vector<std::string>& probes,
   for (const std::string& probe : probes) {
     const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
     variants.push_back(variant(entry, {}, sets));
-    for (const ProbeAudit::Variant& special : entry.audit.variants) variants.push_back(variant(entry, special, sets));
+    for (const ProbeAudit::Variant& special : entry.audit.variants)
+      variants.push_back(variant(entry, special, sets));
   }
   return variants;
 }
 
-Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry, const std::vector<std::string>& squares_in) {
+Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry,
+                       const std::vector<std::string>& squares_in) {
   Checkpoint other = checkpoint;
   NamedTensors tensors;
   for (ParameterInfo& parameter : other.parameters) {

@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "core/toml_file.h"
+#include "data/load.h"
+#include "data/network_inputs.h"
 #include "runs/parts.h"
 #include "runs/probe_settings.h"
 #include "trainers/batch_plan.h"

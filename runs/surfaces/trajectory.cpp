@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "landscape/trajectory_plane.h"
+#include "runs/checkpoints.h"
 #include "runs/probe_settings.h"
 #include "runs/probing.h"
 #include "runs/subject.h"

@@ -1,15 +1,32 @@
-# Run after a GoogleTest program is linked: cmake -D PROGRAM=... -D ROOM=... -D OUT=FILE -D BY_CASE=ON|OFF -P DiscoverTests.cmake
-# writes FILE for ctest: one test a suite, because a process start alone loads libtorch for 0.3 s; with BY_CASE one a case, for cases
-# that take longer than that. Cases whose name begins with Slow stand alone in either way. Sets <ROOM>_tests.
+# Run after a GoogleTest program is linked: cmake -D PROGRAM=... -D ROOM=... -D OUT=FILE -D BY_CASE=ON|OFF -D SOURCES=FILE;...
+# -P DiscoverTests.cmake
+# writes FILE for ctest: one test per suite, because a process start alone loads libtorch for 0.3 s; with BY_CASE one per case, for
+# cases that take longer than that. Cases whose name begins with Slow stand alone in either way, and so do those of suites in a file
+# with a GTEST_SKIP: in a test of many cases one that skips would hide another that fails, or be hidden by those that pass.
+# Sets <ROOM>_tests, and <ROOM>_single_cases for those of them that are one case.
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listing RESULT_VARIABLE failed TIMEOUT 120)
 if(failed)
   message(FATAL_ERROR "${PROGRAM} --gtest_list_tests: ${failed}")
 endif()
+
+set(skipping "")  # a regular expression
+foreach(file IN LISTS SOURCES)
+  file(STRINGS ${file} skips REGEX "GTEST_SKIP" LIMIT_COUNT 1)
+  file(STRINGS ${file} cases REGEX "^TEST(_[FP])?\\(")
+  foreach(case IN LISTS cases)
+    if(skips AND case MATCHES "^TEST[_FP]*\\(([A-Za-z0-9_]+),")
+      string(APPEND skipping "|(^|/)${CMAKE_MATCH_1}(/|$)")
+    endif()
+  endforeach()
+endforeach()
+string(REGEX REPLACE "^[|]" "" skipping "${skipping}")
+
 string(REPLACE ";" "," listing "${listing}")
 string(REPLACE "\n" ";" lines "${listing}")
 
 set(text "")
 set(names "")
+set(single_cases "")
 function(add name filter)
   string(APPEND text "add_test([==[${name}]==] [==[${PROGRAM}]==] [==[--gtest_filter=${filter}]==])\n")
   list(APPEND names ${name})
@@ -26,7 +43,8 @@ foreach(line IN LISTS lines)
     set(rest_of_${suite} "")
   elseif(line MATCHES "^  ([^ ]+)$")
     set(case ${CMAKE_MATCH_1})
-    if(BY_CASE OR case MATCHES "^Slow")
+    if(BY_CASE OR case MATCHES "^Slow" OR (skipping AND suite MATCHES "${skipping}"))
+      list(APPEND single_cases ${ROOM}.${suite}.${case})
       add(${ROOM}.${suite}.${case} ${suite}.${case})
       string(APPEND rest_of_${suite} ":${suite}.${case}")
     else()
@@ -43,4 +61,4 @@ foreach(suite IN LISTS suites)
     add(${ROOM}.${suite} ${suite}.*${without})
   endif()
 endforeach()
-file(WRITE ${OUT} "${text}set(${ROOM}_tests ${names})\n")
+file(WRITE ${OUT} "${text}set(${ROOM}_tests ${names})\nset(${ROOM}_single_cases ${single_cases})\n")

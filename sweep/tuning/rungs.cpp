@@ -1,5 +1,6 @@
 #include "sweep/tuning/rungs.h"
 
+#include "core/files.h"
 #include "sweep/tuning/file.h"
 #include "sweep/tuning/selection_file.h"
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/seed.h"
+#include "data/load.h"
 #include "io/checkpoint.h"
 #include "landscape/surface_file.h"
 #include "models/symmetries.h"

@@ -56,12 +56,6 @@ std::string TinyStudy::run_folder() const {
   throw std::runtime_error("no run");
 }
 
-void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
-
-void truncate_file(const std::string& path, double share) {
-  fs::resize_file(path, static_cast<uintmax_t>(static_cast<double>(fs::file_size(path)) * share));
-}
-
 std::string comparable(const RunRecord& record) {
   std::string text = record.header.run_id + " " + record.status + " " + record.status_message + "\n";
   for (const auto& [name, table] : record.tables) text += without_times(table);

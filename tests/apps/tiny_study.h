@@ -7,6 +7,7 @@
 #include "io/record.h"
 #include "tests/support/run_binary.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
 namespace basin::testing {
 
@@ -28,10 +29,6 @@ class TinyStudy {
  private:
   TemporaryFolder folder_;
 };
-
-void write_text(const std::string& path, const std::string& text);
-/// Cuts a file to a share of its length.
-void truncate_file(const std::string& path, double share);
 
 /// Every number that two runs of one config must have in common, as text: tables without times, outcomes, summary without
 /// times, events without times.

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/files.h"
+#include "data/load.h"
 #include "io/checkpoint.h"
 #include "io/run_file.h"
 #include "io/status_file.h"

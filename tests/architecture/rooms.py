@@ -9,6 +9,8 @@ import re
 import sys
 import tempfile
 
+import python_rooms
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGEST_FILE = 500
 MOST_PAIRS = 25       # header/source pairs in a folder
@@ -151,6 +153,7 @@ def violations(root: pathlib.Path):
     yield from in_cycles(root, table)
     yield from in_sizes(root, table)
     yield from in_lengths(root)
+    yield from python_rooms.python_violations(root)
 
 
 def report(root: pathlib.Path) -> int:
@@ -218,7 +221,7 @@ def self_test() -> int:
 
 def main(arguments: list[str]) -> int:
     if "--self-test" in arguments:
-        return self_test()
+        return max(self_test(), python_rooms.self_test())
     if "--rooms" in arguments:
         print("\n".join(table_of_rooms(ROOT)))
         return 0

@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "data/load.h"
+#include "data/network_inputs.h"
 #include "data/registry.h"
 #include "tests/data/tiny_files.h"
 #include "tests/support/temporary_folder.h"

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "data/load.h"
+#include "data/network_inputs.h"
+
 namespace basin::testing {
 namespace {
 

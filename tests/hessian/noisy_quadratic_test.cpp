@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "data/dataset.h"
+#include "data/load.h"
+#include "data/network_inputs.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/objective.h"
 #include "tests/support/matrices.h"

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "optim/schedule.h"
 #include "tests/optim/optim_support.h"
 
 namespace basin {

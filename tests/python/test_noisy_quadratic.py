@@ -1,6 +1,6 @@
 """The whole way from a study to the figure on a problem with a known answer: the noisy quadratic model (docs/noisy-quadratic.md).
 
-The expectation is basin.closed_form's, numpy's powers of the recursion's roots (checked in notebooks/tests/test_closed_form.py).
+The expectation is basin.analysis.closed_form's, numpy's powers of the recursion's roots (checked in python/tests/analysis/test_closed_form.py).
 """
 import os
 import pathlib
@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import basin
-from basin import quadratic
-from basin.closed_form import REPLICATES, Cell, best_rate
+from basin.analysis import noisy_quadratic
+from basin.analysis.closed_form import REPLICATES, Cell, best_rate
+from basin.figures import steps_against_batch
+from basin.pages import quadratic
 
 BASIN = os.environ.get("BASIN_BINARY")
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
@@ -76,7 +78,7 @@ def sweep(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table(sweep):
-    return quadratic.table(sweep.runs)
+    return noisy_quadratic.table(sweep.runs)
 
 
 def test_every_run_reached_the_target(sweep, table):
@@ -92,7 +94,7 @@ def test_whole_epochs_stop_where_the_closed_form_does(table):
 
 
 def test_losses_follow_the_expectation(sweep):
-    losses = quadratic.losses(sweep)
+    losses = noisy_quadratic.losses(sweep)
     # A mean over four seeds. Some hundred looks, many of them at the same runs: one of a hundred independent Gaussians is beyond 4.5
     # standard errors once in 1,500 times; the loss is a sum of squares, a little more skew than that.
     noisy = losses[losses.batch < EXAMPLES]
@@ -146,7 +148,7 @@ def test_probes_measure_the_curvature_and_the_noise_of_the_quadratic(sweep):
 
 
 def test_the_figure_and_the_words_show_the_table(sweep, table):
-    picture = quadratic.figure(sweep)
+    picture = steps_against_batch.figure(sweep)
     left = picture.axes[0]
     drawn = {line.get_label(): line.get_ydata() for line in left.lines}
     for method, rows in table.groupby("method", sort=False):
@@ -161,6 +163,6 @@ def test_a_sweep_of_another_model_is_refused_in_one_line(sweep, tmp_path, capsys
     run = sweep.runs.iloc[0].copy()
     run["optimizer"] = "lamb"
     with pytest.raises(basin.ReadError, match="has optimizer = lamb; the closed form is that of optimizer = sgd"):
-        quadratic.cell_of(run, "here")
+        noisy_quadratic.cell_of(run, "here")
     assert quadratic.main([str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith("basin.quadratic: ")

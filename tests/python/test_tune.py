@@ -327,7 +327,7 @@ def test_inspect_and_the_figure_show_a_tuning(plain):
     import matplotlib
 
     matplotlib.use("Agg")
-    from basin.tuning_figure import loss_against_rate
+    from basin.figures.tuning_rates import loss_against_rate
 
     folder, _, tuning = plain
     shown = program("inspect", folder / "out" / "tune.h5")
@@ -353,7 +353,7 @@ def test_train_from_python(tmp_path):
 
 
 def test_the_optuna_notebook_runs_with_or_without_it(tmp_path):
-    env = dict(ENV, BASIN_TRIALS="2", BASIN_OUT=str(tmp_path), PYTHONPATH=str(ROOT / "notebooks"))
+    env = dict(ENV, BASIN_TRIALS="2", BASIN_OUT=str(tmp_path), PYTHONPATH=str(ROOT / "python"))
     done = subprocess.run([sys.executable, ROOT / "notebooks" / "optuna_search.py"], cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "Optuna is not installed" in done.stdout or len(list(tmp_path.glob("runs/*/run.h5"))) == 2

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "runs/probes_done.h"
-#include "tests/apps/tiny_study.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
 namespace basin {
 namespace {

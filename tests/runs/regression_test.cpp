@@ -5,6 +5,7 @@
 
 #include "io/probe_file.h"
 #include "io/run_file.h"
+#include "runs/folder.h"
 #include "runs/probing.h"
 #include "runs/train.h"
 #include "tests/support/temporary_folder.h"

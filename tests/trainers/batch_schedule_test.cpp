@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "data/network_inputs.h"
 #include "tests/trainers/test_run.h"
 
 namespace basin::testing {

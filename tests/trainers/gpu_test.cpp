@@ -7,6 +7,8 @@
 #include <atomic>
 
 #include "data/augmentation.h"
+#include "data/load.h"
+#include "data/network_inputs.h"
 #include "data/resident.h"
 #include "tests/trainers/test_run.h"
 

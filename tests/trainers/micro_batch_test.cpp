@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "data/network_inputs.h"
 #include "models/loss.h"
 #include "tests/trainers/test_run.h"
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "data/load.h"
 #include "io/journal.h"
 #include "io/run_file.h"
 #include "io/schema.h"

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "data/load.h"
+#include "data/network_inputs.h"
 #include "models/registry.h"
 #include "optim/registry.h"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "data/network_inputs.h"
 #include "io/run_file.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/tables.h"

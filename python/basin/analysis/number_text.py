@@ -1,0 +1,30 @@
+"""Numbers as figures and pages write them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .rank import Estimate
+
+
+def points(value: float) -> str:
+    """0.0213 -> "+2.1"; a minus sign that typesets."""
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def interval(low: float, high: float) -> str:
+    return f"[{points(low)}, {points(high)}]"
+
+
+def number(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def estimate_text(e: Estimate) -> str:
+    if not np.isfinite(e.value):
+        return e.why or "–"
+    return number(e.value) + (f" [{number(e.low)}, {number(e.high)}]" if np.isfinite(e.low) else f" ({e.why})")
+
+
+def p_text(p: float) -> str:
+    return "–" if not np.isfinite(p) else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"

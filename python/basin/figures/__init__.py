@@ -1,0 +1,1 @@
+"""Figures: each takes what the reader or an analysis gives and returns a matplotlib Figure."""

@@ -1,0 +1,76 @@
+"""Test accuracy of a sweep, against the batch size and against the training loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ..analysis import stats
+from ..analysis.matched import cell, comparable, reference_of, settings
+from ..analysis.names import PROTOCOL_TITLES, protocols_of
+from ..reader.sweep import Sweep
+from . import style
+from .marks import HOLLOW, ONE_SEED, accuracy_cells, draw_cells, numbers
+
+
+def accuracy_against_batch(sweep: Sweep):
+    """Test accuracy, mean and standard error over seeds, a panel a protocol; each optimiser's own small-batch reference beside it."""
+    runs, found = sweep.runs, protocols_of(sweep.runs)
+    figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
+    optimizers = style.optimizers_of(runs)
+    for ax, protocol in zip(axes[0], found):
+        for optimizer in optimizers:
+            _reference_line(ax, runs, protocol, optimizer)
+            mine = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer)]
+            draw_cells(ax, accuracy_cells(mine), optimizer, optimizers)
+        ax.set_title(PROTOCOL_TITLES[protocol])
+        style.batch_axis(ax, runs.batch_size.dropna())
+    axes[0][0].set_ylabel("test accuracy (%)")
+    style.legend(figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3)
+    return figure
+
+
+def _reference_line(ax, runs: pd.DataFrame, protocol: str, optimizer: str) -> None:
+    """The mean that this optimiser's batch sizes are compared with in the text."""
+    reference = reference_of(runs, optimizer)
+    if reference is None:
+        return
+    base = cell(runs, protocol, reference.optimizer, reference.batch_size)
+    mean, _, n = stats.mean_and_error(100 * numbers(base[comparable(base)], "test_acc"))
+    if n and settings(base) <= 1:
+        ax.axhline(mean, color=style.colour(optimizer), linewidth=0.9, linestyle=(0, (5, 4)), alpha=0.6)
+
+
+def loss_against_accuracy(sweep: Sweep):
+    """One mark a run: a large batch that is merely undertrained lies on the small batches' line, further up the loss."""
+    runs, found = sweep.runs, protocols_of(sweep.runs)
+    figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
+    colours = style.batch_colours(runs.batch_size.dropna())
+    for ax, protocol in zip(axes[0], found):
+        part = runs[(runs.protocol == protocol)]
+        good = comparable(part)
+        for size, optimizer in part[["batch_size", "optimizer"]].drop_duplicates().dropna().itertuples(index=False):
+            inside = (part.batch_size == size) & (part.optimizer == optimizer)
+            for filled in (True, False):
+                some = part[inside & (good == filled)]
+                ax.plot(numbers(some, "train_loss"), 100 * numbers(some, "test_acc"), linestyle="", marker=style.marker(optimizer),
+                        color=colours[size], markerfacecolor=colours[size] if filled else "none", markersize=5.5, alpha=0.9)  # fmt: skip
+        lost = int((~np.isfinite(numbers(part, "train_loss"))).sum())
+        if lost:
+            ax.text(0.98, 0.97, f"{lost} without a final loss", transform=ax.transAxes, ha="right", va="top", color=style.GREY, fontsize=8.5)
+        _loss_axis(ax, part.train_loss if "train_loss" in part else [])
+        ax.set_title(PROTOCOL_TITLES[protocol])
+    axes[0][0].set_ylabel("test accuracy (%)")
+    shapes = style.optimizer_legend(style.optimizers_of(runs))
+    for handle in shapes:
+        handle.set(color="#444444", linestyle="")
+    style.legend(figure, shapes + style.batch_legend(runs.batch_size.dropna()), columns=12)
+    return figure
+
+
+def _loss_axis(ax, values) -> None:
+    ax.set_xlabel("training loss (nat)")
+    finite = np.asarray([v for v in values if np.isfinite(v) and v > 0])
+    if finite.size and finite.max() / finite.min() > 5:
+        ax.set_xscale("log")
+        style.plain_log(ax.xaxis)

@@ -1,0 +1,49 @@
+"""Training losses of a sweep against what they cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ..analysis.matched import comparable
+from ..analysis.names import optimizer_name, protocols_of
+from ..reader.sweep import Sweep
+from . import style
+
+
+def learning_curves(sweep: Sweep):
+    """Batch loss against image gradients computed (cost), one run a batch size (its smallest seed), running mean."""
+    runs, optimizers, found = sweep.runs, style.optimizers_of(sweep.runs), protocols_of(sweep.runs)
+    figure, axes = style.panels(max(1, len(found)), max(1, len(optimizers)), 3.7, 2.7, sharex="row", sharey="row")
+    colours = style.batch_colours(runs.batch_size.dropna())
+    for row, protocol in zip(axes, found):
+        for ax, optimizer in zip(row, optimizers):
+            part = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer)]
+            for (size, _), same in part.groupby(["batch_size", part.config_id.fillna("")]):
+                _curve(ax, sweep, same.sort_values("seed").iloc[0], colours[float(size)])
+            ax.set_title(f"{optimizer_name(optimizer)}, {protocol}")
+            ax.set_xlabel("image gradients computed")
+        style.count_axis(row[0])
+        row[0].set_ylabel("training loss (nat)")
+        _loss_limits(row[0], sweep, runs[runs.protocol == protocol])
+    style.legend(figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="batch size")
+    return figure
+
+
+def _curve(ax, sweep: Sweep, run, colour) -> None:
+    """Dashed where the run is not comparable; a point where it has one update."""
+    curve = sweep.curve(run.run_id)
+    if curve.empty or "gradients" not in curve:
+        return
+    loss = curve.loss.where(np.isfinite(curve.loss))
+    smooth = loss.rolling(max(1, len(loss) // 60), min_periods=1, center=True).mean()
+    good = bool(comparable(pd.DataFrame([run])).iloc[0])
+    ax.plot(curve.gradients, smooth, color=colour, linestyle="-" if good else (0, (2, 1.5)), marker="o" if len(curve) < 6 else "",
+            markersize=3.5)  # fmt: skip
+
+
+def _loss_limits(ax, sweep: Sweep, runs: pd.DataFrame) -> None:
+    """A diverged run must not squeeze the others: at most half above the largest loss at the start."""
+    starts = [c.loss.iloc[0] for c in (sweep.curve(r) for r in runs.run_id[:40]) if len(c) and np.isfinite(c.loss.iloc[0])]
+    if starts:
+        ax.set_ylim(0, min(ax.get_ylim()[1], 1.5 * max(starts)))

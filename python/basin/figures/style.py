@@ -1,0 +1,165 @@
+"""How the figures look: one place for colours, markers, axes."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+from ..analysis.names import optimizer_name, optimizer_order
+
+COLOURS = {"sgd": "#1f5fa8", "lars": "#d1660d", "lamb": "#1d8348", "adamw": "#8e44ad"}
+MARKERS = {"sgd": "o", "lars": "s", "lamb": "D", "adamw": "^"}
+OTHERS = ["#7f6000", "#666666", "#b03a5b"]
+GREY = "#8a8a8a"
+
+
+def use() -> None:
+    mpl.rcParams.update({
+        "figure.dpi": 110, "savefig.dpi": 110, "figure.constrained_layout.use": True, "font.size": 9.5,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10.5, "axes.titlelocation": "left",
+        "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.7, "axes.axisbelow": True,
+        "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.4,
+    })  # fmt: skip
+
+
+def colour(optimizer: str) -> str:
+    return COLOURS.get(optimizer, OTHERS[hash_index(optimizer, len(OTHERS))])
+
+
+def marker(optimizer: str) -> str:
+    return MARKERS.get(optimizer, "v")
+
+
+def hash_index(name: str, n: int) -> int:
+    return sum(map(ord, name)) % n
+
+
+def optimizers_of(runs) -> list[str]:
+    return sorted(runs.optimizer.dropna().unique(), key=optimizer_order)
+
+
+def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options):
+    return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
+
+
+def batch_label(size: float) -> str:
+    """64, 256, 1K, 64K: short where it is exact."""
+    size = int(size)
+    return f"{size // 1024}K" if size >= 1024 and size % 1024 == 0 else f"{size:,}"
+
+
+def batch_axis(ax, sizes) -> None:
+    """log2, a tick at the sizes that were run; where they lie closer than a factor of two, every other one."""
+    sizes = sorted({float(s) for s in sizes})
+    ax.set_xscale("log", base=2)
+    ticks = [sizes[0]] if sizes else []
+    room = max(1.0, np.log2(sizes[-1] / sizes[0]) / 11) if len(sizes) > 1 else 1.0
+    for size in sizes[1:]:
+        if np.log2(size / ticks[-1]) >= room - 1e-9:
+            ticks.append(size)
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: batch_label(round(v))))
+    ax.tick_params(axis="x", labelsize=8.5)
+    ax.set_xlabel("batch size (examples)")
+    if sizes:
+        ax.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6)
+
+
+def plain_log(axis) -> None:
+    """A logarithmic axis with plain numbers and few of them."""
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axis.set_minor_formatter(FuncFormatter(_minor_label(axis)))
+
+
+def few_logs(axis) -> None:
+    """The same for a narrow panel: labels that don't touch."""
+    low, high = axis.get_view_interval()
+    decades = np.log10(high / low)
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 1 else (1, 3) if decades < 1.7 else (1,), numticks=5))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+
+
+def positive_log(ax, values) -> None:
+    if (values[np.isfinite(values)] > 0).any():
+        ax.set_yscale("log")
+        plain_log(ax.yaxis)
+
+
+def _minor_label(axis):
+    def label(v, _):
+        low, high = sorted(axis.get_view_interval())
+        if low <= 0 or high / low > 100:
+            return ""
+        lead = round(v / 10 ** np.floor(np.log10(v)))
+        return f"{v:g}" if lead in (2, 5) or (high / low < 12 and lead == 3) or (high / low < 4 and lead in (4, 7)) else ""
+
+    return label
+
+
+def count_axis(ax) -> None:
+    """A logarithmic x axis of counts: 500, 2k, 10k, 1M; few enough labels not to touch."""
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 20 else (1, 3) if high / low < 200 else (1,)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v / 1e6:g}M" if v >= 1e6 else f"{v / 1e3:g}k" if v >= 1e3 else f"{v:g}"))
+
+
+def dodge(optimizer: str, optimizers: list[str]) -> float:
+    """A small factor on x, so that error bars of different optimisers don't lie on each other."""
+    offset = optimizers.index(optimizer) - (len(optimizers) - 1) / 2
+    return 2 ** (0.16 * offset)
+
+
+def legend(figure, handles, columns: int = 6, title: str | None = None) -> None:
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)), title=title, title_fontsize=9)
+
+
+def optimizer_legend(optimizers, hollow: str = "", one_seed: str = "", reference: str = "") -> list[Line2D]:
+    handles = [
+        Line2D([], [], color=colour(o), marker=marker(o), linestyle="-", markersize=5.5, label=optimizer_name(o)) for o in optimizers
+    ]
+    if reference:
+        handles.append(Line2D([], [], color=GREY, linewidth=0.9, linestyle=(0, (5, 4)), label=reference))
+    if one_seed:
+        handles.append(
+            Line2D([], [], color=GREY, marker="o", linestyle="", fillstyle="left", markerfacecoloralt="white", label=one_seed)
+        )
+    if hollow:
+        handles.append(Line2D([], [], color=GREY, marker="o", linestyle="", markerfacecolor="none", label=hollow))
+    return handles
+
+
+def batch_colours(sizes):
+    """Dark for small, light for large batches; the lightest stays readable on white."""
+    sizes = sorted({float(s) for s in sizes})
+    norm = LogNorm(sizes[0], sizes[-1] * (1.0 if len(sizes) > 1 else 2.0))
+    return {s: mpl.colormaps["viridis"](0.88 * norm(s)) for s in sizes}
+
+
+def batch_legend(sizes) -> list[Line2D]:
+    colours = batch_colours(sizes)
+    return [Line2D([], [], color=colours[s], linewidth=2.4, label=batch_label(s)) for s in colours]
+
+
+NOT_INVARIANT = "moves where the function doesn't"
+
+
+def grey(ax) -> None:
+    """A measure that failed the audit (analysis/audit_verdict.py)."""
+    ax.set_facecolor("#eeeeee")
+    for artist in (*ax.lines, *ax.collections):
+        artist.set_alpha(0.4)
+    ax.text(0.98, 0.03, NOT_INVARIANT, transform=ax.transAxes, ha="right", fontsize=8, color="#666666")
+
+
+def nothing(ax, why: str) -> None:
+    ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=GREY)
+    ax.set_xticks([])
+    ax.set_yticks([])

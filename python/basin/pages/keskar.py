@@ -1,0 +1,171 @@
+"""python -m basin.pages.keskar OUT_DIR [--picture FILE.png] [--into FILE.md]: a study of Keskar et al.'s protocol (ICLR 2017, arXiv 1609.04836)
+beside the numbers that they published for their network C1 (docs/keskar.md).
+
+Only runs that stopped at the target loss count. Means are over seeds, with the standard deviation of one run as in the paper. Ratios are of
+the larger batch to the smallest, seed by seed: geometric mean and Student's interval of the mean logarithm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from ..analysis.matched import answers, comparable
+from ..reader.schema import ReadError
+from ..reader.sweep import Sweep, open_sweep
+from .output import ReportError, nothing_in_home, save_picture
+from .paste import PasteError, paste
+
+PASSAGE = "keskar"
+END = "probe.end."
+# Column of the runs, name, factor to the unit of the table, and what the paper has for C1 at batches of 256 and of 5,000 (its tables 2 to 4).
+ROWS = [
+    ("epochs", "epochs to the target", 1, None),
+    ("train_loss", "training loss", 1, None),
+    ("train_acc", "training accuracy, %", 100, ("99.89 ± 0.02", "99.66 ± 0.2")),
+    ("test_acc", "test accuracy, %", 100, ("80.04 ± 0.12", "77.26 ± 0.42")),
+    (END + "sharpness_keskar.phi_full_1e-3", "φ, all of the space, ε = 1e-3", 1, ("28.58 ± 3.13", "707.23 ± 43.04")),
+    (END + "sharpness_keskar.phi_full_5e-4", "φ, all of the space, ε = 5e-4", 1, ("7.08 ± 0.88", "227.31 ± 23.23")),
+    (END + "sharpness_keskar.phi_subspace_gaussian_p100_1e-3", "φ, 100 random directions, ε = 1e-3", 1, ("2.18 ± 0.23", "137.25 ± 21.60")),
+    (END + "sharpness_keskar.phi_subspace_gaussian_p100_5e-4", "φ, 100 random directions, ε = 5e-4", 1, ("0.71 ± 0.15", "29.50 ± 7.48")),
+    (END + "sharpness_keskar.phi_relative_1e-3", "φ, box relative to \\|w\\|, ε = 1e-3", 1, None),
+    (END + "sharpness_keskar.phi_relative_5e-4", "φ, box relative to \\|w\\|, ε = 5e-4", 1, None),
+    (END + "top_eigenvalues.lambda_1", "λ₁", 1, None),
+    (END + "top_eigenvalues.lambda_1_w2", "λ₁‖w‖²", 1, None),
+    (END + "weight_norms.weight_norm", "norm of all weights ‖w‖", 1, None),
+    (END + "weight_norms.distance_from_start", "distance from the start ‖w − w₀‖", 1, None),
+]
+RATIOS = [column for column, *_ in ROWS if column.startswith(END)]
+MEASURES = [
+    ("sharpness_keskar", "phi_full_1e-3", "phi_full_1e-3", "φ, full space, ε = 1e-3 (%)"),
+    ("sharpness_keskar", "phi_relative_1e-3", "phi_relative_1e-3", "φ, box relative to |w| (%)"),
+    ("top_eigenvalues", "lambda", "lambda_1", "λ₁ (loss / weight²)"),
+]
+
+
+def ended(sweep: Sweep) -> pd.DataFrame:
+    """The runs that stopped at the target. ReadError where there are none, or more than the batch size and the seed differs between runs."""
+    runs = sweep.runs[(sweep.runs.protocol == "B") & comparable(sweep.runs)]
+    if runs.empty:
+        raise ReadError(f"{sweep.path}: no run of protocol B that stopped at its target")
+    if runs.groupby("batch_size").config_id.nunique().max() > 1:
+        raise ReadError(f"{sweep.path}: several settings at one batch size; this page is of one")
+    return runs
+
+
+def table(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row a quantity and batch size: mean, standard deviation of one run, and how many runs have a value with status ok."""
+    rows = []
+    for column, name, factor, _ in ROWS:
+        if column not in runs:
+            continue
+        for size, group in runs.groupby("batch_size"):
+            values = factor * _values(group, column)
+            rows.append({"name": name, "batch": int(size), "mean": values.mean() if len(values) else np.nan,
+                         "deviation": values.std(ddof=1) if len(values) > 1 else np.nan, "runs": len(values), "of": len(group)})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _values(runs: pd.DataFrame, column: str) -> pd.Series:
+    """By seed; of a probe's number only where it is ok."""
+    values = pd.to_numeric(runs.set_index("seed")[column], errors="coerce")
+    status = f"{column}.status"
+    if status in runs:
+        values = values[(runs.set_index("seed")[status] == "ok")]
+    return values[np.isfinite(values)]
+
+
+def ratio(runs: pd.DataFrame, column: str, batch: int, level: float = 0.95) -> tuple[float, float, float, int]:
+    """Of that batch to the smallest over the seeds that both have: geometric mean, interval, seeds. NaN where a value isn't positive."""
+    small, large = (_values(runs[runs.batch_size == b], column) for b in (runs.batch_size.min(), batch))
+    seeds = small.index.intersection(large.index)
+    if len(seeds) < 2 or (small[seeds] <= 0).any() or (large[seeds] <= 0).any():
+        return np.nan, np.nan, np.nan, len(seeds)
+    logs = np.log(large[seeds] / small[seeds])
+    half = student.ppf(0.5 + level / 2, len(seeds) - 1) * logs.std(ddof=1) / np.sqrt(len(seeds))
+    return *(float(np.exp(v)) for v in (logs.mean(), logs.mean() - half, logs.mean() + half)), len(seeds)
+
+
+def markdown(sweep: Sweep) -> str:
+    runs = ended(sweep)
+    found = table(runs)
+    sizes = sorted(found.batch.unique())
+    lines = [f"| at training loss {runs.target_loss.iloc[0]:g} | {' | '.join(f'B = {size:,}' for size in sizes)} | C1 of the paper, B = 256 | B = 5,000 |",
+             "|---" * (len(sizes) + 3) + "|"]  # fmt: skip
+    for _, name, _, published in ROWS:
+        mine = found[found.name == name].set_index("batch")
+        if len(mine):
+            lines.append(f"| {name} | {' | '.join(_cell(mine.loc[size]) for size in sizes)} | {' | '.join(published or ('–', '–'))} |")
+    return "\n".join([*lines, "", *_ratio_table(runs, sizes), "", *(f"- {line}" for line in accuracy_in_words(sweep))])
+
+
+def _cell(row: pd.Series) -> str:
+    lost = f" ({row.runs} of {row.of})" if row.runs < row.of else ""
+    return f"{row['mean']:.4g} ± {row.deviation:.2g}{lost}"
+
+
+def _ratio_table(runs: pd.DataFrame, sizes: list[int]) -> list[str]:
+    large = sizes[1:]
+    lines = [f"| ratio to B = {sizes[0]:,} (95 %) | {' | '.join(f'B = {size:,}' for size in large)} |", "|---" * (len(large) + 1) + "|"]
+    names = {column: name for column, name, *_ in ROWS}
+    for column in RATIOS:
+        if column in runs:
+            cells = [_ratio_cell(*ratio(runs, column, size), (runs.batch_size == size).sum()) for size in large]
+            lines.append(f"| {names[column]} | {' | '.join(cells)} |")
+    return lines
+
+
+def _ratio_cell(value: float, low: float, high: float, seeds: int, of: int) -> str:
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:.3g} ({low:.3g} to {high:.3g}{f'; {seeds} of {of} seeds' if seeds < of else ''})"
+
+
+def accuracy_in_words(sweep: Sweep) -> list[str]:
+    """Test accuracy of the smallest batch less that of each other, over seeds and test images."""
+    lines = []
+    for answer in answers(sweep):
+        gap = answer.gap
+        if gap.estimate is None:
+            lines.append(f"Test accuracy at B = {answer.batch_size:,}: {gap.reason}.")
+            continue
+        value, (low, high) = 100 * gap.estimate.value, (100 * v for v in gap.estimate.interval())
+        lines.append(f"Test accuracy at B = {gap.reference.batch_size:,} less that at B = {answer.batch_size:,}: {value:.2f} points ({low:.2f} to {high:.2f}; "
+                     f"{gap.estimate.seeds} seeds, {gap.estimate.examples:,} images): {gap.verdict.text}.")  # fmt: skip
+    return lines
+
+
+def figure(sweep: Sweep):
+    """φ and λ₁ against the training loss on the way down (the paper's figure 6)."""
+    from ..figures import sharpness
+
+    return sharpness.sharpness_against_loss(sweep, MEASURES)
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m basin.pages.keskar", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--into", type=Path, help=f"a Markdown file with a place for the tables, <!-- {PASSAGE} -->")
+    args = parser.parse_args(arguments)
+    try:
+        text = markdown(open_sweep(args.folder))
+        print(text)
+        if args.into:
+            paste(args.into, PASSAGE, text)
+        if args.picture:
+            with nothing_in_home():
+                save_picture(figure, args.folder, args.picture)
+    except (PasteError, ReadError, ReportError) as error:
+        print(f"basin.keskar: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

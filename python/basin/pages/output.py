@@ -1,0 +1,65 @@
+"""What the commands here share: pictures and files that are there whole or not at all, and nothing left in $HOME."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..reader.sweep import open_sweep
+
+# What matplotlib (and fontconfig under it), IPython and Jupyter would otherwise keep in $HOME.
+KEPT_IN_HOME = {
+    "XDG_CACHE_HOME": "cache", "MPLCONFIGDIR": "matplotlib", "IPYTHONDIR": "ipython", "JUPYTER_CONFIG_DIR": "jupyter/config",
+    "JUPYTER_DATA_DIR": "jupyter/data", "JUPYTER_RUNTIME_DIR": "jupyter/runtime",
+}  # fmt: skip
+
+
+class ReportError(Exception):
+    """Told in one line."""
+
+
+@contextmanager
+def nothing_in_home():
+    """Gives what the environment doesn't place otherwise a temporary folder."""
+    missing = {name: folder for name, folder in KEPT_IN_HOME.items() if name not in os.environ}
+    with tempfile.TemporaryDirectory(prefix="basin-report-", ignore_cleanup_errors=True) as root:
+        for name, folder in missing.items():
+            os.makedirs(os.path.join(root, folder))
+            os.environ[name] = os.path.join(root, folder)
+        try:
+            yield
+        finally:
+            for name in missing:
+                del os.environ[name]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(part, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        if part.exists():
+            part.unlink()
+        raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def save_picture(draw, folder, path) -> None:
+    """The figure that `draw` makes of the sweep: the README's picture, or another page's."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from ..figures import style
+
+    if Path(path).suffix != ".png":
+        raise ReportError(f"{path}: a picture is a .png file")
+    style.use()
+    png = io.BytesIO()
+    draw(open_sweep(folder)).savefig(png, dpi=130, format="png")
+    write_atomically(Path(path), png.getvalue())

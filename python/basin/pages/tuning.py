@@ -1,0 +1,81 @@
+"""python -m basin.pages.tuning SELECTION_TOML [--into FILE]: the tables of docs/tuning.md from what tuning wrote."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+
+from ..analysis.names import optimizer_name
+from ..reader.schema import ReadError
+from ..reader.selection import Choice, read_choices
+from .paste import PasteError, paste
+
+PASSAGE = "tuning"
+
+
+def tables(choices: list[Choice]) -> str:
+    """Both tables in Markdown. Numbers are rounded."""
+    parts = []
+    for protocol in sorted({c.protocol for c in choices}):
+        mine = [c for c in choices if c.protocol == protocol]
+        parts.append(_markdown(mine) + "\n\n" + _notes(mine))
+    return "\n\n".join(parts)
+
+
+def _markdown(choices: list[Choice]) -> str:
+    sizes, optimizers = sorted({c.batch_size for c in choices}), list(dict.fromkeys(c.optimizer for c in choices))
+    cells = {(c.optimizer, c.batch_size): _cell(c) for c in choices}
+    matched = choices[0].protocol == "B"
+    lines = [
+        f"### Protocol {choices[0].protocol}: rate (validation loss{', image gradients to the target' if matched else ''})", "",
+        f"| optimiser | {' | '.join(f'B = {size:,}' for size in sizes)} |", "|---" * (len(sizes) + 1) + "|",
+    ]  # fmt: skip
+    lines += [f"| {optimizer_name(o)} | {' | '.join(cells.get((o, size), '–') for size in sizes)} |" for o in optimizers]
+    return "\n".join(lines)
+
+
+def _cell(choice: Choice) -> str:
+    t = choice.chosen
+    text = f"{t.rate:.3g}{'*' if choice.at_edge else ''} ({t.validation_loss:.2f}"
+    if choice.protocol == "B":
+        text += f", {math.floor(t.gradients / 1000 + 0.5)}k" if math.isfinite(t.gradients) else ", not reached"
+        text += ", overshot" if t.overshot else ""
+    return text + ")"
+
+
+def _notes(choices: list[Choice]) -> str:
+    """The edge of a list, and how far any rate gets at the largest batch size."""
+    text = ""
+    if any(c.at_edge for c in choices):
+        text = "\\* within a tenth of an end of its range. " if choices[0].searched else "\\* the first or last rate tried. "
+    largest = max(c.batch_size for c in choices)
+    losses = [t.validation_loss for c in choices if c.batch_size == largest for t in c.trials if math.isfinite(t.validation_loss)]
+    if losses:
+        text += (
+            f"At B = {largest:,} the validation losses of all {len(losses)} rates that came to an end lie between "
+            f"{min(losses):.2f} and {max(losses):.2f}."
+        )
+    missed = [c for c in choices if c.protocol == "B" and not any(t.reached for t in c.trials)]
+    if missed:
+        names = ", ".join(f"{optimizer_name(c.optimizer)} at {c.batch_size:,}" for c in missed)
+        text += f" No rate reached the target: {names}."
+    return text.strip()
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m basin.pages.tuning", description="Tables of the learning rates that tuning chose.")
+    parser.add_argument("selection", help="selection.toml of a tuning sweep")
+    parser.add_argument("--into", help=f"replace what stands between <!-- {PASSAGE} --> and <!-- end of {PASSAGE} --> in this file")
+    options = parser.parse_args(arguments)
+    try:
+        content = tables(read_choices(options.selection))
+        paste(options.into, PASSAGE, content) if options.into else print(content)
+    except (PasteError, ReadError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""selection.toml: the learning rates that a tuning tried and the ones that it chose."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from .schema import ReadError
+
+
+@dataclass(frozen=True)
+class Trial:
+    rate: float
+    seeds: int
+    ended: int
+    reached: int
+    overshot: int
+    validation_loss: float
+    gradients: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    protocol: str
+    optimizer: str
+    batch_size: int
+    rate: float
+    at_edge: bool
+    searched: bool  # in ranges; else from a list
+    trials: list[Trial]
+
+    @property
+    def chosen(self) -> Trial:
+        return next(t for t in self.trials if t.rate == self.rate)
+
+
+def read_choices(path) -> list[Choice]:
+    try:
+        table = tomllib.loads(Path(path).read_text())
+        return [_choice(entry, "sampler_seed" in table) for entry in table["choice"]]
+    except OSError as error:
+        raise ReadError(f"{path}: {error.strerror}") from None
+    except (KeyError, TypeError, ValueError, StopIteration) as error:
+        raise ReadError(f"{path}: not a selection.toml of a tuning sweep ({error})") from None
+
+
+def _choice(entry: dict, searched: bool) -> Choice:
+    group = entry.get("when") or dict(part.split("=", 1) for part in entry["group"].split())
+    trials = [Trial(*row[:7]) for row in entry["tried"]]  # what follows is for people
+    choice = Choice(
+        entry["protocol"], group["optimizer"], int(group["batch_size"]), entry["learning_rate"], entry["at_edge"], searched, trials
+    )
+    choice.chosen  # noqa: B018  a rate that was never tried is an error here
+    return choice

@@ -1,0 +1,277 @@
+"""A whole sweep as tables: from sweep.h5 where it is up to date, else from the run folders as they stand."""
+
+from __future__ import annotations
+
+import tomllib
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from .layers import Layers, layers_of_sweep
+from .probe import PROBE_COLUMNS, ProbeResult, read_probe
+from .run import TABLES, Run, load_run, read_status
+from .schema import ReadError, SchemaError, attributes, reading, require, strings, text
+
+NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
+STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
+
+
+def load_sweep(path, source: str = "auto") -> pd.DataFrame:
+    """One row a run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
+    return open_sweep(path, source).runs
+
+
+def open_sweep(path, source: str = "auto") -> "Sweep":
+    path = Path(path)
+    if path.is_file():
+        return FileSweep(path)
+    if not path.is_dir():
+        raise ReadError(f"{path}: no such file or folder")
+    if source not in ("auto", "file", "runs"):
+        raise ValueError(f'source = "{source}" is none of auto, file, runs')
+    if (path / "run.h5").is_file() or ((path / "config.toml").is_file() and not (path / "runs").is_dir()):
+        raise ReadError(f"{path}: a run's folder, not a sweep's: basin.load_run reads it")
+    if source == "file" or (source == "auto" and _file_is_newest(path)):
+        return FileSweep(path / "sweep.h5")
+    return FolderSweep(path)
+
+
+class Sweep:
+    """What both sources offer. `runs`: one row a run; `probes`: one row a number, at any checkpoint; `study`: TOML text."""
+
+    path: Path
+    study: str
+    runs: pd.DataFrame
+    probes: pd.DataFrame
+
+    def correct(self, run_ids) -> np.ndarray | None:
+        """Right or wrong on the test images, [run, example] float; None where a run has no outcomes."""
+        for run_id in run_ids:
+            self._require_run(run_id)
+        return self._correct(list(run_ids))
+
+    def curve(self, run_id: str, table: str = "train") -> pd.DataFrame:
+        """All columns of "train" (one row an update) or "eval"; empty where the run has no rows yet."""
+        self._require_run(run_id)
+        require(self.path, "table of a run", table, TABLES)
+        return self._curve(run_id, table)
+
+    def layers(self, run_id: str) -> Layers | None:
+        """Norms and trust ratios by parameter over training; None where none are recorded."""
+        self._require_run(run_id)
+        return self._layers(run_id)
+
+    def _require_run(self, run_id: str) -> None:
+        require(self.path, "run", run_id, self.runs.run_id)
+
+    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
+        raise NotImplementedError
+
+    def _curve(self, run_id: str, table: str) -> pd.DataFrame:
+        raise NotImplementedError
+
+    def _layers(self, run_id: str) -> Layers | None:
+        raise NotImplementedError
+
+
+class FileSweep(Sweep):
+    def __init__(self, path: Path):
+        self.path = path
+        with reading(path, "sweep") as file:
+            self.study = text(file.attrs.get("study", ""))
+            self.runs = _without_gaps_in_texts(_columns(file["runs"]))
+            self.probes = _probe_table(_columns(file["probes"])) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
+            self._outcomes = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
+        self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
+
+    def _correct(self, run_ids):
+        if self._outcomes is None:
+            return None
+        rows = self._outcomes[[self._row[r] for r in run_ids]]
+        return None if rows.size == 0 or (rows == NOT_THERE).any() else rows.astype(float)
+
+    def _curve(self, run_id, table):
+        with reading(self.path, "sweep") as file:
+            if f"curves/{table}" not in file:
+                return pd.DataFrame()
+            row, group = self._row[run_id], file[f"curves/{table}"]
+            frame = pd.DataFrame({name: group[name][row] for name in group if group[name].ndim == 2})
+        return frame[frame["update"].notna()] if "update" in frame else frame
+
+    def _layers(self, run_id):
+        with reading(self.path, "sweep") as file:
+            return layers_of_sweep(file, run_id)
+
+
+class FolderSweep(Sweep):
+    """Reads the folder of every run of the study; a run that cannot be read is a row with status "failed" and the reason, and a warning."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        folders, strays = _run_folders(path)
+        if strays:
+            names = ", ".join(p.name for p in strays)
+            warnings.warn(f"{path}/runs holds {len(strays)} run(s) that the study doesn't have, left out: {names}", stacklevel=2)
+        if not folders:
+            raise ReadError(f"{path}: neither sweep.h5 nor runs/ with a run of the study in it")
+        study = path / "study.toml"
+        self.study = study.read_text() if study.is_file() else ""
+        self._runs: dict[str, Run] = {}
+        rows, probes = [], []
+        for folder in folders:
+            row, found = self._read(folder)
+            rows.append(row)
+            probes += found
+        self.runs = _without_gaps_in_texts(pd.DataFrame(rows))
+        self.probes = pd.concat(probes, ignore_index=True) if probes else pd.DataFrame(columns=PROBE_COLUMNS)
+
+    def _read(self, folder: Path) -> tuple[dict, list[pd.DataFrame]]:
+        row = {"run_id": folder.name, "config_id": "", "status": "queued", "status_message": ""}
+        probes: list[pd.DataFrame] = []
+        try:
+            if (folder / "run.h5").is_file():
+                run = self._runs[folder.name] = load_run(folder)
+                row |= run_row(run)
+            elif (folder / "config.toml").is_file():
+                row |= flat_options(tomllib.loads((folder / "config.toml").read_text()))
+            if (folder / "status.json").is_file():
+                status = read_status(folder / "status.json")
+                row |= {"status": status.get("status", ""), "status_message": status.get("message", "")}
+        except SchemaError:
+            raise
+        except (ReadError, ValueError) as error:
+            warnings.warn(str(error), stacklevel=2)
+            row |= {"status": "failed", "status_message": str(error)}
+        for file in sorted((folder / "probes").glob("*.h5")):
+            try:
+                probe = read_probe(file)
+            except SchemaError:
+                raise
+            except ReadError as error:
+                warnings.warn(f"{error}; left out", stacklevel=2)  # the run itself is none the worse
+                continue
+            probes.append(probe.table)
+            row |= probe_columns(probe)
+        return row, probes
+
+    def _correct(self, run_ids):
+        if not run_ids or any(r not in self._runs or "test" not in self._runs[r].outcomes for r in run_ids):
+            return None
+        rows = [self._runs[r].outcomes["test"].correct for r in run_ids]
+        return np.array(rows, float) if len({len(r) for r in rows}) == 1 else None
+
+    def _curve(self, run_id, table):
+        run = self._runs.get(run_id)
+        return run.tables.get(table, pd.DataFrame()) if run else pd.DataFrame()
+
+    def _layers(self, run_id):
+        run = self._runs.get(run_id)
+        return run.layers if run else None
+
+
+def run_row(run: Run) -> dict:
+    """A run's row: identity, options, what the data is, and the final numbers."""
+    row = {"run_id": run.run_id, "config_id": run.config_id, "status": run.status, "status_message": run.message}
+    row |= {key: option_text(value) for key, value in run.config.items()}
+    row |= {f"dataset.{key}": option_text(value) for key, value in run.data.items()}
+    return row | run.summary
+
+
+def probe_columns(probe: ProbeResult) -> dict:
+    """probe.<checkpoint>.<probe>.<quantity>, for a vector <quantity>_1 and so on, with siblings for what is known of it; of files by
+    the study's own settings alone."""
+    columns = {}
+    for row in probe.table[probe.table.study.astype(bool)].itertuples(index=False):
+        number = f"_{getattr(row, 'index') + 1}" if row.quantity in probe.vectors else ""
+        name = f"probe.{row.checkpoint}.{row.probe}.{row.quantity}{number}"
+        columns[name] = row.value
+        columns |= {f"{name}.{key}": getattr(row, key) for key in ("uncertainty", "ci_low", "ci_high", "status")}
+    return columns
+
+
+def flat_options(tree: dict, prefix: str = "") -> dict:
+    """Nested TOML tables as dotted keys."""
+    flat = {}
+    for key, value in tree.items():
+        flat |= flat_options(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: option_text(value)}
+    return flat
+
+
+def option_text(value):
+    """A list as TOML text, so that a column holds one kind of thing; everything else as it is."""
+    if not isinstance(value, list):
+        return value
+    return "[" + ", ".join(f'"{v}"' if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else repr(v) for v in value) + "]"
+
+
+def _columns(group) -> pd.DataFrame:
+    columns = {}
+    for name, data in group.items():
+        if data.ndim != 1:
+            continue
+        values = strings(data) if data.dtype.kind in "OS" else data[()]
+        columns[name] = values.astype(bool) if text(data.attrs.get("type", "")) == "bool" else values
+    order = attributes(group).get("columns")
+    frame = pd.DataFrame(columns)
+    return frame[[c for c in order if c in frame]] if isinstance(order, list) else frame
+
+
+def _probe_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Files from before the full training loss was stored have the subset's under its name (probe.py does the same)."""
+    if "subset_loss" not in table:
+        table = table.rename(columns={"train_loss": "subset_loss"}).assign(train_loss=np.nan)
+    missing = {"subset_hash": "", "settings": "", "study": True}
+    return table.assign(**{name: value for name, value in missing.items() if name not in table})
+
+
+def _without_gaps_in_texts(runs: pd.DataFrame) -> pd.DataFrame:
+    """A missing text is "", as in sweep.h5."""
+    for column in runs:
+        if runs[column].dtype.kind not in "fiub":
+            runs[column] = runs[column].where(runs[column].notna(), "" if _is_text(runs[column]) else np.nan)
+    return runs
+
+
+def _is_text(column: pd.Series) -> bool:
+    return any(isinstance(v, str) for v in column)
+
+
+def _run_folders(path: Path) -> tuple[list[Path], list[Path]]:
+    """Folders of the study's runs, and of others under runs/ (of `basin train --out`). Without a study all count."""
+    folders = sorted(p for p in (path / "runs").glob("*") if p.is_dir())
+    doubtful = [p for p in folders if not _has_marks_of_a_sweep(p)] if (path / "study.toml").is_file() else []
+    known = _collected(path) if doubtful else set()
+    strays = [p for p in doubtful if p.name not in known]
+    return [p for p in folders if p not in strays], strays
+
+
+def _has_marks_of_a_sweep(folder: Path) -> bool:
+    """A sweep writes cell.toml for each run that it starts, and says of the others that they are queued; `basin train` does neither."""
+    if (folder / "cell.toml").is_file():
+        return True
+    try:
+        return read_status(folder / "status.json").get("status", "queued") == "queued"
+    except ReadError:
+        return True  # a row that says what is wrong
+
+
+def _collected(path: Path) -> set[str]:
+    """Runs that sweep.h5 has: one trained by hand may be the study's all the same, and `basin collect` can tell."""
+    try:
+        with reading(path / "sweep.h5", "sweep") as file:
+            return set(strings(file["runs/run_id"]))
+    except ReadError:
+        return set()
+
+
+def _file_is_newest(folder: Path) -> bool:
+    """Whether nothing that sweep.h5 was collected from is younger than it."""
+    file = folder / "sweep.h5"
+    if not file.is_file():
+        return False
+    stamp = file.stat().st_mtime_ns
+    runs, _ = _run_folders(folder)
+    sources = (p for run in runs for name in ("status.json", "run.h5", "probes/*.h5") for p in run.glob(name))
+    return all(p.stat().st_mtime_ns <= stamp for p in sources)

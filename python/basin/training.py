@@ -1,0 +1,53 @@
+"""train(): one run of a study by the program, for whoever searches settings from Python."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from .reader.run import Run, load_run
+
+
+class TrainError(Exception):
+    """The program's own line on what it couldn't do. A run that diverged is a result, not an error."""
+
+
+def train(study, settings: Mapping[str, object] | None = None, out=None, program=None) -> Run:
+    """Trains the study's run with `settings` (dotted keys, as of `--set`) and returns its record; a run that is done is read, one
+    that was interrupted goes on.
+
+    >>> run = basin.train("configs/tiny.toml", {"learning_rate": 0.05, "sgd.momentum": 0.8}, out="out/search")
+    >>> run.status, run.summary["validation_loss"]
+
+    `program` is `basin`'s path: by default the environment variable BASIN_BINARY, `basin` on the PATH, or build/release/bin/basin.
+    """
+    command = [_program(program), "train", str(study)]
+    command += ["--out", str(out)] if out is not None else []
+    for key, value in (settings or {}).items():
+        command += ["--set", f"{key}={toml(value)}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise TrainError((done.stderr.strip().splitlines() or [f"{command[0]}: exit code {done.returncode}"])[-1])
+    folder, _, _ = done.stdout.strip().splitlines()[-1].rpartition(" ")
+    return load_run(folder)
+
+
+def toml(value) -> str:
+    """A setting as TOML: numpy's numbers as Python's, floats with every digit."""
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(toml(v) for v in value) + "]"
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _program(program) -> str:
+    built = Path(__file__).parents[2] / "build" / "release" / "bin" / "basin"
+    found = program or os.environ.get("BASIN_BINARY") or shutil.which("basin") or (built if built.is_file() else None)
+    if found is None:
+        raise TrainError("no program `basin`: name it as `program`, in BASIN_BINARY, or put it on the PATH (make build makes it)")
+    return str(found)

@@ -1,0 +1,121 @@
+"""The report as a file, and every way in which making it can fail."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from documents import ROOT
+from surface_files import bowl
+from surface_files import make as make_surface
+from synthetic_sweep import Plan, make_sweep
+
+from basin.pages import report
+from basin.pages.output import KEPT_IN_HOME, ReportError
+from basin.reader.schema import ReadError
+
+ENDINGS = {("B", "sgd", 65536): "target_not_reached", ("A-epochs", "lars", 65536): "diverged", ("B", "lars", 2048): "overshot"}
+
+
+def test_report_is_one_file_with_every_figure(tmp_path):
+    make_sweep(tmp_path / "s", Plan(images=200, updates=8, endings=ENDINGS))
+    lines = []
+    path = report.make_report(tmp_path / "s", progress=lines.append)
+    html = path.read_text()
+    assert html.count("data:image/png;base64,") >= 7
+    assert not re.findall(r'(?:src|href)="https?://', html), "a report that opens without a network"
+    assert "import basin" not in html and "Traceback (most" not in html and "UserWarning" not in html
+    for said in ("official pixels", "3 target not reached", "3 diverged", "3 of the finished overshot", "What this does not show"):
+        assert said in html
+    assert html.count('alt="Accuracy against batch size"') == 1 and "No description" not in html
+    assert lines and "report: cell 12/12" in lines[-1]
+    assert [p.name for p in (tmp_path / "s").iterdir() if p.suffix == ".tmp"] == []
+
+
+def test_the_measures_notebook_is_a_page_of_its_own(tmp_path, capsys):
+    """A tiny sweep: nothing may be claimed of one seed, and the page says so; every figure is there."""
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 256, 2048), optimizers=("sgd", "lamb"), seeds=(1,), images=60, updates=3))
+    (tmp_path / "s" / "landscape").mkdir()
+    make_surface(tmp_path / "s" / "landscape" / "plane.0123456789ab.end.h5", bowl())
+    (tmp_path / "s" / "landscape" / "torn.h5").write_bytes(b"")
+    assert report.main([str(tmp_path / "s"), "--notebook", "measures"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 's' / 'measures.html'}\n" and not (tmp_path / "s" / "report.html").exists()
+    html = (tmp_path / "s" / "measures.html").read_text()
+    assert html.count('src="data:image/png;base64,') == 3 + 2 and "Traceback (most" not in html and "Warning" not in html
+    for said in ("0 of 7 measures", "nothing is claimed: one seed each", "No audit lies beside", "plane.0123456789ab.end", "torn.h5: truncated",
+                 "What this does not show"):  # fmt: skip
+        assert said in html
+    assert not re.findall(r'(?:src|href)="https?://', html)
+
+
+def notebook(tmp_path, code):
+    path = tmp_path / "bad.py"
+    path.write_text(f"# %%\n{code}\n")
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32,), optimizers=("sgd",), seeds=(1,), images=20, updates=3))
+    return dict(folder=tmp_path / "s", notebook=path, progress=lambda line: None)
+
+
+@pytest.mark.parametrize(
+    "code, timeout, message",
+    [
+        ("raise ValueError('two\\nlines')", 60, "bad.py: ValueError: two lines"),
+        ("import time; time.sleep(60)", 1, "bad.py: a cell took longer than 1 s"),
+        ("import os; os._exit(9)", 60, "bad.py: the kernel died"),
+    ],
+)
+def test_a_failing_notebook_is_one_line(tmp_path, code, timeout, message):
+    with pytest.raises(ReportError) as caught:
+        report.make_report(**notebook(tmp_path, code), timeout=timeout)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "s" / "report.html").exists()
+
+
+def test_command_line_ends_with_one_line_and_an_exit_code(tmp_path, capsys):
+    assert report.main([str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and "neither sweep.h5 nor runs/" in said and said.count("\n") == 1
+
+
+def test_the_home_folder_stays_empty_and_the_margin_reaches_the_notebook(tmp_path):
+    """As called by hand, with nothing in the environment; a picture draws in this process too."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "tmp").mkdir()
+    kept = {k: v for k, v in os.environ.items() if k not in KEPT_IN_HOME and not k.startswith("XDG_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "basin.report", str(small(tmp_path / "s")), "--picture", str(tmp_path / "a.png"), "--margin", "37.5"],
+        env=kept | {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0 and "Warning" not in done.stderr, done.stderr
+    left = [p for name in ("home", "tmp") for p in (tmp_path / name).rglob("*")]
+    assert left == [] and (tmp_path / "a.png").is_file()
+    said = (tmp_path / "s" / "report.html").read_text()
+    assert "37.5 points" in said and "±2 points" not in said
+
+
+def small(folder):
+    make_sweep(folder, Plan(batch_sizes=(32, 1024), optimizers=("sgd",), images=20, updates=3))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "picture, message",
+    [("nowhere/a.png", "a.png: cannot be written: No such file"), ("a.jpeg", "a picture is a .png file"), ("", "a picture is a .png file")],
+)
+def test_a_picture_that_cannot_be_written_is_one_line(tmp_path, capsys, monkeypatch, picture, message):
+    monkeypatch.setattr(report, "make_report", lambda folder, **_: folder)
+    assert report.main([str(small(tmp_path / "s")), "--picture", str(tmp_path / picture)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ") and message in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("margin", ["0", "-2", "100", "nan"])
+def test_a_margin_that_makes_no_sense_is_one_line(tmp_path, capsys, margin):
+    assert report.main([str(small(tmp_path / "s")), "--margin", margin]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: margin = ") and said.count("\n") == 1
+
+
+def test_a_missing_folder_is_told_before_a_kernel_starts(tmp_path):
+    with pytest.raises(ReadError, match="no such file or folder"):
+        report.make_report(tmp_path / "nowhere")

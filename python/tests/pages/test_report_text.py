@@ -1,0 +1,122 @@
+"""What the report says, on sweeps whose truth is known."""
+
+import numpy as np
+import pytest
+from synthetic_sweep import Plan, make_sweep
+
+import basin
+from basin.analysis.matched import answers, comparable, pooled, reference_of
+from basin.pages import report_text as text
+
+ONE = dict(batch_sizes=(32, 1024), optimizers=("sgd",), updates=4)
+
+
+def report_of(folder, **plan):
+    make_sweep(folder, Plan(**(ONE | plan)))
+    sweep = basin.open_sweep(folder)
+    found = answers(sweep)
+    return sweep, found, text.overall(found, pooled(sweep, found))
+
+
+def test_missing_optimisation_is_said_where_it_is_shown(tmp_path):
+    _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001)
+    assert found[0].drop.verdict.word == "gap" and found[0].gap.verdict.word == "no gap"
+    assert "**Here the drop is missing optimisation** for SGD at 1,024: at the same training loss there is no gap within ±2 points." in said
+    assert found[0].share.resolved and abs(found[0].share.value) < 0.1
+
+
+def test_a_gap_at_matched_loss_is_said(tmp_path):
+    # The drop of 10 points at the fixed budget and 5 of them at matched loss: half is left.
+    _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001, drop_b=0.01)
+    assert "A gap at matched training loss is resolved** for SGD at 1,024" in said and "missing optimisation** for" not in said
+    assert found[0].gap.estimate.value == pytest.approx(0.05, abs=0.01)
+    assert found[0].share.low < 0.5 < found[0].share.high
+
+
+def test_the_reverse_counts_as_missing_optimisation(tmp_path):
+    _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001, drop_b=-0.01)
+    assert found[0].gap.verdict.direction == -1
+    assert "missing optimisation** for SGD at 1,024: at the same training loss the large batch is the better one." in said
+
+
+def test_undecided_is_called_undecided(tmp_path):
+    _, found, said = report_of(tmp_path / "s", images=300, seed_error=0.02, drop_a=0.08)
+    assert found[0].gap.verdict.word == "undecided"
+    assert "**Undecided** for SGD at 1,024" in said and "Here the drop is missing" not in said and "no gap" not in said
+
+
+def test_one_seed_claims_nothing(tmp_path):
+    sweep, found, said = report_of(tmp_path / "s", images=5000, seeds=(1,), seed_error=0.0)
+    assert pooled(sweep, found) is None and "missing optimisation" not in said
+    assert "one seed: nothing is claimed" in text.cell_sentence(found[0])
+    assert "resolved (" not in text.cell_sentence(found[0])
+
+
+def test_no_resolved_drop_is_not_called_absence(tmp_path):
+    _, _, said = report_of(tmp_path / "s", images=300, drop_a=0.0, seed_error=0.01)
+    assert "that is not to say that there is none" in said and "missing optimisation" not in said
+
+
+def test_runs_that_missed_the_target_enter_nothing(tmp_path):
+    endings = {("B", "sgd", 1024): "target_not_reached"}
+    sweep, found, said = report_of(tmp_path / "s", images=2000, endings=endings)
+    assert found[0].gap.estimate is None and found[0].gap.reason == "3 of 3 seeds missed the target"
+    assert "No comparison at matched loss is possible for SGD at 1,024 (3 of 3 seeds missed the target)" in said and "missing optimisation" not in said
+    assert "3 target not reached" in text.about_status(sweep)
+
+
+@pytest.mark.parametrize("ending, words", [("overshot", "overshot the target"), ("diverged", "diverged"), ("failed", "failed")])
+def test_other_endings_enter_nothing(tmp_path, ending, words):
+    sweep, found, _ = report_of(tmp_path / "s", images=200, endings={("B", "sgd", 1024): ending})
+    assert found[0].gap.estimate is None and found[0].gap.reason == f"3 of 3 seeds {words}"
+    assert comparable(sweep.runs).sum() == 9
+
+
+def test_pooling_gives_one_answer_where_single_cells_are_undecided(tmp_path):
+    plan = dict(batch_sizes=(32, 256, 512, 1024, 2048, 4096), optimizers=("sgd", "lars", "lamb"), images=3000, seed_error=0.008)
+    _, found, said = report_of(tmp_path / "s", **plan)
+    assert any(a.gap.verdict.word == "undecided" for a in found)
+    assert "**Taken together** (mean over SGD at 256" in said
+    assert "**Here the drop is missing optimisation**: at the same training loss, on average, no gap within ±2 points." in said
+
+
+def test_pooling_is_the_mean_of_the_cells(tmp_path):
+    sweep, found, _ = report_of(tmp_path / "s", batch_sizes=(32, 256, 1024), images=500)
+    together = pooled(sweep, found)
+    assert together.gap.value == pytest.approx(np.mean([a.gap.estimate.value for a in found]))
+    assert together.drop.value == pytest.approx(np.mean([a.drop.estimate.value for a in found]))
+
+
+def test_difference_is_that_of_the_stored_accuracies(tmp_path):
+    sweep, found, _ = report_of(tmp_path / "s", images=500)
+    by = sweep.runs[sweep.runs.protocol == "B"].groupby("batch_size").test_acc.mean()
+    assert found[0].gap.estimate.value == pytest.approx(by[32] - by[1024])
+
+
+def test_seeds_are_paired_whatever_the_order_of_runs(tmp_path):
+    sweep, found, _ = report_of(tmp_path / "s", images=500)
+    seed_of = sweep.runs.set_index("run_id").seed
+    for a, b in zip(found[0].gap.reference_runs, found[0].gap.runs):
+        assert seed_of[a] == seed_of[b]
+
+
+def test_another_optimisers_reference_is_named(tmp_path):
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=50, updates=4))
+    sweep = basin.open_sweep(tmp_path / "s")
+    sweep.runs = sweep.runs[~((sweep.runs.optimizer == "lamb") & (sweep.runs.batch_size == 32))]
+    assert not reference_of(sweep.runs, "lamb").own and reference_of(sweep.runs, "lamb").optimizer == "sgd"
+    assert "SGD at batch 32 for SGD, LAMB" in text.reference_sentence(sweep)
+
+
+def test_data_pixels_images_and_seeds_are_named(tmp_path):
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 65536), optimizers=("sgd",), images=1000, updates=4))
+    sweep = basin.open_sweep(tmp_path / "s")
+    said = text.about_data(sweep)
+    assert "cifar10-5k, official pixels: 5000 training and 1000 test images" in said and "seeds 3 a cell" in said
+    assert "1,000 test images alone" in said and "±1.6 points" in said
+    assert "counts updates, not noise" in text.about_large_batches(sweep) and "(65,536)" in text.about_large_batches(sweep)
+
+
+def test_no_word_on_updates_below_the_training_set(tmp_path):
+    make_sweep(tmp_path / "s", Plan(**(ONE | {"images": 50})))
+    assert text.about_large_batches(basin.open_sweep(tmp_path / "s")) == ""

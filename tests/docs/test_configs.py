@@ -1,0 +1,113 @@
+"""The study and its tuning must train alike, or the rates were chosen for other runs."""
+
+import tomllib
+
+import numpy as np
+import pytest
+from documents import ROOT
+
+CONFIGS = ROOT / "configs"
+
+# Keys of the base options that may differ, each with its reason.
+MAY_DIFFER = {
+    "micro_batch": "memory alone; no number hangs on it",
+    "max_gradients": "the same passes over a smaller training set: compared below",
+    "check_every": "looks at the training loss cost more than tuning needs",
+    "data.validation": "tuning holds a tenth back to choose by",
+}
+PROBES = ("top_eigenvalues", "preconditioned_curvature", "curvature", "sharpness_keskar", "noise_scale")
+NOT_TRAINING = ("probes", *PROBES, "sweep", "tune", "runtime")
+TUNING = "quick-tune.toml"
+
+
+def study(name):
+    return tomllib.loads((CONFIGS / name).read_text())
+
+
+def flat(tree, prefix=""):
+    found = {}
+    for key, value in tree.items():
+        if not prefix and key in NOT_TRAINING:
+            continue
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return found
+
+
+def test_every_training_key_is_stated_in_both_and_equal():
+    quick, tuning = flat(study("quick.toml")), flat(study(TUNING))
+    assert quick.keys() == tuning.keys(), "a key that one of them leaves to its default"
+    differ = {key for key in quick if quick[key] != tuning[key]}
+    assert differ <= MAY_DIFFER.keys(), {key: (quick[key], tuning[key]) for key in differ - MAY_DIFFER.keys()}
+
+
+def test_every_optimizer_has_its_table_with_weight_decay_where_the_default_is_not_none():
+    for name in ("quick.toml", TUNING):
+        options = flat(study(name))
+        assert options["lars.weight_decay"] == options["lamb.weight_decay"] == 0.0, name
+        assert options["sgd.momentum"] == options["lars.momentum"] == 0.9, name
+
+
+def test_the_cap_is_the_same_number_of_passes():
+    # 471 of the 5,000 images are held out by the hash of their bytes (docs/tuning.md).
+    quick, tuning = study("quick.toml"), study(TUNING)
+    assert quick["max_gradients"] / 5000 == tuning["max_gradients"] / (5000 - 471) == 80
+
+
+def test_grids_agree_and_seeds_do_not():
+    quick, tuning = study("quick.toml")["sweep"], study(TUNING)["sweep"]
+    for axis in ("batch_size", "optimizer", "protocol"):
+        assert quick[axis] == tuning[axis]
+    assert not set(quick["seed"]) & set(tuning["seed"] + study(TUNING)["tune"]["seeds"])
+
+
+def rates(table, **cell):
+    """What a cell's learning rate comes to: the last rule that holds."""
+    found = None
+    for rule in table["set"]:
+        wanted = {k: v if isinstance(v, list) else [v] for k, v in rule["when"].items()}
+        if "learning_rate" in rule["set"] and all(cell.get(k) in v for k, v in wanted.items()):
+            found = rule["set"]["learning_rate"]
+    return found
+
+
+def test_the_studys_rates_are_the_winners():
+    (selection,) = (CONFIGS.parent / "results").glob("*-quick-tune/selection.toml")
+    quick = study("quick.toml")["sweep"]
+    choices = tomllib.loads(selection.read_text())["choice"]
+    assert len(choices) == len(quick["batch_size"]) * len(quick["optimizer"]) * len(quick["protocol"])
+    for choice in choices:
+        cell = {key: value for key, value in choice["when"].items() if key in ("batch_size", "optimizer", "protocol")}
+        assert rates(quick, **cell) == choice["set"]["learning_rate"], cell
+
+
+def test_every_range_of_the_search_is_as_wide_as_the_others_and_holds_the_rates_in_use():
+    quick, ranges = study("quick.toml")["sweep"], study(TUNING)["tune"]["range"]
+    for batch in quick["batch_size"]:
+        for optimizer in quick["optimizer"]:
+            for protocol in quick["protocol"]:
+                cell = dict(batch_size=batch, optimizer=optimizer, protocol=protocol)
+                holding = [r for r in ranges if all(cell[k] in np.atleast_1d(v) for k, v in r["when"].items())]
+                assert len(holding) == 1 and holding[0]["high"] / holding[0]["low"] == pytest.approx(64), cell
+                assert holding[0]["low"] <= rates(quick, **cell) <= holding[0]["high"], cell
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "lars", "lamb"])
+def test_the_full_studys_rates_rise_with_the_batch(optimizer):
+    table = study("cifar10.toml")["sweep"]
+    scaled = []
+    for batch in table["batch_size"]:
+        options = {}
+        for rule in table["set"]:
+            wanted = {k: v if isinstance(v, list) else [v] for k, v in rule["when"].items()}
+            if all({"batch_size": batch, "optimizer": optimizer, "protocol": "B"}.get(k) in v for k, v in wanted.items()):
+                options |= rule["set"]
+        ratio = batch / options["base_batch"]
+        scaled.append(options["learning_rate"] * {"linear": ratio, "sqrt": ratio**0.5}[options["scaling_rule"]])
+    assert all(a < b for a, b in zip(scaled, scaled[1:])), scaled
+
+
+def test_the_full_study_looks_for_its_data_where_git_does_not():
+    path = study("cifar10.toml")["data"]["path"]
+    assert path == "datasets/cifar10" and "/datasets/" in (CONFIGS.parent / ".gitignore").read_text().split()
+    for file in ("README.md", "configs/cifar10.toml"):
+        assert f"--out {path}" in (CONFIGS.parent / file).read_text(), file
