@@ -42,6 +42,10 @@ template <class O>
 const O& options_as(const AnyOptions& options) {
   return static_cast<const OptionsOf<O>&>(options).value;
 }
+template <class O>
+O& options_as(AnyOptions& options) {
+  return static_cast<OptionsOf<O>&>(options).value;
+}
 
 /// An entry of an explicit table; explicit because static-initialiser registration is dropped from static archives.
 /// Entry needs a field `name`. Throws ConfigError "unknown <what> "x"; known: a, b, c".

@@ -9,9 +9,9 @@ namespace {
 
 void check_path(const DatasetEntry& entry, const DataOptions& o) {
   if (entry.needs_path && o.path.empty())
-    throw ConfigError(
-        "data.path is empty: " + o.set +
-        " needs the folder or archive that holds it (`basin data get` fetches CIFAR, and only when asked)");
+    throw ConfigError(fmt::format(
+        "data.path is empty: {0} needs the folder or archive that holds it{1}", o.set,
+        entry.can_be_fetched() ? " (`basin data get " + o.set + "` fetches it, and only when asked)" : ""));
   if (!entry.needs_path && !o.path.empty())
     throw ConfigError("data.path = \"" + o.path + "\", but " + o.set + " is not read from a path");
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/registry.h"
+#include "optim/moment_optimizer.h"
 #include "optim/optimizer.h"
 #include "optim/traits.h"
 
@@ -20,6 +21,8 @@ struct OptimizerEntry {
   std::unique_ptr<Optimizer> (*make)(std::vector<ParameterInfo> parameters,
                                      const AnyOptions& options) = nullptr;
   std::function<OptimizerTraits(const AnyOptions&)> traits = {};
+  /// Adam's constants among its options; null for a method without.
+  MomentOptions* (*moments)(AnyOptions& options) = nullptr;
 };
 
 /// The entry of a class T, made from parameters and options O.
@@ -31,6 +34,8 @@ OptimizerEntry optimizer_entry(OptimizerEntry entry, OptimizerTraits (*traits)(c
     return std::make_unique<T>(std::move(parameters), options_as<O>(options));
   };
   entry.traits = [traits](const AnyOptions& options) { return traits(options_as<O>(options)); };
+  if constexpr (std::is_base_of_v<MomentOptions, O>)
+    entry.moments = [](AnyOptions& options) -> MomentOptions* { return &options_as<O>(options); };
   return entry;
 }
 

@@ -11,6 +11,7 @@
 #include "io/run_file.h"
 #include "io/status_file.h"
 #include "optim/exclusion.h"
+#include "optim/registry.h"
 #include "runs/folder.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
@@ -64,9 +65,11 @@ void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data
   }
   if (options.schedule.scaling_rule != "malladi") return;
   const std::unique_ptr<AnyOptions> scaled = scaled_optimizer_options(options);
-  const OptionView table = scaled->view();
-  for (const char* name : {"beta1", "beta2", "eps"})
-    header.options.emplace_back(std::string("scaled_") + name, table.at(name).get());
+  const MomentOptions& moments =
+      *find_entry(optimizer_registry(), options.optimizer, "optimizer").moments(*scaled);
+  header.options.emplace_back("scaled_beta1", moments.beta1);
+  header.options.emplace_back("scaled_beta2", moments.beta2);
+  header.options.emplace_back("scaled_eps", moments.eps);
 }
 
 RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model,
