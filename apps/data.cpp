@@ -20,7 +20,7 @@ struct DataArguments {
 void print_split(const Dataset& data, const char* name, const Split& split) {
   if (split.size() == 0) return;
   const at::Tensor counts = at::bincount(split.labels, {}, data.classes());
-  fmt::print("{:<11} {} images of {}x{}x{}, {} to {} a class\n", name, split.size(), split.images.size(1),
+  fmt::print("{:<11} {} images of {}x{}x{}, {} to {} per class\n", name, split.size(), split.images.size(1),
              split.images.size(2), split.images.size(3), counts.min().item<int64_t>(),
              counts.max().item<int64_t>());
 }
@@ -72,7 +72,7 @@ int import(const DataOptions& options, const std::string& out) {
   return 0;
 }
 
-/// Beside the target folder, so that it lies on the same disk; removed whatever happens.
+/// Next to the target folder, so that it lies on the same disk; removed whatever happens.
 struct TemporaryFile {
   std::string path;
   ~TemporaryFile() {

@@ -123,7 +123,7 @@ void add_probe(CLI::App& app, Action& action) {
                   "end, start, loss, every, all, or labels; default: the study's, or end");
   command->add_option("--subset", arguments->subset,
                       "training examples, chosen by image hash; 0: all; default: the study's, or 1000");
-  command->add_option("--micro-batch", arguments->micro_batch, "examples a pass; memory alone");
+  command->add_option("--micro-batch", arguments->micro_batch, "examples per pass; memory alone");
   command->add_option("--dtype", arguments->dtype, "float32 or float64");
   command->add_option("--solver", arguments->solver,
                       "of top_eigenvalues: lanczos, or spectra as the reference");

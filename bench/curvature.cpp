@@ -1,8 +1,8 @@
-// Curvature by Basin on the setting of bench/curvature_setting.py, for bench/curvature.py to set beside the peers'.
+// Curvature by Basin on the setting of bench/curvature_setting.py, for bench/curvature.py to set against the peers'.
 //
 //   bench_curvature SETTING.h5 EXAMPLES SEED THREADS
 //
-// prints one line of JSON, a list of rows as those of bench/curvature_peers.py: the same cases, and beside them `spectrum` (five
+// prints one line of JSON, a list of rows as those of bench/curvature_peers.py: the same cases, and with them `spectrum` (five
 // largest and smallest eigenvalues, density, trace by one shared pass) and `hvp` (what a product costs in gradients).
 //
 //   bench_curvature hvp WIDTH EXAMPLES THREADS

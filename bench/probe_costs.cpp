@@ -1,4 +1,4 @@
-// What each probe costs: its time in gradients of the same examples, beside the passes that it says it made.
+// What each probe costs: its time in gradients of the same examples, and the passes that it says it made.
 //
 //   bench_probe_costs EXAMPLES THREADS UPDATES NETWORK...
 //

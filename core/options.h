@@ -1,5 +1,5 @@
 // defines: OptionTable, the one table of a struct's options that serves TOML, --set, --print-config and HDF5 attributes;
-// OptionView, the same to be looked at; OptionTraits, what an option is beside its value.
+// OptionView, the same to be looked at; OptionTraits, what an option is besides its value.
 #pragma once
 
 #include <functional>
@@ -33,16 +33,16 @@ enum class OptionRole {
   execution,    // how and where it is computed: times, memory and rounding, never what is computed
   measurement,  // what is measured of a run afterwards
 };
-/// Whether the price of an image hangs on an option: never, on whether it is on (neither 0 nor empty), on its value.
+/// Whether the cost of an image depends on an option: never, on whether it is on (neither 0 nor empty), on its value.
 enum class OptionCost { none, if_on, by_value };
 
-/// What an option is beside its value. The defaults are those of most options; a binder says the rest where it adds one:
+/// What an option is besides its value. The defaults are those of most options; a binder says the rest where it adds one:
 ///   t.add("checkpoint_seconds", o.checkpoint_seconds, at_least(0), "...").execution();
 struct OptionTraits {
   OptionRole role = OptionRole::identity;
   OptionCost cost = OptionCost::none;
   bool is_yardstick = false;  // what the trials of a tuning are compared at, so none of what it searches
-  bool is_preset = false;     // chooses the values of the options beside it (core/presets.h)
+  bool is_preset = false;     // chooses the values of other options (core/presets.h)
 
   OptionTraits& execution() { return role = OptionRole::execution, *this; }
   OptionTraits& costs() { return cost = OptionCost::by_value, *this; }

@@ -31,7 +31,7 @@ Preset<O> preset(const std::string& name, O values) {
 
 /// Adds the option `key` and, by `bind_fields`, the others. Choosing a preset gives each of the others its value but
 /// for those that were set by hand, before or after: the order of keys in a file means nothing. The table always shows
-/// the values that count, so a preset's name in a record is a comment beside them. ConfigError where everything was set by
+/// the values that count, so a preset's name in a record is a comment next to them. ConfigError where everything was set by
 /// hand already, as by a resolved config.toml: another preset's name over the old values would be a lie.
 ///
 /// `options` starts as a copy of a preset's values. `presets`, made by preset(), outlives the table.
@@ -47,7 +47,7 @@ void bind_presets(OptionTable& table, O& options, const std::vector<Preset<O>>& 
     bind_fields(to, options);
     if (theirs.preset != options.values_of && options.by_hand.size() == from.size())
       throw ConfigError(key + " = \"" + theirs.preset +
-                        "\" changes nothing: every option beside it is set already");
+                        "\" changes nothing: every option that it sets is set already");
     for (const Option& option : from)
       if (options.by_hand.count(option.key) == 0) to.set(option.key, option.get(), key);
     options.values_of = theirs.preset;

@@ -15,7 +15,7 @@ Manifest fashion_mnist() {
              {"train-labels-idx1-ubyte.gz", false, 60000, FileRole::labels},
              {"t10k-images-idx3-ubyte.gz", true, 10000, FileRole::images},
              {"t10k-labels-idx1-ubyte.gz", true, 10000, FileRole::labels}};
-  // Packed: beside the MD5s of Zalando's README in many public loaders, among them autonomio/datasets and
+  // Packed: next to the MD5s of Zalando's README in many public loaders, among them autonomio/datasets and
   // MLDatasets.jl. Unpacked: independent public loaders (make, Rust, Python) agree on them; those of the labels we
   // also computed from files with the published hash.
   m.copies.push_back({"official",

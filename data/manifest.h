@@ -17,7 +17,7 @@ struct ManifestFile {
 };
 
 /// SHA-256 of every file, in the manifest's order, of one copy that is known to be in circulation; where each comes from stands
-/// beside it.
+/// next to it.
 struct KnownCopy {
   std::string pixels;  // what Dataset::pixels says of it
   std::vector<std::string> sha256;
@@ -33,7 +33,7 @@ struct Manifest {
   int64_t channels = 3, height = 32, width = 32;
   std::vector<int64_t> label_bytes = {
       10};                 // CIFAR: number of values of each leading byte; the last one is the class
-  std::string names_file;  // class names, one a line; compared where it is there
+  std::string names_file;  // class names, one per line; compared where it is there
   std::vector<std::string> class_names;
   std::string archive_url, archive_sha256;  // of the official archive; empty where there is none
 

@@ -37,7 +37,7 @@ const std::vector<DatasetEntry>& dataset_registry();
 /// ConfigError for a set that is made and not read from files.
 const Manifest& manifest_of(const std::string& set);
 
-/// Where an embedded set lies: $BASIN_DATA/SET, else ../share/basin/data/SET beside the running program's
+/// Where an embedded set lies: $BASIN_DATA/SET, else ../share/basin/data/SET as seen from the running program's
 /// folder.
 std::string embedded_folder(const std::string& set);
 

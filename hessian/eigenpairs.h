@@ -64,7 +64,7 @@ struct TopEigenResult {
 };
 
 /// A pair has converged when its error (residual or value_bound) <= tolerance |value|; for the small end,
-/// whose values lie near zero beside the others, when it is <= tolerance max(|value|, 0.1 max|lambda|). Below
+/// whose values lie near zero compared with the others, when it is <= tolerance max(|value|, 0.1 max|lambda|). Below
 /// 32 machine epsilons of max|lambda|, which is what rounding leaves of a residual, nothing is asked.
 struct ErrorLimits {
   static constexpr double kSmallEndFloor = 0.1;  // of max|lambda|

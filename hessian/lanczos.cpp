@@ -16,7 +16,7 @@ namespace basin {
 namespace {
 
 constexpr int64_t kExhaust = 32;       // unknowns up to which the whole space is spanned
-constexpr double kRestartKeeps = 0.4;  // of the room beside the wanted vectors
+constexpr double kRestartKeeps = 0.4;  // of the room that the wanted vectors leave
 
 struct Ritz {
   Eigen::VectorXd values;     // ascending
@@ -203,7 +203,7 @@ class Lanczos {
     return true;
   }
 
-  /// A second start, random beside all that is there, gets as many products as the first took.
+  /// A second start, random and orthogonal to all that is there, gets as many products as the first took.
   bool begin_search() {
     if (!options_.search_copies || search_until_ > 0) return false;
     search_until_ = 2 * result_.products;
@@ -226,7 +226,7 @@ class Lanczos {
     return remainder_.div_(beta_);
   }
 
-  /// Keeps the wanted Ritz vectors and some beside them.
+  /// Keeps the wanted Ritz vectors and some more.
   void restart(const Ritz& ritz) {
     const int64_t m = basis_.size(), spare = m - large_ - small_;
     const int64_t extra = std::max<int64_t>(0, std::min<int64_t>(spare - 2, kRestartKeeps * spare));

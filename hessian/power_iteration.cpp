@@ -16,7 +16,7 @@ bool steady(double before, double now, double tolerance) {
   return std::abs(before - now) < tolerance * (std::abs(before) + kPowerEpsilon);
 }
 
-/// One pair beside those found; its iterations into `products`. A value that isn't finite ends it.
+/// One more pair than those found; its iterations into `products`. A value that isn't finite ends it.
 Eigenpair next_pair(LinearOperator& op, const PowerOptions& options, const std::vector<Eigenpair>& found,
                     at::Generator& generator, int64_t& products) {
   at::Tensor v = shortened(at::randn({op.size()}, generator, at::kDouble).to(op.device(), op.dtype()));

@@ -41,7 +41,7 @@ class JournalWriter {
   std::unique_ptr<State> state_;
 };
 
-/// Rebuilds the record. A torn last frame (crash) is dropped and told in `torn`; a bad CRC anywhere else, a foreign magic or a
+/// Rebuilds the record. A torn last frame (crash) is dropped and `torn` says so; a bad CRC anywhere else, a foreign magic or a
 /// newer version is an IoError naming file and byte.
 RunRecord replay_journal(const std::string& path, bool* torn = nullptr);
 

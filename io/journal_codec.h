@@ -10,7 +10,7 @@
 
 namespace basin {
 
-/// Seconds since 1970 as well as text: events are told relative to the journal's creation.
+/// Seconds since 1970 as well as text: times of events are relative to the journal's creation.
 struct JournalTime {
   double unix_seconds;
   std::string utc;

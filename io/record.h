@@ -24,7 +24,7 @@ struct Table {
   std::string long_name;
   std::vector<Column> columns;
   std::vector<double> rows;                                          // row-major
-  std::vector<std::pair<std::string, OptionValue>> attributes = {};  // of the group, beside every table's own
+  std::vector<std::pair<std::string, OptionValue>> attributes = {};  // of the group, not of its tables
   int64_t row_width() const;
   int64_t row_count() const;
   /// Entries of one width-1 column.

@@ -16,14 +16,14 @@ namespace basin {
 enum class CellState : uint8_t { todo = 0, ok = 1, nonfinite = 2, failed = 3 };
 
 /// One axis of a plot, a dimension scale in the file. `labels`, where there are any, name its values and
-/// stand beside them as the text dataset <name>_label.
+/// stand next to them as the text dataset <name>_label.
 struct SurfaceAxis {
   std::string name, units, long_name, definition;
   std::vector<double> values;
   std::vector<std::string> labels;
 };
 
-/// One value a cell, row-major over the plot's axes, the last of them fastest. No values: NaN everywhere.
+/// One value per cell, row-major over the plot's axes, the last of them fastest. No values: NaN everywhere.
 struct SurfaceColumn {
   std::string name, units, long_name, definition;
   std::vector<double> values;

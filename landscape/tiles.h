@@ -39,7 +39,7 @@ struct Tile {
 /// A folder of finished tiles, one small file each (temporary file and rename), numbers kept bit for bit. Any
 /// number of processes may work on one folder, on several machines too: each tile is claimed by a lock.
 ///
-/// The folder belongs to one recipe, told in its recipe.toml; each tile carries the hash. Another recipe is
+/// The folder belongs to one recipe, given in its recipe.toml; each tile carries the hash. Another recipe is
 /// refused in a line that says what differs, never mixed in.
 class TileFolder {
  public:

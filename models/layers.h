@@ -104,7 +104,7 @@ class Norm {
 
  private:
   at::Tensor scale() const;
-  /// Whether an example's output hangs on that example alone.
+  /// Whether an example's output depends on that example alone.
   bool by_example() const;
   at::Tensor by_fixed_rule(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const;
   bool folds() const;

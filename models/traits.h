@@ -1,4 +1,4 @@
-// defines: ModelTraits, what a network is, told by its options alone.
+// defines: ModelTraits, what follows about a network from its options.
 #pragma once
 
 namespace basin {

@@ -15,6 +15,9 @@
 import os
 import warnings
 
+from IPython.display import HTML, Markdown, display
+from matplotlib import pyplot as plt
+
 import basin
 from basin.analysis.audit_verdict import load_audit
 from basin.analysis.correlation import correlate
@@ -22,8 +25,6 @@ from basin.analysis.sweep_measures import basis_of, collect
 from basin.figures import measures_and_gap as figures
 from basin.figures import style
 from basin.pages import landscapes, measure_text
-from IPython.display import HTML, Markdown, display
-from matplotlib import pyplot as plt
 
 # %matplotlib inline
 warnings.filterwarnings("ignore", module="matplotlib|IPython")
@@ -62,15 +63,13 @@ error = correlate(measures, basis, audited, "test_error")
 # Grey band: 95 % of placebos. Grey names: nothing may be claimed, or the measure moves where the function doesn't.
 
 # %%
-figures.forest(gap, error);
-
+figures.forest(gap, error)
 # %% [markdown]
 # ## Each measure against the gap
 # One mark a configuration: the mean over its seeds with standard errors.
 
 # %%
-figures.against_gap(gap, basis);
-
+figures.against_gap(gap, basis)
 # %% [markdown]
 # ## The test error
 
@@ -93,8 +92,7 @@ show(measure_text.second_table(gap, basis))
 # ## Measures against batch size
 
 # %%
-figures.against_batch(gap, basis);
-
+figures.against_batch(gap, basis)
 # %% [markdown]
 # ## Which measures mean anything
 

@@ -15,12 +15,13 @@
 import os
 import warnings
 
+from IPython.display import HTML, Markdown, display
+
 import basin
 from basin.analysis import stats
 from basin.analysis.matched import answers, pooled
 from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
 from basin.pages import report_text as text
-from IPython.display import HTML, Markdown, display
 
 # %matplotlib inline
 warnings.filterwarnings("ignore", module="matplotlib|IPython")
@@ -57,15 +58,13 @@ display(Markdown(text.limits(sweep)))
 # is compared with.
 
 # %%
-accuracy.accuracy_against_batch(sweep);
-
+accuracy.accuracy_against_batch(sweep)
 # %% [markdown]
 # ## Training loss against test accuracy
 # One mark a run, coloured by batch size, shaped by optimiser.
 
 # %%
-accuracy.loss_against_accuracy(sweep);
-
+accuracy.loss_against_accuracy(sweep)
 # %% [markdown]
 # ## Sharpness and noise at matched loss
 # At the end of protocol B. SGD, LARS and LAMB end at different weight norms, so λ₁ and φ alone don't compare across them;
@@ -75,23 +74,20 @@ accuracy.loss_against_accuracy(sweep);
 # the value did not converge, or the mean |G|² is not resolved; a cross: it came out negative.
 
 # %%
-sharpness.sharpness_against_batch(sweep);
-
+sharpness.sharpness_against_batch(sweep)
 # %% [markdown]
 # ## Sharpness and noise against training loss
 # Every checkpoint that was probed, protocol B, but for those far below the loss level they were kept for. Training goes from left to
 # right; compare vertically, at equal loss. Bars: residuals of λ₁, 95 % intervals of B_simple, one run each.
 
 # %%
-sharpness.sharpness_against_loss(sweep);
-
+sharpness.sharpness_against_loss(sweep)
 # %% [markdown]
 # ## Trust ratios by layer
 # Median over recorded updates and seeds, bars from the 10th to the 90th percentile.
 
 # %%
-layer_norms.trust_ratios(sweep);
-
+layer_norms.trust_ratios(sweep)
 # %% [markdown]
 # ## Layers over training
 # Norms of each layer's weights before an update, of its gradient before clipping, of the update relative to the weights, and trust
@@ -99,12 +95,11 @@ layer_norms.trust_ratios(sweep);
 # Dashed: weights excluded from trust ratios, missing in the last panel. A gap: a norm of zero, or none that is finite.
 
 # %%
-layer_norms.of_sweep(sweep);
-
+layer_norms.of_sweep(sweep)
 # %% [markdown]
 # ## Learning curves
 # Batch loss (running mean) against the image gradients computed, the cost that all batch sizes share; one seed.
 # Dashed: the run is not comparable.
 
 # %%
-learning_curves.learning_curves(sweep);
+learning_curves.learning_curves(sweep)

@@ -24,7 +24,7 @@ void bind_fields(OptionTable& table, LambOptions& o) {
   bind_moment_options(table, o, "lambda of the paper, inside the trust ratio's norm");
   table.add(
       "decay", o.decay, one_of(kDecays),
-      "where the decay stands: in the update and its norm, beside it, before all norms, in the gradient");
+      "where the decay stands: in the update and its norm, apart from it, before all norms, in the gradient");
   table.add("bias_correction", o.bias_correction, one_of(kCorrections),
             "of both moments, none, of the learning rate, of the learning rate by the first moment's alone");
   table.add("min_weight_norm", o.min_weight_norm, at_least(0), "least |w| in the trust ratio; 0: none");
@@ -104,7 +104,7 @@ std::vector<at::Tensor> Lamb::preconditioner(const std::vector<at::Tensor>& grad
 OptimizerEntry lamb_entry() {
   return optimizer_entry<Lamb, LambOptions>(
       {"lamb", "LAMB",
-       "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded unless told."},
+       "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded by default."},
       [](const LambOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
 }
 

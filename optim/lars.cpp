@@ -150,7 +150,7 @@ void Lars::update(TensorLists& lists) {
 OptimizerEntry lars_entry() {
   return optimizer_entry<Lars, LarsOptions>(
       {"lars", "LARS",
-       "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded unless told."},
+       "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded by default."},
       [](const LarsOptions&) { return OptimizerTraits{}; });
 }
 

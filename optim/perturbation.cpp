@@ -8,7 +8,7 @@ namespace basin {
 void bind_options(OptionTable& table, PerturbationOptions& options) {
   table
       .add("kind", options.kind, one_of({"none", "sam", "asam", "gradient_penalty"}),
-           "gradient at displaced weights; two gradients an example")
+           "gradient at displaced weights; two gradients per example")
       .costs();
   table.add(
       "rho", options.rho, at_least(0),

@@ -1,4 +1,4 @@
-// defines: OptimizerTraits, what a method is, told by its options alone.
+// defines: OptimizerTraits, what follows about a method from its options.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kExamplesDrawn = 8192;  // at which as many batches as they make are enough
 constexpr int64_t kUsualBatch = 32;       // where a run's is not known
 
-/// Of each batch.
+/// What was found, batch by batch.
 struct BatchCurvatures {
   std::vector<double> along, square, sharpness;  // g'Hg, |g|^2, and the one over the other
   void add(double along_gradient, double squared_gradient) {
@@ -39,7 +39,7 @@ struct Estimates {
   Estimate sharpness = no_estimate(), along = no_estimate(), square = no_estimate(), ratio = no_estimate();
 };
 
-/// Of means over batches; a single one, all examples, has no error.
+/// Means over batches with their errors; a single batch, all examples, has none.
 Estimates estimates_of(const BatchCurvatures& found) {
   const bool single = found.along.size() == 1;
   const double t = single ? 0 : student_quantile(static_cast<double>(found.along.size()) - 1);
@@ -64,7 +64,7 @@ class BatchSharpness final : public Probe {
   explicit BatchSharpness(const BatchSharpnessOptions& options)
       : Probe("batch_sharpness"), options_(options) {}
 
-  /// Of 1,000 examples.
+  /// For 1,000 examples.
   ProbeCost expected_cost() const override {
     const int64_t size = options_.batch_size > 0 ? options_.batch_size : kUsualBatch;
     const double passes = static_cast<double>(batches_of(size) * size) / 1000;
@@ -176,7 +176,7 @@ class BatchSharpness final : public Probe {
 
 void bind_options(OptionTable& table, BatchSharpnessOptions& options) {
   table.add("batch_size", options.batch_size, at_least(0),
-            "examples a batch; 0: as the run at that checkpoint, which is what its stability hangs on");
+            "examples per batch; 0: as the run at that checkpoint, which is what its stability depends on");
   const Constraint several = between(2, 1'000'000);  // one has no error
   table.add("batches", options.batches,
             {"0 or " + several.text,

@@ -18,8 +18,8 @@ Quantity named(const QuantityNaming& naming, const std::string& uncertainty_kind
 /// 0.001 -> "1e-3", 0.0005 -> "5e-4", 0.25 -> "2.5e-1": a form that fits names.
 std::string short_scientific(double value);
 
-/// Random groups of `size` of the examples, none in two of them; what is left over is in none. Of
-/// m-sharpness: smaller groups are sharper, so the size that came out stands in a quantity's name.
+/// Random groups of `size` of the examples, none in two of them; what is left over is in none. For m-sharpness:
+/// smaller groups are sharper, so the size that came out stands in a quantity's name.
 struct ExampleGroups {
   int64_t size = 0;
   std::vector<at::Tensor> index;

@@ -17,7 +17,7 @@
 namespace basin {
 namespace {
 
-// Counted on trained networks at PyHessian's tolerances: 6 to 31 a pair, 11 to 55 for the trace.
+// Counted on trained networks at PyHessian's tolerances: 6 to 31 per pair, 11 to 55 for the trace.
 constexpr double kPowerProducts = 20, kTraceProducts = 30;
 
 constexpr Curvature kMatrices[] = {Curvature::hessian, Curvature::gauss_newton, Curvature::empirical_fisher,
@@ -204,7 +204,7 @@ void bind_fields(OptionTable& table, CurvatureOptions& options) {
   table.add("starts", options.starts, between(2, 1000), "random starts of the density, for its band");
   table.add("steps", options.steps, between(2, 1000), "products of each start after the first");
   table.add("trace_samples", options.trace_samples, at_least(0),
-            "further products for the trace beside the first ones of the starts; power: at most");
+            "further products for the trace besides the first ones of the starts; power: at most");
   table.add("iterations", options.iterations, at_least(1), "power: products of a pair at most");
   table.add("trace_tolerance", options.trace_tolerance, at_least(0),
             "power: the trace ends where a sample moves its mean by a smaller share");

@@ -28,7 +28,7 @@ at::Tensor labels_of(Objective& objective, int64_t first, int64_t count, int64_t
   return at::stack(losses, 1).argmin(1, /*keepdim=*/true);
 }
 
-/// Of each example, float64 on the CPU.
+/// The margin of each example, float64 on the CPU.
 at::Tensor margins_of(Objective& objective) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> margins;

@@ -69,7 +69,7 @@ class Probe {
  public:
   explicit Probe(std::string name) : name_(std::move(name)) {}
   virtual ~Probe() = default;
-  /// What measure() finds, beside what every probe records of the function measured (n_examples,
+  /// What measure() finds, besides what every probe records of the function measured (n_examples,
   /// train_examples, set, subset_hash, seed, dtype, device, bn_mode, micro_batch, parameters, weight_norm)
   /// and the seconds that it took.
   ProbeResult run(const ProbeContext& context);

@@ -47,7 +47,7 @@ at::Tensor slope_at(const torch::autograd::Edge& edge, const at::Tensor& value, 
       .front();
 }
 
-/// Of each example, float64 on the CPU: its share of kappa and of Tr H, and the variances that drawing left.
+/// By example, float64 on the CPU: its share of kappa and of Tr H, and the variances that drawing left.
 struct Shares {
   at::Tensor kappa, trace, kappa_variance, trace_variance;
 };
@@ -119,7 +119,7 @@ class RelativeFlatness final : public Probe {
     const auto same = [&](const LayerCall& call) { return call.weight.is_same(target.tensor); };
     const auto call = std::find_if(calls.begin(), calls.end(), same);
     if (call == calls.end() || std::count_if(calls.begin(), calls.end(), same) > 1 || call->x.dim() != 2)
-      refuse("layer", target.layer, "not one linear map of one vector an example");
+      refuse("layer", target.layer, "not one linear map of one vector per example");
     return *call;
   }
 
@@ -166,7 +166,7 @@ class RelativeFlatness final : public Probe {
     return z;
   }
 
-  /// Of example after example, from one generator a vector: the same however they are cut into micro-batches.
+  /// Drawn example after example, from one generator per vector: the same however they are cut into micro-batches.
   at::Tensor signs(int64_t k, const at::Tensor& like) {
     const at::Tensor u = at::empty(like.sizes(), at::kFloat).uniform_(0, 1, generators_[k]);
     return u.ge(0.5).to(at::kDouble).mul_(2).sub_(1).to(like.device());
@@ -206,7 +206,7 @@ void bind_options(OptionTable& table, RelativeFlatnessOptions& options) {
             "closed_form: of the last layer under cross entropy; hessian: of any linear layer");
   table.add("layer", options.layer, anything(), "a linear layer; \"\": the last one");
   table.add("samples", options.samples, between(2, 100000),
-            "hessian: sign vectors an example; a layer of no more outputs is done exactly");
+            "hessian: sign vectors per example; a layer of no more outputs is done exactly");
 }
 
 std::unique_ptr<Probe> make_relative_flatness(const RelativeFlatnessOptions& options) {

@@ -250,12 +250,13 @@ void bind_fields(OptionTable& table, SharpnessAdaptiveOptions& options) {
   table.add("average_linf_rhos", options.average_linf_rhos, distinct(greater_than(0)),
             "radii; the paper's 0.1 to 0.8");
   table.add("scale", options.scale, one_of({"adaptive", "standard"}), "c = |w| + eta, or 1");
-  table.add("eta", options.eta, at_least(0), "c = |w| + eta; with 0 a weight of exactly 0 doesn't move");
+  table.add("eta", options.eta, at_least(0),
+            "c = |w| + eta; where eta is 0, weights of exactly 0 don't move");
   table.add("zero_scale", options.zero_scale, one_of({"hold", "unproject"}),
             "unproject: with a c of exactly 0 the l2 search is not kept in its ball");
   table.add("group_size", options.group_size, at_least(1),
-            "m: examples a group of the worst case; at most half of those measured");
-  table.add("iterations", options.iterations, between(1, 10000), "of APGD, a start");
+            "m: examples per group of the worst case; at most half of those measured");
+  table.add("iterations", options.iterations, between(1, 10000), "of APGD, per start");
   table.add("restarts", options.restarts, between(1, 1000), "starts a group: delta = 0, then random ones");
   table.add("draws", options.draws, between(2, 100000), "of the average case");
 }

@@ -60,7 +60,7 @@ class PhiFunction {
   const RandomSubspace* subspace_;
 };
 
-/// One search a start; phi is the best of them, at least 0 because z = 0 is in the box.
+/// One search per start; phi is the best of them, at least 0 because z = 0 is in the box.
 struct PhiSearch {
   double phi = 0;
   std::vector<double> starts;  // NaN where there was no search
@@ -266,8 +266,8 @@ class SharpnessKeskar final : public Probe {
     result.attributes.emplace_back("subspace_dim", p);
   }
 
-  /// By what is measured, not by its place in a list: the same eps is searched alike whatever stands beside
-  /// it.
+  /// By what is measured, not by its place in a list: the same eps is searched alike whatever else is
+  /// there.
   static uint64_t start_seed(const ProbeContext& context, const std::string& space, double eps) {
     return derive_seed(context.seed, "keskar-start-" + space, std::bit_cast<uint64_t>(eps));
   }
@@ -310,7 +310,7 @@ void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
             "where each search begins; the best counts");
   table.add("restarts", options.restarts, between(1, 1000),
             "searches from random points, with the start random");
-  table.add("iterations", options.iterations, between(1, 10000), "L-BFGS-B iterations a start");
+  table.add("iterations", options.iterations, between(1, 10000), "L-BFGS-B iterations per start");
   table.add("subspace_dim", options.subspace_dim, at_least(1), "dimension of the random subspace");
   table.add("subspace_distribution", options.subspace_distribution, one_of({"gaussian", "orthonormal"}),
             "of A; the two differ by about sqrt(n) in step and are never pooled");

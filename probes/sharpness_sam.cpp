@@ -21,7 +21,7 @@ struct Variant {
   std::vector<double> rhos;
 };
 
-/// Of one example set, variant and rho.
+/// The rise for one example set, variant and rho.
 struct Rise {
   double first_order = 0, ascended = 0;  // the latter NaN where there is no direction
   std::string ascended_status() const {
@@ -30,7 +30,7 @@ struct Rise {
   }
   std::string first_order_status() const { return std::isfinite(first_order) ? "ok" : "nonfinite"; }
 };
-/// Of one example set, by variant and rho, one after another.
+/// All rises of one example set, by variant and rho, one after another.
 using Rises = std::vector<Rise>;
 
 class SharpnessSam final : public Probe {
@@ -168,7 +168,7 @@ void bind_fields(OptionTable& table, SharpnessSamOptions& options) {
   table.add("scaled", options.scaled, one_of({"weights", "all"}),
             "ASAM: where T isn't 1; all: on biases and norm biases too");
   table.add("group_size", options.group_size, at_least(1),
-            "m: examples a group; at most half of those measured");
+            "m: examples per group; at most half of those measured");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ std::string short_name(const std::string& label, const std::string& probe) {
   return label + "." + probe + ".h5";
 }
 
-// Of the file that has the short name; nothing where there is none that can be read.
+// The settings' hash in the file that has the short name; nothing where there is none that can be read.
 std::optional<std::string> stored_fingerprint(const std::string& path) {
   if (!fs::exists(path)) return std::nullopt;
   try {

@@ -149,8 +149,8 @@ class CheckpointProbes {
     return measure(probe, request_, subject_, prepared_, search);
   }
 
-  // What a measurement doesn't hang on, but its reader wants. A checkpoint at which the whole training set
-  // was not evaluated has no train_loss.
+  // What a measurement doesn't depend on, but its reader wants. A checkpoint at which the whole training set was not
+  // evaluated has no train_loss.
   void describe(ProbeAttributes& attributes) const {
     const auto full = checkpoint_.progress.find("train_loss");
     attributes.emplace_back("train_loss",

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the exclusion lists came to for this network: the names of the parameters, beside the options.
+/// What the exclusion lists came to for this network: the names of the parameters, next to the options.
 void add_exclusions(RunHeader& header, const Optimizer& optimizer) {
   std::vector<std::string> without_decay, without_ratio;
   for (size_t i = 0; i < optimizer.parameter_table().size(); ++i) {

@@ -52,7 +52,7 @@ std::string lost_run(const Cell& cell, const std::vector<Cell>& here,
   return fmt::format("run {} has {}", named(cell), nearest.first);
 }
 
-// What decides the choice beside the candidates, which are cells.
+// What decides the choice besides the candidates, which are cells.
 std::string tuning_text(const TuningPlan& tuning) {
   std::string text = "selection seeds " + to_toml(OptionValue(tuning.options.seeds));
   for (const Rung& rung : tuning.rungs()) {

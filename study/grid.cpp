@@ -130,7 +130,7 @@ std::vector<Candidate> candidates_at(const Study& study, const Point& point) {
   return sampled_candidates(ranges_at(study, at.options, group), study.tuning.options, at.options);
 }
 
-// `tried`: the values are one of several and told; `divisor` of the budget.
+// `tried`: values that are one of several, so that the label names them; `divisor` of the budget.
 std::string label_of(const RunOptions& options, const Point& point, const Settings& tried, int64_t divisor) {
   std::string label =
       fmt::format("{} B={} protocol {}", options.optimizer, options.train.batch_size, options.train.protocol);

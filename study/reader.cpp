@@ -121,7 +121,7 @@ class StudyReader {
     }
   }
 
-  // `body` is what stands beside `when`: "set" (a table), "gradients" (a number) or nothing.
+  // `body` is what stands next to `when`: "set" (a table), "gradients" (a number) or nothing.
   Rule read_rule(const std::vector<TomlEntry>& entries, const std::string& where, const std::string& body) {
     Rule rule{{}, {}, where};
     for (const TomlEntry& entry : entries) {
@@ -268,7 +268,7 @@ class StudyReader {
     if (rates.values.size() > 1)
       throw ConfigError(
           where +
-          ": a list of learning rates beside learning_rate = \"tuned\": one value or a [[tune.range]]");
+          ": a list of learning rates next to learning_rate = \"tuned\": one value or a [[tune.range]]");
   }
 
   // Tuning and final runs train on the same images, whether the winners are found here or were before.

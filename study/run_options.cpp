@@ -67,7 +67,9 @@ void bind_options(OptionTable& table, ProbePlan& plan) {
   table.within(kOfProbes, [&](OptionTable& t) {
     t.add("run", plan.run, one_of(names_of(probe_registry())), "probes to run on checkpoints").costs_if_on();
     t.add("subset", plan.subset, at_least(0), "training examples, chosen by image hash; 0: all");
-    t.add("micro_batch", plan.micro_batch, at_least(1), "examples a pass; memory alone").execution().costs();
+    t.add("micro_batch", plan.micro_batch, at_least(1), "examples per pass; memory alone")
+        .execution()
+        .costs();
     t.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes").costs();
     t.add("graph_memory", plan.graph_memory, at_least(0),
           "MiB for Hessian-vector products, graphs kept between them included; speed alone")

@@ -98,7 +98,7 @@ RunOptions run_options_from(const TomlDocument& document, const std::vector<std:
 /// Of the run's model.
 ModelTraits model_traits(const RunOptions& options);
 
-/// Of the run's optimiser, as its scaling rule leaves them at this batch size (optim/scaling_rule.h).
+/// The options of the run's optimiser, as its scaling rule leaves them at this batch size (optim/scaling_rule.h).
 std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options);
 
 /// Of the run's optimiser.

@@ -17,7 +17,7 @@ std::string made(const std::string& path) {
   return path;
 }
 
-// Of a run that is done; nothing where there is none or its record can't be read, which collect() tells.
+// The data of a run that is done; nothing where there is none or its record can't be read, which collect() reports.
 std::optional<DataAttributes> data_of_done_run(const std::string& folder, const std::string& run_id) {
   const std::string record = folder + "/run.h5";
   if (!is_final(status_of(folder, run_id).status) || !fs::exists(record)) return std::nullopt;

@@ -32,7 +32,7 @@ GradientExecution gradient_execution(bool graphs_wanted, at::Device device, cons
 /// g = 1/B sum_i k_i grad loss(f_w(x_i), y_i), x_i the batch's examples and k_i how often each comes up, accumulated over
 /// micro-batches into the .grad tensors that the constructor gives the parameters (laid out like them, so channels-last
 /// stays channels-last). The same to rounding for every micro-batch size, with augmentation, dropout and ghost batches too:
-/// crops and flips are drawn from stream positions, dropout masks in stream order from a CPU generator a layer (on a GPU as
+/// crops and flips are drawn from stream positions, dropout masks in stream order from one CPU generator per layer (on a GPU as
 /// well; its own generator's masks would depend on the cut), and micro-batches hold whole ghost batches.
 ///
 /// With a perturbation (optim/perturbation.h) the mean over its groups of each group's G, weighted by the
@@ -43,7 +43,7 @@ GradientExecution gradient_execution(bool graphs_wanted, at::Device device, cons
 /// captures, all micro-batches together. With autocast (models/layers/autocast.h) the forward passes are in bfloat16, losses and
 /// gradients in the parameters' type; the gradient is then that of rounded weights and activations.
 ///
-/// Cost: one forward and one backward pass an example, with a perturbation two. Memory: one micro-batch's graph,
+/// Cost: one forward and one backward pass per example, with a perturbation two. Memory: one micro-batch's graph,
 /// with a perturbation some copies of the parameters too; of the batch only indices.
 class BatchGradient {
  public:
@@ -58,7 +58,7 @@ class BatchGradient {
   /// batch_groups(). `measured`: the same bits, and micro_batch_norms() besides; one group, and only where
   /// noise_scale_every asks for it.
   double compute(const std::vector<Batch>& groups, bool measured = false);
-  /// Of the last compute() that was measured; waits for the device.
+  /// The norms of the last compute() that was measured; waits for the device.
   MicroBatchNorms micro_batch_norms() const;
   /// A copy of the mean gradient of the last of those groups, where there is no perturbation.
   std::vector<at::Tensor> of_last_group() const { return last_group_; }

@@ -17,7 +17,7 @@ struct BatchPlan {
   int64_t batch_size = 0;   // the first; a BatchSchedule knows the later ones
   int64_t micro_batch = 0;  // at most the largest batch
   int64_t ghost_batch = 0;
-  bool merge_duplicates = false;  // only where no example's gradient hangs on its neighbours or on chance
+  bool merge_duplicates = false;  // only where no example's gradient depends on its neighbours or on chance
   int64_t group = 0;              // consecutive examples that share a displacement; 0: all of the batch
   int64_t passes = 1;             // gradients that are computed of each example: 2 with a perturbation
   double overlap = 0;             // Optimizer::overlap()
@@ -28,12 +28,11 @@ struct BatchPlan {
 int64_t overlap_of(const BatchPlan& plan, int64_t size);
 
 /// ConfigError where options exclude one another: smoothed labels with mse, autocast of float64, batch_milestones under
-/// protocol B, regime_batch beside another budget than epochs, a micro_batch or a perturbation's group that cuts ghost
-/// batches of a network with batch statistics; a perturbation, batch_milestones, Lookahead or cut ghost batches beside
-/// an optimiser's overlap; noise_scale_every beside a perturbation or an overlap, GPT-NeoX's beside
-/// batch_milestones.
+/// protocol B, regime_batch with another budget than epochs, a micro_batch or a perturbation's group that cuts ghost
+/// batches of a network with batch statistics; a perturbation, batch_milestones, Lookahead or cut ghost batches with an
+/// optimiser's overlap; noise_scale_every with a perturbation or an overlap, GPT-NeoX's with batch_milestones.
 void check_training(const TrainOptions& options, bool has_batch_statistics, double overlap);
-/// After check_training(). Whether duplicates are merged hangs on the model too. ConfigError for dropout beside overlap:
+/// After check_training(). Whether duplicates are merged depends on the model too. ConfigError for dropout with overlap:
 /// two gradients of the same examples would differ by their masks.
 BatchPlan plan_batches(const TrainOptions& options, const DataOptions& data, bool has_dropout,
                        bool has_batch_statistics, double overlap);

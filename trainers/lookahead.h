@@ -15,8 +15,7 @@ void check_lookahead(const TrainOptions& options, int64_t updates);
 /// After update t = k, 2k, ... of T, k = lookahead_every, alpha = lookahead_alpha:
 ///   phi <- phi + alpha_t (theta - phi),  theta <- phi;   after update T  theta <- phi.
 /// theta are the run's weights, which the optimiser moves, phi the slow ones, at the start the same.
-///   constant  alpha_t = alpha: Zhang, Lucas, Hinton & Ba 2019 (arXiv 1907.08610), algorithm 1, which returns
-///   phi;
+///   constant  alpha_t = alpha: Zhang, Lucas, Hinton & Ba 2019 (arXiv 1907.08610), algorithm 1, which returns phi;
 ///   cubic     alpha_t = 1 - (1 - alpha) (t/T)^3: airbench94 (KellerJordan/cifar10-airbench,
 ///   legacy/airbench94.py) with k = 5, 1 - alpha = 0.95^5.
 /// The optimiser's state stays as it is (the authors' pullback_momentum = "none"). Parameters alone: the

@@ -13,13 +13,12 @@ namespace basin {
 /// As numbers in the table, whose columns are all numbers.
 enum class NoiseStatus { ok = 0, not_resolved = 1, unavailable = 2, nonfinite = 3 };
 
-/// B = tr Sigma / |G|^2 from the gradients that training computes anyway, no pass more: a row of the table
+/// B = tr Sigma / |G|^2 from the gradients that training computes anyway, without a further pass: a row of the table
 /// noise_scale at the updates that noise_scale_every names. Two of them:
-///   none      tr Sigma and |G|^2 from the micro-batches of every k-th update (trainers/noise_look.h), and
-///   their
-///             moving means (trainers/noise_average.h). Every number of a run stays as it would be without,
-///             to the bit. Cost at such an update: two passes over the gradient for each micro-batch beside
-///             its norm; memory two copies of the gradient.
+///   none      tr Sigma and |G|^2 from the micro-batches of every k-th update (trainers/noise_look.h), and their
+///             moving means (trainers/noise_average.h). Every number of a run stays as it would be without, to the
+///             bit. Cost at such an update: two passes over the gradient for each micro-batch besides its norm;
+///             memory two copies of the gradient.
 ///   gpt-neox  theirs, from successive updates (trainers/gpt_neox_noise.h).
 /// The gradient is that of the loss trained on, at the weights before the update, before clipping. What it
 /// means with ghost batches, dropout and augmentation: docs/probes.md#noise-scale-online.
@@ -31,7 +30,7 @@ class NoiseGauge {
   virtual bool measures(int64_t update) const = 0;
   /// With this update's gradient in .grad.
   virtual void add(int64_t update, const Batch& batch, const BatchGradient& gradient) = 0;
-  /// Of the last add(); empty: it made none.
+  /// The row that the last add() made; empty: it made none.
   const std::vector<double>& row() const { return row_; }
   virtual void save(Checkpoint& checkpoint) const = 0;
   virtual void restore(const Checkpoint& checkpoint) = 0;

@@ -75,7 +75,7 @@ void Recorder::resume(const Checkpoint& checkpoint) {
   }
   trainer_.restore(checkpoint);
   journal_ = JournalWriter::resume(journal_path(), checkpoint.journal_offset);
-  const RunRecord record = replay_journal(journal_path());  // a damaged frame is told now, not after hours
+  const RunRecord record = replay_journal(journal_path());  // a damaged frame fails now, not after hours
   const auto train = record.tables.find("train");
   if (train != record.tables.end() && train->second.row_count() > 0)
     last_loss_ = train->second.column("loss").back();

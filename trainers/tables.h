@@ -12,11 +12,11 @@
 
 namespace basin {
 
-/// Of one number a row.
+/// A column of one number per row.
 Column column(const std::string& name, const std::string& units, const std::string& long_name,
               const std::string& definition);
 
-/// One row an update. Clipping adds a column, batch_milestones one.
+/// One row per update. Clipping adds a column, batch_milestones one.
 Table train_table(const TrainOptions& options);
 /// ParameterStep by parameter, at the updates that has_layers_row() says and at the last one; `every` is an
 /// attribute. Methods without trust ratios (`trust_ratio_definition` empty) have NaN there, and say so.

@@ -27,11 +27,11 @@ void bind_options(OptionTable& table, TrainOptions& o) {
             "factor on the batch size at each of batch_milestones");
   table
       .add("micro_batch", o.micro_batch, at_least(1),
-           "examples a pass; memory, never mathematics: results change by rounding alone")
+           "examples per pass; memory, never mathematics: results change by rounding alone")
       .costs();
   table
       .add("ghost_batch", o.ghost_batch, at_least(0),
-           "examples a batch normalisation sees; 0: min(256, batch_size)")
+           "examples that a batch normalisation sees; 0: min(256, batch_size)")
       .costs();
   table
       .add("duplicates", o.duplicates, one_of({"weighted", "repeated"}),
@@ -99,7 +99,7 @@ void bind_options(OptionTable& table, TrainOptions& o) {
            "decay per update of the weights' exponential average, which is evaluated at the end; 0: none")
       .costs_if_on();
   table.add("test_time_augmentation", o.test_time_augmentation, one_of({"none", "flip", "flip_shift"}),
-            "views of the test images whose averaged logits are scored beside the plain ones, at the end");
+            "views of the test images whose averaged logits are scored next to the plain ones, at the end");
   table.group("perturbation", [&](OptionTable& t) { bind_options(t, o.perturbation); });
 }
 

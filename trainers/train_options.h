@@ -50,7 +50,7 @@ struct TrainOptions {
   double noise_scale_beta = 0.99;           // weight of a look against the one after it, in its moving means
   std::string noise_scale_compat = "none";  // none | gpt-neox: of windows of noise_scale_every updates
   double weight_average = 0;                // decay of the weights' exponential average; 0: none
-  std::string test_time_augmentation = "none";  // none | flip | flip_shift: tta_test_acc beside test_acc
+  std::string test_time_augmentation = "none";  // none | flip | flip_shift: tta_test_acc next to test_acc
   PerturbationOptions perturbation;
 };
 void bind_options(OptionTable& table, TrainOptions& options);

@@ -54,7 +54,7 @@ void Trainer::save(Checkpoint& checkpoint) const {
                          {"message", state_.message},
                          {"seconds", state_.seconds},
                          {"update_seconds", state_.update_seconds},
-                         // Of the last update, for probes; before the first, that one's.
+                         // The last update's, for probes; before the first, that one's.
                          {"learning_rate", rates_.at(std::max<int64_t>(0, state_.update - 1))}};
   if (known_score_ && known_score_->first == state_.update)
     checkpoint.progress["train_loss"] = known_score_->second.loss;

@@ -17,7 +17,7 @@ namespace basin {
 /// a mean without bias weighs the first updates as much as the last. Averages of iterates: Polyak & Juditsky
 /// 1992.
 ///
-/// Never touches the run's own weights. Cost: one pass over the parameters an update; memory: one copy, in
+/// Never touches the run's own weights. Cost: one pass over the parameters per update; memory: one copy, in
 /// their type.
 class WeightAverage {
  public:

@@ -24,7 +24,7 @@ class Bisection {
     look(search.high);
   }
 
-  /// Of drop + side t (standard error), side in -1, 0, 1.
+  /// Where drop + side t (standard error) crosses, side in -1, 0, 1.
   Crossing crossing(int side) {
     auto above = seen_.begin();
     while (above != seen_.end() && !is_above(above->second, side)) ++above;

@@ -99,15 +99,15 @@ std::string findings(const ProbeResult& result) {
   return text;
 }
 
-/// By the last bit: a seed's numbers repeat exactly, and no probe has numbers with an error over examples
-/// that aren't drawn beside others that are.
+/// By the last bit: a seed's numbers repeat exactly, and no probe has both numbers with an error over examples that
+/// aren't drawn and others that are.
 bool is_drawn(const std::vector<ProbeResult>& by_seed) {
   return std::any_of(by_seed.begin(), by_seed.end(), [&](const ProbeResult& result) {
     return findings(result) != findings(by_seed.front());
   });
 }
 
-/// Of one number, a row for each transformation.
+/// Appends one number's rows, one for each transformation.
 void append_rows(const Measured& measured, bool drawn, const Quantity& quantity, size_t entry,
                  const std::vector<AuditTrial>& trials, double rounding, std::vector<AuditRow>& rows) {
   Redrawn redrawn{{}, drawn};

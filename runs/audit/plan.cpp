@@ -45,7 +45,7 @@ std::vector<AuditTrial> rescalings(const Model& model, const std::vector<UnitGro
   return trials;
 }
 
-/// Of each slot, "momentum/conv1.weight", the tensors by parameter.
+/// Transforms each slot ("momentum/conv1.weight") tensor by tensor.
 void transform_optimizer(const Symmetry& symmetry, const NamedTensors& state,
                          const std::vector<std::string>& squares_in) {
   std::map<std::string, NamedTensors> slots;

@@ -15,7 +15,7 @@ struct AuditValue {
 /// The same measure of the same network by several seeds of the probe.
 struct Redrawn {
   std::vector<double> values;
-  bool drawn = true;  // whether the probe found anything else by another seed, in this number or beside it
+  bool drawn = true;  // whether the probe found anything else by another seed, in this number or another
 };
 
 enum class Verdict { invariant, within_error, moved, unresolved };

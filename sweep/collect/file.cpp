@@ -93,7 +93,7 @@ std::vector<std::string> ids_of(const std::vector<SweepRow>& rows) {
   return run_ids;
 }
 
-/// Each group has a copy of its own: netCDF's readers look for a dimension in the group and above it, not beside it.
+/// Each group has a copy of its own: netCDF's readers look for a dimension in the group and above it, not in its neighbours.
 h5::DataSet write_run_scale(h5::Group& group, const std::vector<std::string>& run_ids) {
   h5::DataSet scale = group.write_texts("run_id", run_ids);
   describe(scale, meaning_of("run_id", {}));
@@ -117,7 +117,7 @@ void write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
   }
 }
 
-/// The columns of /probes, one row a number.
+/// The columns of /probes, one row per number.
 struct ProbeTable {
   std::map<std::string, std::vector<std::string>> texts;
   std::map<std::string, std::vector<double>> numbers;
@@ -240,7 +240,7 @@ bool have_same_columns(const Table& a, const Table& b) {
                     });
 }
 
-/// Runs whose tables of layers have the same columns of the same parameters, one lot a network.
+/// Runs whose tables of layers have the same columns of the same parameters, one list per network.
 std::vector<std::vector<const SweepRow*>> by_network(const std::vector<SweepRow>& rows) {
   std::vector<std::vector<const SweepRow*>> lots;
   for (const SweepRow& row : rows) {

@@ -44,7 +44,7 @@ std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder);
 /// 1>.
 std::string probe_column(const ProbeRecord& probe, const ProbeQuantity& quantity, size_t index);
 
-/// Of a bool or a number; NaN for all else.
+/// The value of a bool or a number; NaN for all else.
 double as_number(const OptionValue& value);
 
 /// A number of a probe's attributes (update, train_loss, ...) or NaN.

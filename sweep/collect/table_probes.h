@@ -12,16 +12,15 @@ namespace basin {
 
 using RowList = std::vector<const SweepRow*>;
 
-/// Of a quantity's first entry at the end of training: mean +- standard error over the runs where it came out
-/// (n), and how many didn't. One run shows its own uncertainty. Measurements on other examples or by another
+/// A quantity's first entry at the end of training: mean +- standard error over the runs where it came out (n), and in
+/// how many it didn't. One run shows its own uncertainty. Measurements on other examples or by another
 /// definition are never pooled: "2 settings, not pooled".
 std::string probe_text(const RowList& runs, const std::string& probe, const std::string& quantity);
 
 /// Gradient noise scale of a cell (docs/probes.md): B = sum of tr Sigma / sum of |G|^2 over its n >= 2 runs,
 /// those included whose own |G|^2 is not resolved (leaving them out would favour large |G|^2, and a mean of
 /// ratios has no finite mean). 95 % interval by Fieller's theorem on the variances over runs, Student's t
-/// with n - 1 degrees of freedom, cut to [0, inf). Not resolved where mean |G|^2 - t x its standard error <=
-/// 0.
+/// with n - 1 degrees of freedom, cut to [0, inf). Not resolved where mean |G|^2 - t x its standard error <= 0.
 struct PooledNoise {
   int64_t runs = 0;
   bool resolved = false;

@@ -38,7 +38,7 @@ struct Score {
       losses;  // by validation example, mean over seeds; empty unless every seed has recorded them
 };
 
-/// Of one group at one rung, the last where it is the choice.
+/// What was chosen for one group at one rung; at the last rung it is the choice.
 struct Choice {
   std::string group, protocol;
   Settings when;

@@ -26,7 +26,7 @@ struct LossDifference {
 };
 LossDifference difference_to(const Score& winner, const Score& other);
 
-/// Of the winner of a group among those that were tried to the end of the budget.
+/// How sure the winner of a group is, among those that were tried to the end of the budget.
 struct Sensitivity {
   std::string status;             // of the difference to the second; "alone": there is none
   std::optional<int64_t> second;  // trial that would have won without the winner

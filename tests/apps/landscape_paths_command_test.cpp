@@ -96,7 +96,7 @@ OptionValue attribute(const SurfacePlot& plot, const std::string& wanted) {
   throw std::runtime_error("no attribute " + wanted);
 }
 
-/// Of a cell of the summary.
+/// The value of a cell of the summary.
 double read_off(const SurfaceRecord& record, const std::string& path, const std::string& quantity,
                 const std::string& what) {
   const SurfacePlot& summary = plot_named(record, "summary");

@@ -149,7 +149,7 @@ TEST_F(ProbeCommand, SkipsWhatIsMeasuredAndKeepsOtherSettingsApart) {
 }
 
 TEST_F(ProbeCommand, HandMadeSettingsLeaveTheStudysNumberAlone) {
-  // What a sweep leaves beside a run: the whole cell, with its probes.
+  // What a sweep leaves in a run's folder: the whole cell, with its probes.
   write_text(folder_ + "/cell.toml", read_file(study_.study()) +
                                          "[probes]\nrun = ['top_eigenvalues']\nat = ['end']\nsubset = 50\n"
                                          "[top_eigenvalues]\ncount = 1\n");

@@ -307,7 +307,7 @@ struct InterruptedStudy : TinyStudy {
   InterruptedStudy() : TinyStudy(long_run()) {
     RunningBinary process(train_arguments());
     wait_for_progress(process, *this, 20000);
-    // Ctrl-C leaves another beside it.
+    // Ctrl-C leaves another next to it.
     while (process.alive() && !fs::exists(run_folder() + "/ckpt/latest.h5"))
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     process.send(SIGINT);

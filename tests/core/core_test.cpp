@@ -173,7 +173,7 @@ TEST(Progress, PipedOutputIsPlainLines) {
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(text, ::testing::HasSubstr("eating 1/4 cakes"));
   EXPECT_THAT(text, ::testing::HasSubstr("sweet\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("eating 3/4 cakes .*full\n"));  // how far it came, told or not
+  EXPECT_THAT(text, ::testing::ContainsRegex("eating 3/4 cakes .*full\n"));  // how far it came, in any case
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\r")));
 }
 

@@ -49,7 +49,7 @@ void expect_same_step(const RunOptions& options, const SummedRecipe& theirs) {
   }
 }
 
-// cifar10-fast, dawn.py: lr_schedule(step / updates an epoch) / batch_size, weight_decay 5e-4 batch_size.
+// cifar10-fast, dawn.py: lr_schedule(step / updates per epoch) / batch_size, weight_decay 5e-4 batch_size.
 TEST(Configs, DavidnetsRateAndDecayAreThoseOfDawn) {
   expect_same_step(first_run("davidnet.toml"), {0.4 / 512, 5e-4 * 512});
 }

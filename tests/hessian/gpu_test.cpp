@@ -142,7 +142,7 @@ TEST_F(GpuCurvature, NoVectorLeavesTheDevice) {
   int64_t products = 0;
   const Crossings crossings = of_eigenpairs(at::kCUDA, products);
   EXPECT_LE(crossings.scalars, kScalarsAStep * products + kCollections * 4 * kScalarsAPair);
-  // The random start, one column a step, a rotation for each pair lifted.
+  // The random start, one column per step, a rotation for each pair lifted.
   EXPECT_LE(crossings.copies, 1 + products + kCollections * 4 * 2);
   RecordProperty("scalars_a_product", static_cast<double>(crossings.scalars) / static_cast<double>(products));
 }

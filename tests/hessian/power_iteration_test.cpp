@@ -75,7 +75,7 @@ TEST(PowerIteration, ReturnsADominantNegativeEigenvalue) {
   EXPECT_NEAR(found.pairs[2].value, 1 * shorter, 1e-6);
 }
 
-// Eigenvalues 1, 0.99, 0.98, ...: the quotients creep, by less than 1e-3 a step.
+// Eigenvalues 1, 0.99, 0.98, ...: the quotients creep, by less than 1e-3 per step.
 TEST(PowerIteration, StopsFarFromTheTruthAndTheResidualSaysSo) {
   FunctionOperator op = diagonal_operator(1 - 0.01 * at::arange(80, at::kDouble));
   at::Generator generator = make_generator(1);

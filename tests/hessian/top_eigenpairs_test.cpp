@@ -298,7 +298,7 @@ TEST(Lanczos, MeetsItsBudgetByThickRestarts) {
 }
 
 TEST(Lanczos, FindsAMissedCopyFromASecondStart) {
-  // 10 twice and 8 once beside a bulk: the first space has one vector of the pair, and no breakdown in sight.
+  // 10 twice and 8 once above a bulk: the first space has one vector of the pair, and no breakdown in sight.
   auto op = diagonal_operator(spectrum({10, 10, 8}, -1, 1, 500));
   TopEigenOptions options{.count = 2, .smallest = 0, .tolerance = 1e-4, .solver = "lanczos"};
   const TopEigenResult once = top_eigenpairs(op, options);

@@ -83,7 +83,7 @@ std::vector<std::string> without_memory(const std::string& name) {
   return settings;
 }
 
-/// Of one step, from a state of three.
+/// The preconditioner is that of one step, from a state of three.
 void expect_preconditioner_of_the_step(const std::string& name, const std::vector<std::string>& settings) {
   const auto parameters = two_layers(at::kDouble);
   const auto optimizer = make_test_optimizer(name, settings, parameters);
@@ -149,7 +149,7 @@ TEST_P(OptimizerContract, TraitsAreThoseOfTheMethod) {
   EXPECT_EQ(traits.steps_along_gradients, all_ones);
 }
 
-// Wherever a rule has the rate or the decay the factor stands beside it: a power of two on all of them is
+// Wherever a rule has the rate or the decay the factor stands with it: a power of two on all of them is
 // another rate and another decay, bit for bit.
 TEST_P(OptimizerContract, FactorsOnAllAreAnotherRateAndDecay) {
   if (!takes(GetParam(), "lr_factors")) GTEST_SKIP() << "has no factors: docs/optimizers.md";
@@ -314,7 +314,7 @@ TEST_P(OptimizerContract, ThreadsChangeNoBit) {
   for (size_t i = 0; i < one.last.size(); ++i) EXPECT_EQ(one.last[i].update_norm, three.last[i].update_norm);
 }
 
-// Norms of a tensor that is cut in pieces, beside torch's of the whole. Sums of 2e5 squares: 1e-13 by
+// Norms of a tensor that is cut in pieces, against torch's of the whole. Sums of 2e5 squares: 1e-13 by
 // rounding.
 TEST_P(OptimizerContract, NormsAreThoseOfTheWholeTensor) {
   at::Generator generator = make_generator(12);

@@ -188,7 +188,7 @@ TEST_P(OptimizerProperty, TenThousandStepsHoldNoMoreMemoryThanOneHundred) {
     return mallinfo2().uordblks;
   };
   const size_t before = held_after(100);
-  // Other allocations of the process: a page. One pointer a step would be twenty.
+  // Other allocations of the process: a page. One pointer per step would be twenty.
   EXPECT_LT(held_after(10000), before + 4096);
 }
 

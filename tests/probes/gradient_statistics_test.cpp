@@ -44,7 +44,7 @@ TEST(GradientStatistics, IdentitiesHoldOnTheSet) {
     EXPECT_EQ(quantity(result, name).uncertainty_kind, "none") << name;
     EXPECT_EQ(quantity(result, name).uncertainty[0], 0) << name;
   }
-  // Of the distribution too, since both sides take one estimate of |G|^2.
+  // It holds for the distribution too, since both sides take one estimate of |G|^2.
   const double population = value_of(result, "b_simple");
   EXPECT_NEAR(value_of(result, "batch_bound"), 1 + population, 1e-11 * (1 + population));
   EXPECT_NEAR(value_of(result, "coherence"), 1 / (1 + population), 1e-12);

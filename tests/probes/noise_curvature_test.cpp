@@ -19,7 +19,7 @@ using testing::DenseNoise;
 using testing::quantity;
 using testing::run_probe;
 
-// Of the differences that the dense Hessian is made of; products have 1e-13.
+// The error of the differences that the dense Hessian is made of; products have 1e-13.
 constexpr double kDifferences = 1e-7;
 
 double value_of(const ProbeResult& result, const std::string& name) {

@@ -223,7 +223,7 @@ TEST(NoiseEstimate, FiniteSetIsUnbiasedOverEverySubsetAndGrouping) {
   }
 }
 
-/// How often the finite set's intervals hold its truth, and stated errors beside the spread of the estimates.
+/// How often the finite set's intervals hold its truth, and stated errors against the spread of the estimates.
 struct FiniteCampaign {
   int64_t trace_in = 0, g2_in = 0, ratio_in = 0, repetitions = 400;
   double trace_error = 0, trace_spread = 0, g2_error = 0, g2_spread = 0;
@@ -249,8 +249,8 @@ struct FiniteCampaign {
   }
 };
 
-/// Gradients of very unequal length, as examples have them: what the squares |g_i|^2 vary by does not hang on
-/// a grouping and must not enter its error.
+/// Gradients of very unequal length, as examples have them: what the squares |g_i|^2 vary by does not depend
+/// on a grouping and must not enter its error.
 at::Tensor uneven_gradients(int64_t n) {
   at::Generator generator = make_generator(3);
   const at::Tensor length = at::rand({n, 1}, generator, at::kDouble) * 1.8 + 0.2;

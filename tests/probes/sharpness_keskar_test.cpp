@@ -65,7 +65,7 @@ TEST(SharpnessKeskar, AtAMinimumItIsNotZero) {
   ASSERT_LT(objective.gradient().norm().item<double>(), 1e-15);  // the trap: from z = 0 no search would move
   const ProbeResult result = run_probe("sharpness_keskar", objective, {"spaces=full", "epsilons=[0.001]"});
   const double expected = problem.phi(w, 1e-3 * (w.abs() + 1));
-  // Of a loss near 0 itself, so no cancellation; ten iterations reach the corner.
+  // The loss itself is near 0, so there is no cancellation; ten iterations reach the corner.
   EXPECT_NEAR(quantity(result, "phi_full_1e-3").value[0], expected, 1e-9 * expected);
 }
 
@@ -148,7 +148,7 @@ TEST(SharpnessKeskar, GaugesByTheGradientBoundAConvexLossFromBelow) {
     return attribute<std::vector<double>>(result, name).at(0);
   };
   EXPECT_NEAR(one("phi_full_2e-1_first_order"), first_order, 1e-12 * first_order);
-  // Of a separable convex loss that corner is the maximum.
+  // A separable convex loss has its maximum at that corner.
   EXPECT_NEAR(one("phi_full_2e-1_signed_corner"), problem.phi(w, box), 1e-10);
   EXPECT_LT(one("phi_full_2e-1_first_order"), one("phi_full_2e-1_signed_corner"));
   EXPECT_LE(one("phi_full_2e-1_signed_corner"), quantity(result, "phi_full_2e-1").value[0]);

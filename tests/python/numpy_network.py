@@ -2,6 +2,7 @@
 
 Written from docs and papers, not from Basin's source: what a checkpoint says can be rebuilt without the program.
 """
+
 import hashlib
 
 import numpy as np
@@ -113,7 +114,7 @@ def build(parameters, model, activation, downsample="pool"):
         if downsample == "pool":
             layers.append(MaxPool())
         layers.append(Activation(activation))
-    return layers + [Linear(parameters, "fc")]
+    return [*layers, Linear(parameters, "fc")]
 
 
 def logits(layers, x):

@@ -111,7 +111,7 @@ TEST_F(GpuTraining, ResumedRunsHaveTheSameBits) {
   }
 }
 
-// Sums in another order, and multiply-adds fused: 1e-15 an update in float64, grown by eight of them.
+// Sums in another order, and multiply-adds fused: 1e-15 per update in float64, grown by eight of them.
 TEST_F(GpuTraining, AgreesWithTheCpuInFloat64) {
   for (RunSettings s : kinds()) {
     s.train.autocast = "none";

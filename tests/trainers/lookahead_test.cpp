@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 constexpr double kMomentum = 0.8;
-// Sums of the gradient in another order: some 1e-16 an update, a few updates.
+// Sums of the gradient in another order: some 1e-16 per update, a few updates.
 constexpr double kRounding = 1e-13;
 
 RunSettings looking_ahead(int64_t every, double alpha, const std::string& schedule, int64_t updates) {

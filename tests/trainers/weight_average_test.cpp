@@ -1,4 +1,4 @@
-// The average against sums done by hand; the run beside it, which must not notice.
+// The average against sums done by hand; the run that it is taken of must not notice.
 #include "trainers/weight_average.h"
 
 #include <gtest/gtest.h>

@@ -47,7 +47,7 @@ class Audit:
         return _gravest(self._rows(definition, quantity).verdict)
 
     def in_words(self, definition: str, quantity: str) -> str:
-        """"moves (relu_rescale, by a factor of up to 16)"."""
+        """ "moves (relu_rescale, by a factor of up to 16)"."""
         verdict = self.verdict(definition, quantity)
         if verdict != "moved":
             return IN_WORDS[verdict]

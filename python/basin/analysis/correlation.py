@@ -94,7 +94,11 @@ def _numbers(measure: Measure, target: str) -> tuple[pd.DataFrame, list[np.ndarr
 
 def _psi(configs: pd.DataFrame, axes: list[str], x, y) -> Estimate:
     found = grid.groups(configs, axes)
-    return rank.estimate(rank.granulated(list(found.values())), x, y) if found else Estimate(why="no two configurations differ in one axis")
+    return (
+        rank.estimate(rank.granulated(list(found.values())), x, y)
+        if found
+        else Estimate(why="no two configurations differ in one axis")
+    )
 
 
 def _partial(configs: pd.DataFrame, x, y) -> tuple[Estimate, list[str]]:

@@ -31,17 +31,31 @@ def cell_of(run: pd.Series, where) -> tuple[Cell, float]:
         if run.get(key, wanted) != wanted:
             raise ReadError(f"{where}: run {run.run_id} has {key} = {run[key]}; the closed form is that of {key} = {wanted}")
     dimensions = int(run["dataset.classes"])
-    cell = Cell(int(run.batch_size), run.learning_rate, *run[METHOD], run["noisy_quadratic.power"], dimensions, int(run["dataset.n_train"]))
+    cell = Cell(
+        int(run.batch_size),
+        run.learning_rate,
+        *run[METHOD],
+        run["noisy_quadratic.power"],
+        dimensions,
+        int(run["dataset.n_train"]),
+    )
     excess = run.target_loss - dimensions / 2
     if not 0 < excess < cell.h.sum() / 2:
-        raise ReadError(f"{where}: run {run.run_id} has target_loss = {run.target_loss}, which isn't between the least loss and the start's")
+        raise ReadError(
+            f"{where}: run {run.run_id} has target_loss = {run.target_loss}, which isn't between the least loss and the start's"
+        )
     if (dimensions + cell.h.sum()) / 2 >= 1.15 * run.target_loss:
-        raise ReadError(f"{where}: run {run.run_id} has target_loss = {run.target_loss}, of which the start is more than 1.15 times")
+        raise ReadError(
+            f"{where}: run {run.run_id} has target_loss = {run.target_loss}, of which the start is more than 1.15 times"
+        )
     return cell, excess
 
 
 def method_name(momentum: float, precondition: float) -> str:
-    parts = (f"momentum {momentum:g}" if momentum > 0 else "", f"preconditioned, p = {precondition:g}" if precondition > 0 else "")
+    parts = (
+        f"momentum {momentum:g}" if momentum > 0 else "",
+        f"preconditioned, p = {precondition:g}" if precondition > 0 else "",
+    )
     return ", ".join(filter(None, parts)) or "SGD"
 
 

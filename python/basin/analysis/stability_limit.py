@@ -24,8 +24,8 @@ def rate(run: pd.Series) -> float:
     if pd.notna(peak):
         return float(peak)
     scaled = run.get("scaling_rule", "none") != "none" and run.get("base_batch") != run.get("batch_size")
-    effective = run.get("effective_rate") == True  # noqa: E712: NaN where another run's file has the option alone
-    return np.nan if scaled or effective else float(run.learning_rate)
+    effective = run.get("effective_rate", np.nan)  # NaN where another run's file has the option alone
+    return np.nan if scaled or (pd.notna(effective) and effective) else float(run.learning_rate)
 
 
 def named(run: pd.Series) -> str:

@@ -26,7 +26,9 @@ def accuracy_against_batch(sweep: Sweep):
         ax.set_title(PROTOCOL_TITLES[protocol])
         style.batch_axis(ax, runs.batch_size.dropna())
     axes[0][0].set_ylabel("test accuracy (%)")
-    style.legend(figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3)
+    style.legend(
+        figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3
+    )
     return figure
 
 
@@ -57,7 +59,16 @@ def loss_against_accuracy(sweep: Sweep):
                         color=colours[size], markerfacecolor=colours[size] if filled else "none", markersize=5.5, alpha=0.9)  # fmt: skip
         lost = int((~np.isfinite(numbers(part, "train_loss"))).sum())
         if lost:
-            ax.text(0.98, 0.97, f"{lost} without a final loss", transform=ax.transAxes, ha="right", va="top", color=style.GREY, fontsize=8.5)
+            ax.text(
+                0.98,
+                0.97,
+                f"{lost} without a final loss",
+                transform=ax.transAxes,
+                ha="right",
+                va="top",
+                color=style.GREY,
+                fontsize=8.5,
+            )
         _loss_axis(ax, part.train_loss if "train_loss" in part else [])
         ax.set_title(PROTOCOL_TITLES[protocol])
     axes[0][0].set_ylabel("test accuracy (%)")

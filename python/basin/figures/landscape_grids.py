@@ -158,7 +158,9 @@ def _overlay(ax, surface: Surface) -> None:
         ax.plot(path["alpha"], path["beta"], color="#ffffff", linewidth=2.6, zorder=4)
         ax.plot(path["alpha"], path["beta"], color="#c0392b", linewidth=1.3, marker="o", markersize=2.6, zorder=5)
         ax.plot(path["alpha"][0], path["beta"][0], marker="s", color="#c0392b", markeredgecolor="white", markersize=7, zorder=6)
-        ax.plot(path["alpha"][-1], path["beta"][-1], marker="*", color="#c0392b", markeredgecolor="white", markersize=12, zorder=6)
+        ax.plot(
+            path["alpha"][-1], path["beta"][-1], marker="*", color="#c0392b", markeredgecolor="white", markersize=12, zorder=6
+        )
     elif "points" in surface.plots:
         points = surface["points"]
         ax.plot(points["alpha"], points["beta"], linestyle="", marker="o", color="#c0392b", markeredgecolor="white", markersize=6,
@@ -195,7 +197,11 @@ def _explain(figure, surface: Surface) -> None:
     elif "points" in surface.plots:
         handles.append(Line2D([], [], color="#c0392b", linestyle="", marker="o", markeredgecolor="white", label="checkpoints"))
     state = surface.plot.state
-    for wanted, marker, label in ((NONFINITE, "x", "not finite"), (FAILED, "s", "failed"), (NOT_MEASURED, ".", "not measured yet")):
+    for wanted, marker, label in (
+        (NONFINITE, "x", "not finite"),
+        (FAILED, "s", "failed"),
+        (NOT_MEASURED, ".", "not measured yet"),
+    ):
         if state is not None and (state == wanted).any():
             handles.append(Line2D([], [], color=style.GREY, linestyle="", marker=marker, label=label))
     if handles:

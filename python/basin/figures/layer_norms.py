@@ -48,7 +48,9 @@ def shown(sweep: Sweep) -> pd.DataFrame:
     runs = sweep.runs
     part = runs[runs.protocol == ("B" if (runs.protocol == "B").any() else fixed_budget(runs))]
     order = part.assign(good=comparable(part)).sort_values(["good", "batch_size", "seed"], ascending=[False, False, True])
-    return order.drop_duplicates("optimizer").sort_values("optimizer", key=lambda names: names.map(style.optimizers_of(runs).index))
+    return order.drop_duplicates("optimizer").sort_values(
+        "optimizer", key=lambda names: names.map(style.optimizers_of(runs).index)
+    )
 
 
 def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]):
@@ -125,7 +127,11 @@ def trust_ratios(sweep: Sweep):
 
 
 def _trust_panel(ax, by_size: dict, colours) -> None:
-    names = [c for c in next(iter(by_size.values()))[0].columns if any(f[c].notna().any() for fs in by_size.values() for f in fs if c in f)]
+    names = [
+        c
+        for c in next(iter(by_size.values()))[0].columns
+        if any(f[c].notna().any() for fs in by_size.values() for f in fs if c in f)
+    ]
     sizes = sorted(by_size)
     for i, size in enumerate(sizes):
         pooled = pd.concat(by_size[size])
@@ -133,7 +139,9 @@ def _trust_panel(ax, by_size: dict, colours) -> None:
             continue
         low, middle, high = (pooled[names].quantile(q).to_numpy(float) for q in (0.1, 0.5, 0.9))
         x = np.arange(len(names)) + 0.6 * ((i + 0.5) / len(sizes) - 0.5)
-        ax.errorbar(x, middle, [middle - low, high - middle], color=colours[size], marker="o", markersize=4.5, linestyle="", capsize=2)
+        ax.errorbar(
+            x, middle, [middle - low, high - middle], color=colours[size], marker="o", markersize=4.5, linestyle="", capsize=2
+        )
     ax.set_xticks(range(len(names)), names, rotation=35, ha="right", fontsize=8.5)
     ax.grid(axis="x", visible=False)
     ax.set_yscale("log")

@@ -45,7 +45,9 @@ def numbers(runs: pd.DataFrame, column: str) -> np.ndarray:
     return pd.to_numeric(runs[column], errors="coerce").to_numpy(float)
 
 
-def cells(runs: pd.DataFrame, good: pd.Series, values: np.ndarray, estimate: Callable[[pd.DataFrame], Mark], about=None) -> list[Cell]:
+def cells(
+    runs: pd.DataFrame, good: pd.Series, values: np.ndarray, estimate: Callable[[pd.DataFrame], Mark], about=None
+) -> list[Cell]:
     """One entry a batch size. `good` runs of one setting are put together by `estimate`; runs of several settings, or measured in several
     ways (`about`, a text a run), never are: each lot gets a mark of its own and no line. Other runs are hollow or crosses."""
     runs = runs.assign(_value=values, _good=good, _about="" if about is None else about)

@@ -119,7 +119,10 @@ def _forest_legend():
     handles.append(Patch(color="#dcdcdc", label="95 % of placebos (plain τ)"))
     handles.append(Line2D([], [], color=style.GREY, marker="o", markersize=4.5, label=f"grey: {style.NOT_INVARIANT}"))
     hollow = "hollow: too few configurations or seeds for a claim"
-    return [*handles, Line2D([], [], color=style.GREY, marker="o", linestyle="", markerfacecolor="white", markersize=4.5, label=hollow)]
+    return [
+        *handles,
+        Line2D([], [], color=style.GREY, marker="o", linestyle="", markerfacecolor="white", markersize=4.5, label=hollow),
+    ]
 
 
 def against_batch(found: list[Correlation], basis: Basis):

@@ -39,7 +39,9 @@ def of_run(run: Run):
 
 def _band(ax, looks, good, colour) -> None:
     """Of numbers first, which set the axis; then what the others leave open, up to its end."""
-    ax.fill_between(looks["update"], looks.b_simple_low, looks.b_simple_high, where=good, color=colour, alpha=0.2, linewidth=0, label="95 %")
+    ax.fill_between(
+        looks["update"], looks.b_simple_low, looks.b_simple_high, where=good, color=colour, alpha=0.2, linewidth=0, label="95 %"
+    )
     low, high = ax.get_ylim()
     opened = (looks.status == "not_resolved").to_numpy()
     if opened.any():

@@ -37,7 +37,9 @@ def sharpness_against_batch(sweep: Sweep):
             style.nothing(ax, "not measured")
             continue
         for optimizer in optimizers:
-            draw_cells(ax, measure_cells(sweep, runs[runs.optimizer == optimizer], probe, quantity, column), optimizer, optimizers)
+            draw_cells(
+                ax, measure_cells(sweep, runs[runs.optimizer == optimizer], probe, quantity, column), optimizer, optimizers
+            )
         style.batch_axis(ax, sweep.runs.batch_size.dropna())
         style.positive_log(ax, numbers(runs, column))
         if _moved(audit, sweep, probe, quantity):
@@ -98,7 +100,10 @@ def _loss_lines(ax, rows: pd.DataFrame, loss: str, colours) -> None:
     """One line a run; bars are a value's own interval or residual, none where the value is a search's lower bound."""
     for (size, _), run in rows.groupby(["batch_size", "run_id"]):
         run = run.sort_values(loss)
-        x, y = run[loss].to_numpy(float), run.value.where(run.status == "ok").to_numpy(float)  # the line breaks where a value is bad
+        x, y = (
+            run[loss].to_numpy(float),
+            run.value.where(run.status == "ok").to_numpy(float),
+        )  # the line breaks where a value is bad
         own = np.where(run.uncertainty_kind.isin(["none", "lower_bound"]), np.nan, run.uncertainty.astype(float))
         low = np.where(np.isfinite(run.ci_low.astype(float)), run.ci_low.astype(float), y - own)
         high = np.where(np.isfinite(run.ci_high.astype(float)), run.ci_high.astype(float), y + own)

@@ -108,7 +108,9 @@ def count_axis(ax) -> None:
     low, high = ax.get_xlim()
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 20 else (1, 3) if high / low < 200 else (1,)))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v / 1e6:g}M" if v >= 1e6 else f"{v / 1e3:g}k" if v >= 1e3 else f"{v:g}"))
+    ax.xaxis.set_major_formatter(
+        FuncFormatter(lambda v, _: f"{v / 1e6:g}M" if v >= 1e6 else f"{v / 1e3:g}k" if v >= 1e3 else f"{v:g}")
+    )
 
 
 def dodge(optimizer: str, optimizers: list[str]) -> float:
@@ -123,7 +125,8 @@ def legend(figure, handles, columns: int = 6, title: str | None = None) -> None:
 
 def optimizer_legend(optimizers, hollow: str = "", one_seed: str = "", reference: str = "") -> list[Line2D]:
     handles = [
-        Line2D([], [], color=colour(o), marker=marker(o), linestyle="-", markersize=5.5, label=optimizer_name(o)) for o in optimizers
+        Line2D([], [], color=colour(o), marker=marker(o), linestyle="-", markersize=5.5, label=optimizer_name(o))
+        for o in optimizers
     ]
     if reference:
         handles.append(Line2D([], [], color=GREY, linewidth=0.9, linestyle=(0, (5, 4)), label=reference))

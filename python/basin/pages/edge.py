@@ -39,7 +39,9 @@ def main(arguments=None) -> int:
     try:
         sweep = open_sweep(args.folder)
         if not any(len(sharpness(sweep, run_id)) for run_id in sweep.runs.run_id):
-            raise ReadError(f'{args.folder}: no top_eigenvalues at checkpoints of a cadence (checkpoint_every, probes.at = ["every"])')
+            raise ReadError(
+                f'{args.folder}: no top_eigenvalues at checkpoints of a cadence (checkpoint_every, probes.at = ["every"])'
+            )
         print("\n".join(in_words(sweep)))
         if args.picture:
             with nothing_in_home():

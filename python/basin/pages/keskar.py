@@ -31,8 +31,18 @@ ROWS = [
     ("test_acc", "test accuracy, %", 100, ("80.04 ± 0.12", "77.26 ± 0.42")),
     (END + "sharpness_keskar.phi_full_1e-3", "φ, all of the space, ε = 1e-3", 1, ("28.58 ± 3.13", "707.23 ± 43.04")),
     (END + "sharpness_keskar.phi_full_5e-4", "φ, all of the space, ε = 5e-4", 1, ("7.08 ± 0.88", "227.31 ± 23.23")),
-    (END + "sharpness_keskar.phi_subspace_gaussian_p100_1e-3", "φ, 100 random directions, ε = 1e-3", 1, ("2.18 ± 0.23", "137.25 ± 21.60")),
-    (END + "sharpness_keskar.phi_subspace_gaussian_p100_5e-4", "φ, 100 random directions, ε = 5e-4", 1, ("0.71 ± 0.15", "29.50 ± 7.48")),
+    (
+        END + "sharpness_keskar.phi_subspace_gaussian_p100_1e-3",
+        "φ, 100 random directions, ε = 1e-3",
+        1,
+        ("2.18 ± 0.23", "137.25 ± 21.60"),
+    ),
+    (
+        END + "sharpness_keskar.phi_subspace_gaussian_p100_5e-4",
+        "φ, 100 random directions, ε = 5e-4",
+        1,
+        ("0.71 ± 0.15", "29.50 ± 7.48"),
+    ),
     (END + "sharpness_keskar.phi_relative_1e-3", "φ, box relative to \\|w\\|, ε = 1e-3", 1, None),
     (END + "sharpness_keskar.phi_relative_5e-4", "φ, box relative to \\|w\\|, ε = 5e-4", 1, None),
     (END + "top_eigenvalues.lambda_1", "λ₁", 1, None),
@@ -100,7 +110,9 @@ def markdown(sweep: Sweep) -> str:
     for _, name, _, published in ROWS:
         mine = found[found.name == name].set_index("batch")
         if len(mine):
-            lines.append(f"| {name} | {' | '.join(_cell(mine.loc[size]) for size in sizes)} | {' | '.join(published or ('–', '–'))} |")
+            lines.append(
+                f"| {name} | {' | '.join(_cell(mine.loc[size]) for size in sizes)} | {' | '.join(published or ('–', '–'))} |"
+            )
     return "\n".join([*lines, "", *_ratio_table(runs, sizes), "", *(f"- {line}" for line in accuracy_in_words(sweep))])
 
 
@@ -111,7 +123,10 @@ def _cell(row: pd.Series) -> str:
 
 def _ratio_table(runs: pd.DataFrame, sizes: list[int]) -> list[str]:
     large = sizes[1:]
-    lines = [f"| ratio to B = {sizes[0]:,} (95 %) | {' | '.join(f'B = {size:,}' for size in large)} |", "|---" * (len(large) + 1) + "|"]
+    lines = [
+        f"| ratio to B = {sizes[0]:,} (95 %) | {' | '.join(f'B = {size:,}' for size in large)} |",
+        "|---" * (len(large) + 1) + "|",
+    ]
     names = {column: name for column, name, *_ in ROWS}
     for column in RATIOS:
         if column in runs:

@@ -38,10 +38,16 @@ def markdown(found: pd.DataFrame) -> str:
     for r in found.itertuples():
         reached = f" ({r.reached} of {r.seeds} reached it)" if r.reached < r.seeds else ""
         error = np.hypot(r.scatter / np.sqrt(r.reached), r.scatter / np.sqrt(REPLICATES)) if r.reached else np.nan
-        away = "exact" if r.measured == r.drawn == r.closed else f"{(r.measured - r.drawn) / error:+.1f} SE".replace("-", "−") if error > 0 else ""
+        away = (
+            "exact"
+            if r.measured == r.drawn == r.closed
+            else f"{(r.measured - r.drawn) / error:+.1f} SE".replace("-", "−")
+            if error > 0
+            else ""
+        )
         lines.append(f"| {r.method} | {r.batch:,} | {r.rate:g} | {r.closed:,.0f} | {r.independent:,.0f} | {r.drawn:,.1f} ± {r.scatter:.1f} | "
                      f"{r.measured:,.1f} ± {r.error:.1f}{reached} | {r.measured / r.closed:.2f} | {away} |")  # fmt: skip
-    return "\n".join(lines + ["", *(f"- {line}" for line in in_words(found))])
+    return "\n".join([*lines, "", *(f"- {line}" for line in in_words(found))])
 
 
 def main(arguments=None) -> int:

@@ -117,9 +117,13 @@ def _one_line(message: str) -> str:
 def main(arguments=None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.report", description="Execute a notebook on a sweep's folder.")
     parser.add_argument("folder", help="a sweep's folder, finished or not")
-    parser.add_argument("--notebook", choices=PAGES, default="study", help="study: report.html (default); measures: measures.html")
+    parser.add_argument(
+        "--notebook", choices=PAGES, default="study", help="study: report.html (default); measures: measures.html"
+    )
     parser.add_argument("--timeout", type=int, default=300, help="seconds a cell may take")
-    parser.add_argument("--margin", type=float, default=100 * MARGIN, help="points of accuracy within which there is no gap (default: 2)")
+    parser.add_argument(
+        "--margin", type=float, default=100 * MARGIN, help="points of accuracy within which there is no gap (default: 2)"
+    )
     parser.add_argument("--picture", help="also write the figure of accuracy against batch size to this PNG")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")

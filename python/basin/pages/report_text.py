@@ -107,7 +107,9 @@ def cell_sentence(a: CellAnswer) -> str:
     if drop is None or drop.estimate is None:
         parts.append("the drop at a fixed budget is not known" + (f" ({drop.reason})" if drop else ""))
     else:
-        parts.append(f"the drop at {protocol_name(drop.protocol)} is {contrast_text(drop)} points ({_words(drop)}){_without(drop)}")
+        parts.append(
+            f"the drop at {protocol_name(drop.protocol)} is {contrast_text(drop)} points ({_words(drop)}){_without(drop)}"
+        )
     if gap is None or gap.estimate is None:
         parts.append("at matched training loss there is nothing to compare" + (f" ({gap.reason})" if gap else ""))
     else:
@@ -163,9 +165,7 @@ def overall(found: list[CellAnswer], together: Pooled | None = None, margin: flo
     if groups["undecided"]:
         sentences.append(_undecided_sentence(groups["undecided"]))
     if groups["uncompared"]:
-        sentences.append(
-            f"No comparison at matched loss is possible for {_names_and_reasons(groups['uncompared'])}."
-        )
+        sentences.append(f"No comparison at matched loss is possible for {_names_and_reasons(groups['uncompared'])}.")
     sentences.append(_other_gaps(found, drops))
     compared = sum(1 for a in found if a.gap and a.gap.verdict and len(a.gap.seeds) >= stats.VERDICT_SEEDS)
     if compared > 1:
@@ -214,7 +214,11 @@ def _undecided_sentence(cells: list[CellAnswer]) -> str:
 def _other_gaps(found: list[CellAnswer], drops: list[CellAnswer]) -> str:
     """Gaps at matched loss in cells whose drop is not resolved or not known must not go unsaid."""
     others = [a for a in found if a not in drops and _kind(a) == "gap"]
-    return f"**A gap at matched training loss is resolved** also for {cell_names(others)}, where no drop at the fixed budget is." if others else ""
+    return (
+        f"**A gap at matched training loss is resolved** also for {cell_names(others)}, where no drop at the fixed budget is."
+        if others
+        else ""
+    )
 
 
 def _kind(a: CellAnswer) -> str:
@@ -256,7 +260,7 @@ def limits(sweep: Sweep) -> str:
 
 
 def _scope(runs: pd.DataFrame) -> str:
-    """"One data set (cifar10-5k), 2 networks (small_cnn, resnet20)"."""
+    """ "One data set (cifar10-5k), 2 networks (small_cnn, resnet20)"."""
     parts = []
     for column, one, many in (("dataset.name", "one data set", "data sets"), ("model", "one network", "networks")):
         values = [v for v in (runs[column].dropna().unique() if column in runs else []) if v != ""]

@@ -77,7 +77,11 @@ def _cost_line(sweep: Sweep) -> list[str]:
     for optimizer in sorted(runs.optimizer.dropna().unique(), key=optimizer_order):
         mine = cell(runs, "B", optimizer, largest)
         good = mine[comparable(mine)]
-        text = f"{optimizer_name(optimizer)} {np.mean(good.steps_to_target.astype(float)):.0f}" if len(good) else optimizer_name(optimizer)
+        text = (
+            f"{optimizer_name(optimizer)} {np.mean(good.steps_to_target.astype(float)):.0f}"
+            if len(good)
+            else optimizer_name(optimizer)
+        )
         lost = lost_seeds(mine)
         parts.append(text + (f" ({lost.text})" if lost else ""))
     return [f"Updates to the target loss at batch {largest:,}, mean over the seeds that reached it: {', '.join(parts)}."]
@@ -85,16 +89,24 @@ def _cost_line(sweep: Sweep) -> list[str]:
 
 def _one_seed_line(sweep: Sweep) -> list[str]:
     runs = sweep.runs
-    seeds = runs.groupby("batch_size").apply(lambda r: r.groupby(["protocol", "optimizer"]).seed.nunique().max(), include_groups=False)
+    seeds = runs.groupby("batch_size").apply(
+        lambda r: r.groupby(["protocol", "optimizer"]).seed.nunique().max(), include_groups=False
+    )
     one = [f"{int(size):,}" for size, n in seeds.items() if n == 1]
     return [f"Batch sizes with one seed ({', '.join(one)}) are drawn half filled, and nothing is claimed of them."] if one else []
 
 
 def main(arguments=None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.summary", description="What a sweep shows, as a list in Markdown.")
+    parser = argparse.ArgumentParser(
+        prog="python -m basin.pages.summary", description="What a sweep shows, as a list in Markdown."
+    )
     parser.add_argument("folder", help="a sweep's folder or its sweep.h5")
-    parser.add_argument("--margin", type=float, default=100 * stats.MARGIN, help="points of accuracy within which there is no gap")
-    parser.add_argument("--into", help=f"replace what stands between <!-- {PASSAGE} --> and <!-- end of {PASSAGE} --> in this file")
+    parser.add_argument(
+        "--margin", type=float, default=100 * stats.MARGIN, help="points of accuracy within which there is no gap"
+    )
+    parser.add_argument(
+        "--into", help=f"replace what stands between <!-- {PASSAGE} --> and <!-- end of {PASSAGE} --> in this file"
+    )
     options = parser.parse_args(arguments)
     try:
         margin = stats.margin_of(options.margin)

@@ -23,5 +23,5 @@ def read_audit(path) -> pd.DataFrame:
         raise ReadError(f"{path}: damaged or incomplete (the columns of /audit differ in length)")
     unknown = set(columns["verdict"]) - set(VERDICTS)
     if unknown:
-        raise ReadError(f"{path}: verdict \"{sorted(unknown)[0]}\" is none of {', '.join(VERDICTS)}")
+        raise ReadError(f'{path}: verdict "{sorted(unknown)[0]}" is none of {", ".join(VERDICTS)}')
     return pd.DataFrame(columns).assign(run_id=run_id)

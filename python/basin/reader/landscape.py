@@ -83,7 +83,7 @@ def surface(path) -> Surface:
     with reading(path, "surface") as file:
         names = [name for name in file if name not in OWN]
         names.sort(key=lambda name: name != text(file.attrs["default"]))
-        vectors = file["vectors"] if "vectors" in file else {}
+        vectors = file.get("vectors", {})
         return Surface(
             Path(path), text(file.attrs["kind"]), text(file.attrs["status"]), attributes(file["recipe"]),
             {name: _plot(name, file[name]) for name in names}, {name: vectors[name][()] for name in vectors},
@@ -103,7 +103,7 @@ def _plot(name: str, group) -> Plot:
     labels = {axis: strings(group[f"{axis}_label"]) for axis in axes if f"{axis}_label" in group}
     known = {"state", *axes, *(f"{axis}_label" for axis in axes)}
     columns = [column for column in group if column not in known]
-    columns.sort(key=lambda column: (column != about["signal"]))
+    columns.sort(key=lambda column: column != about["signal"])
     return Plot(
         name, text(about["long_name"]), {axis: group[axis][()] for axis in axes}, {c: group[c][()] for c in columns}, labels,
         group["state"][()] if "state" in group else None, {d: _about(group[d]) for d in [*axes, *columns]},

@@ -58,11 +58,11 @@ def layers_of_sweep(file, run_id: str) -> Layers | None:
 
 
 def _layers(group, run: tuple, names: list[str], kinds: dict[str, str], every: int, definition: str) -> Layers:
-    update = group["update"][run + (slice(None),)]
+    update = group["update"][(*run, slice(None))]
     there = np.isfinite(update)  # a sweep's rows are padded
 
     def frame(column: str) -> pd.DataFrame:
-        values = group[column][run + (slice(None),)][there].astype(float)
+        values = group[column][(*run, slice(None))][there].astype(float)
         return pd.DataFrame(values, index=pd.Index(update[there].astype(int), name="update"), columns=names)
 
     return Layers(*(frame(column) for column in COLUMNS), kinds, every, definition)

@@ -119,9 +119,13 @@ def _record_of(folder: Path) -> Path:
     if record.is_file():
         return record
     if any((folder / name).exists() for name in ("study.toml", "sweep.h5", "runs")):
-        raise ReadError(f"{folder}: a sweep's folder, not a run's: basin.load_sweep reads it, basin.load_run the folders in its runs/")
+        raise ReadError(
+            f"{folder}: a sweep's folder, not a run's: basin.load_sweep reads it, basin.load_run the folders in its runs/"
+        )
     if (folder / "status.json").is_file():
-        raise ReadError(f"{folder}: no run.h5 yet, the run is {read_status(folder / 'status.json').get('status', 'without a status')}")
+        raise ReadError(
+            f"{folder}: no run.h5 yet, the run is {read_status(folder / 'status.json').get('status', 'without a status')}"
+        )
     raise ReadError(f"{folder}: not a run's folder, no run.h5 in it")
 
 
@@ -168,6 +172,4 @@ def _outcomes(group) -> Outcomes:
     if correct.size != count:
         raise ReadError(f"{group.file.filename}: {group.name}/correct holds {correct.size} outcomes, not n = {count}")
     empty = np.full(count, np.nan, np.float32)
-    return Outcomes(
-        correct, group["loss"][()] if "loss" in group else empty, group["margin"][()] if "margin" in group else empty
-    )
+    return Outcomes(correct, group["loss"][()] if "loss" in group else empty, group["margin"][()] if "margin" in group else empty)

@@ -49,7 +49,13 @@ def _choice(entry: dict, searched: bool) -> Choice:
     group = entry.get("when") or dict(part.split("=", 1) for part in entry["group"].split())
     trials = [Trial(*row[:7]) for row in entry["tried"]]  # what follows is for people
     choice = Choice(
-        entry["protocol"], group["optimizer"], int(group["batch_size"]), entry["learning_rate"], entry["at_edge"], searched, trials
+        entry["protocol"],
+        group["optimizer"],
+        int(group["batch_size"]),
+        entry["learning_rate"],
+        entry["at_edge"],
+        searched,
+        trials,
     )
     choice.chosen  # noqa: B018  a rate that was never tried is an error here
     return choice

@@ -23,7 +23,7 @@ def load_sweep(path, source: str = "auto") -> pd.DataFrame:
     return open_sweep(path, source).runs
 
 
-def open_sweep(path, source: str = "auto") -> "Sweep":
+def open_sweep(path, source: str = "auto") -> Sweep:
     path = Path(path)
     if path.is_file():
         return FileSweep(path)
@@ -184,7 +184,7 @@ def probe_columns(probe: ProbeResult) -> dict:
     the study's own settings alone."""
     columns = {}
     for row in probe.table[probe.table.study.astype(bool)].itertuples(index=False):
-        number = f"_{getattr(row, 'index') + 1}" if row.quantity in probe.vectors else ""
+        number = f"_{row.index + 1}" if row.quantity in probe.vectors else ""
         name = f"probe.{row.checkpoint}.{row.probe}.{row.quantity}{number}"
         columns[name] = row.value
         columns |= {f"{name}.{key}": getattr(row, key) for key in ("uncertainty", "ci_low", "ci_high", "status")}
@@ -203,7 +203,11 @@ def option_text(value):
     """A list as TOML text, so that a column holds one kind of thing; everything else as it is."""
     if not isinstance(value, list):
         return value
-    return "[" + ", ".join(f'"{v}"' if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else repr(v) for v in value) + "]"
+    return (
+        "["
+        + ", ".join(f'"{v}"' if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else repr(v) for v in value)
+        + "]"
+    )
 
 
 def _columns(group) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """What may be claimed of a measure."""
 
 import pytest
+
 from clear_sweep import by_label, only
 
 

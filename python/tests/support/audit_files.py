@@ -1,10 +1,10 @@
 """Files of `basin audit`, made by their description, and which panels of a figure are greyed by them."""
 
 import h5py
-from planned import open_planned
-from synthetic_sweep import TEXT
 
 from basin.figures.style import NOT_INVARIANT
+from planned import open_planned
+from synthetic_sweep import TEXT
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd",), seeds=(1, 2), images=40, updates=4)
 

@@ -68,7 +68,7 @@ TEST(AuditVerdict, CallsANumberThatOnlyDrewAnewMovedInFivePercent) {
     const at::Tensor draws = at::empty({5}, at::kDouble).normal_(1, 0.01, generator);
     std::vector<double> redrawn(draws.const_data_ptr<double>(), draws.const_data_ptr<double>() + 4);
     const double after = draws[4].item<double>();
-    // Of before itself, one of the four, the difference is smaller than that of two fresh ones.
+    // `before` itself is one of the four, so the difference is smaller than that of two fresh ones.
     moved += judged(redrawn[0], after, NAN, "none", {redrawn}) == Verdict::moved;
   }
   // Standard error sqrt(0.05 0.95 / 4000) = 0.0034; three of them above.
