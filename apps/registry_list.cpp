@@ -81,6 +81,19 @@ Json traits_of(const DatasetEntry& entry) {
           {"can_be_fetched", entry.can_be_fetched()}};
 }
 
+Json quantities_of(const ProbeEntry& entry) {
+  Json headlines = Json::array(), ratios = Json::array();
+  for (const auto& [quantity, heading, label] : entry.headlines)
+    headlines.push_back({{"quantity", quantity}, {"heading", heading}, {"label", label}});
+  for (const auto& [quantity, numerator, denominator] : entry.ratios)
+    ratios.push_back({{"quantity", quantity}, {"numerator", numerator}, {"denominator", denominator}});
+  return {{"version", entry.version},
+          {"definitions", entry.definitions},
+          {"headlines", headlines},
+          {"ratios", ratios},
+          {"copies", entry.copies}};
+}
+
 /// A member of any registry.
 struct Member {
   std::string name, label, help;
@@ -92,8 +105,7 @@ std::vector<Member> members_of(const std::vector<Entry>& registry) {
   std::vector<Member> members;
   for (const Entry& entry : registry) {
     Member& member = members.emplace_back(Member{entry.name, entry.label, entry.help, traits_of(entry)});
-    if constexpr (std::is_same_v<Entry, ProbeEntry>)
-      member.more = {{"version", entry.version}, {"definitions", entry.definitions}};
+    if constexpr (std::is_same_v<Entry, ProbeEntry>) member.more = quantities_of(entry);
   }
   return members;
 }

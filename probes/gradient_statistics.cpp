@@ -176,6 +176,7 @@ ProbeEntry gradient_statistics_entry() {
       .definitions = {"gradient-diversity-population", "gradient-diversity-finite",
                       "gradient-coherence-population", "gradient-coherence-finite", "gsnr-population",
                       "gsnr-finite", "gradient-norm-percentile-finite"},
+      .copies = {"batch_bound", "coherence", "diversity"},
   });
 }
 

@@ -250,6 +250,7 @@ ProbeEntry noise_curvature_entry() {
       .version = 2,
       .definitions = {"noise-scale-hessian-population", "noise-scale-hessian-finite", "covariance-lambda",
                       "noise-hessian-overlap", "noise-hessian-cosine", "noise-hessian-trace-alignment"},
+      .ratios = {{"b_hessian", "tr_h_sigma", "g_h_g"}},
       .audit = {.cheap = {"count=1", "groups=8", "trace_samples=6"}},
   });
 }

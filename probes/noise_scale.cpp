@@ -111,6 +111,8 @@ ProbeEntry noise_scale_entry() {
       .help = "gradient noise scale tr Sigma / |G|^2",
       .version = 3,
       .definitions = {"noise-scale-population", "noise-scale-finite"},
+      .headlines = {{"b_simple", "B_simple [95 %]", "B_simple (examples)"}},
+      .ratios = {{"b_simple", "tr_sigma", "g2"}},
   });
 }
 

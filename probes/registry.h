@@ -23,6 +23,18 @@ struct ProbeAudit {
   std::vector<Variant> variants;  // each on top of the cheap ones
 };
 
+/// A quantity that stands in tables and figures of sweeps, of a vector its first entry.
+struct ProbeHeadline {
+  std::string quantity;  // Quantity::name
+  std::string heading;   // of its column in table.md; empty: in figures alone
+  std::string label;     // of its axis, with units
+};
+
+/// A quantity that is a ratio of two others: over runs it is the ratio of their means, never a mean of ratios.
+struct ProbeRatio {
+  std::string quantity, numerator, denominator;
+};
+
 struct ProbeEntry {
   std::string name;
   std::string label;  // in figures and tables
@@ -31,6 +43,9 @@ struct ProbeEntry {
                         // measured again
   bool draws = true;    // another seed gives other numbers
   std::vector<std::string> definitions = {};  // Quantity::definition of all that it may find
+  std::vector<ProbeHeadline> headlines = {};
+  std::vector<ProbeRatio> ratios = {};
+  std::vector<std::string> copies = {};  // quantities that say in other words what a ratio says
   ProbeAudit audit = {};
   std::unique_ptr<AnyOptions> (*make_options)() = nullptr;
   std::unique_ptr<Probe> (*make)(const AnyOptions& options) = nullptr;

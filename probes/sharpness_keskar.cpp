@@ -330,6 +330,8 @@ ProbeEntry sharpness_keskar_entry() {
       .version = 2,
       .definitions = {"keskar-phi-full", "keskar-phi-subspace-gaussian", "keskar-phi-subspace-orthonormal",
                       "keskar-phi-relative"},
+      .headlines = {{"phi_full_1e-3", "φ (ε = 1e-3)", "φ, full space, ε = 1e-3 (%)"},
+                    {"phi_relative_1e-3", "", "φ, box relative to |w| (%)"}},
       .audit = {.cheap = {"epsilons=[1e-3]"},
                 .variants = {{"", {"spaces=[\"subspace\"]", "subspace_distribution=orthonormal"}}}},
   });

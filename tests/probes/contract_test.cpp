@@ -70,10 +70,12 @@ TEST_P(ProbeContract, EveryNumberHasUnitsDefinitionUncertaintyAndStatus) {
 // With its own settings and those of an audit.
 TEST_P(ProbeContract, FindsWhatItsEntrySays) {
   const ProbeEntry& entry = find_entry(probe_registry(), GetParam(), "probe");
-  std::set<std::string> found;
+  std::set<std::string> found, names;
   const auto measure = [&](const std::vector<std::string>& settings) {
-    for (const Quantity& q : run_probe(GetParam(), objective, settings).quantities)
+    for (const Quantity& q : run_probe(GetParam(), objective, settings).quantities) {
       found.insert(q.definition);
+      names.insert(q.name);
+    }
   };
   measure({});
   measure(entry.audit.cheap);
@@ -83,6 +85,14 @@ TEST_P(ProbeContract, FindsWhatItsEntrySays) {
     measure(settings);
   }
   EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(entry.definitions));
+  for (const ProbeHeadline& headline : entry.headlines) {
+    EXPECT_TRUE(names.count(headline.quantity)) << headline.quantity;
+    EXPECT_FALSE(headline.label.empty()) << headline.quantity;
+  }
+  for (const ProbeRatio& ratio : entry.ratios)
+    for (const std::string& name : {ratio.quantity, ratio.numerator, ratio.denominator})
+      EXPECT_TRUE(names.count(name)) << name;
+  for (const std::string& name : entry.copies) EXPECT_TRUE(names.count(name)) << name;
 }
 
 TEST_P(ProbeContract, ForecastsItsCost) {
