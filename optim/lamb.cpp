@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/math/tensor_norms.h"
+#include "optim/registry.h"
 
 namespace basin {
 namespace {
@@ -97,6 +98,19 @@ std::vector<at::Tensor> Lamb::preconditioner(const std::vector<at::Tensor>& grad
     p.push_back(below / (ratio * rate_correction() * factor * treatments_[i].rate_factor));
   }
   return p;
+}
+
+OptimizerEntry lamb_entry() {
+  return optimizer_entry<Lamb, LambOptions>(
+      {"lamb", "LAMB",
+       "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded by default."},
+      [](const LambOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
+}
+
+OptimizerEntry lambc_entry() {
+  return optimizer_entry<Lamb, LambcOptions>(
+      {"lambc", "LAMBC", "LAMB with trust ratios of at most 1, as in timm."},
+      [](const LambcOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
 }
 
 }  // namespace basin

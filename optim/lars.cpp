@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/math/tensor_norms.h"
+#include "optim/registry.h"
 
 namespace basin {
 namespace {
@@ -144,6 +145,19 @@ void Lars::update(TensorLists& lists) {
       lists.first[i].copy_(lists.gradients[i]);
   }
   report(momentum_step(rule_, {.rate = learning_rate()}, treatments_, lists, tables_));
+}
+
+OptimizerEntry lars_entry() {
+  return optimizer_entry<Lars, LarsOptions>(
+      {"lars", "LARS",
+       "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded by default."},
+      [](const LarsOptions&) { return OptimizerTraits{}; });
+}
+
+OptimizerEntry larc_entry() {
+  return optimizer_entry<Lars, LarcOptions>(
+      {"larc", "LARC", "LARS with a local rate of at most the learning rate, as in apex."},
+      [](const LarcOptions&) { return OptimizerTraits{}; });
 }
 
 }  // namespace basin

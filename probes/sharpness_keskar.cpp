@@ -15,6 +15,7 @@
 #include "landscape/displaced_weights.h"
 #include "landscape/random_subspace.h"
 #include "probes/common.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -320,6 +321,21 @@ void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
 
 std::unique_ptr<Probe> make_sharpness_keskar(const SharpnessKeskarOptions& options) {
   return std::make_unique<SharpnessKeskar>(options);
+}
+
+ProbeEntry sharpness_keskar_entry() {
+  return probe_entry<SharpnessKeskarOptions, make_sharpness_keskar>({
+      .name = "sharpness_keskar",
+      .label = "Keskar sharpness",
+      .help = "Keskar's phi in three kinds of box",
+      .version = 2,
+      .definitions = {"keskar-phi-full", "keskar-phi-subspace-gaussian", "keskar-phi-subspace-orthonormal",
+                      "keskar-phi-relative"},
+      .headlines = {{"phi_full_1e-3", "φ (ε = 1e-3)", "φ, full space, ε = 1e-3 (%)"},
+                    {"phi_relative_1e-3", "", "φ, box relative to |w| (%)"}},
+      .audit = {.cheap = {"epsilons=[1e-3]"},
+                .variants = {{"", {"spaces=[\"subspace\"]", "subspace_distribution=orthonormal"}}}},
+  });
 }
 
 }  // namespace basin
