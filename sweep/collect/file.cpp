@@ -2,6 +2,7 @@
 
 #include "io/schema.h"
 #include "sweep/collect/columns.h"
+#include "sweep/collect/names.h"
 
 namespace basin {
 namespace {
@@ -354,6 +355,7 @@ void write_sweep_file(const std::string& path, const std::string& study, const s
   file.set_attribute("default", std::string("runs"));
   file.set_attribute("study", study);
   write_runs(file, rows);
+  write_names(file, rows);
   write_probes(file, rows);
   write_outcomes(file, rows);
   h5::Group curves = file.create_group("curves");
