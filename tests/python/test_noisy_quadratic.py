@@ -166,4 +166,4 @@ def test_a_sweep_of_another_model_is_refused_in_one_line(sweep, tmp_path, capsys
     with pytest.raises(basin.ReadError, match="has optimizer = lamb; the closed form is that of optimizer = sgd"):
         noisy_quadratic.cell_of(run, "here")
     assert quadratic.main([str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("basin.quadratic: ")
+    assert capsys.readouterr().err.startswith("basin.pages.quadratic: ")

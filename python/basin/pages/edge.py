@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
                 save_picture(edge_of_stability.figure, args.folder, args.picture)
     except (ReadError, ReportError) as error:
-        print(f"basin.edge: {error}", file=sys.stderr)
+        print(f"basin.pages.edge: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -190,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
             with nothing_in_home():
                 save_picture(figure, args.folder, args.picture)
     except (PasteError, ReadError, ReportError) as error:
-        print(f"basin.keskar: {error}", file=sys.stderr)
+        print(f"basin.pages.keskar: {error}", file=sys.stderr)
         return 1
     return 0
 

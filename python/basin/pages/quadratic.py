@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
 
                 save_picture(steps_against_batch.figure, args.folder, args.picture)
     except (PasteError, ReadError, ReportError) as error:
-        print(f"basin.quadratic: {error}", file=sys.stderr)
+        print(f"basin.pages.quadratic: {error}", file=sys.stderr)
         return 1
     return 0
 
