@@ -69,7 +69,7 @@ void write_measures(h5::Group& names, const std::vector<SweepRow>& rows) {
   describe(flags, "", "whether it stands in figures alone, as the companion of another", "names-table");
 }
 
-/// Of all probes, each once.
+/// What all probes say, each once.
 void write_ratios(h5::Group& names) {
   Texts ratio, numerator, denominator, copies;
   for (const ProbeEntry& entry : probe_registry()) {

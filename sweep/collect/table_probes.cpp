@@ -81,7 +81,7 @@ std::string alone(const Entry& entry) {
   return fmt::format("{:.4g} (1; {} {:.2g})", entry.value(), in_words(to_string(kind)), uncertainty);
 }
 
-/// Of the entries that came out.
+/// The mean of the entries that came out.
 std::string mean_text(const std::vector<Entry>& entries) {
   std::vector<Entry> good;
   std::map<std::string, int> refused;

@@ -49,7 +49,9 @@ def run(*command, cwd, **environment):
 
 
 def copy_of_the_tree(folder):
-    tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    tracked = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     for name in tracked.stdout.splitlines():
         if (ROOT / name).is_file() and not name.startswith(".venv"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +100,9 @@ def program(tree):
 
 @pytest.mark.slow
 def test_contracts_documents_and_report_hold(extended):
-    said = run("ctest", "--test-dir", "build/release", "--output-on-failure", "-LE", "slow|oracle", "-R", TESTS, "-j", "2", cwd=extended)
+    said = run(
+        "ctest", "--test-dir", "build/release", "--output-on-failure", "-LE", "slow|oracle", "-R", TESTS, "-j", "2", cwd=extended
+    )
     assert re.search(r"100% tests passed, 0 tests failed out of \d\d", said)
 
 
@@ -142,7 +146,7 @@ def test_a_table_and_a_figure_have_the_probe(extended):
 
 @pytest.mark.slow
 def test_the_audit_has_it(extended, sweep):
-    """Of a network that allows transformations; the toy linear map has no hidden units."""
+    """It needs a network that allows transformations; the toy linear map has no hidden units."""
     (extended / "audit.toml").write_text(STUDY.replace('"toy_linear"', '"mlp"').split("[sweep]")[0] + "[mlp]\nhidden = [8]\n")
     run(program(extended), "train", "audit.toml", "--out", "out/audited", cwd=extended)
     (checkpoint,) = (extended / "out/audited/runs").glob("*/ckpt/end.h5")

@@ -23,7 +23,8 @@ class ToyMeanWeight : public Probe {
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Quantity q = named({"mean_weight", "mean size of a weight", "toy-mean-weight", "weight"}, UncertaintyKind::none);
+    Quantity q =
+        named({"mean_weight", "mean size of a weight", "toy-mean-weight", "weight"}, UncertaintyKind::none);
     const at::Tensor weights = context.objective.parameters().gather().to(at::kDouble);
     q.value = {weights.abs().pow(options_.power).mean().item<double>()};
     q.uncertainty = {0};
