@@ -12,7 +12,7 @@
 namespace basin {
 
 /// HDF5: parameters as named datasets under /model with attributes layer and kind, so that h5py plus any framework can
-/// rebuild the network; running statistics under /buffers; /optimizer, /generators (bytes), attributes for the counters;
+/// rebuild the network; running statistics under /buffers; /optimizer, attributes for the counters;
 /// /average where the run keeps an average of its weights, /slow_weights where it trains with Lookahead, /gradient_sum
 /// where it logs GPT-NeoX's noise scale.
 /// Parameters keep the type they were trained in (float32 by default); contiguous whatever their memory format was.
@@ -22,7 +22,9 @@ struct Checkpoint {
   int64_t update = 0;                           // updates done
   std::map<std::string, OptionValue> progress;  // the trainer's own counters and flags
   std::vector<ParameterInfo> parameters;        // tensors detached, on CPU
-  NamedTensors buffers, optimizer, generators;
+  NamedTensors buffers, optimizer;
+  NamedTensors
+      generators;  // /generators: empty but in files of versions that drew dropout masks one after another
   NamedTensors average;       // of the weights, by parameter; empty: none is kept
   NamedTensors slow_weights;  // Lookahead's, likewise
   NamedTensors gradient_sum;  // of the window that GPT-NeoX's noise scale is in, likewise

@@ -53,8 +53,9 @@ void BatchGradient::make_room_for_norms(int64_t largest_batch) {
   squares_ = at::zeros({1 + micro_batches}, loss_sum_.options());
 }
 
-double BatchGradient::compute(const std::vector<Batch>& groups, bool measured) {
+double BatchGradient::compute(const std::vector<Batch>& groups, const BatchPlace& place, bool measured) {
   model_->train();
+  place_ = place;
   if (model_->has_batch_statistics()) model_->set_norm_mode(NormMode::ghost_batch, plan_.ghost_batch);
   if (perturbation_) return mean_of(groups, &BatchGradient::perturbed_gradient);
   if (plan_.overlap > 0) return mean_of(groups, &BatchGradient::group_gradient);
@@ -84,12 +85,14 @@ double BatchGradient::mean_of(const std::vector<Batch>& groups,
 
 // The group's mean gradient into .grad; returns the sum of its losses.
 double BatchGradient::group_gradient(const Batch& group) {
+  start_at(group);
   step_.run(indices_of(group), group.size);
   return loss_sum_.item<double>();
 }
 
 // The same, one micro-batch's part of it after another.
 double BatchGradient::measured_gradient(const Batch& group) {
+  start_at(group);
   const at::Tensor indices = indices_of(group);
   micro_batches_ = (indices.size(1) + plan_.micro_batch - 1) / plan_.micro_batch;
   measured_step_->run(indices, group.size);
@@ -112,12 +115,15 @@ at::Tensor BatchGradient::indices_of(const Batch& group) const {
   return at::cat(rows);
 }
 
-// Reads weights and `indices` alone, nothing of the host.
+// Reads weights and `indices` alone, nothing of the host; where there is dropout, its place too, and no graph is captured.
 void BatchGradient::accumulate(const at::Tensor& indices, int64_t size) {
   for (const at::Tensor& gradient : gradients()) gradient.zero_();
   loss_sum_.zero_();
-  for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1))
-    micro_batch_loss(micro_batch, size).backward();
+  int64_t row = 0;
+  for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1)) {
+    micro_batch_loss(micro_batch, row, size).backward();
+    row += micro_batch.size(1);
+  }
 }
 
 // Adds in the order of accumulate(), each parameter's parts alone: the same bits.
@@ -125,10 +131,11 @@ void BatchGradient::accumulate_measured(const at::Tensor& indices, int64_t size)
   const std::vector<at::Tensor> parts = gradients();
   for (const at::Tensor& sum : sums_) sum.zero_();
   loss_sum_.zero_();
-  int64_t place = 1;
+  int64_t place = 1, row = 0;
   for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1)) {
     for (const at::Tensor& part : parts) part.zero_();
-    micro_batch_loss(micro_batch, size).backward();
+    micro_batch_loss(micro_batch, row, size).backward();
+    row += micro_batch.size(1);
     put_gradient_square(parts, squares_.select(0, place++));
     for (size_t i = 0; i < parts.size(); ++i) sums_[i].add_(parts[i]);
   }
@@ -136,17 +143,19 @@ void BatchGradient::accumulate_measured(const at::Tensor& indices, int64_t size)
   for (size_t i = 0; i < parts.size(); ++i) parts[i].copy_(sums_[i]);
 }
 
-// The group's G into .grad; returns the sum of its losses at w. The generators go back for the second
-// pass and end where one pass would have left them.
+// The group's G into .grad; returns the sum of its losses at w. Both passes stand at the same place, so their masks are
+// the same.
 double BatchGradient::perturbed_gradient(const Batch& group) {
-  std::vector<at::Tensor> masks;
-  for (const auto& [layer, generator] : model_->dropout_generators()) masks.push_back(generator.get_state());
   const double loss_sum = group_gradient(group);
   perturbation_->displace(gradients());
-  for (size_t i = 0; i < masks.size(); ++i) model_->dropout_generators()[i].second.set_state(masks[i]);
   group_gradient(group);
   perturbation_->restore(gradients());
   return loss_sum;
+}
+
+// Rows of a group are successive positions where there is dropout (BatchPlan::merge_duplicates).
+void BatchGradient::start_at(const Batch& group) {
+  dropout_ = {place_.update, group.positions.front() - place_.start};
 }
 
 std::vector<at::Tensor> BatchGradient::gradients() const {
@@ -156,7 +165,9 @@ std::vector<at::Tensor> BatchGradient::gradients() const {
   return gradients;
 }
 
-at::Tensor BatchGradient::micro_batch_loss(const at::Tensor& indices, int64_t size) {
+// `row`: where in its group the micro-batch begins.
+at::Tensor BatchGradient::micro_batch_loss(const at::Tensor& indices, int64_t row, int64_t size) {
+  model_->set_dropout_place({dropout_.update, dropout_.first + row});
   const at::Tensor labels = data_.train.labels.index_select(0, indices[0]), counts = indices[1].to(dtype_);
   const at::Tensor inputs = micro_batch_inputs(indices);
   at::Tensor logits;

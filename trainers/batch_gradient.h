@@ -29,11 +29,17 @@ struct GradientExecution {
 };
 GradientExecution gradient_execution(bool graphs_wanted, at::Device device, const Model& model);
 
+/// Where a batch stands in its run: what chance that goes by positions is drawn from.
+struct BatchPlace {
+  int64_t update = 0;  // from 0
+  int64_t start = 0;   // stream position of its first example
+};
+
 /// g = 1/B sum_i k_i grad loss(f_w(x_i), y_i), x_i the batch's examples and k_i how often each comes up, accumulated over
 /// micro-batches into the .grad tensors that the constructor gives the parameters (laid out like them, so channels-last
 /// stays channels-last). The same to rounding for every micro-batch size, with augmentation, dropout and ghost batches too:
-/// crops and flips are drawn from stream positions, dropout masks in stream order from a CPU generator a layer (on a GPU as
-/// well; its own generator's masks would depend on the cut), and micro-batches hold whole ghost batches.
+/// crops and flips are drawn from stream positions, dropout masks from the update and the position in the batch, and
+/// micro-batches hold whole ghost batches.
 ///
 /// With a perturbation (optim/perturbation.h) the mean over its groups of each group's G, weighted by the
 /// group's share of the batch: for each group a gradient at w and one at w + d, with the same crops, dropout
@@ -55,9 +61,9 @@ class BatchGradient {
   BatchGradient& operator=(const BatchGradient&) = delete;
 
   /// Fills the .grad tensors; returns the mean loss of all examples at w, summed in float64. `groups`:
-  /// batch_groups(). `measured`: the same bits, and micro_batch_norms() besides; one group, and only where
-  /// noise_scale_every asks for it.
-  double compute(const std::vector<Batch>& groups, bool measured = false);
+  /// batch_groups(), or some of them; `place`: of the update's batch as a whole. `measured`: the same bits, and
+  /// micro_batch_norms() besides; one group, and only where noise_scale_every asks for it.
+  double compute(const std::vector<Batch>& groups, const BatchPlace& place, bool measured = false);
   /// Of the last compute() that was measured; waits for the device.
   MicroBatchNorms micro_batch_norms() const;
   /// A copy of the mean gradient of the last of those groups, where there is no perturbation.
@@ -68,12 +74,13 @@ class BatchGradient {
   double group_gradient(const Batch& group);
   double measured_gradient(const Batch& group);
   double perturbed_gradient(const Batch& group);
+  void start_at(const Batch& group);
   std::vector<at::Tensor> gradients() const;
   at::Tensor indices_of(const Batch& group) const;
   void accumulate(const at::Tensor& indices, int64_t size);
   void accumulate_measured(const at::Tensor& indices, int64_t size);
   void make_room_for_norms(int64_t largest_batch);
-  at::Tensor micro_batch_loss(const at::Tensor& indices, int64_t size);
+  at::Tensor micro_batch_loss(const at::Tensor& indices, int64_t row, int64_t size);
   at::Tensor micro_batch_inputs(const at::Tensor& indices) const;
 
   std::shared_ptr<Model> model_;
@@ -87,6 +94,8 @@ class BatchGradient {
   bool autocast_, gather_;
   at::Tensor loss_sum_;  // of the last group
   GraphedStep step_;
+  BatchPlace place_;
+  DropoutPlace dropout_;  // of the first example of the group being computed
   std::optional<Perturbation> perturbation_;
   std::vector<at::Tensor> last_group_;
   std::optional<GraphedStep> measured_step_;  // where noise_scale_every asks for it

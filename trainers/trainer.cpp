@@ -88,7 +88,8 @@ void Trainer::take_update() {
   const int64_t batch_size = batches_.batch_size(state_.update);
   const int64_t gradients_again = learn_overlap(batch_size);
   const std::vector<Batch> groups = batch_groups(stream_, state_.examples, batch_size, plan_);
-  const double loss = gradient_.compute(groups, noise_ && noise_->measures(state_.update + 1));
+  const double loss = gradient_.compute(groups, {state_.update, state_.examples},
+                                        noise_ && noise_->measures(state_.update + 1));
   if (is_divergence(loss)) {
     diverge(fmt::format("batch loss {} at update {}", shown(loss), state_.update + 1));
     return;
@@ -114,8 +115,9 @@ int64_t Trainer::learn_overlap(int64_t batch_size) {
   overlap_gradient_.clear();
   const int64_t shared = overlap_of(plan_, batch_size);
   if (shared == 0 || state_.update == 0) return 0;
-  const std::vector<Batch> again{stream_.slice(state_.examples - shared, shared, plan_.merge_duplicates)};
-  gradient_.compute(again);
+  const int64_t start = state_.examples - shared;
+  const std::vector<Batch> again{stream_.slice(start, shared, plan_.merge_duplicates)};
+  gradient_.compute(again, {state_.update, start});  // no dropout: its masks would be those of another update
   overlap_gradient_ = gradient_.of_last_group();
   return gradients_of(again, plan_);
 }

@@ -25,14 +25,13 @@ void copy_into(at::Tensor target, const at::Tensor& source, const std::string& n
   target.copy_(source);
 }
 
-// A run that went on with other masks would be another run.
-void restore_generators(Model& model, const NamedTensors& states) {
-  for (auto& [layer, generator] : model.dropout_generators()) {
-    const auto found =
-        std::find_if(states.begin(), states.end(), [&](const auto& state) { return state.first == layer; });
-    if (found == states.end()) throw IoError("checkpoint: no generator \"" + layer + "\"");
-    generator.set_state(found->second);
-  }
+// A run that went on with other masks would be neither the old run nor a new one.
+void refuse_generators(const Checkpoint& checkpoint) {
+  if (checkpoint.generators.empty()) return;
+  throw IoError(fmt::format(
+      "checkpoint: /generators/{}: its dropout masks came from a generator that is no more; the run "
+      "can be probed, but not resumed: remove its folder to train it anew",
+      checkpoint.generators.front().first));
 }
 
 at::Tensor on_host(const at::Tensor& tensor) { return tensor.detach().to(at::kCPU).contiguous(); }
@@ -72,16 +71,12 @@ void Trainer::save(Checkpoint& checkpoint) const {
   checkpoint.average = average_ ? average_->state() : NamedTensors();
   checkpoint.slow_weights = lookahead_ ? lookahead_->state() : NamedTensors();
   if (noise_) noise_->save(checkpoint);
-  checkpoint.generators.clear();
-  for (const auto& [layer, generator] : setup_.model->dropout_generators()) {
-    checkpoint.generators.emplace_back(layer, generator.get_state());
-  }
 }
 
 void Trainer::restore(const Checkpoint& checkpoint) {
+  refuse_generators(checkpoint);
   restore_model(*setup_.model, checkpoint);
   setup_.optimizer.load_state(checkpoint.optimizer);
-  restore_generators(*setup_.model, checkpoint.generators);
   if (average_) average_->load_state(checkpoint.average);
   if (lookahead_) lookahead_->load_state(checkpoint.slow_weights);
   if (noise_) noise_->restore(checkpoint);

@@ -131,11 +131,12 @@ TEST_P(GraphedGradient, IsThatOfTheLoops) {
       graphed(other.model, other.data, other.settings.data, other.settings.train, plan, at::kFloat, at::kCPU,
               {"", /*gather=*/true, kept});
   ExampleStream stream(1, run.data.train.size());
-  int64_t start = 0;
+  BatchPlace place;
   for (const int64_t size : c.sizes) {
-    const std::vector<Batch> groups = batch_groups(stream, start, size, plan);
-    start += size;
-    EXPECT_EQ(graphed.compute(groups), loops.compute(groups));
+    const std::vector<Batch> groups = batch_groups(stream, place.start, size, plan);
+    EXPECT_EQ(graphed.compute(groups, place), loops.compute(groups, place));
+    place.update += 1;
+    place.start += size;
     const auto expected = gradients_of_model(*run.model), found = gradients_of_model(*other.model);
     for (size_t i = 0; i < expected.size(); ++i) {
       ASSERT_GT(expected[i].abs().max().item<double>(), 0) << i;
@@ -182,7 +183,7 @@ TEST(GraphedStep, GradientReadsItsLossAlone) {
     const at::CallbackHandle handle =
         at::addGlobalCallback(at::RecordFunctionCallback(&count_reads)
                                   .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
-    gradient.compute(groups);
+    gradient.compute(groups, {0, 0});
     at::removeCallback(handle);
     EXPECT_EQ(reads, 1) << model;
   }
