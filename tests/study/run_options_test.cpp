@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "study/run_options.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin {
 namespace {
@@ -83,7 +84,7 @@ TEST(RunOptionsTest, ChecksRelations) {
 
 TEST(RunOptionsTest, ThePerturbationIsPartOfTheRun) {
   const RunOptions options = from("[perturbation]\nkind = \"asam\"\nrho = 0.5\n");
-  EXPECT_EQ(options.train.perturbation.kind, "asam");
+  EXPECT_EQ(options.train.hook<PerturbationOptions>().kind, "asam");
   EXPECT_NE(options.run_id(), from("").run_id());
   EXPECT_EQ(from(options.resolved()).run_id(), options.run_id());
 }

@@ -9,6 +9,7 @@
 
 #include "tests/trainers/test_run.h"
 #include "trainers/batch_gradient.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin::testing {
 namespace {
@@ -95,7 +96,7 @@ std::vector<Case> cases() {
   ghosts.model_settings = {"width=2", "norm=batch"};
   ghosts.train.ghost_batch = 10;
   RunSettings perturbed = plain;
-  perturbed.train.perturbation = {.kind = "sam", .rho = 0.1, .examples = 24};
+  perturbed.train.hook<PerturbationOptions>() = {.kind = "sam", .rho = 0.1, .examples = 24};
   RunSettings merged = plain;  // 200 examples: one a batch, whatever is merged
   merged.train.batch_size = 500;
   const std::vector<int64_t> four(4, 48);
@@ -130,6 +131,14 @@ TEST_P(GraphedGradient, IsThatOfTheLoops) {
                       {}),
       graphed(other.model, other.data, other.settings.data, other.settings.train, plan, at::kFloat, at::kCPU,
               {"", /*gather=*/true, kept});
+  const PerturbationOptions& perturbation = c.settings.train.hook<PerturbationOptions>();
+  std::vector<std::unique_ptr<PerturbedGradient>> rules;
+  if (perturbation.on()) {
+    for (const auto& [of, gradient] : {std::pair{&run, &loops}, {&other, &graphed}}) {
+      rules.push_back(std::make_unique<PerturbedGradient>(perturbation, *of->model, *gradient));
+      gradient->add_rule(*rules.back()->gradient_rule());
+    }
+  }
   ExampleStream stream(1, run.data.train.size());
   BatchPlace place;
   for (const int64_t size : c.sizes) {

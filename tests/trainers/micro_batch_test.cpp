@@ -8,6 +8,7 @@
 #include "models/layers.h"
 #include "models/loss.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin::testing {
 namespace {
@@ -178,11 +179,13 @@ std::vector<at::Tensor> masks_of(int64_t update, int64_t micro_batch,
   RunSettings s = small_settings();
   s.train.batch_size = 48;
   s.train.micro_batch = micro_batch;
-  s.train.perturbation = perturbation;
+  s.train.hook<PerturbationOptions>() = perturbation;
   const Dataset data = load_dataset(s.data);
   const auto model = std::make_shared<MaskKeeper>();
   const BatchPlan plan = plan_batches(s.train, s.data, model->has_dropout(), false, 0);
   BatchGradient gradient(model, data, s.data, s.train, plan, at::kDouble, at::kCPU, {});
+  std::optional<PerturbedGradient> rule;
+  if (perturbation.on()) gradient.add_rule(*rule.emplace(perturbation, *model, gradient).gradient_rule());
   ExampleStream stream(1, data.train.size());
   gradient.compute(batch_groups(stream, update * 48, 48, plan), {update, update * 48});
   return model->masks;

@@ -113,35 +113,6 @@ TEST(ProtocolB, StaysDenseOnceItWasNearTheTarget) {
   EXPECT_EQ(looks, (std::vector<int64_t>{80, 90, 100}));
 }
 
-TEST(ProtocolB, KeepsACheckpointAtEachLossLevel) {
-  RunSettings s = matched_settings();
-  s.train.loss_levels = {1.5, 2.0};
-  TestRun run(s);
-  run.run();
-  const auto& checkpoints = run.listener.checkpoints;
-  for (const auto& [label, level] : {std::pair<const char*, double>{"loss-2", 2.0}, {"loss-1.5", 1.5}}) {
-    ASSERT_TRUE(checkpoints.count(label)) << label;
-    const auto& progress = checkpoints.at(label).progress;
-    EXPECT_EQ(std::get<double>(progress.at("level")), level);
-    EXPECT_LE(std::get<double>(progress.at("train_loss")), level);
-  }
-  EXPECT_FALSE(std::get<bool>(checkpoints.at("loss-2").progress.at("level_overshot")));
-  EXPECT_LE(checkpoints.at("loss-2").update, checkpoints.at("loss-1.5").update);
-  EXPECT_FALSE(checkpoints.at("end").progress.count("level"));
-}
-
-TEST(ProtocolB, MarksACheckpointFarBelowItsLevel) {
-  RunSettings s = matched_settings();
-  s.train.check_every = 4000;
-  s.train.loss_levels = {2.0, 1.1};
-  s.train.target_loss = 0.9;
-  TestRun run(s);
-  run.run();
-  const auto& progress = run.listener.checkpoints.at("loss-2").progress;
-  ASSERT_LT(std::get<double>(progress.at("train_loss")), 0.8 * 2.0);
-  EXPECT_TRUE(std::get<bool>(progress.at("level_overshot")));
-}
-
 TEST(LossLevels, AreRefusedWhereTwoWouldShareACheckpoint) {
   TrainOptions options;
   options.loss_levels = {1.0000001, 2.0, 1.0};

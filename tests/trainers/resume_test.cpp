@@ -3,6 +3,10 @@
 
 #include "core/error.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/gradient_clipping.h"
+#include "trainers/hooks/lookahead.h"
+#include "trainers/hooks/perturbed_gradient.h"
+#include "trainers/hooks/weight_average.h"
 
 namespace basin::testing {
 namespace {
@@ -39,14 +43,14 @@ std::vector<ResumeCase> cases() {
   matched.train.check_every = 100;
   matched.train.max_gradients = 4000;
   RunSettings perturbed = noisy;  // the same masks twice
-  perturbed.train.perturbation = {.kind = "asam", .rho = 0.5, .examples = 12};
-  perturbed.train.clip_gradient = 0.5;
+  perturbed.train.hook<PerturbationOptions>() = {.kind = "asam", .rho = 0.5, .examples = 12};
+  perturbed.train.hook<GradientClippingOptions>().limit = 0.5;
   perturbed.train.label_smoothing = 0.1;
-  perturbed.train.weight_average = 0.9;
+  perturbed.train.hook<WeightAverageOptions>().decay = 0.9;
   RunSettings lookahead = plain;  // no stop but the first is at a synchronisation
   lookahead.train.updates = 8;
-  lookahead.train.lookahead_every = 3;
-  lookahead.train.lookahead_schedule = "cubic";
+  lookahead.train.hook<LookaheadOptions>().every = 3;
+  lookahead.train.hook<LookaheadOptions>().schedule = "cubic";
   lookahead.optimizer_settings = {"momentum=0.9"};
   RunSettings growing = plain;
   growing.train.batch_milestones = {0.25, 0.75};
@@ -89,7 +93,7 @@ void expect_same_records(const Listener& undisturbed, const Listener& first, con
     EXPECT_EQ(a.distance_from_start, b.distance_from_start);
     EXPECT_EQ(a.gradients, b.gradients);
     EXPECT_EQ(a.batch_size, b.batch_size);
-    EXPECT_EQ(a.clip_factor, b.clip_factor);
+    EXPECT_EQ(a.hook_values, b.hook_values);
   }
   std::vector<std::vector<ParameterStep>> steps = first.steps;
   steps.insert(steps.end(), second.steps.begin(), second.steps.end());
@@ -126,7 +130,7 @@ TEST_P(Resume, GivesTheSameBits) {
       EXPECT_EQ(number(result, key), number(expected, key)) << key;
     }
     expect_same_records(undisturbed.listener, first.listener, second.listener);
-    if (GetParam().settings.train.weight_average == 0) continue;
+    if (GetParam().settings.train.hook<WeightAverageOptions>().decay == 0) continue;
     for (const char* key : {"average_train_loss", "average_test_loss"})
       EXPECT_EQ(number(result, key), number(expected, key)) << key;
   }
