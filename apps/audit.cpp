@@ -57,7 +57,7 @@ ProbePlan plan_of(const AuditArguments& arguments) {
 }
 
 std::string with_error(const AuditValue& value) {
-  if (value.uncertainty_kind == "none") return fmt::format("{:.6g}", value.value);
+  if (value.uncertainty_kind == UncertaintyKind::none) return fmt::format("{:.6g}", value.value);
   return fmt::format("{:.6g} +- {:.2g}", value.value, value.uncertainty);
 }
 
@@ -78,7 +78,7 @@ void print_rows(const std::vector<AuditRow>& rows) {
   }
 }
 
-/// Definitions, each with the settings beside the usual ones, that `chosen` is true for in any row.
+/// Definitions, each with the settings that differ from the usual ones, that `chosen` is true for in any row.
 std::set<std::string> measures_where(const std::vector<AuditRow>& rows,
                                      const std::function<bool(const AuditRow&)>& chosen) {
   std::set<std::string> names;
@@ -140,7 +140,7 @@ void add_audit(CLI::App& app, Action& action) {
   add_list_option(*command, "--only", arguments->only, "probes, by name; default: all");
   command->add_option("--subset", arguments->subset,
                       "training examples, chosen by image hash; 0: all; default: 256");
-  command->add_option("--micro-batch", arguments->micro_batch, "examples a pass; memory alone");
+  command->add_option("--micro-batch", arguments->micro_batch, "examples per pass; memory alone");
   command->add_option("--dtype", arguments->dtype, "float64, the default, or float32");
   command->add_option("--out", arguments->out, "file; default: RUN/audit/<label>.h5");
   command->add_flag("--force", arguments->force, "replace an audit that lies there");

@@ -5,11 +5,11 @@
 
 namespace basin {
 
-/// Parses, runs the subcommand, tells of errors on stderr; the exit code.
+/// Parses, runs the subcommand, reports errors on stderr; returns the exit code.
 int run_command_line(int argc, char** argv);
 
-/// Of a `basin` process. With CUDA it has no `main`: the driver can't be used in a fork of a process that has looked
-/// for devices.
+/// The process pool of `basin`. With CUDA it has no `main`: the driver can't be used in a fork of a process that has
+/// looked for devices.
 WorkerProgram this_program();
 
 }  // namespace basin

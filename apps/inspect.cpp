@@ -1,19 +1,15 @@
 #include <CLI/CLI.hpp>
 
+#include "apps/registry_list.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "data/registry.h"
 #include "io/journal.h"
 #include "io/journal_frames.h"
 #include "io/probe_file.h"
 #include "io/run_file.h"
 #include "io/schema.h"
 #include "landscape/surface_file.h"
-#include "models/registry.h"
-#include "optim/registry.h"
-#include "optim/schedule.h"
-#include "probes/registry.h"
 #include "runs/folder.h"
 
 namespace basin {
@@ -62,7 +58,8 @@ void print_group(const h5::Group& group, const std::string& indent) {
 
 /// What a reader wants first: the numbers of a run.
 void print_run(const RunRecord& record) {
-  fmt::print("run {} of setting {}: {}{}\n", record.header.run_id, record.header.config_id, record.status,
+  fmt::print("run {} of setting {}: {}{}\n", record.header.run_id, record.header.config_id,
+             to_string(record.status),
              record.status_message.empty() ? "" : " (" + record.status_message + ")");
   print_attributes(record.summary, "  ");
   for (const auto& [name, table] : record.tables) {
@@ -77,17 +74,18 @@ std::string entry(const std::vector<double>& values, size_t i) {
 
 void print_probe(const ProbeRecord& record) {
   fmt::print("probe {} on checkpoint {} of run {}: {}{}\n", record.probe, record.checkpoint, record.run_id,
-             record.status, record.message.empty() ? "" : " (" + record.message + ")");
+             to_string(record.status), record.message.empty() ? "" : " (" + record.message + ")");
   fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", "quantity", "value", "uncertainty", "its kind",
              "95 % interval", "status");
-  for (const ProbeQuantity& q : record.quantities) {
+  for (const Quantity& q : record.quantities) {
     for (size_t i = 0; i < q.value.size(); ++i) {
       const std::string name = entry_name(q.name, q.is_vector, i);
       const std::string interval =
           i < q.ci_low.size() ? fmt::format("[{}, {}]", entry(q.ci_low, i), entry(q.ci_high, i)) : "-";
-      const std::string uncertainty = q.uncertainty_kind == "none" ? "-" : entry(q.uncertainty, i);
+      const std::string uncertainty =
+          q.uncertainty_kind == UncertaintyKind::none ? "-" : entry(q.uncertainty, i);
       fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", name, entry(q.value, i), uncertainty,
-                 q.uncertainty_kind, interval, q.entry_status[i]);
+                 to_string(q.uncertainty_kind), interval, to_string(q.status_of(i)));
     }
   }
   fmt::print("\n");
@@ -122,7 +120,7 @@ void print_tuning(const h5::File& file) {
 }
 
 void print_surface(const SurfaceRecord& record) {
-  fmt::print("landscape of kind {}: {}\n", record.kind, record.status());
+  fmt::print("landscape of kind {}: {}\n", record.kind, to_string(record.status()));
   for (const SurfacePlot& plot : record.plots) {
     std::vector<std::string> axes;
     for (const SurfaceAxis& axis : plot.axes)
@@ -173,51 +171,16 @@ int inspect_file(std::string path) {
   return 0;
 }
 
-// ---- registries
-
-void print_entry(const std::string& name, const std::string& help, AnyOptions* options) {
-  fmt::print("{}\n  {}\n", name, help);
-  if (!options) return;
-  OptionTable table;
-  options->bind(table);
-  for (const Option& option : table.options()) {
-    fmt::print("    {:<24} {:<16} {}{}\n", name + "." + option.key, to_toml(option.get()), option.help,
-               option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
-  }
-}
-
-template <class Entry>
-void print_registry(const std::vector<Entry>& entries) {
-  for (const Entry& entry : entries) print_entry(entry.name, entry.help, entry.make_options().get());
-}
-
-void print_schedules() {
-  OptionsOf<ScheduleOptions> options;
-  OptionTable table;
-  options.bind(table);
-  for (const Option& option : table.options()) {
-    fmt::print("{:<24} {:<16} {}{}\n", option.key, to_toml(option.get()), option.help,
-               option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
-  }
-}
-
-int list(const std::string& what) {
-  if (what == "models") print_registry(model_registry());
-  if (what == "optimizers") print_registry(optimizer_registry());
-  if (what == "probes") print_registry(probe_registry());
-  if (what == "schedules") print_schedules();
-  if (what == "datasets") {
-    for (const DatasetEntry& entry : dataset_registry()) print_entry(entry.name, entry.help, nullptr);
-  }
-  return 0;
-}
-
 struct InspectArguments {
   std::string path, list;
+  bool json = false;
 };
 
 int inspect(const InspectArguments& arguments) {
-  if (!arguments.list.empty()) return list(arguments.list);
+  if (!arguments.list.empty()) {
+    print_list(arguments.list, arguments.json);
+    return 0;
+  }
   if (arguments.path.empty()) throw ConfigError("inspect: name a file or say --list");
   return inspect_file(arguments.path);
 }
@@ -231,8 +194,10 @@ void add_inspect(CLI::App& app, Action& action) {
   command->add_option("FILE", arguments->path,
                       "run.h5, a checkpoint, a probe's file, sweep.h5, tune.h5, a landscape, a journal, or "
                       "the folder of a run or sweep");
-  command->add_option("--list", arguments->list, "models, optimizers, schedules, datasets or probes")
-      ->check(CLI::IsMember({"models", "optimizers", "schedules", "datasets", "probes"}));
+  CLI::Option* const list =
+      command->add_option("--list", arguments->list, fmt::format("{}", fmt::join(list_names(), ", ")))
+          ->check(CLI::IsMember(list_names()));
+  command->add_flag("--json", arguments->json, "the list as JSON, for programs")->needs(list);
   command->callback([arguments, &action] { action = [arguments] { return inspect(*arguments); }; });
 }
 

@@ -43,14 +43,20 @@ RunOptions default_options(const std::string& run_folder) {
   return options;
 }
 
+bool is_set(const std::string& key, const std::vector<std::string>& sets) {
+  return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
+    return set.rfind(key, 0) == 0 && set.find_first_of(" =", key.size()) == key.size();
+  });
+}
+
 // A tool's variant asked for by hand has that tool's values and what else is set by hand: a study's own, all
 // of which cell.toml spells out, would leave it nothing.
 void make_room_for_variants(const std::vector<std::string>& sets, OptionSets& probe_options) {
   OptionSets kept;
   for (const ProbeEntry& entry : probe_registry()) {
-    const std::string key = entry.name + ".compat";
-    const bool asked = std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
-      return set.rfind(key, 0) == 0 && set.find_first_of(" =", key.size()) == key.size();
+    const OptionView options = probe_options.at(entry.name).view(entry.name);
+    const bool asked = std::any_of(options.begin(), options.end(), [&](const Option& option) {
+      return option.traits.is_preset && is_set(option.key, sets);
     });
     kept.add(entry.name, asked ? entry.make_options() : probe_options.at(entry.name).clone());
   }
@@ -73,22 +79,22 @@ ProbeRequest request_of(const ProbeArguments& arguments) {
 }
 
 void print_outcome(const ProbeOutcome& outcome) {
-  fmt::print("{}  {}  {}{}{}\n", outcome.checkpoint, outcome.probe, outcome.status,
+  fmt::print("{}  {}  {}{}{}\n", outcome.checkpoint, outcome.probe, to_string(outcome.status),
              outcome.message.empty() ? "" : ": " + outcome.message,
              outcome.skipped ? "  (measured before)" : "");
   const std::string file = std::filesystem::path(outcome.path).filename();
   fmt::print("  in probes/{}\n", file);
-  for (const ProbeQuantity& quantity : read_probe_file(outcome.path).quantities) {
+  for (const Quantity& quantity : read_probe_file(outcome.path).quantities) {
     for (size_t i = 0; i < quantity.value.size(); ++i) {
-      const std::string& status = quantity.entry_status[i];
+      const ProbeStatus status = quantity.status_of(i);
       const double uncertainty = i < quantity.uncertainty.size() ? quantity.uncertainty[i] : NAN;
-      const bool has_uncertainty = quantity.uncertainty_kind != "none";
+      const bool has_uncertainty = quantity.uncertainty_kind != UncertaintyKind::none;
       fmt::print("  {:<34} {:>14.6g}  {:<15} {}", entry_name(quantity.name, quantity.is_vector, i),
                  quantity.value[i], has_uncertainty ? fmt::format("+- {:.3g}", uncertainty) : "",
                  quantity.units);
       std::vector<std::string> remarks;
-      if (has_uncertainty) remarks.push_back(quantity.uncertainty_kind);
-      if (status != "ok") remarks.push_back(status);
+      if (has_uncertainty) remarks.emplace_back(to_string(quantity.uncertainty_kind));
+      if (status != ProbeStatus::ok) remarks.emplace_back(to_string(status));
       fmt::print("{}\n", remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", ")));
     }
   }
@@ -101,7 +107,7 @@ int run_probe(const ProbeArguments& arguments) {
   bool failed = false;
   for (const ProbeOutcome& outcome : outcomes) {
     print_outcome(outcome);
-    failed = failed || outcome.status == "failed";
+    failed = failed || outcome.status == ProbeStatus::failed;
   }
   return failed ? 1 : 0;
 }
@@ -117,7 +123,7 @@ void add_probe(CLI::App& app, Action& action) {
                   "end, start, loss, every, all, or labels; default: the study's, or end");
   command->add_option("--subset", arguments->subset,
                       "training examples, chosen by image hash; 0: all; default: the study's, or 1000");
-  command->add_option("--micro-batch", arguments->micro_batch, "examples a pass; memory alone");
+  command->add_option("--micro-batch", arguments->micro_batch, "examples per pass; memory alone");
   command->add_option("--dtype", arguments->dtype, "float32 or float64");
   command->add_option("--solver", arguments->solver,
                       "of top_eigenvalues: lanczos, or spectra as the reference");

@@ -22,7 +22,7 @@ struct Workers {
   int64_t jobs = 1, threads = 1;
 };
 
-// On CPU one thread a worker unless more are asked for, and as many workers as then have cores of their own:
+// On CPU one thread per worker unless more are asked for, and as many workers as then have cores of their own:
 // two one-thread workers beat one two-thread run on small nets.
 Workers plan_workers(const StudyArguments& arguments, const RuntimeOptions& runtime) {
   const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
@@ -41,7 +41,7 @@ std::string seconds_text(Standing standing, double seconds) {
                                         : fmt::format("{:.1f}", seconds);
 }
 
-// What a tuning run has beside its rate.
+// What a tuning run has besides its rate.
 std::string searched_text(const Cell& cell) {
   Settings others = cell.candidate.settings();
   others.erase(std::remove_if(others.begin(), others.end(), [](const auto& s) { return s.first == kRate; }),

@@ -9,7 +9,8 @@ class App;
 
 namespace basin {
 
-/// What a subcommand does once its arguments are parsed; returns the exit code. Errors are thrown and told by run_command_line().
+/// What a subcommand does once its arguments are parsed; returns the exit code. Errors are thrown; run_command_line() reports
+/// them.
 using Action = std::function<int()>;
 
 /// Each adds its subcommand to `app` and sets `action` in the callback that CLI11 calls when it was chosen. A new

@@ -1,8 +1,8 @@
-// Curvature by Basin on the setting of bench/curvature_setting.py, for bench/curvature.py to set beside the peers'.
+// Curvature by Basin on the setting of bench/curvature_setting.py, for bench/curvature.py to set against the peers'.
 //
 //   bench_curvature SETTING.h5 EXAMPLES SEED THREADS
 //
-// prints one line of JSON, a list of rows as those of bench/curvature_peers.py: the same cases, and beside them `spectrum` (five
+// prints one line of JSON, a list of rows as those of bench/curvature_peers.py: the same cases, and with them `spectrum` (five
 // largest and smallest eigenvalues, density, trace by one shared pass) and `hvp` (what a product costs in gradients).
 //
 //   bench_curvature hvp WIDTH EXAMPLES THREADS
@@ -124,8 +124,8 @@ std::string spectrum(const Setting& setting, uint64_t seed) {
       fmt::format(
           R"(, "status": "{}", "pair_hvps": {}, "lambda_min": {}, "starts": {}, "trace": {}, "trace_error": {}, )"
           R"("hutchinson_error_at_equal_hvps": {})",
-          found.pairs.status, found.pairs.products, found.pairs.smallest.front().value, found.starts.size(),
-          found.trace.value, found.trace.standard_error, hutchinson));
+          to_string(found.pairs.status), found.pairs.products, found.pairs.smallest.front().value,
+          found.starts.size(), found.trace.value, found.trace.standard_error, hutchinson));
 }
 
 double best_of(int repeats, const std::function<void()>& work) {
@@ -174,6 +174,7 @@ int run(const std::string& path, int64_t examples, uint64_t seed, int64_t thread
 }  // namespace
 
 int main(int argc, char** argv) {
+  tune_allocator();
   try {
     if (argc != 5)
       throw ConfigError(

@@ -2,6 +2,7 @@
 runs every tool in turn, a process each, seeds 0, 1, 2 in a circle. Products and true residuals first; wall time as median with its
 spread, and a ratio to Basin whose spread holds 1 is a tie. Rows go to a JSON file, the table to stdout.
 """
+
 import argparse
 import json
 import pathlib
@@ -13,8 +14,13 @@ from programs import measure
 # What the C library otherwise does with large blocks costs every tool alike, and more than some of them compute.
 MALLOC = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000"}
 PEERS = ("eigsh", "pyhessian", "curvlinops", "eigenthings")
-NAMES = {"eigsh": "eigsh, retained graph", "pyhessian": "PyHessian", "curvlinops": "curvlinops + eigsh",
-         "eigenthings": "eigenthings power", "basin": "Basin"}
+NAMES = {
+    "eigsh": "eigsh, retained graph",
+    "pyhessian": "PyHessian",
+    "curvlinops": "curvlinops + eigsh",
+    "eigenthings": "eigenthings power",
+    "basin": "Basin",
+}
 
 
 def run_all(args, setting):
@@ -44,7 +50,9 @@ def summarise(rows):
         one = {"case": case, "tool": tool, "version": group[0]["version"], "threads": group[0]["threads"], "n": group[0]["n"]}
         if ncv:
             one["ncv"] = ncv
-        for field in sorted({name for row in group for name in row} - set(one) - {"seed", "repeat", "eigenvalues", "ncv", "status"}):
+        for field in sorted(
+            {name for row in group for name in row} - set(one) - {"seed", "repeat", "eigenvalues", "ncv", "status"}
+        ):
             values = [row[field] for row in group]
             one[field] = statistics.median(values)
             one[field + "_all"] = values
@@ -79,16 +87,22 @@ def show(rows):
             middle, low, high = ratio(basin, r)
             against = "" if r is basin else f"{middle:.2f} ({low:.2f} to {high:.2f}{', a tie' if low <= 1 <= high else ''})"
             spread = f"{min(r['wall_s_all']):.3g} to {max(r['wall_s_all']):.3g}"
-            print(f"| {case} | {name} | {'/'.join(map(str, sorted(set(r['hvps_all']))))} | {r['residual_worst']:.1e} | "
-                  f"{r['wall_s']:.3g} ({spread}) | {against} |")
+            print(
+                f"| {case} | {name} | {'/'.join(map(str, sorted(set(r['hvps_all']))))} | {r['residual_worst']:.1e} | "
+                f"{r['wall_s']:.3g} ({spread}) | {against} |"
+            )
     for r in rows:
         if r["case"] == "spectrum":
-            print(f"\nTop-5, lambda_min, density from {r['starts']:.0f} starts and trace together: {max(r['hvps_all'])} products at most; "
-                  f"trace {r['trace']:.4g} +- {r['trace_error']:.3g}, Hutchinson at as many products +- "
-                  f"{r['hutchinson_error_at_equal_hvps']:.3g} (ratio {r['trace_error'] / r['hutchinson_error_at_equal_hvps']:.2f})")
+            print(
+                f"\nTop-5, lambda_min, density from {r['starts']:.0f} starts and trace together: {max(r['hvps_all'])} products at most; "
+                f"trace {r['trace']:.4g} +- {r['trace_error']:.3g}, Hutchinson at as many products +- "
+                f"{r['hutchinson_error_at_equal_hvps']:.3g} (ratio {r['trace_error'] / r['hutchinson_error_at_equal_hvps']:.2f})"
+            )
         if r["case"] == "hvp":
-            print(f"A product after the first: {r['retained_gradients']:.2f} gradients with the graph kept "
-                  f"({r['graph_bytes'] / 2**20:.0f} MiB), {r['rebuilt_gradients']:.2f} rebuilt")
+            print(
+                f"A product after the first: {r['retained_gradients']:.2f} gradients with the graph kept "
+                f"({r['graph_bytes'] / 2**20:.0f} MiB), {r['rebuilt_gradients']:.2f} rebuilt"
+            )
 
 
 def main():
@@ -104,7 +118,9 @@ def main():
     args.out.parent.mkdir(parents=True, exist_ok=True)
     setting = args.out.parent / "curvature_setting.h5"
     if not setting.exists():
-        subprocess.run([str(args.python), str(pathlib.Path(__file__).resolve().parent / "curvature_setting.py"), str(setting)], check=True)
+        subprocess.run(
+            [str(args.python), str(pathlib.Path(__file__).resolve().parent / "curvature_setting.py"), str(setting)], check=True
+        )
     rows = summarise(run_all(args, setting))
     args.out.write_text(json.dumps(rows, indent=2) + "\n")
     show(rows)

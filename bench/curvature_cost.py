@@ -2,6 +2,7 @@
 width 16 on a growing number of them. Seconds (least of five), in gradients, and bytes of the graphs kept. Rows go to a JSON file, the
 picture to a .png, the table to stdout.
 """
+
 import argparse
 import json
 import math
@@ -10,7 +11,7 @@ import statistics
 
 from programs import measure
 
-WIDTHS = (8, 11, 16, 23, 32, 45)          # parameters double
+WIDTHS = (8, 11, 16, 23, 32, 45)  # parameters double
 EXAMPLES = (32, 64, 128, 256, 512, 1024)
 
 
@@ -27,11 +28,22 @@ def draw(by_width, by_examples, path):
 
     style.use()
     picture, axes = style.panels(1, 2, 3.6, 3.0)
-    for axis, rows, x, label in ((axes[0][0], by_examples, "examples", "examples (270,000 parameters)"),
-                                 (axes[0][1], by_width, "parameters", "parameters (128 examples)")):
-        for y, name in (("gradient_s", "gradient"), ("retained_s", "product, graph kept"), ("rebuilt_s", "product, graph rebuilt")):
-            axis.loglog([r[x] for r in rows], [r[y] for r in rows], marker="o", markersize=3.5,
-                        label=f"{name} (slope {exponent(rows, x, y):.2f})")
+    for axis, rows, x, label in (
+        (axes[0][0], by_examples, "examples", "examples (270,000 parameters)"),
+        (axes[0][1], by_width, "parameters", "parameters (128 examples)"),
+    ):
+        for y, name in (
+            ("gradient_s", "gradient"),
+            ("retained_s", "product, graph kept"),
+            ("rebuilt_s", "product, graph rebuilt"),
+        ):
+            axis.loglog(
+                [r[x] for r in rows],
+                [r[y] for r in rows],
+                marker="o",
+                markersize=3.5,
+                label=f"{name} (slope {exponent(rows, x, y):.2f})",
+            )
         axis.set_xlabel(label)
         axis.set_ylabel("seconds")
         axis.legend(fontsize=7)
@@ -48,9 +60,12 @@ def main():
 
     def cost(width, examples):
         (row,) = measure([args.basin, "hvp", width, examples, args.threads])
-        print(f"{row['parameters']:>9} parameters, {examples:>5} examples: gradient {row['gradient_s']:.3g} s, product "
-              f"{row['retained_s']:.3g} s kept ({row['retained_gradients']:.2f} gradients), {row['rebuilt_s']:.3g} s rebuilt "
-              f"({row['rebuilt_gradients']:.2f}), graphs {row['graph_bytes'] / 2**20:.0f} MiB", flush=True)
+        print(
+            f"{row['parameters']:>9} parameters, {examples:>5} examples: gradient {row['gradient_s']:.3g} s, product "
+            f"{row['retained_s']:.3g} s kept ({row['retained_gradients']:.2f} gradients), {row['rebuilt_s']:.3g} s rebuilt "
+            f"({row['rebuilt_gradients']:.2f}), graphs {row['graph_bytes'] / 2**20:.0f} MiB",
+            flush=True,
+        )
         return row
 
     by_examples = [cost(16, n) for n in EXAMPLES]

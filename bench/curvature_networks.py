@@ -1,6 +1,8 @@
-"""What eigenvalues cost on whole networks: seconds, products and memory of `basin probe --only top_eigenvalues` on three networks after a few
-updates on the embedded images. Memory is the largest of the process that probes, data and network included. The table goes to stdout.
+"""What eigenvalues cost on whole networks: seconds, products and memory of `basin probe --only top_eigenvalues` on three
+networks after a few updates on the embedded images. Memory is the largest of the process that probes, data and network included.
+The table goes to stdout.
 """
+
 import argparse
 import os
 import pathlib
@@ -44,20 +46,40 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     (out / "study.toml").write_text(STUDY)
-    print("| network | parameters | eigenvalues | products | largest residual | s | s a product | memory, MiB |\n|---|---|---|---|---|---|---|---|")
+    print(
+        "| network | parameters | eigenvalues | products | largest residual | s | s per product | memory, MiB |\n"
+        "|---|---|---|---|---|---|---|---|"
+    )
     for name, about in NETWORKS.items():
         folder = out / about["model"]
         settings = [f'model="{about["model"]}"', f"runtime.threads={args.threads}", *about.get("more", [])]
         run([args.basin, "train", out / "study.toml", "--out", folder, *(word for s in settings for word in ("--set", s))])
         (path,) = (folder / "runs").iterdir()
-        memory = run([args.basin, "probe", path, "--only", "top_eigenvalues", "--subset", about["subset"],
-                      *(word for s in (f"top_eigenvalues.count={about['count']}", "top_eigenvalues.smallest=0") for word in ("--set", s))])
+        memory = run(
+            [
+                args.basin,
+                "probe",
+                path,
+                "--only",
+                "top_eigenvalues",
+                "--subset",
+                about["subset"],
+                *(
+                    word
+                    for s in (f"top_eigenvalues.count={about['count']}", "top_eigenvalues.smallest=0")
+                    for word in ("--set", s)
+                ),
+            ]
+        )
         record = load_run(path)
         (kept,) = record.probes()
         found = record.probe(kept.probe, kept.checkpoint, kept.settings).attributes
         products, seconds = int(found["hvps"]), float(found["seconds"])
-        print(f"| {name} | {found['parameters']:,} | {about['count']} | {products} | {max(found['relative_residuals']):.1e} | {seconds:.3g} | "
-              f"{seconds / products:.2g} | {memory:,.0f} |", flush=True)
+        print(
+            f"| {name} | {found['parameters']:,} | {about['count']} | {products} | {max(found['relative_residuals']):.1e} | "
+            f"{seconds:.3g} | {seconds / products:.2g} | {memory:,.0f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

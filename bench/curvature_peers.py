@@ -1,10 +1,11 @@
-"""One tool beside Basin in `make bench-curvature`:
+"""One tool that `make bench-curvature` measures next to Basin:
 
     curvature_peers.py TOOL SETTING.h5 EXAMPLES SEED THREADS
 
 prints one line of JSON, a list of {case, hvps, wall_s, residual, eigenvalues, version}. Every tool as its users call it; products are
 counted at the operator; the residual is the largest |Hv - lambda v| / |lambda| by one more product of our own.
 """
+
 import importlib.metadata
 import json
 import sys
@@ -49,11 +50,28 @@ def worst_residual(apply, values, vectors):
     return worst
 
 
+class Counted:
+    """A product with a matrix that counts how often it is taken."""
+
+    def __init__(self, product):
+        self.product, self.calls = product, 0
+
+    def __call__(self, v):
+        self.calls += 1
+        return self.product(v)
+
+
 def row(case, start, products, values, apply, vectors, tool):
     wall = time.perf_counter() - start
     values = [float(v) for v in values]
-    return {"case": case, "hvps": products, "wall_s": wall, "eigenvalues": values,
-            "residual": worst_residual(apply, values, vectors), "version": importlib.metadata.version(tool)}
+    return {
+        "case": case,
+        "hvps": products,
+        "wall_s": wall,
+        "eigenvalues": values,
+        "residual": worst_residual(apply, values, vectors),
+        "version": importlib.metadata.version(tool),
+    }
 
 
 def by_eigsh(apply, size, k, ncv, seed):
@@ -77,15 +95,10 @@ def eigsh_rows(setting, seed):
             rows.append({**one, "ncv": ncv})
     d = diagonal_spectrum()
     for k in (1, 5):
-        count = [0]
-
-        def apply(v):
-            count[0] += 1
-            return d * v
-
+        product = Counted(d.mul)
         start = time.perf_counter()
-        values, vectors = by_eigsh(apply, len(d), k, None, seed)
-        rows.append({**row(f"clustered-top{k}", start, count[0], values, lambda v: d * v, vectors, "scipy"), "ncv": 20})
+        values, vectors = by_eigsh(product, len(d), k, None, seed)
+        rows.append({**row(f"clustered-top{k}", start, product.calls, values, lambda v: d * v, vectors, "scipy"), "ncv": 20})
     return rows
 
 
@@ -122,18 +135,21 @@ def curvlinops_rows(setting, seed):
     rows = []
     for k in (1, 5):
         start = time.perf_counter()
-        operator = HessianLinearOperator(model, torch.nn.CrossEntropyLoss(), [p for p in model.parameters()], [(images, labels)],
-                                         check_deterministic=True, num_data=len(images)).to_scipy()
-        products = [0]
-
-        def matvec(x):
-            products[0] += 1
-            return operator @ x
-
+        operator = HessianLinearOperator(
+            model,
+            torch.nn.CrossEntropyLoss(),
+            list(model.parameters()),
+            [(images, labels)],
+            check_deterministic=True,
+            num_data=len(images),
+        ).to_scipy()
+        product = Counted(operator.matvec)
         v0 = np.random.default_rng(seed).standard_normal(operator.shape[0]).astype(np.float32)
-        values, vectors = eigsh(LinearOperator(operator.shape, matvec=matvec, dtype=np.float32), k, which="LA", tol=TOLERANCE, v0=v0)
+        values, vectors = eigsh(
+            LinearOperator(operator.shape, matvec=product, dtype=np.float32), k, which="LA", tol=TOLERANCE, v0=v0
+        )
         flat = torch.from_numpy(vectors[:, ::-1].copy().T)
-        rows.append(row(f"top{k}", start, products[0], values[::-1], RetainedHessian(*setting), flat, "curvlinops-for-pytorch"))
+        rows.append(row(f"top{k}", start, product.calls, values[::-1], RetainedHessian(*setting), flat, "curvlinops-for-pytorch"))
     return rows
 
 
@@ -145,7 +161,7 @@ def eigenthings_rows(setting, seed):
 
     products = [0]
 
-    class Counted(HessianOperator):
+    class CountedHessian(HessianOperator):
         def matvec(self, v):
             products[0] += 1
             return super().matvec(v)
@@ -166,7 +182,7 @@ def eigenthings_rows(setting, seed):
         clustered = case.startswith("clustered")
         products[0] = 0
         start = time.perf_counter()
-        operator = Diagonal() if clustered else Counted(model, [(images, labels)], supervised_loss(F.cross_entropy))
+        operator = Diagonal() if clustered else CountedHessian(model, [(images, labels)], supervised_loss(F.cross_entropy))
         found = deflated_power_iteration(operator, k=k, max_iter=most, tol=TOLERANCE, seed=seed)
         stop = products[0]
         check = (lambda v: d * v) if clustered else RetainedHessian(*setting)

@@ -1,6 +1,7 @@
 """The network and examples that `make bench-curvature` measures: a CIFAR ResNet-20 (269,722 parameters) after 60 updates on 1,000
 synthetic images of 10 weak classes. Written once as HDF5 in Basin's parameter names, so that every tool sees the same bits.
 """
+
 import pathlib
 import sys
 

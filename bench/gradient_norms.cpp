@@ -1,8 +1,8 @@
-// What the norms of single examples' gradients cost beside the gradient of the same examples.
+// What the norms of single examples' gradients cost, compared with the gradient of the same examples.
 //
 //   bench_gradient_norms EXAMPLES REPEATS THREADS NETWORK...
 //
-// prints one line of JSON, a row a network of the registry, with initial weights, on random 32 x 32 images in
+// prints one line of JSON, a row per network of the registry, with initial weights, on random 32 x 32 images in
 // float32, normalisation frozen. In gradients of the same examples: a pass for norms and mean, to gradients
 // with normalisation folded into weights, which is how we take them, and as layers of its own, as others do;
 // and one for the products with the mean. They take turns, so that other work on the machine meets all; each

@@ -5,6 +5,7 @@
 Runs with the option at 0, 1 and 10 in turn, in another order each round; prints how much longer the updates took than in the run
 of the same round without it, in percent: median and quartiles.
 """
+
 import statistics
 import subprocess
 import sys

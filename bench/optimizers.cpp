@@ -1,9 +1,9 @@
-// Time of an optimiser's update, for bench/optimizers.py to set beside PyTorch's.
+// Time of an optimiser's update, for bench/optimizers.py to set against PyTorch's.
 //
 //   bench_optimizers METHOD SIZES THREADS SECONDS [DEVICE]
 //
 // SIZES is "small" (the tensors of small_cnn 16-32-64) or "large" (25.6 M weights in 161 tensors, as ResNet-50 has them).
-// Prints one line of JSON: steps timed, seconds a step (median), parameters.
+// Prints one line of JSON: steps timed, seconds per step (median), parameters.
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstdlib>

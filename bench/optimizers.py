@@ -1,14 +1,20 @@
-"""`make bench-optimizers`: time of one update, Basin beside torch.optim (foreach, fused) and torch_optimizer's LARS and LAMB. All run
-in turn, a process each, several times over; medians, spreads and ratios go to stdout and to a JSON file, one row a case and tool.
+"""`make bench-optimizers`: time of one update, Basin against torch.optim (foreach, fused) and torch_optimizer's LARS and LAMB.
+All run in turn, a process each, several times over; medians, spreads and ratios go to stdout and to a JSON file, one row per
+case and tool.
 """
+
 import argparse
 import json
 import pathlib
 
 from programs import cell, measure, ratio_cell, row, with_ratios
 
-PEERS = {"sgd": ["torch-foreach", "torch-fused"], "adamw": ["torch-foreach", "torch-fused"],
-         "lars": ["torch_optimizer"], "lamb": ["torch_optimizer"]}
+PEERS = {
+    "sgd": ["torch-foreach", "torch-fused"],
+    "adamw": ["torch-foreach", "torch-fused"],
+    "lars": ["torch_optimizer"],
+    "lamb": ["torch_optimizer"],
+}
 
 
 def measure_case(args, method, sizes):
@@ -22,8 +28,19 @@ def measure_case(args, method, sizes):
             runs[tool].append(measure([*command, sizes, args.threads, args.seconds, args.device]))
     counts = {run["parameters"] for of_tool in runs.values() for run in of_tool}
     assert len(counts) == 1, f"not the same parameters: {counts}"
-    rows = [row(f"{method}-{sizes}", tool, of_tool[0].get("torch", "here"), "step_s", [run["step_s"] for run in of_tool],
-                parameters=of_tool[0]["parameters"], threads=args.threads, device=args.device) for tool, of_tool in runs.items()]
+    rows = [
+        row(
+            f"{method}-{sizes}",
+            tool,
+            of_tool[0].get("torch", "here"),
+            "step_s",
+            [run["step_s"] for run in of_tool],
+            parameters=of_tool[0]["parameters"],
+            threads=args.threads,
+            device=args.device,
+        )
+        for tool, of_tool in runs.items()
+    ]
     return with_ratios(rows, "step_s")
 
 
@@ -44,8 +61,11 @@ def main():
         for method in PEERS:
             for entry in measure_case(args, method, sizes):
                 rows.append(entry)
-                print(f"| {entry['case']} | {entry['tool']} | {cell(entry['step_s_all'])} | "
-                      f"{'' if entry['tool'] == 'Basin' else ratio_cell(entry)} |", flush=True)
+                print(
+                    f"| {entry['case']} | {entry['tool']} | {cell(entry['step_s_all'])} | "
+                    f"{'' if entry['tool'] == 'Basin' else ratio_cell(entry)} |",
+                    flush=True,
+                )
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(rows, indent=2) + "\n")
 

@@ -4,6 +4,7 @@
 
 TOOL is torch-foreach, torch-fused (torch.optim) or torch_optimizer (jettify's LARS and LAMB, tensor by tensor).
 """
+
 import json
 import statistics
 import sys
@@ -19,7 +20,7 @@ def small():
     for width in (16, 32, 64):
         shapes += [(width, channels, 3, 3), (width,)]
         channels = width
-    return shapes + [(10, 1024), (10,)]
+    return [*shapes, (10, 1024), (10,)]
 
 
 def large():
@@ -39,14 +40,16 @@ def large():
             if block == 0:
                 conv(4 * width, channels, 1)
             channels = 4 * width
-    return shapes + [(1000, 2048), (1000,)]
+    return [*shapes, (1000, 2048), (1000,)]
 
 
 def optimizer_of(method, tool, parameters):
     if tool == "torch_optimizer":
         import torch_optimizer
+
         return {"lars": torch_optimizer.LARS, "lamb": torch_optimizer.Lamb}[method](
-            parameters, lr=1e-4, weight_decay=1e-2, **({"momentum": 0.9} if method == "lars" else {}))
+            parameters, lr=1e-4, weight_decay=1e-2, **({"momentum": 0.9} if method == "lars" else {})
+        )
     how = {"foreach": True} if tool == "torch-foreach" else {"fused": True}
     if method == "sgd":
         return torch.optim.SGD(parameters, lr=1e-4, momentum=0.9, **how)
@@ -70,9 +73,18 @@ def main():
         if device != "cpu":
             torch.cuda.synchronize()
         times.append(time.perf_counter() - before)
-    print(json.dumps({"method": method, "steps": len(times) - WARM_UP, "step_s": statistics.median(times[WARM_UP:]),
-                      "parameters": sum(p.numel() for p in parameters), "tensors": len(parameters),
-                      "torch": torch.__version__}))
+    print(
+        json.dumps(
+            {
+                "method": method,
+                "steps": len(times) - WARM_UP,
+                "step_s": statistics.median(times[WARM_UP:]),
+                "parameters": sum(p.numel() for p in parameters),
+                "tensors": len(parameters),
+                "torch": torch.__version__,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

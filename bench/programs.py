@@ -1,4 +1,5 @@
 """Running what prints its measurement as one last line of JSON, and the rows that tables and files are made of."""
+
 import json
 import os
 import statistics
@@ -10,8 +11,13 @@ SETTINGS = ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX")  # of the user's shell, which
 
 def start(command, **environment):
     inherited = {key: value for key, value in os.environ.items() if key not in SETTINGS}
-    return subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env={**inherited, **environment})
+    return subprocess.Popen(
+        [str(part) for part in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**inherited, **environment},
+    )
 
 
 def finish(process):
@@ -27,7 +33,14 @@ def measure(command, **environment):
 
 
 def row(case, tool, version, quantity, values, **more):
-    return {"case": case, "tool": tool, "version": version, quantity: statistics.median(values), f"{quantity}_all": values, **more}
+    return {
+        "case": case,
+        "tool": tool,
+        "version": version,
+        quantity: statistics.median(values),
+        f"{quantity}_all": values,
+        **more,
+    }
 
 
 def with_ratios(rows, quantity):

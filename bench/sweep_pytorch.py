@@ -3,6 +3,7 @@ splits. Prints one line of JSON.
 
     sweep_pytorch.py DATA_FOLDER BATCH:UPDATES:SEED...
 """
+
 import json
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-// Training speed of a network by the Trainer, for bench/training.py to set beside PyTorch's.
+// Training speed of a network by the Trainer, for bench/training.py to set against PyTorch's.
 //
 //   bench_training MODEL BATCH THREADS SECONDS MICRO_BATCH [DEVICE]
 //

@@ -4,6 +4,7 @@ bench_training.
 
     training_pytorch.py MODEL BATCH THREADS SECONDS DATA_FOLDER [DEVICE]
 """
+
 import json
 import pathlib
 import sys
@@ -53,8 +54,16 @@ def davidnet():
     def layer(channels, width, residual):
         return [*block(channels, width), nn.MaxPool2d(2), *([Residual(width)] if residual else [])]
 
-    return nn.Sequential(*block(3, 64), *layer(64, 128, True), *layer(128, 256, False), *layer(256, 512, True), nn.MaxPool2d(4),
-                         nn.Flatten(), nn.Linear(512, 10, bias=False), Scaled())
+    return nn.Sequential(
+        *block(3, 64),
+        *layer(64, 128, True),
+        *layer(128, 256, False),
+        *layer(256, 512, True),
+        nn.MaxPool2d(4),
+        nn.Flatten(),
+        nn.Linear(512, 10, bias=False),
+        Scaled(),
+    )
 
 
 def batches(count, size):
@@ -97,9 +106,18 @@ def main():
         if updates > WARM_UP and elapsed > seconds:
             break
     timed = updates - WARM_UP
-    print(json.dumps({"batch": batch, "updates": timed, "images_per_second": round(timed * batch / elapsed, 1),
-                      "parameters": sum(p.numel() for p in model.parameters()), "loss": round(value, 4),
-                      "torch": torch.__version__}))
+    print(
+        json.dumps(
+            {
+                "batch": batch,
+                "updates": timed,
+                "images_per_second": round(timed * batch / elapsed, 1),
+                "parameters": sum(p.numel() for p in model.parameters()),
+                "loss": round(value, 4),
+                "torch": torch.__version__,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

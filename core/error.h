@@ -6,7 +6,7 @@
 
 namespace basin {
 
-/// Misuse or an outside fault, told in one line that names the file, key and value. Caught once, in main.
+/// Misuse or an outside fault, reported in one line that names the file, key and value. Caught once, in main.
 /// Divergence and non-convergence are results with a status, never an Error.
 class Error : public std::runtime_error {
  public:

@@ -16,7 +16,7 @@
 #include "core/error.h"
 
 extern char** environ;
-// Of a coverage build, which otherwise keeps its counts when destructors run at the end.
+// A coverage build has it: without the call its counts are written only when destructors run at the end.
 extern "C" __attribute__((weak)) void __gcov_exit();
 
 namespace basin {

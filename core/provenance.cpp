@@ -53,7 +53,7 @@ std::string cpu_name() {
   return fmt::format("{}, {}", model.empty() ? "unknown" : model, at::get_cpu_capability());
 }
 
-// What the NVIDIA driver tells of each of its devices, whatever this build was made for.
+// What the NVIDIA driver says about each of its devices, whatever this build was made for.
 std::string gpu_names() {
   std::vector<std::string> names;
   std::error_code missing;

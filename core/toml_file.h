@@ -31,8 +31,8 @@ struct TomlDocument {
 TomlDocument parse_toml(const std::string& text, const std::string& file_name);
 TomlDocument read_toml(const std::string& path);
 
-/// Of a file that holds what parse_toml() refuses (lists of lists, NaN): the tables of the array `key`, of each the entries of
-/// the inner tables `parts` alone. Empty where the file has no such array.
+/// Reads a file that holds what parse_toml() refuses (lists of lists, NaN): the tables of the array `key`, and of each
+/// only the entries of the inner tables `parts`. Empty where the file has no such array.
 TomlTableArray read_toml_tables(const std::string& path, const std::string& key,
                                 const std::vector<std::string>& parts);
 

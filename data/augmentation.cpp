@@ -81,7 +81,7 @@ void Augmentation::fill_image(const T* from, T* to, const AugmentationDraw& draw
 
 at::Tensor Augmentation::draws(const std::vector<int64_t>& positions,
                                const std::vector<int64_t>& examples) const {
-  TORCH_CHECK(examples.size() == positions.size(), "one stream position and one index an example");
+  TORCH_CHECK(examples.size() == positions.size(), "one stream position and one index per example");
   const at::Tensor draws = at::empty({5, static_cast<int64_t>(positions.size())}, at::kLong);
   auto row = draws.accessor<int64_t, 2>();
   for (size_t i = 0; i < positions.size(); ++i) {
@@ -95,7 +95,7 @@ at::Tensor Augmentation::draws(const std::vector<int64_t>& positions,
 
 at::Tensor Augmentation::apply(const at::Tensor& inputs, const at::Tensor& draws) const {
   if (!inputs.device().is_cpu()) return apply_by_gather(inputs, draws);
-  TORCH_CHECK(draws.size(1) == inputs.size(0), "one draw an example");
+  TORCH_CHECK(draws.size(1) == inputs.size(0), "one draw per example");
   const at::Tensor from = inputs.contiguous(at::MemoryFormat::ChannelsLast);
   const at::Tensor to = at::zeros_like(from);
   const auto row = draws.accessor<int64_t, 2>();

@@ -29,7 +29,7 @@ struct AugmentationDraw {
 /// arXiv 2404.00498): a coin for each example, at counter `example` from "flip", turned over in
 /// every odd epoch of the stream, so that two epochs in a row show each image both ways.
 ///
-/// Cost on the CPU: a loop over memory, a few microseconds an image.
+/// Cost on the CPU: a loop over memory, a few microseconds per image.
 class Augmentation {
  public:
   Augmentation(const DataOptions& options, uint64_t master_seed, const Split& train);
@@ -39,7 +39,7 @@ class Augmentation {
   /// draw() of the examples at those stream positions, by their indices in the training split: int64 [5, n]
   /// on the CPU, rows dy, dx, flip, cut_y, cut_x.
   at::Tensor draws(const std::vector<int64_t>& positions, const std::vector<int64_t>& examples) const;
-  /// inputs [n, C, H, W] floats on any device, draws beside them; a new tensor of the same layout. The loop
+  /// inputs [n, C, H, W] floats on any device, with their draws; a new tensor of the same layout. The loop
   /// on the CPU, the gather below elsewhere.
   at::Tensor apply(const at::Tensor& inputs, const at::Tensor& draws) const;
   /// The same by indexing on the device of both, where nothing waits for the host; ten times slower on the

@@ -19,7 +19,7 @@ struct Split {
 
 struct Dataset {
   std::string name;    // "cifar10-5k"
-  std::string pixels;  // "official", "jpeg copy", "synthetic", "unverified": always said beside a result
+  std::string pixels;  // "official", "jpeg copy", "synthetic", "unverified": always said with a result
   std::vector<std::string> class_names;
   Split train, validation, test;
   std::vector<double> mean,
@@ -44,7 +44,7 @@ struct DataOptions {
 };
 /// The `count` examples of a split with the smallest SHA-256 of their image bytes and label (one byte after
 /// them), ascending index: a subset that depends on the data alone. count = 0 or >= size: all. Cost: one hash
-/// an example.
+/// per example.
 at::Tensor hashed_subset(const Split& split, int64_t count);
 /// SHA-256 over the chosen examples' bytes (image, then label byte) in the order of `index`; recorded as
 /// `subset_hash`.

@@ -21,7 +21,7 @@ struct Batch {
 /// The permutation is Fisher and Yates's shuffle of 0..n-1 from the end: for i = n-1, ..., 1 swap elements i
 /// and r mod (i+1), where r is the next number of std::mt19937_64 below the largest multiple of i+1 (others
 /// are thrown away, so the draw is unbiased; std::uniform_int_distribution differs between libraries). No
-/// state between epochs: any position can be resumed. Memory: one permutation and one slot an example. Cost
+/// state between epochs: any position can be resumed. Memory: one permutation and one slot per example. Cost
 /// of a new epoch: n draws.
 class ExampleStream {
  public:

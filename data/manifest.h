@@ -1,5 +1,4 @@
-// defines: Manifest, what is known of a published data set: files, layout, counts and SHA-256; the list of
-// manifests.
+// defines: Manifest, what is known of a published data set: files, layout, counts and SHA-256.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,8 @@ struct ManifestFile {
   FileRole role = FileRole::records;
 };
 
-/// SHA-256 of every file, in the manifest's order, of one copy that is known to be in circulation.
+/// SHA-256 of every file, in the manifest's order, of one copy that is known to be in circulation; where each comes from stands
+/// next to it.
 struct KnownCopy {
   std::string pixels;  // what Dataset::pixels says of it
   std::vector<std::string> sha256;
@@ -33,16 +33,12 @@ struct Manifest {
   int64_t channels = 3, height = 32, width = 32;
   std::vector<int64_t> label_bytes = {
       10};                 // CIFAR: number of values of each leading byte; the last one is the class
-  std::string names_file;  // class names, one a line; compared where it is there
+  std::string names_file;  // class names, one per line; compared where it is there
   std::vector<std::string> class_names;
   std::string archive_url, archive_sha256;  // of the official archive; empty where there is none
 
   int64_t pixels_per_image() const { return channels * height * width; }
   int64_t record_bytes() const { return static_cast<int64_t>(label_bytes.size()) + pixels_per_image(); }
 };
-
-/// cifar10, cifar100, fashion_mnist, cifar10-5k; where each checksum comes from stands beside it in
-/// manifest.cpp.
-const Manifest& manifest_of(const std::string& set);
 
 }  // namespace basin

@@ -23,10 +23,10 @@ Dataset parse_set(const Manifest& manifest, const std::vector<SourceFile>& files
 /// first n examples are the same for every size.
 Dataset make_synthetic(int64_t train_examples, int64_t test_examples);
 
-/// 256 fair coins an example, image [256, 1, 1] of 0 and 255, all of one class out of 256. A channel is a
+/// 256 fair coins per example, image [256, 1, 1] of 0 and 255, all of one class out of 256. A channel is a
 /// coin, so network inputs have mean 0 and variance 1 in each coordinate over the training split, to
 /// rounding. From the seed stream "synthetic" of master seed 0, and the first n examples are the same for
-/// every size. 256 bytes an example.
+/// every size. 256 bytes per example.
 Dataset make_coin_flips(int64_t train_examples, int64_t test_examples);
 
 }  // namespace basin

@@ -10,7 +10,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// d(g . v)/dw with the gradient g of the micro-batch's share of L: two backward passes in all, one a
+/// d(g . v)/dw with the gradient g of the micro-batch's share of L: two backward passes in all, one per
 /// product.
 class HessianGraph final : public CurvatureGraph {
  public:

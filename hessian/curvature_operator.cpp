@@ -60,7 +60,7 @@ at::Tensor CurvatureOperator::share(int64_t index, const std::vector<at::Tensor>
   const int64_t size = memory.held();
   const at::Tensor result = vector.flatten(graph->product(v));
   peak_ = std::max(peak_, memory.peak());
-  // The next micro-batch has to be built beside what is kept; the last one needs its product alone.
+  // The next micro-batch has to be built in addition to what is kept; the last one needs only its product.
   const int64_t one = static_cast<int64_t>(kScratch * static_cast<double>(peak_));
   const int64_t beside = index + 1 < objective_.micro_batches() ? one : one - size;
   memory_spent_ = bytes_ + size + beside > objective_.graph_memory();

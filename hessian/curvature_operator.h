@@ -14,7 +14,7 @@ namespace basin {
 /// (frozen).
 ///
 /// Graphs of micro-batches are kept between products while they and what one micro-batch's product takes
-/// beside them, both measured, fit objective.graph_memory(), and built anew for each product past that: a
+/// besides, both measured, fit objective.graph_memory(), and built anew for each product past that: a
 /// product costs 2 to 2.3 gradients from a kept graph, 3 to 3.4 from a rebuilt one (Hessian). A budget that
 /// holds no graph is overstepped by what one micro-batch takes. Changing parameters drops the graphs.
 class CurvatureOperator : public LinearOperator {

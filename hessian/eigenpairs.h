@@ -49,9 +49,12 @@ struct Eigenpair {
   at::Tensor vector;  // unit length, of the operator's type and device
 };
 
+/// How a solver of eigenvalues ended; nonfinite: a product was not finite, and there are no pairs.
+enum class SolverStatus { converged, not_converged, nonfinite };
+const char* to_string(SolverStatus status);
+
 struct TopEigenResult {
-  /// converged | not_converged | nonfinite (then without pairs)
-  std::string status = "converged";
+  SolverStatus status = SolverStatus::converged;
   std::vector<Eigenpair> largest;   // descending, min(count, n) of them
   std::vector<Eigenpair> smallest;  // ascending, min(smallest, n) of them
   int64_t products = 0;             // matrix-vector products in all
@@ -64,7 +67,7 @@ struct TopEigenResult {
 };
 
 /// A pair has converged when its error (residual or value_bound) <= tolerance |value|; for the small end,
-/// whose values lie near zero beside the others, when it is <= tolerance max(|value|, 0.1 max|lambda|). Below
+/// whose values lie near zero compared with the others, when it is <= tolerance max(|value|, 0.1 max|lambda|). Below
 /// 32 machine epsilons of max|lambda|, which is what rounding leaves of a residual, nothing is asked.
 struct ErrorLimits {
   static constexpr double kSmallEndFloor = 0.1;  // of max|lambda|

@@ -14,7 +14,7 @@ std::vector<at::Tensor> derivative(const std::vector<at::Tensor>& outputs,
                                    const std::vector<at::Tensor>& inputs,
                                    const std::vector<at::Tensor>& weights, bool create_graph);
 
-/// The entries of a that can be differentiated further, with those of b beside them.
+/// The entries of a that can be differentiated further, and the matching ones of b.
 std::pair<std::vector<at::Tensor>, std::vector<at::Tensor>> differentiable(const std::vector<at::Tensor>& a,
                                                                            const std::vector<at::Tensor>& b);
 

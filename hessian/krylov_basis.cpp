@@ -6,7 +6,7 @@ namespace basin {
 namespace {
 
 constexpr int64_t kStripe =
-    1 << 18;  // columns a pass of compress(): a stripe of 100 rows is 100 MB in float32
+    1 << 18;  // columns per pass of compress(): a stripe of 100 rows is 100 MB in float32
 
 }  // namespace
 

@@ -16,7 +16,7 @@ namespace basin {
 namespace {
 
 constexpr int64_t kExhaust = 32;       // unknowns up to which the whole space is spanned
-constexpr double kRestartKeeps = 0.4;  // of the room beside the wanted vectors
+constexpr double kRestartKeeps = 0.4;  // of the room that the wanted vectors leave
 
 struct Ritz {
   Eigen::VectorXd values;     // ascending
@@ -193,7 +193,7 @@ class Lanczos {
     }
     collect(ritz);
     if (whole || given_up()) return true;
-    return result_.status == "converged" && !begin_search();
+    return result_.status == SolverStatus::converged && !begin_search();
   }
 
   bool estimates_agree(const Ritz& ritz) const {
@@ -203,7 +203,7 @@ class Lanczos {
     return true;
   }
 
-  /// A second start, random beside all that is there, gets as many products as the first took.
+  /// A second start, random and orthogonal to all that is there, gets as many products as the first took.
   bool begin_search() {
     if (!options_.search_copies || search_until_ > 0) return false;
     search_until_ = 2 * result_.products;
@@ -226,7 +226,7 @@ class Lanczos {
     return remainder_.div_(beta_);
   }
 
-  /// Keeps the wanted Ritz vectors and some beside them.
+  /// Keeps the wanted Ritz vectors and some more.
   void restart(const Ritz& ritz) {
     const int64_t m = basis_.size(), spare = m - large_ - small_;
     const int64_t extra = std::max<int64_t>(0, std::min<int64_t>(spare - 2, kRestartKeeps * spare));
@@ -263,13 +263,13 @@ class Lanczos {
     result_.smallest.clear();
     for (int64_t i = 0; i < std::min(large_, m); ++i) result_.largest.push_back(lift(ritz, m - 1 - i));
     for (int64_t i = 0; i < std::min(small_, m); ++i) result_.smallest.push_back(lift(ritz, i));
-    result_.status = "converged";
+    result_.status = SolverStatus::converged;
     judge(result_, limits_);
   }
 
   /// Eigenvalues of what is symmetric up to E lie within |E| of those of its symmetric part.
   void distrust(const Ritz& ritz) {
-    result_.status = "not_converged";
+    result_.status = SolverStatus::not_converged;
     for (auto* end : {&result_.largest, &result_.smallest}) {
       for (Eigenpair& pair : *end) {
         pair.residual = std::max(pair.residual, result_.asymmetry * ritz.radius());
@@ -284,7 +284,7 @@ class Lanczos {
     result_.krylov = basis_.size();
     if (!options_.state_path.empty()) std::filesystem::remove(options_.state_path);
     if (!finite_) {
-      result_.status = "nonfinite";
+      result_.status = SolverStatus::nonfinite;
       result_.largest.clear();
       result_.smallest.clear();
       return result_;

@@ -22,7 +22,7 @@ struct KrylovSpace {
 /// is full). Vectors stay on the operator's device in its type, the projected matrix on the host in float64;
 /// per step one column of it, at most 120 numbers, crosses over.
 ///
-/// A product A v_i is kept beside each v_i, so that stopping is decided on true residuals |A x - theta x| and
+/// A product A v_i is kept with each v_i, so that stopping is decided on true residuals |A x - theta x| and
 /// no product is spent on verifying. The first step at which every wanted pair meets its limit ends the run.
 ///
 /// Warm start: from the sum of options.start, vectors near the wanted ones (those of the checkpoint before).
@@ -30,8 +30,8 @@ struct KrylovSpace {
 ///
 /// Exact multiplicities: a Krylov space shows one vector of every eigenspace. At a breakdown, a space that
 /// the operator maps into itself, a new random start is made for each further copy wanted. Without a
-/// breakdown a copy can be missed, unless options.search_copies gives a second random start, beside the first
-/// space, as many products again.
+/// breakdown a copy can be missed, unless options.search_copies gives a second random start, outside the
+/// first space, as many products again.
 ///
 /// With options.state_path a run that was killed or interrupted goes on from the last state kept, with the
 /// same bits.

@@ -47,7 +47,7 @@ class Objective {
   at::Tensor gradient(double* loss = nullptr);
   /// Flat mean gradient over the examples `index` (int64).
   at::Tensor gradient_over(const at::Tensor& index);
-  /// Of examples first .. first + count - 1, with the graph where gradients are recorded.
+  /// The logits of examples first .. first + count - 1, with the graph where gradients are recorded.
   at::Tensor logits(int64_t first, int64_t count);
   at::Tensor losses(const at::Tensor& logits, int64_t first, int64_t count) const;
   LossKind loss_kind() const { return loss_; }

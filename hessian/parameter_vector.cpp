@@ -30,7 +30,7 @@ void ParameterVector::scatter(const at::Tensor& flat) const {
 }
 
 at::Tensor ParameterVector::flatten(const std::vector<at::Tensor>& like) const {
-  TORCH_CHECK(like.size() == parameters_.size(), "expected one tensor a parameter");
+  TORCH_CHECK(like.size() == parameters_.size(), "expected one tensor per parameter");
   std::vector<at::Tensor> pieces;
   pieces.reserve(like.size());
   for (size_t i = 0; i < like.size(); ++i) {

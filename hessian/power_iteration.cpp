@@ -16,7 +16,7 @@ bool steady(double before, double now, double tolerance) {
   return std::abs(before - now) < tolerance * (std::abs(before) + kPowerEpsilon);
 }
 
-/// One pair beside those found; its iterations into `products`. A value that isn't finite ends it.
+/// One more pair than those found; its iterations into `products`. A value that isn't finite ends it.
 Eigenpair next_pair(LinearOperator& op, const PowerOptions& options, const std::vector<Eigenpair>& found,
                     at::Generator& generator, int64_t& products) {
   at::Tensor v = shortened(at::randn({op.size()}, generator, at::kDouble).to(op.device(), op.dtype()));
@@ -49,14 +49,14 @@ PowerResult power_eigenpairs(LinearOperator& op, const PowerOptions& options, at
     result.iterations.push_back(products);
     result.products += products;
     if (!std::isfinite(pair.value)) {
-      result.status = "nonfinite";
+      result.status = SolverStatus::nonfinite;
       result.pairs.clear();
       return result;
     }
     pair.relative_residual = pair.residual / std::abs(pair.value);
     pair.value_bound = pair.residual;
     pair.converged = pair.residual <= options.tolerance * std::abs(pair.value);
-    if (!pair.converged) result.status = "not_converged";
+    if (!pair.converged) result.status = SolverStatus::not_converged;
     result.pairs.push_back(std::move(pair));
   }
   return result;

@@ -23,9 +23,9 @@ struct PowerOptions {
 };
 
 struct PowerResult {
-  std::string status = "converged";  // converged | not_converged | nonfinite (then without pairs)
-  std::vector<Eigenpair> pairs;      // in the order found
-  std::vector<int64_t> iterations;   // of each
+  SolverStatus status = SolverStatus::converged;
+  std::vector<Eigenpair> pairs;     // in the order found
+  std::vector<int64_t> iterations;  // of each
   int64_t products = 0;
 };
 
@@ -38,14 +38,14 @@ struct PowerResult {
 /// eigenvalues of largest modulus, negative ones too, roughly in that order.
 ///
 /// The rule says nothing about the error: where |lambda_2 / lambda_1| is near 1 the quotients hardly move
-/// long before they are right. So the residual |A v - theta' v| / |v| stands beside, of the v that theta' is
-/// the quotient of: an eigenvalue lies within it. `converged`: it is at most tolerance |theta'|.
-/// `value_bound` is the residual. Cost: a product an iteration. Memory: count + 3 vectors.
+/// long before they are right. So the residual |A v - theta' v| / |v|, of the v that theta' is the quotient
+/// of, is given as well: an eigenvalue lies within it. `converged`: it is at most tolerance |theta'|.
+/// `value_bound` is the residual. Cost: a product per iteration. Memory: count + 3 vectors.
 PowerResult power_eigenpairs(LinearOperator& op, const PowerOptions& options, at::Generator& generator);
 
 /// Hutchinson's mean of z . A z over independent signs, until |mean - mean'| < tolerance (|mean'| + eps),
 /// mean' being the one before (0 at first), or `most` products: PyHessian's trace. The rule looks at the mean
-/// it stops, so the mean has a bias, small beside its standard error, and the error is that of the z taken as
+/// it stops, so the mean has a bias, small against its standard error, and the error is that of the z taken as
 /// if their number had been fixed.
 SampleMean steady_trace(LinearOperator& op, int64_t most, double tolerance, at::Generator& generator);
 

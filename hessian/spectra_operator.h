@@ -16,7 +16,7 @@ namespace basin {
 /// size 1.
 ///
 /// perform_op() is const and must not throw: a failure is kept, zeros are returned, and rethrow_if_failed()
-/// tells.
+/// throws it.
 class SpectraOperator {
  public:
   using Scalar = double;

@@ -16,7 +16,7 @@ struct SpectrumOptions {
   TopEigenOptions pairs;       // of the Krylov pass; its start is always random
   int64_t starts = 4;          // of the density, the Krylov pass among them; at least 2
   int64_t steps = 6;           // products of each further start
-  int64_t trace_samples = 14;  // products for the trace alone, beside the first ones of the starts
+  int64_t trace_samples = 14;  // products for the trace alone, besides the first ones of the starts
 };
 
 /// A = Q diag(lambda) Q^T + P A P up to the residuals of the pairs, Q the converged ones, P = I - Q Q^T.
@@ -26,12 +26,12 @@ struct SharedSpectrum {
   int64_t size = 0;                // n
   int64_t products = 0;            // in all
   std::vector<double> known;       // eigenvalues taken for exact, ascending
-  std::vector<Quadrature> starts;  // of the rest, one a start
+  std::vector<Quadrature> starts;  // of the rest, one per start
   SampleMean trace{NAN, NAN, 0}, squared_frobenius{NAN, NAN, 0};
 
   /// Eigenvalues above `threshold`, and its mean and error over the starts.
   SampleMean count_above(double threshold) const;
-  /// Of all eigenvalues, smoothed by a normal of standard deviation `width`; integrates to 1.
+  /// The density of all eigenvalues, smoothed by a normal of standard deviation `width`; integrates to 1.
   SpectralDensity density(double width, int64_t points) const;
 };
 
@@ -39,7 +39,7 @@ struct SharedSpectrum {
 ///  1. one cold Lanczos run gives the pairs wanted, its quadrature the first sample of the density, and its
 ///     whole space V deflates the trace;
 ///  2. each further start is a sign vector z, projected by P; its `steps` products are a sample of the rest,
-///     where few steps do since the outliers are gone, and its first product a sample of the trace;
+///     where few steps do since the outliers are gone, and its first product is a sample of the trace;
 ///  3. `trace_samples` more sign vectors, one product each.
 /// The samples of the trace share V and the pairs, so the errors are those given V; V does not depend on the
 /// z, so the means are unbiased. The starts' quadratures share Q alone.

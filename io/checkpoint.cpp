@@ -133,6 +133,10 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   file.save();
 }
 
+int64_t read_checkpoint_update(const std::string& path) {
+  return open_schema_file(path, kCheckpointSchema).attribute_as<int64_t>("update");
+}
+
 Checkpoint read_checkpoint(const std::string& path) {
   const h5::File file = open_schema_file(path, kCheckpointSchema);
   Checkpoint checkpoint;

@@ -53,8 +53,7 @@ Handle dataset_properties(hid_t type, const std::vector<int64_t>& shape, Storage
     const double missing = std::numeric_limits<double>::quiet_NaN();
     require(H5Pset_fill_value(properties.get(), H5T_NATIVE_DOUBLE, &missing));
   }
-  // Of a text the dataset holds a reference into HDF5's heap, which filters don't reach (fletcher32 refuses
-  // it).
+  // A text is a reference into HDF5's heap, which filters don't reach (fletcher32 refuses it).
   if (shape.empty() || product(shape) == 0 || H5Tget_class(type) == H5T_STRING) return properties;
   const bool columns = storage == Storage::columns;
   const std::vector<hsize_t> chunk = chunk_of(shape, columns ? kColumnChunk : kParameterChunk);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/options.h"
+#include "io/run_state.h"
 
 namespace basin {
 
@@ -24,7 +25,7 @@ struct Table {
   std::string long_name;
   std::vector<Column> columns;
   std::vector<double> rows;                                          // row-major
-  std::vector<std::pair<std::string, OptionValue>> attributes = {};  // of the group, beside every table's own
+  std::vector<std::pair<std::string, OptionValue>> attributes = {};  // of the group, not of its tables
   int64_t row_width() const;
   int64_t row_count() const;
   /// Entries of one width-1 column.
@@ -56,8 +57,7 @@ struct ExampleOutcomes {
 
 struct RunRecord {
   RunHeader header;
-  std::string status =
-      "running";  // running | interrupted | finished | target_not_reached | diverged | failed
+  RunState status = RunState::running;
   std::string status_message, updated_utc;
   std::map<std::string, Table> tables;
   std::map<std::string, ExampleOutcomes> outcomes;  // by split: "test", "train"

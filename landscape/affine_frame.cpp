@@ -25,7 +25,7 @@ void AffineFrame::add_direction(at::Tensor direction) {
 }
 
 at::Tensor AffineFrame::at(const std::vector<double>& coordinates) const {
-  TORCH_CHECK(coordinates.size() == axes_.size(), "one coordinate an axis");
+  TORCH_CHECK(coordinates.size() == axes_.size(), "one coordinate per axis");
   double of_origin = 1;
   for (size_t i = 0; i < axes_.size(); ++i) {
     if (axes_[i].is_point) of_origin -= coordinates[i];

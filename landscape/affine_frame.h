@@ -32,7 +32,7 @@ class AffineFrame {
   Projection project(const at::Tensor& state) const;
   /// |d_i|.
   double length(size_t axis) const;
-  /// Of the angle between two axes.
+  /// The cosine of the angle between two axes.
   double cosine(size_t i, size_t j) const;
 
  private:

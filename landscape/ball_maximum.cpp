@@ -24,7 +24,7 @@ at::Tensor uphill(BallNorm norm, const at::Tensor& gradient) {
   return length > 0 ? gradient / length : gradient;
 }
 
-/// The state of one search, a method a step of the algorithm.
+/// The state of one search, a method per step of the algorithm.
 class Climb {
  public:
   Climb(const BallFunction& f, const at::Tensor& start, const BallSearch& search)

@@ -30,7 +30,7 @@ struct CubeMaximum {
 ///
 /// Every iterate is feasible, so `value` is a lower bound of the maximum. A start where the gradient vanishes
 /// exactly is returned as it is: start elsewhere. So does a corner from which every derivative points
-/// outwards: a maximum, reached in no iteration. Cost: 1 to 3 evaluations an iteration as a rule, 20 at most.
+/// outwards: a maximum, reached in no iteration. Cost: 1 to 3 evaluations per iteration as a rule, 20 at most.
 CubeMaximum maximise_in_cube(const CubeFunction& f, const at::Tensor& start, int64_t iterations);
 
 }  // namespace basin

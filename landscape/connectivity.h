@@ -20,7 +20,7 @@ namespace basin {
 /// 2022, definition 2.1, in place of the mean of the ends). The maximum here is over the inner points alone,
 /// where it may be negative: at the ends e is 0 by definition, and says nothing.
 ///
-/// Of noisy values the maximum is biased upwards, the more so the more points there are and the flatter the
+/// With noisy values the maximum is biased upwards, the more so the more points there are and the flatter the
 /// path is; a maximum between two points is missed, which biases downwards.
 struct Excess {
   int64_t point =
@@ -36,8 +36,8 @@ SampleMean excess_over_examples(double t, const at::Tensor& at_t, const at::Tens
                                 const at::Tensor& at_end);
 
 /// The mean of v over the length of a path, integral v |dw| / integral |dw|, by trapezia between its points;
-/// steps: |w_i - w_{i-1}|, one fewer than values. What a uniform t would give instead hangs on how the path
-/// is parametrised. NaN for a path without length.
+/// steps: |w_i - w_{i-1}|, one fewer than values. What a uniform t would give instead depends on how the
+/// path is parametrised. NaN for a path without length.
 double mean_along(const std::vector<double>& values, const std::vector<double>& steps);
 
 }  // namespace basin

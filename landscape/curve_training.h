@@ -34,10 +34,10 @@ using BatchLoss =
 /// Moves a curve's bends so as to minimise E_{t ~ U(0,1)} L(theta(t)) (Garipov et al., NeurIPS 2018, equation
 /// 2): each update draws one t and one batch, and steps with dL/dP_k = c_k(t) grad L(theta(t)) by heavy-ball
 /// SGD, rate warmed up and then annealed along a cosine (optim/schedule.h). The ends stay where they are.
-/// Batches are slices of reshuffled epochs (data/example_stream.h); t and batch hang on seed and update
-/// alone, so an interrupted training that goes on from save() ends with the same bits.
+/// Batches are slices of reshuffled epochs (data/example_stream.h); t and batch depend on seed and
+/// update alone, so an interrupted training that goes on from save() ends with the same bits.
 ///
-/// Cost: one gradient of a batch an update. Memory: four vectors a bend.
+/// Cost: one gradient of a batch per update. Memory: four vectors per bend.
 /// What can go wrong: the expectation is not the maximum: a short, high ridge costs little. A straight line
 /// that is symmetric about a ridge has no gradient that leads off it but the noise's. Training that is too
 /// short shows a barrier where there is none: look at epoch_losses().

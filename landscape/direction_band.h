@@ -8,9 +8,9 @@
 
 namespace basin {
 
-/// Of one column of a plot over {direction, alpha}, for each alpha over the K directions: mean, its standard
-/// error, the 95 % interval of the mean by Student's t with K - 1 degrees of freedom (the directions are
-/// independent draws), and the lowest and the highest direction. One picture is one draw: how far another
+/// The band of one column of a plot over {direction, alpha}, for each alpha over the K directions: mean, its
+/// standard error, the 95 % interval of the mean by Student's t with K - 1 degrees of freedom (the directions
+/// are independent draws), and the lowest and the highest direction. One picture is one draw: how far another
 /// would lie is the range, not the interval.
 ///
 /// Where a direction's value isn't finite, the mean, its error and the highest are NaN there and `finite`

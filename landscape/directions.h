@@ -19,10 +19,8 @@ void bind_options(OptionTable& table, DirectionOptions& options);
 
 /// Flat d, float64 on the host, in the order of `vector`: entries N(0, 1), drawn in float64 whatever the
 /// network's type, then by `norm`
-///   filter  d_f <- d_f |w_f| / (|d_f| + 1e-10) for every output filter or neuron f, slice f of a tensor
-///   along
-///           its first axis (Li et al., NeurIPS 2018, section 4); each entry of a 1-D tensor is one of its
-///           own
+///   filter  d_f <- d_f |w_f| / (|d_f| + 1e-10) for every output filter or neuron f, slice f of a tensor along
+///           its first axis (Li et al., NeurIPS 2018, section 4); each entry of a 1-D tensor is one of its own
 ///   layer   the same for whole tensors
 ///   unit    d <- d / |d|
 ///   none    as drawn, |d| = sqrt(n) or so

@@ -10,7 +10,7 @@
 namespace basin {
 namespace {
 
-// Of the mean of n numbers with these sums.
+// The standard error of the mean of n numbers with these sums.
 double standard_error(double sum, double sum_of_squares, double n) {
   const double spread = sum_of_squares - sum * sum / n;
   return n > 1 ? std::sqrt(std::max(0.0, spread) / (n * (n - 1))) : std::numeric_limits<double>::quiet_NaN();

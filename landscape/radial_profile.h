@@ -38,13 +38,18 @@ struct Radius {
 /// there are several such r: found is the first seen on the way from `first`, and one where the loss is back
 /// below the target a factor of 2 on is not seen.
 ///
-/// Cost: one loss a step of the bracket and log2(0.7 / tolerance) more, some of them shared by the targets of
+/// Cost: one loss per step of the bracket and log2(0.7 / tolerance) more, some of them shared by the targets of
 /// one ray. Not reached: also where the loss stays above the target down to 2^-60 first.
 Radius radius_of_rise(Ray& ray, double target, const RadiusSearch& search);
 
-/// Of the region around w in which the loss stays below the target, seen from w along random directions that
-/// are uniform on the sphere: V = V_n E[r^n], V_n the unit ball's volume, n the number of weights that move,
-/// where the region is star-shaped about w.
+/// ok; censored: some directions never rose, they enter as the farthest radius, so both means are lower bounds;
+/// not_resolved: none rose.
+enum class VolumeStatus { ok, censored, not_resolved };
+const char* to_string(VolumeStatus status);
+
+/// The volume of the region around w in which the loss stays below the target, seen from w along random
+/// directions that are uniform on the sphere: V = V_n E[r^n], V_n the unit ball's volume, n the number of weights
+/// that move, where the region is star-shaped about w.
 struct LogVolume {
   double mean_log_radius = std::numeric_limits<double>::quiet_NaN();
   double standard_error = std::numeric_limits<double>::quiet_NaN();  // over directions
@@ -52,9 +57,7 @@ struct LogVolume {
   double log_mean_power = std::numeric_limits<double>::quiet_NaN();
   double effective_directions = std::numeric_limits<double>::quiet_NaN();  // (sum r^n)^2 / sum r^2n
   int64_t reached = 0, directions = 0;
-  /// ok | censored (some directions never rose: they enter as the farthest radius, so both are lower
-  /// bounds) | not_resolved (none rose)
-  const char* status = "not_resolved";
+  VolumeStatus status = VolumeStatus::not_resolved;
 };
 
 /// (1/n) log(V / V_n) lies above mean log r (Jensen) and is estimated, from below too, by log_mean_power:

@@ -25,7 +25,7 @@ class StateVector {
   at::Device device() const;
 
   at::Tensor gather() const;
-  /// Of a checkpoint; IoError naming `file` where it is another network's.
+  /// A checkpoint's state; IoError naming `file` where it is another network's.
   at::Tensor of(const Checkpoint& checkpoint, const std::string& file) const;
   /// Rounds to the model's type. Without `running_statistics` these stay as they are.
   void scatter(const at::Tensor& state, bool running_statistics) const;

@@ -16,14 +16,14 @@ namespace basin {
 enum class CellState : uint8_t { todo = 0, ok = 1, nonfinite = 2, failed = 3 };
 
 /// One axis of a plot, a dimension scale in the file. `labels`, where there are any, name its values and
-/// stand beside them as the text dataset <name>_label.
+/// stand next to them as the text dataset <name>_label.
 struct SurfaceAxis {
   std::string name, units, long_name, definition;
   std::vector<double> values;
   std::vector<std::string> labels;
 };
 
-/// One value a cell, row-major over the plot's axes, the last of them fastest. No values: NaN everywhere.
+/// One value per cell, row-major over the plot's axes, the last of them fastest. No values: NaN everywhere.
 struct SurfaceColumn {
   std::string name, units, long_name, definition;
   std::vector<double> values;
@@ -44,9 +44,13 @@ struct SurfacePlot {
   std::vector<double> coordinates(int64_t cell) const;
 };
 
-/// HDF5, schema basin/surface: /recipe (attributes: all that makes the numbers), a group a plot (the first is
+/// The status of a whole file: partial while a cell is todo, failed where a cell failed.
+enum class SurfaceStatus { ok, partial, failed };
+const char* to_string(SurfaceStatus status);
+
+/// HDF5, schema basin/surface: /recipe (attributes: all that makes the numbers), a group per plot (the first is
 /// what a viewer draws), /vectors/<name> (flat tensors, e.g. what was trained), /provenance. Root attributes:
-/// kind, recipe_hash, status ("ok", "partial" while a cell is todo, "failed" where a cell failed).
+/// kind, recipe_hash, status.
 struct SurfaceRecord {
   std::string kind;
   h5::Attributes recipe;
@@ -54,7 +58,7 @@ struct SurfaceRecord {
   NamedTensors vectors;
   std::vector<std::pair<std::string, std::string>> provenance;
 
-  std::string status() const;  // from the states of all plots
+  SurfaceStatus status() const;  // from the states of all plots
 };
 
 /// "key = value" a line; recipe_hash is the SHA-256 of it.

@@ -11,7 +11,7 @@
 namespace basin {
 namespace {
 
-// Of the largest eigenvalue: below this a direction is rounding of the float32 weights.
+// As a share of the largest eigenvalue: below this a direction is rounding of the float32 weights.
 constexpr double kSmallest = 1e-12;
 
 Eigen::MatrixXd gram_matrix(const std::vector<at::Tensor>& steps) {

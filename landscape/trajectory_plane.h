@@ -19,7 +19,7 @@ namespace basin {
 /// explained sum of squared distances from there. High shares say little: a random walk in many dimensions
 /// has 6 / (pi m)^2 in component m about its mean, 61 and 15 % (Antognini and Sohl-Dickstein, NeurIPS 2018).
 ///
-/// Cost: k (k + 1) / 2 inner products and k sums over the weights. Memory: one float64 state a checkpoint.
+/// Cost: k (k + 1) / 2 inner products and k sums over the weights. Memory: one float64 state per checkpoint.
 struct TrajectoryPlane {
   AffineFrame frame;
   std::vector<double> share;                  // of every component, falling

@@ -17,7 +17,7 @@ NamedTensors copied_parameters(const Model& model) {
   return tensors;
 }
 
-/// A row a unit: all that belongs to it on this axis.
+/// A row per unit: all that belongs to it on this axis.
 at::Tensor by_unit(const at::Tensor& tensor, const UnitAxis& axis, int64_t units) {
   return tensor.movedim(axis.axis, 0).reshape({units, -1});
 }

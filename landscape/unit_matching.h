@@ -21,16 +21,16 @@ struct UnitMatching {
 };
 
 /// Reorders the units of the network at `moved`, its function unchanged, so that its weights are as near as
-/// can be found to those at `fixed`: maximises sum_l <A_l, P_l B_l P_{l-1}'> over one permutation a group
+/// can be found to those at `fixed`: maximises sum_l <A_l, P_l B_l P_{l-1}'> over one permutation per group
 /// (weight matching of Ainsworth, Hayase, Srinivasa, Git Re-Basin, ICLR 2023, algorithm 1). One group after
 /// the other, in an order drawn from `seed` for each sweep, takes its best permutation with the others held:
 /// a linear assignment. Biases and a norm's parameters count as weights; running statistics are reordered
 /// with their units, but don't count. Both are state vectors (landscape/state_vector.h) of `model`, which is
 /// left as it was.
 ///
-/// Cost: no gradient and no example; a sweep is one product of matrices and one assignment, O(units^3), a
+/// Cost: no gradient and no example; a sweep is one product of matrices and one assignment, O(units^3), per
 /// group. Memory: two copies of the parameters in float64 and three of the state. What can go wrong:
-/// coordinate ascent ends at a local maximum, which one hangs on the seed. Networks of one function need not
+/// coordinate ascent ends at a local maximum, which one depends on the seed. Networks of one function need not
 /// be permutations of each other (scales), so a barrier that is left says nothing final. Where both axes of a
 /// tensor belong to one group (a residual stream) the sum is not linear in its permutation: the step is that
 /// of the linearised sum, and is not taken where the sum doesn't rise.

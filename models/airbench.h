@@ -31,7 +31,7 @@ void bind_options(OptionTable& table, AirbenchOptions& options);
 ///
 /// Convolutions have no bias; they start as the identity on as many channels as came in, and the rest as
 /// PyTorch's default. Norms have no learned scale, and eps 1e-12 as in the source. 1,971,352 trained
-/// parameters with norm = "batch" at 3 colours and 10 classes, beside 288 frozen weights. norm = "none" gives
+/// parameters with norm = "batch" at 3 colours and 10 classes, besides 288 frozen weights. norm = "none" gives
 /// the convolutions biases.
 ///
 /// prepare() takes 5,000 images for the whitening. What the source does outside of its network isn't in here:

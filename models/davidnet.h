@@ -31,7 +31,7 @@ void bind_options(OptionTable& table, DavidNetOptions& options);
 /// 6,573,120 parameters with norm = "batch" at 10 classes: 6.57 million. Activations stand after the pooling,
 /// which is the same where they increase (all but gelu). Weights start as PyTorch's defaults, convolutions
 /// without bias; norm = "none" gives them biases and the bound sqrt(6 / fan_in) (He-uniform), for the
-/// defaults would shrink the signal sixfold a layer. Layers: prep.conv, prep.norm, layer1.conv, layer1.norm,
+/// defaults would shrink the signal sixfold per layer. Layers: prep.conv, prep.norm, layer1.conv, layer1.norm,
 /// layer1.res1.conv, ..., fc.
 class DavidNet : public Model {
  public:

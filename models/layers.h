@@ -69,6 +69,8 @@ class Linear {
 enum class NormKind { none, batch, group };
 const std::vector<std::string>& norm_names();
 NormKind norm_named(const std::string& name);
+/// Whether the norm of that name takes statistics of a batch.
+bool has_batch_statistics(const std::string& norm);
 
 /// y = weight (x - mean) / sqrt(var + eps) + bias over [n, C, ...], or the identity for NormKind::none.
 /// Without a learned scale the weight is 1 and no parameter.
@@ -102,7 +104,7 @@ class Norm {
 
  private:
   at::Tensor scale() const;
-  /// Whether an example's output hangs on that example alone.
+  /// Whether an example's output depends on that example alone.
   bool by_example() const;
   at::Tensor by_fixed_rule(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const;
   bool folds() const;

@@ -13,10 +13,10 @@ struct NoisyQuadraticOptions {
 void bind_options(OptionTable& table, NoisyQuadraticOptions& options);
 
 /// The noisy quadratic model of Zhang et al. 2019 (arXiv 1907.04164, section 3), as a network: with loss =
-/// "mse" and data.set = "coin_flips" the mean loss over the N training examples x (one coordinate a class,
-/// mean 0, variance 1) is
-///     L(theta) = 1/N sum_x 1/2 sum_i (sqrt(h_i) theta_i - x_i)^2 = d/2 + 1/2 sum_i h_i theta_i^2,   h_i =
-///     i^-power,
+/// "mse" and data.set = "coin_flips" the mean loss over the N training examples x (one coordinate per
+/// class, mean 0, variance 1) is
+///     L(theta) = 1/N sum_x 1/2 sum_i (sqrt(h_i) theta_i - x_i)^2 = d/2 + 1/2 sum_i h_i theta_i^2,
+///     h_i = i^-power,
 /// so its minimum is d/2 at theta = 0, its Hessian H = diag(h), and the gradient of one example has
 /// covariance H (but for the correlations between coordinates that N examples leave by chance, of order
 /// 1/sqrt(N)): their choice C = H. theta_i starts at +1 or -1, from the seed stream "init": the second moment
@@ -31,7 +31,7 @@ void bind_options(OptionTable& table, NoisyQuadraticOptions& options);
 /// update. What the optimiser and the probes see is the quadratic of phi: Hessian and noise covariance are
 /// both H^(1-p).
 ///
-/// Cost: d multiplications an example. The closed form of the expected loss is in docs/noisy-quadratic.md.
+/// Cost: d multiplications per example. The closed form of the expected loss is in docs/noisy-quadratic.md.
 /// With another loss than mse nothing of this holds; accuracy means nothing here.
 class NoisyQuadratic : public Model {
  public:

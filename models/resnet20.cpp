@@ -1,5 +1,6 @@
 #include "models/resnet20.h"
 
+#include "models/registry.h"
 #include "models/unit_sources.h"
 
 namespace basin {
@@ -25,7 +26,7 @@ at::Tensor shortcut(const at::Tensor& x, int64_t new_channels, int64_t stride) {
 void bind_options(OptionTable& table, ResNet20Options& options) {
   table.add("width", options.width, at_least(1),
             "channels of the first stage, doubled in the next two; 16 in the paper");
-  table.add("blocks", options.blocks, at_least(1), "blocks a stage; 3 make 20 layers");
+  table.add("blocks", options.blocks, at_least(1), "blocks per stage; 3 make 20 layers");
   table.add("activation", options.activation, one_of(activation_names()), "relu in the paper");
   table.add("norm", options.norm, one_of(norm_names()), "batch in the paper");
   table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of channels");
@@ -89,6 +90,15 @@ std::vector<UnitGroup> ResNet20::unit_groups() const {
                       {block + ".conv2"});
   }
   return groups;
+}
+
+ModelEntry resnet20_entry() {
+  return model_entry<ResNet20, ResNet20Options>(
+      {"resnet20",
+       "ResNet-20",
+       "He et al.'s CIFAR ResNet-20, option-A shortcuts.",
+       {"width=2", "blocks=1", "groups=2"}},
+      [](const ResNet20Options& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 
 }  // namespace basin

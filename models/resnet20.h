@@ -12,7 +12,7 @@ namespace basin {
 
 struct ResNet20Options {
   int64_t width = 16;  // channels of the first stage; doubled in each of the next two
-  int64_t blocks = 3;  // blocks a stage; 6 * blocks + 2 weight layers
+  int64_t blocks = 3;  // blocks per stage; 6 * blocks + 2 weight layers
   std::string activation = "relu";
   std::string norm = "batch";
   int64_t groups = 8;

@@ -5,7 +5,7 @@
 namespace basin {
 namespace {
 
-/// Of a norm's own: not the statistics, and not the layer before it.
+/// Whether it is one of a norm's own parameters: not the statistics, and not of the layer before it.
 bool is_norm_parameter(const Model& model, const std::string& name) {
   const auto is_it = [&](const ParameterInfo& p) {
     return p.name == name && (p.kind == ParameterKind::norm_weight || p.kind == ParameterKind::norm_bias);

@@ -15,6 +15,9 @@
 import os
 import warnings
 
+from IPython.display import HTML, Markdown, display
+from matplotlib import pyplot as plt
+
 import basin
 from basin.analysis.audit_verdict import load_audit
 from basin.analysis.correlation import correlate
@@ -22,8 +25,6 @@ from basin.analysis.sweep_measures import basis_of, collect
 from basin.figures import measures_and_gap as figures
 from basin.figures import style
 from basin.pages import landscapes, measure_text
-from IPython.display import HTML, Markdown, display
-from matplotlib import pyplot as plt
 
 # %matplotlib inline
 warnings.filterwarnings("ignore", module="matplotlib|IPython")
@@ -46,8 +47,8 @@ display(Markdown("\n\n".join(filter(None, [
 # ## The generalisation gap
 # τ: Kendall's τ-b over configurations (means over seeds), 95 % interval from a bootstrap over configurations. Placebo's p: how often the
 # same numbers, dealt out at random, are as far from 0; then Holm's correction for the number of measures. Ψ: τ with one
-# hyper-parameter varied at a time. ρ given covariates: the correlation left when these are held: learning rate, updates, training loss. τ without errors: what it would be if
-# the means of measure and gap had no errors. *: moves where the function doesn't.
+# hyper-parameter varied at a time. ρ given covariates: the correlation left when these are held: learning rate, updates, training
+# loss. τ without errors: what it would be if the means of measure and gap had no errors. *: moves where the function doesn't.
 
 # %%
 display(Markdown(measure_text.answer(gap)))
@@ -66,7 +67,7 @@ figures.forest(gap, error);
 
 # %% [markdown]
 # ## Each measure against the gap
-# One mark a configuration: the mean over its seeds with standard errors.
+# One mark per configuration: the mean over its seeds with standard errors.
 
 # %%
 figures.against_gap(gap, basis);
@@ -81,10 +82,9 @@ show(measure_text.table(error))
 
 # %% [markdown]
 # ## Other statistics
-# Of the gap. Robust sign error: the share of pairs put in the wrong order in the worst environment (two levels of a hyper-parameter), 0
-# to 1.
-# Conditional information: what the measure tells of the order once hyper-parameters are known, 0 to 1, and far too high with few
-# configurations, as that of placebos shows.
+# They are about the gap. Robust sign error: the share of pairs put in the wrong order in the worst environment (two levels of a
+# hyper-parameter), 0 to 1. Conditional information: what the measure says about the order once hyper-parameters are known, 0 to 1,
+# and far too high with few configurations, as that of placebos shows.
 
 # %%
 show(measure_text.second_table(gap, basis))
@@ -105,7 +105,7 @@ if len(audited.table):
 
 # %% [markdown]
 # ## Landscapes
-# What `basin landscape` measured beside this sweep. One plane through one network says little of any other.
+# What `basin landscape` measured on runs of this sweep. One plane through one network says little of any other.
 
 # %%
 for path in landscapes.beside(sweep):

@@ -15,12 +15,13 @@
 import os
 import warnings
 
+from IPython.display import HTML, Markdown, display
+
 import basin
 from basin.analysis import stats
 from basin.analysis.matched import answers, pooled
 from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
 from basin.pages import report_text as text
-from IPython.display import HTML, Markdown, display
 
 # %matplotlib inline
 warnings.filterwarnings("ignore", module="matplotlib|IPython")
@@ -61,7 +62,7 @@ accuracy.accuracy_against_batch(sweep);
 
 # %% [markdown]
 # ## Training loss against test accuracy
-# One mark a run, coloured by batch size, shaped by optimiser.
+# One mark per run, coloured by batch size, shaped by optimiser.
 
 # %%
 accuracy.loss_against_accuracy(sweep);
@@ -95,7 +96,7 @@ layer_norms.trust_ratios(sweep);
 # %% [markdown]
 # ## Layers over training
 # Norms of each layer's weights before an update, of its gradient before clipping, of the update relative to the weights, and trust
-# ratios; one run an optimiser, at its largest batch size with a comparable run, columns on one scale. Biases and norms aren't drawn.
+# ratios; one run per optimiser, at its largest batch size with a comparable run, columns on one scale. Biases and norms aren't drawn.
 # Dashed: weights excluded from trust ratios, missing in the last panel. A gap: a norm of zero, or none that is finite.
 
 # %%

@@ -1,4 +1,4 @@
-// defines: Adam, with the decay in the gradient (adam) or beside it (adamw).
+// defines: Adam, with the decay in the gradient (adam) or apart from it (adamw).
 #pragma once
 
 #include <string>

@@ -36,9 +36,9 @@ struct TreatmentRules {
   Exclusions without_decay = {}, without_trust = {};
   Factors lr_factors = {}, decay_factors = {};
 };
-/// One entry a parameter.
+/// One entry per parameter.
 std::vector<Treatment> treatments(const std::vector<ParameterInfo>& parameters, const TreatmentRules& rules);
-/// One factor a parameter. ConfigError for an element that is none.
+/// One factor per parameter. ConfigError for an element that is none.
 std::vector<double> factors_of(const std::vector<ParameterInfo>& parameters, const Factors& list);
 
 }  // namespace basin

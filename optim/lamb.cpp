@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/math/tensor_norms.h"
+#include "optim/registry.h"
 
 namespace basin {
 namespace {
@@ -23,7 +24,7 @@ void bind_fields(OptionTable& table, LambOptions& o) {
   bind_moment_options(table, o, "lambda of the paper, inside the trust ratio's norm");
   table.add(
       "decay", o.decay, one_of(kDecays),
-      "where the decay stands: in the update and its norm, beside it, before all norms, in the gradient");
+      "where the decay stands: in the update and its norm, apart from it, before all norms, in the gradient");
   table.add("bias_correction", o.bias_correction, one_of(kCorrections),
             "of both moments, none, of the learning rate, of the learning rate by the first moment's alone");
   table.add("min_weight_norm", o.min_weight_norm, at_least(0), "least |w| in the trust ratio; 0: none");
@@ -76,9 +77,8 @@ Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o)
 
 std::string Lamb::trust_ratio_definition() const {
   return fmt::format(
-      "{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: factor beside the "
-      "learning rate on the whole "
-      "step, without a coefficient; NaN where excluded",
+      "{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: factor on top of "
+      "the learning rate on the whole step, without a coefficient; NaN where excluded",
       rule_.weight_norm_min > 0 || std::isfinite(rule_.weight_norm_max) ? "clamped " : "",
       std::isfinite(rule_.ratio_max) ? fmt::format(", at most {:g}", rule_.ratio_max) : "",
       rule_.decay == Decay::update ? " plus weight decay" : "");
@@ -98,6 +98,19 @@ std::vector<at::Tensor> Lamb::preconditioner(const std::vector<at::Tensor>& grad
     p.push_back(below / (ratio * rate_correction() * factor * treatments_[i].rate_factor));
   }
   return p;
+}
+
+OptimizerEntry lamb_entry() {
+  return optimizer_entry<Lamb, LambOptions>(
+      {"lamb", "LAMB",
+       "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded by default."},
+      [](const LambOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
+}
+
+OptimizerEntry lambc_entry() {
+  return optimizer_entry<Lamb, LambcOptions>(
+      {"lambc", "LAMBC", "LAMB with trust ratios of at most 1, as in timm."},
+      [](const LambcOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
 }
 
 }  // namespace basin

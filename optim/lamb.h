@@ -34,13 +34,13 @@ void bind_options(OptionTable& table, LambcOptions& options);
 /// basin, paper, and what code bases do by default: docs/optimizers.md. The first is the default.
 const std::vector<Preset<LambOptions>>& lamb_presets();
 
-/// LAMB as in You et al. 2019 (arXiv 1904.00962), algorithm 2, phi the identity (as the first author says he used), is
-/// preset "paper":
+/// Preset "paper" is LAMB as in You et al. 2019 (arXiv 1904.00962), algorithm 2, with phi the identity (as the first
+/// author says he used):
 ///   u = r + wd w,  r Adam's bias-corrected direction (optim/moment_optimizer.h)
 ///   w -= lr |w| / |u| u                                         for each parameter tensor
 /// Options: phi(|w|) = |w| held between two norms; a largest ratio (1: LAMBC, Fong et al. 2020); no bias correction, or on
 /// the learning rate alone (by sqrt(1 - beta2^t) / (1 - beta1^t), or rate_first by 1 / (1 - beta1^t)), so that the ratio
-/// divides by uncorrected moments; decay outside of u (decoupled: w -= lr wd w beside the step; decoupled_before: ahead of
+/// divides by uncorrected moments; decay outside of u (decoupled: w -= lr wd w with the step; decoupled_before: ahead of
 /// the norms) or in the gradient; the gradients of all tensors, as one vector, clipped to a norm (by max / (norm + clip_eps))
 /// or normalised to 1.
 ///

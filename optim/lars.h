@@ -58,7 +58,7 @@ const std::vector<Preset<LarsOptions>>& lars_presets();
 /// from trust ratios and from weight decay, as most code bases do; "paper" excludes nothing. Where |w| or the denominator
 /// is 0 (zero_norm = "any": or the gradient), and for excluded parameters, the fraction |w|/(...) counts as 1, so the ratio
 /// is trust_coefficient; without_ratio = "one" makes it 1, as code bases have it, a thousand times more. The reported trust
-/// ratio is the whole factor beside the learning rate. A tensor whose norm is close to 0, but not 0, hardly moves: its
+/// ratio is the whole factor on top of the learning rate. A tensor whose norm is close to 0, but not 0, hardly moves: its
 /// ratio is proportional to |w|.
 class Lars : public Optimizer {
  public:

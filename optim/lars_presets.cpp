@@ -13,7 +13,7 @@ LarsOptions paper() {
   return o;
 }
 
-/// What most code bases share beside the paper: factor 1 without a ratio, and none for a gradient of 0.
+/// What most code bases have where the paper is silent: factor 1 without a ratio, and none for a gradient of 0.
 LarsOptions usual() {
   LarsOptions o = paper();
   o.weight_decay = 0;

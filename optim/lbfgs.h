@@ -26,8 +26,9 @@ void bind_options(OptionTable& table, LbfgsOptions& options);
 /// H0 = s'y / y'y of the newest (Nocedal & Wright 2006, algorithm 7.4). Before there is a pair the step is
 /// lr min(1, 1/|g|) g.
 ///
-/// Without set_overlap() (torch's way to call it, for the same batch each time) y is that of whole gradients. Weight decay is part of the function. Cost: 1 + overlap gradients an example, for the trainer keeps the order of
-/// examples that all methods have and takes O's second gradient beside the next batch (the paper has O in both batches);
+/// Without set_overlap() (torch's way to call it, for the same batch each time) y is that of whole gradients. Weight decay
+/// is part of the function. Cost: 1 + overlap gradients per example, for the trainer keeps the order of examples that all
+/// methods have and takes O's second gradient with the next batch (the paper has O in both batches);
 /// 4 history + 2 vector operations; memory 2 history + 2 vectors. Can go wrong: with batches that differ and no set_overlap(), with
 /// dropout (the trainer refuses it), and where O is small against the noise.
 /// There are no factors by parameter: H sets how the steps of one compare with another's.

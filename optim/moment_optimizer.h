@@ -9,6 +9,9 @@
 
 namespace basin {
 
+/// The slot of v below.
+inline constexpr const char* kSecondMoment = "second_moment";
+
 struct MomentOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -20,9 +23,8 @@ struct MomentOptions {
 /// All but the factors, which no preset of LAMB's has a word of.
 void bind_moment_options(OptionTable& table, MomentOptions& options, const std::string& weight_decay_help);
 
-/// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  with the bias corrections of update t = 1,
-/// 2, ...
-///   r = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps)
+/// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  with the bias corrections of update t
+///   r = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps),   t = 1, 2, ...
 /// (Kingma & Ba 2015, algorithm 1). An element with m = 0 has r = 0, also where eps = 0 would make it 0/0.
 class MomentOptimizer : public Optimizer {
  protected:

@@ -37,9 +37,9 @@ class Optimizer : public torch::optim::Optimizer {
   double learning_rate() const { return param_groups_.front().options().get_lr(); }
 
   const std::vector<ParameterInfo>& parameter_table() const { return parameters_; }
-  /// One entry a parameter, of the last step. On a GPU waits for it; who doesn't ask doesn't wait.
+  /// One entry per parameter, of the last step. On a GPU waits for it; who doesn't ask doesn't wait.
   const std::vector<ParameterStep>& last_step() const;
-  /// One entry a parameter: weight decay, whether it may have a trust ratio, the factor on the learning rate.
+  /// One entry per parameter: weight decay, whether it may have a trust ratio, the factor on the learning rate.
   const std::vector<Treatment>& treatment_table() const { return treatments_; }
   /// For methods that scale layers by a trust ratio: what the reported one is; empty for the others.
   virtual std::string trust_ratio_definition() const { return {}; }
@@ -48,7 +48,7 @@ class Optimizer : public torch::optim::Optimizer {
   /// P, the diagonal with which the method, momentum and weight decay aside, would step by
   /// -learning_rate() P^{-1} g: one positive number a weight, shaped as the parameters, all 1 for SGD, and
   /// for every method divided by Treatment::rate_factor. From the state as it stands and the gradient given,
-  /// one tensor a parameter, where trust ratios depend on it.
+  /// one tensor per parameter, where trust ratios depend on it.
   /// NaN where the state says nothing yet (Adam's moments before the first update).
   virtual std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const;
   /// The largest learning_rate() lambda(P^{-1} H) at which steps on a quadratic with this P, held fixed, do

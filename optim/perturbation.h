@@ -33,9 +33,8 @@ void bind_options(OptionTable& table, PerturbationOptions& options);
 ///                     authors' code, which goes by the parameter's name (Kwon et al. 2021, arXiv 2102.11600,
 ///                     algorithm 1). With eta = 0 and no biases d is invariant under w1 -> a w1, w2 -> w2/a.
 ///   gradient_penalty  d = h g / |g|             G = g + alpha |g|/h (g(w + d) - g)
-///                     the gradient of L + alpha/2 |grad L|^2, that is g + alpha H g, up to O(alpha h); exact
-///                     on quadratics (Geiping et al. 2022, arXiv 2109.14119; their code's alpha is rate/4
-///                     block_strength).
+///                     the gradient of L + alpha/2 |grad L|^2, that is g + alpha H g, up to O(alpha h); exact on
+///                     quadratics (Geiping et al. 2022, arXiv 2109.14119; their code's alpha is rate/4 block_strength).
 /// Where |g| (or |T g|) is 0, d is 0. rho isn't portable: not between sam and asam, nor to codes of ASAM
 /// without eta and with T on biases too.
 ///
@@ -47,7 +46,7 @@ class Perturbation {
   /// ConfigError for an unknown kind and for "none".
   Perturbation(const std::vector<ParameterInfo>& parameters, const PerturbationOptions& options);
 
-  /// w -> w + d(w, g). `gradients`: g, one tensor a parameter; they may be overwritten afterwards.
+  /// w -> w + d(w, g). `gradients`: g, one tensor per parameter; they may be overwritten afterwards.
   void displace(const std::vector<at::Tensor>& gradients);
   /// w + d -> w, bit for bit; turns `gradients` from g(w + d) into G, in place.
   void restore(const std::vector<at::Tensor>& gradients);

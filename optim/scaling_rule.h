@@ -25,12 +25,11 @@ double rate_factor(const ScheduleOptions& options, int64_t batch_size);
 /// epochs.
 double warmup_at(const ScheduleOptions& options, int64_t batch_size);
 
-/// scaling_rule = "malladi" (Malladi et al. 2022, arXiv 2205.10287, the square root rule of Adam), k =
-/// B/base_batch:
-///   learning_rate sqrt(k);   1 - beta -> k (1 - beta) of both;   eps / sqrt(k)
-/// The options of an Adam-like optimiser given for base_batch become those of this batch size; with other
-/// rules nothing happens. Weight decay is left alone, as the rule says nothing of it. ConfigError where k (1
-/// - beta) > 1, and for an optimiser without beta1, beta2 and eps.
+/// scaling_rule = "malladi" (Malladi et al. 2022, arXiv 2205.10287, the square root rule of Adam):
+///   learning_rate sqrt(k);   1 - beta -> k (1 - beta) of both;   eps / sqrt(k);   k = B/base_batch
+/// The options of an Adam-like optimiser given for base_batch become those of this batch size; with other rules
+/// nothing happens. Weight decay is left alone, as the rule says nothing of it. ConfigError where k (1 - beta) > 1,
+/// and for an optimiser without beta1, beta2 and eps.
 void scale_moments(const ScheduleOptions& options, int64_t batch_size, const std::string& optimizer,
                    AnyOptions& of_optimizer);
 

@@ -10,8 +10,8 @@ namespace basin {
 
 void bind_options(OptionTable& table, ScheduleOptions& options);
 
-/// ConfigError for what can't be told of one option: shares above 1, a horizon within the warm-up, a
-/// published table (optim/scaling_rule.h) beside a rate or a warm-up of the study's own.
+/// ConfigError for what can't be seen from one option: shares above 1, a horizon within the warm-up, a
+/// published table (optim/scaling_rule.h) together with a rate or a warm-up of the study's own.
 void check_schedule(const ScheduleOptions& options, double learning_rate, int64_t batch_size);
 
 /// What a schedule is laid over.

@@ -12,6 +12,7 @@
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 constexpr int64_t kExamplesDrawn = 8192;  // at which as many batches as they make are enough
 constexpr int64_t kUsualBatch = 32;       // where a run's is not known
 
-/// Of each batch.
+/// What was found, batch by batch.
 struct BatchCurvatures {
   std::vector<double> along, square, sharpness;  // g'Hg, |g|^2, and the one over the other
   void add(double along_gradient, double squared_gradient) {
@@ -38,7 +39,7 @@ struct Estimates {
   Estimate sharpness = no_estimate(), along = no_estimate(), square = no_estimate(), ratio = no_estimate();
 };
 
-/// Of means over batches; a single one, all examples, has no error.
+/// Means over batches with their errors; a single batch, all examples, has none.
 Estimates estimates_of(const BatchCurvatures& found) {
   const bool single = found.along.size() == 1;
   const double t = single ? 0 : student_quantile(static_cast<double>(found.along.size()) - 1);
@@ -63,7 +64,7 @@ class BatchSharpness final : public Probe {
   explicit BatchSharpness(const BatchSharpnessOptions& options)
       : Probe("batch_sharpness"), options_(options) {}
 
-  /// Of 1,000 examples.
+  /// For 1,000 examples.
   ProbeCost expected_cost() const override {
     const int64_t size = options_.batch_size > 0 ? options_.batch_size : kUsualBatch;
     const double passes = static_cast<double>(batches_of(size) * size) / 1000;
@@ -90,7 +91,7 @@ class BatchSharpness final : public Probe {
     if (enough) found = curvatures(context, size, batches);
     const bool finite = found.finite();
     add_quantities(enough && finite ? estimates_of(found) : Estimates(), context.learning_rate,
-                   finite ? "ok" : "nonfinite", enough && batches == 1, result);
+                   finite ? ProbeStatus::ok : ProbeStatus::nonfinite, enough && batches == 1, result);
     conclude(enough, wanted, n, result);
     const auto drawn = static_cast<int64_t>(found.along.size());
     const double passes = static_cast<double>(drawn * size) / static_cast<double>(n);
@@ -118,16 +119,17 @@ class BatchSharpness final : public Probe {
     return found;
   }
 
-  static void add_quantities(const Estimates& found, double rate, const std::string& status, bool exact,
+  static void add_quantities(const Estimates& found, double rate, ProbeStatus status, bool exact,
                              ProbeResult& result) {
     const auto add = [&](const QuantityNaming& naming, const Estimate& e) {
-      Quantity q = named(naming, exact ? "none" : "standard_error");
+      Quantity q = named(naming, exact ? UncertaintyKind::none : UncertaintyKind::standard_error);
       q.value = {e.value};
       q.uncertainty = {e.error};
       q.ci_low = {e.low};
       q.ci_high = {e.high};
-      q.status =
-          status == "ok" && !(std::isfinite(e.value) && std::isfinite(e.error)) ? "not_resolved" : status;
+      q.status = status == ProbeStatus::ok && !(std::isfinite(e.value) && std::isfinite(e.error))
+                     ? ProbeStatus::not_resolved
+                     : status;
       result.quantities.push_back(std::move(q));
     };
     const std::string curvature = "loss/weight^2";
@@ -146,13 +148,13 @@ class BatchSharpness final : public Probe {
 
   static void conclude(bool enough, int64_t wanted, int64_t examples, ProbeResult& result) {
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite") {
+    if (result.status == ProbeStatus::nonfinite) {
       result.message = "a batch's gradient or its product with the Hessian was not finite";
     } else if (!enough) {
       result.message =
           fmt::format("a batch of {} can't be drawn from the {} examples measured (subset = 0 measures all)",
                       wanted, examples);
-    } else if (result.status == "not_resolved") {
+    } else if (result.status == ProbeStatus::not_resolved) {
       result.message = "a batch has no gradient, or the checkpoint no learning rate";
     }
   }
@@ -175,7 +177,7 @@ class BatchSharpness final : public Probe {
 
 void bind_options(OptionTable& table, BatchSharpnessOptions& options) {
   table.add("batch_size", options.batch_size, at_least(0),
-            "examples a batch; 0: as the run at that checkpoint, which is what its stability hangs on");
+            "examples per batch; 0: as the run at that checkpoint, which is what its stability depends on");
   const Constraint several = between(2, 1'000'000);  // one has no error
   table.add("batches", options.batches,
             {"0 or " + several.text,
@@ -185,6 +187,18 @@ void bind_options(OptionTable& table, BatchSharpnessOptions& options) {
 
 std::unique_ptr<Probe> make_batch_sharpness(const BatchSharpnessOptions& options) {
   return std::make_unique<BatchSharpness>(options);
+}
+
+ProbeEntry batch_sharpness_entry() {
+  return probe_entry<BatchSharpnessOptions, make_batch_sharpness>({
+      .name = "batch_sharpness",
+      .label = "batch sharpness",
+      .help = "curvature of batches along their own gradients",
+      .version = 1,
+      .definitions = {"batch-sharpness", "batch-sharpness-rate", "batch-sharpness-ratio",
+                      "batch-sharpness-numerator", "batch-sharpness-denominator"},
+      .audit = {.cheap = {"batch_size=32", "batches=32"}},
+  });
 }
 
 }  // namespace basin

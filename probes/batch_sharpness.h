@@ -8,7 +8,7 @@
 namespace basin {
 
 struct BatchSharpnessOptions {
-  int64_t batch_size = 0;  // examples a batch, no more than are measured; 0: the run's
+  int64_t batch_size = 0;  // examples per batch, no more than are measured; 0: the run's
   int64_t batches = 0;     // 0: as many as 8,192 examples make, between 16 and 256
 };
 void bind_options(OptionTable& table, BatchSharpnessOptions& options);
@@ -17,7 +17,7 @@ void bind_options(OptionTable& table, BatchSharpnessOptions& options);
 /// loss per weight^2: the curvature of a batch's own loss along that batch's own gradient. B are batches of
 /// `batch_size` of the n examples measured, drawn without replacement, each anew; g_B and H_B are gradient
 /// and Hessian of the mean loss over B, in eval mode. For SGD this, and not lambda_1, settles near 2 /
-/// learning rate, and so learning rate times it stands beside the method's stability limit.
+/// learning rate, and so learning rate times it is given next to the method's stability limit.
 ///
 /// Besides: the means of g'Hg and |g|^2, and the ratio of these means, which weighs batches by |g|^2.
 /// Standard errors over batches with Student's t; of the ratio by the delta method with Fieller's interval.
@@ -25,8 +25,8 @@ void bind_options(OptionTable& table, BatchSharpnessOptions& options);
 ///
 /// Cost: batches x batch_size / n gradients and as many Hessian-vector products from a graph of their own,
 /// about 4 gradients together. Memory: the graph of one micro-batch. What can go wrong: the error is given
-/// the n examples; the number hangs on the batch size, and only that of the run's own is a gauge of its
-/// stability; a run of larger batches than are measured has none, unless all training examples are.
+/// the n examples; the number depends on the batch size, and only that of the run's own is a gauge of
+/// its stability; a run of larger batches than are measured has none, unless all training examples are.
 /// Definitions: docs/probes.md#batch-sharpness.
 std::unique_ptr<Probe> make_batch_sharpness(const BatchSharpnessOptions& options);
 

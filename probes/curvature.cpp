@@ -12,11 +12,12 @@
 #include "optim/exclusion.h"
 #include "probes/common.h"
 #include "probes/eigen_quantity.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
 
-// Counted on trained networks at PyHessian's tolerances: 6 to 31 a pair, 11 to 55 for the trace.
+// Counted on trained networks at PyHessian's tolerances: 6 to 31 per pair, 11 to 55 for the trace.
 constexpr double kPowerProducts = 20, kTraceProducts = 30;
 
 constexpr Curvature kMatrices[] = {Curvature::hessian, Curvature::gauss_newton, Curvature::empirical_fisher,
@@ -41,9 +42,9 @@ bool among(const std::vector<std::string>& list, const std::string& name) {
 
 Quantity sampled(const QuantityNaming& naming, const SampleMean& mean, bool finite) {
   const bool exact = mean.samples == 0 && mean.standard_error == 0;
-  Quantity q = named(naming, exact ? "none" : "standard_error");
+  Quantity q = named(naming, exact ? UncertaintyKind::none : UncertaintyKind::standard_error);
   const bool resolved = std::isfinite(mean.value) && std::isfinite(mean.standard_error);
-  q.status = resolved ? "ok" : finite ? "not_resolved" : "nonfinite";
+  q.status = resolved ? ProbeStatus::ok : finite ? ProbeStatus::not_resolved : ProbeStatus::nonfinite;
   const double value = resolved ? mean.value : kNaN, error = resolved ? mean.standard_error : kNaN;
   const double t = exact || !resolved ? 0 : student_quantile(static_cast<double>(mean.samples - 1));
   q.value = {value};
@@ -101,7 +102,8 @@ class CurvatureProbe final : public Probe {
     result.quantities = {
         eigen_quantity({"lambda", "eigenvalues of largest modulus", "hessian-lambda-pyhessian", units},
                        power.pairs, std::min(options_.count, op.size()), options_),
-        sampled({"trace", "trace", "curvature-trace-pyhessian", units}, trace, power.status != "nonfinite")};
+        sampled({"trace", "trace", "curvature-trace-pyhessian", units}, trace,
+                power.status != SolverStatus::nonfinite)};
     result.quantities.front().is_vector = true;
     record_matrix(op.size(), result);
     result.attributes.insert(result.attributes.end(), {{"hvps", pairs.products},
@@ -136,7 +138,7 @@ class CurvatureProbe final : public Probe {
 
   void add_quantities(const SharedSpectrum& spectrum, ProbeResult& result) const {
     const std::string units = "loss/weight^2";
-    const bool finite = spectrum.pairs.status != "nonfinite";
+    const bool finite = spectrum.pairs.status != SolverStatus::nonfinite;
     const int64_t expected = std::min(options_.count, spectrum.size);
     Quantity lambda = eigen_quantity({"lambda", "largest eigenvalues", "curvature-lambda", units},
                                      spectrum.pairs.largest, expected, options_);
@@ -203,7 +205,7 @@ void bind_fields(OptionTable& table, CurvatureOptions& options) {
   table.add("starts", options.starts, between(2, 1000), "random starts of the density, for its band");
   table.add("steps", options.steps, between(2, 1000), "products of each start after the first");
   table.add("trace_samples", options.trace_samples, at_least(0),
-            "further products for the trace beside the first ones of the starts; power: at most");
+            "further products for the trace besides the first ones of the starts; power: at most");
   table.add("iterations", options.iterations, at_least(1), "power: products of a pair at most");
   table.add("trace_tolerance", options.trace_tolerance, at_least(0),
             "power: the trace ends where a sample moves its mean by a smaller share");
@@ -227,6 +229,20 @@ void bind_options(OptionTable& table, CurvatureOptions& options) {
 
 std::unique_ptr<Probe> make_curvature(const CurvatureOptions& options) {
   return std::make_unique<CurvatureProbe>(options);
+}
+
+ProbeEntry curvature_entry() {
+  return probe_entry<CurvatureOptions, make_curvature>({
+      .name = "curvature",
+      .label = "curvature",
+      .help = "spectrum of a curvature matrix: eigenvalues, density, trace, Frobenius norm",
+      .version = 1,
+      .definitions = {"curvature-lambda", "curvature-lambda-min", "curvature-trace", "curvature-frobenius",
+                      "curvature-outliers", "curvature-density", "hessian-lambda-pyhessian",
+                      "curvature-trace-pyhessian"},
+      .audit = {.cheap = {"count=1", "starts=3", "steps=4", "trace_samples=8", "density_points=2"},
+                .variants = {{"", {"compat=pyhessian"}}}},
+  });
 }
 
 }  // namespace basin

@@ -11,6 +11,7 @@
 #include "hessian/jacobian.h"
 #include "probes/estimators/set_estimates.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -123,7 +124,7 @@ class FisherRao final : public Probe {
   void conclude(bool finite, const Homogeneity& homogeneity, ProbeResult& result) const {
     result.status = gravest_status(result.quantities);
     if (!finite) result.message = "a logit or its slope is not finite";
-    if (result.status != "not_resolved") return;
+    if (result.status != ProbeStatus::not_resolved) return;
     const bool asked = std::count(options_.forms.begin(), options_.forms.end(), "closed_form") > 0;
     result.message = asked && !homogeneity.holds()
                          ? fmt::format(
@@ -145,6 +146,18 @@ void bind_options(OptionTable& table, FisherRaoOptions& options) {
 
 std::unique_ptr<Probe> make_fisher_rao(const FisherRaoOptions& options) {
   return std::make_unique<FisherRao>(options);
+}
+
+ProbeEntry fisher_rao_entry() {
+  return probe_entry<FisherRaoOptions, make_fisher_rao>({
+      .name = "fisher_rao",
+      .label = "Fisher-Rao norm",
+      .help = "Fisher-Rao norm w'Fw of the weights",
+      .version = 1,
+      .draws = false,
+      .definitions = {"fisher-rao-empirical", "fisher-rao-model", "fisher-rao-closed-form"},
+      .audit = {.cheap = {"forms=[\"empirical\", \"model\", \"closed_form\"]"}},
+  });
 }
 
 }  // namespace basin

@@ -9,7 +9,7 @@
 
 namespace basin {
 
-/// Of gradient_statistics.
+/// The options of the probe gradient_statistics.
 struct GradientStatisticsOptions {
   std::vector<int64_t> percentiles = {5, 25, 50, 75, 95};  // of |g_i|
   bool signal_to_noise = true;

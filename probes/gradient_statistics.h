@@ -10,8 +10,7 @@ namespace basin {
 
 void bind_options(OptionTable& table, GradientStatisticsOptions& options);
 
-/// What the gradients g_i of single examples say about noise, in eval mode. With G their mean and Sigma their
-/// covariance:
+/// What the gradients g_i of single examples say about noise, in eval mode. G is their mean, Sigma their covariance:
 ///   B = tr Sigma / |G|^2, the noise scale (McCandlish et al., arXiv 1812.06162, eq. 2.9);
 ///   n Delta = n sum_i |g_i|^2 / |sum_i g_i|^2 = 1 + B, the bound that gradient diversity Delta puts on batch
 ///   sizes (Yin et al., AISTATS 2018, arXiv 1706.05699);

@@ -12,6 +12,7 @@
 #include "probes/estimators/percentile.h"
 #include "probes/estimators/set_estimates.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -27,7 +28,7 @@ at::Tensor labels_of(Objective& objective, int64_t first, int64_t count, int64_t
   return at::stack(losses, 1).argmin(1, /*keepdim=*/true);
 }
 
-/// Of each example, float64 on the CPU.
+/// The margin of each example, float64 on the CPU.
 at::Tensor margins_of(Objective& objective) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> margins;
@@ -118,7 +119,7 @@ class Margins final : public Probe {
   static void conclude(bool finite, ProbeResult& result) {
     result.status = gravest_status(result.quantities);
     if (!finite) result.message = "a logit is not finite";
-    if (result.status == "not_resolved" && result.message.empty())
+    if (result.status == ProbeStatus::not_resolved && result.message.empty())
       result.message = "too few examples for the interval of a percentile";
   }
 
@@ -135,6 +136,18 @@ void bind_options(OptionTable& table, MarginsOptions& options) {
 
 std::unique_ptr<Probe> make_margins(const MarginsOptions& options) {
   return std::make_unique<Margins>(options);
+}
+
+ProbeEntry margins_entry() {
+  return probe_entry<MarginsOptions, make_margins>({
+      .name = "margins",
+      .label = "margins",
+      .help = "margins of the logits, as they are and normalised",
+      .version = 1,
+      .draws = false,
+      .definitions = {"margin-mean", "margin-percentile", "margin-negative-share", "margin-over-spectral",
+                      "margin-over-path"},
+  });
 }
 
 }  // namespace basin

@@ -21,11 +21,12 @@ void bind_options(OptionTable& table, MarginsOptions& options);
 /// Foster & Telgarsky, NeurIPS 2017, without their sum) and over the path norm: the roots of
 /// 1/"prod-of-spec/margin" and 1/"path-norm/margin".
 ///
-/// In logits, normalised without units. Of the N training examples: exact for n = N, else with standard error
-/// and 95 % interval (probes/estimators/set_estimates.h, probes/estimators/percentile.h). No part of it is random. Cost: one
-/// forward pass, and that of the norms (probes/estimators/layer_norms.h). What can go wrong: too few examples for a
-/// percentile, a norm that doesn't exist (not_resolved); a margin below 0 stays below 0 when it is
-/// normalised. Definitions: docs/probes.md#margins.
+/// In logits, normalised without units. The numbers are those of the N training examples: exact for n = N, else with
+/// standard error and 95 % interval (probes/estimators/set_estimates.h, probes/estimators/percentile.h). No part is random.
+///
+/// Cost: one forward pass, and that of the norms (probes/estimators/layer_norms.h). What can go wrong: too few examples
+/// for a percentile, a norm that doesn't exist (not_resolved); a margin below 0 stays below 0 when it is normalised.
+/// Definitions: docs/probes.md#margins.
 std::unique_ptr<Probe> make_margins(const MarginsOptions& options);
 
 }  // namespace basin

@@ -9,6 +9,7 @@
 #include "probes/common.h"
 #include "probes/estimators/noise_estimate.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -81,7 +82,7 @@ class NoiseScale final : public Probe {
     result.status = gravest_status(result.quantities);
     if (nonfinite) {
       result.message = "a gradient was not finite";
-    } else if (result.status == "not_resolved") {
+    } else if (result.status == ProbeStatus::not_resolved) {
       result.message = unresolved_message(estimate);
     }
   }
@@ -96,11 +97,23 @@ void bind_options(OptionTable& table, NoiseScaleOptions& options) {
   table.add("estimator", options.estimator, one_of({"paired", "per_example"}),
             "group gradients, or those of single examples");
   table.add("group_size", options.group_size, at_least(1),
-            "examples a group; shrunk until there are 8 groups");
+            "examples per group; shrunk until there are 8 groups");
 }
 
 std::unique_ptr<Probe> make_noise_scale(const NoiseScaleOptions& options) {
   return std::make_unique<NoiseScale>(options);
+}
+
+ProbeEntry noise_scale_entry() {
+  return probe_entry<NoiseScaleOptions, make_noise_scale>({
+      .name = "noise_scale",
+      .label = "gradient noise scale",
+      .help = "gradient noise scale tr Sigma / |G|^2",
+      .version = 3,
+      .definitions = {"noise-scale-population", "noise-scale-finite"},
+      .headlines = {{"b_simple", "B_simple [95 %]", "B_simple (examples)"}},
+      .ratios = {{"b_simple", "tr_sigma", "g2"}},
+  });
 }
 
 }  // namespace basin

@@ -10,7 +10,7 @@ namespace basin {
 
 struct NoiseScaleOptions {
   std::string estimator = "paired";  // or per_example: groups of one
-  int64_t group_size = 10;           // examples a group; 100 groups of 1,000 examples
+  int64_t group_size = 10;           // examples per group; 100 groups of 1,000 examples
 };
 void bind_options(OptionTable& table, NoiseScaleOptions& options);
 
@@ -23,9 +23,9 @@ void bind_options(OptionTable& table, NoiseScaleOptions& options);
 ///   population: tr Sigma = T,  |G|^2 = |Gbar|^2 - T / n,  unbiased for the distribution that the n examples
 ///   are a fresh draw from. Where the parameters w were trained on the examples they are no fresh draw: with
 ///   N of them E|G|^2 = |G_N|^2 - S^2 / N, smaller than the distribution's. A held-out set is the estimator
-///   that the words promise. finite set: tr Sigma = T (N - 1) / N,  |G|^2 = |Gbar|^2 - T (1/n - 1/N),
-///   unbiased for the N training examples that batches are drawn from; for n = N, |G|^2 = |Gbar|^2 without
-///   error.
+///   that the words promise.
+///   finite set: tr Sigma = T (N - 1) / N,  |G|^2 = |Gbar|^2 - T (1/n - 1/N),  unbiased for the N training
+///   examples that batches are drawn from; for n = N, |G|^2 = |Gbar|^2 without error.
 /// B is the ratio of the two, with a 95 % interval by Fieller's theorem on jackknife covariances over groups;
 /// for the finite set they shrink by 1 - n/N, and n/N of the variance of the random grouping is added (b = 1:
 /// none). Where the interval of |G|^2 holds 0 the ratio is not resolved; |G|^2 may come out negative and is

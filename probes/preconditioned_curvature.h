@@ -14,8 +14,8 @@ void bind_options(OptionTable& table, PreconditionedCurvatureOptions& options);
 /// The `count` largest eigenvalues of P^{-1/2} H P^{-1/2}, which are those of P^{-1} H: the Hessian as the
 /// run's optimiser sees it, P its Optimizer::preconditioner() at the checkpoint (1 for SGD, Adam's
 /// denominator, LAMB's denominator over the trust ratio, the inverse of LARS's local rates; over lr_factors), and
-/// learning_rate times the first, the dimensionless number that a method's stability limit, where it has one,
-/// stands beside.
+/// learning_rate times the first, the dimensionless number that is compared with a method's stability limit, where it
+/// has one.
 ///
 /// Cost: 5-25 Hessian-vector products; LARS's P takes the gradient over the examples measured besides.
 /// Memory: a basis of as many vectors, twice. What can go wrong: for LARS and LAMB the number is a gauge and

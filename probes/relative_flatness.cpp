@@ -15,6 +15,7 @@
 #include "probes/estimators/network_layers.h"
 #include "probes/estimators/set_estimates.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -46,7 +47,7 @@ at::Tensor slope_at(const torch::autograd::Edge& edge, const at::Tensor& value, 
       .front();
 }
 
-/// Of each example, float64 on the CPU: its share of kappa and of Tr H, and the variances that drawing left.
+/// By example, float64 on the CPU: its share of kappa and of Tr H, and the variances that drawing left.
 struct Shares {
   at::Tensor kappa, trace, kappa_variance, trace_variance;
 };
@@ -83,8 +84,9 @@ class RelativeFlatness final : public Probe {
                               {"hvps", closed_ ? int64_t{0} : vectors()},
                               {"samples", closed_ || exact_ ? int64_t{0} : vectors()}});
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite") result.message = "a logit or a second derivative is not finite";
-    if (result.status == "not_resolved") result.message = "one example says nothing of a set";
+    if (result.status == ProbeStatus::nonfinite)
+      result.message = "a logit or a second derivative is not finite";
+    if (result.status == ProbeStatus::not_resolved) result.message = "one example says nothing of a set";
   }
 
   void begin(const at::Tensor& weight, uint64_t seed) {
@@ -118,7 +120,7 @@ class RelativeFlatness final : public Probe {
     const auto same = [&](const LayerCall& call) { return call.weight.is_same(target.tensor); };
     const auto call = std::find_if(calls.begin(), calls.end(), same);
     if (call == calls.end() || std::count_if(calls.begin(), calls.end(), same) > 1 || call->x.dim() != 2)
-      refuse("layer", target.layer, "not one linear map of one vector an example");
+      refuse("layer", target.layer, "not one linear map of one vector per example");
     return *call;
   }
 
@@ -165,7 +167,7 @@ class RelativeFlatness final : public Probe {
     return z;
   }
 
-  /// Of example after example, from one generator a vector: the same however they are cut into micro-batches.
+  /// Drawn example after example, from one generator per vector: the same however they are cut into micro-batches.
   at::Tensor signs(int64_t k, const at::Tensor& like) {
     const at::Tensor u = at::empty(like.sizes(), at::kFloat).uniform_(0, 1, generators_[k]);
     return u.ge(0.5).to(at::kDouble).mul_(2).sub_(1).to(like.device());
@@ -205,11 +207,24 @@ void bind_options(OptionTable& table, RelativeFlatnessOptions& options) {
             "closed_form: of the last layer under cross entropy; hessian: of any linear layer");
   table.add("layer", options.layer, anything(), "a linear layer; \"\": the last one");
   table.add("samples", options.samples, between(2, 100000),
-            "hessian: sign vectors an example; a layer of no more outputs is done exactly");
+            "hessian: sign vectors per example; a layer of no more outputs is done exactly");
 }
 
 std::unique_ptr<Probe> make_relative_flatness(const RelativeFlatnessOptions& options) {
   return std::make_unique<RelativeFlatness>(options);
+}
+
+ProbeEntry relative_flatness_entry() {
+  return probe_entry<RelativeFlatnessOptions, make_relative_flatness>({
+      .name = "relative_flatness",
+      .label = "relative flatness",
+      .help = "relative flatness of a linear layer, as a rule the last",
+      .version = 1,
+      .draws = false,
+      .definitions = {"relative-flatness", "relative-flatness-simple", "relative-flatness-hessian",
+                      "relative-flatness-simple-hessian"},
+      .audit = {.variants = {{"", {"method=hessian"}}}},
+  });
 }
 
 }  // namespace basin

@@ -11,7 +11,7 @@ namespace basin {
 struct RelativeFlatnessOptions {
   std::string method = "closed_form";  // closed_form | hessian
   std::string layer;                   // a linear layer; empty: the last one
-  int64_t samples = 16;                // hessian: sign vectors an example
+  int64_t samples = 16;                // hessian: sign vectors per example
 };
 void bind_options(OptionTable& table, RelativeFlatnessOptions& options);
 
@@ -19,7 +19,7 @@ void bind_options(OptionTable& table, RelativeFlatnessOptions& options);
 /// rows of W and H_{s,s'} the blocks of the Hessian of L by them, and its simple version:
 ///   kappa  = sum_{s,s'} <w_s, w_s'> Tr H_{s,s'}
 ///   simple = |W|_F^2 Tr H
-/// Each example's y hangs on its own phi_i alone, so with M_i = d2 l_i/dy2 and G = W W'
+/// Each example's y depends on its own phi_i alone, so with M_i = d2 l_i/dy2 and G = W W'
 ///   H      = 1/n sum_i M_i (x) phi_i phi_i',
 ///   kappa  = 1/n sum_i |phi_i|^2 tr(G M_i),   simple = |W|_F^2 1/n sum_i |phi_i|^2 tr M_i.
 /// closed_form, for the last layer under cross entropy: M_i = c^2 (diag p_i - p_i p_i'), c a fixed factor on

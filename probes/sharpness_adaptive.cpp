@@ -12,6 +12,7 @@
 #include "landscape/displaced_weights.h"
 #include "landscape/normalised_logits.h"
 #include "probes/common.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -28,7 +29,11 @@ struct Kind {
 struct GroupMaximum {
   double rise = kNaN, norm = kNaN;  // of the best point: the loss gained, |delta/c|_p
   bool nonfinite = false;
-  std::string status() const { return nonfinite ? "nonfinite" : std::isnan(rise) ? "not_resolved" : "ok"; }
+  ProbeStatus status() const {
+    return nonfinite          ? ProbeStatus::nonfinite
+           : std::isnan(rise) ? ProbeStatus::not_resolved
+                              : ProbeStatus::ok;
+  }
 };
 
 /// A point of the ball from the uniform distribution.
@@ -111,8 +116,9 @@ class SharpnessAdaptive final : public Probe {
                                                        {"gradients", gradients_},
                                                        {"forwards", forwards_}});
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite") result.message = "the loss is not finite here or inside a ball";
-    if (result.status == "not_resolved")
+    if (result.status == ProbeStatus::nonfinite)
+      result.message = "the loss is not finite here or inside a ball";
+    if (result.status == ProbeStatus::not_resolved)
       result.message = groups_.index.size() < 2
                            ? "one group of examples only"
                            : "a group of examples has no gradient to start from: raise restarts";
@@ -142,7 +148,7 @@ class SharpnessAdaptive final : public Probe {
                               kind.worst ? "worst" : "average", kind.norm == BallNorm::l2 ? "l2" : "linf",
                               short_scientific(rho), normalised ? ", normalised logits" : ""),
                   definition, units_of(objective.loss_kind())},
-                 kind.worst ? "lower_bound" : "standard_error");
+                 kind.worst ? UncertaintyKind::lower_bound : UncertaintyKind::standard_error);
   }
 
   void add_worst(const Kind& kind, double rho, const std::string& logits, const Around& around,
@@ -151,7 +157,7 @@ class SharpnessAdaptive final : public Probe {
     const bool loose = options_.zero_scale == "unproject" && kind.norm == BallNorm::l2 && around.has_zeros();
     const BallSearch search{kind.norm, rho, options_.iterations, /*project=*/!loose};
     std::vector<double> rises, norms;
-    std::vector<std::string> statuses;
+    std::vector<ProbeStatus> statuses;
     for (size_t i = 0; i < groups_.index.size(); ++i) {
       Objective group = objective.part(groups_.index[i]);
       // By what is searched, not by its place in a list.
@@ -167,7 +173,7 @@ class SharpnessAdaptive final : public Probe {
                              options_.zero_scale == "hold" ? "adaptive-worst" : "adaptive-worst-unprojected",
                              objective);
     q.status = gravest_status(statuses);
-    if (rises.size() < 2 && q.status == "ok") q.status = "not_resolved";
+    if (rises.size() < 2 && q.status == ProbeStatus::ok) q.status = ProbeStatus::not_resolved;
     fill(q, mean_of(rises));
     result.attributes.emplace_back(q.name + "_group_values", rises);
     result.attributes.emplace_back(q.name + "_group_norms", norms);
@@ -210,14 +216,14 @@ class SharpnessAdaptive final : public Probe {
     }
     forwards_ += static_cast<double>(options_.draws + 1);
     const SampleMean mean = mean_of(rises);
-    if (!std::isfinite(mean.value)) q.status = "nonfinite";
+    if (!std::isfinite(mean.value)) q.status = ProbeStatus::nonfinite;
     fill(q, mean);
     result.quantities.push_back(std::move(q));
   }
 
   static void fill(Quantity& q, const SampleMean& mean) {
-    q.value = {q.status == "ok" ? mean.value : kNaN};
-    q.uncertainty = {q.status == "ok" ? mean.standard_error : kNaN};
+    q.value = {q.status == ProbeStatus::ok ? mean.value : kNaN};
+    q.uncertainty = {q.status == ProbeStatus::ok ? mean.standard_error : kNaN};
   }
 
   SharpnessAdaptiveOptions options_;
@@ -249,12 +255,13 @@ void bind_fields(OptionTable& table, SharpnessAdaptiveOptions& options) {
   table.add("average_linf_rhos", options.average_linf_rhos, distinct(greater_than(0)),
             "radii; the paper's 0.1 to 0.8");
   table.add("scale", options.scale, one_of({"adaptive", "standard"}), "c = |w| + eta, or 1");
-  table.add("eta", options.eta, at_least(0), "c = |w| + eta; with 0 a weight of exactly 0 doesn't move");
+  table.add("eta", options.eta, at_least(0),
+            "c = |w| + eta; where eta is 0, weights of exactly 0 don't move");
   table.add("zero_scale", options.zero_scale, one_of({"hold", "unproject"}),
             "unproject: with a c of exactly 0 the l2 search is not kept in its ball");
   table.add("group_size", options.group_size, at_least(1),
-            "m: examples a group of the worst case; at most half of those measured");
-  table.add("iterations", options.iterations, between(1, 10000), "of APGD, a start");
+            "m: examples per group of the worst case; at most half of those measured");
+  table.add("iterations", options.iterations, between(1, 10000), "of APGD, per start");
   table.add("restarts", options.restarts, between(1, 1000), "starts a group: delta = 0, then random ones");
   table.add("draws", options.draws, between(2, 100000), "of the average case");
 }
@@ -270,6 +277,19 @@ void bind_options(OptionTable& table, SharpnessAdaptiveOptions& options) {
 
 std::unique_ptr<Probe> make_sharpness_adaptive(const SharpnessAdaptiveOptions& options) {
   return std::make_unique<SharpnessAdaptive>(options);
+}
+
+ProbeEntry sharpness_adaptive_entry() {
+  return probe_entry<SharpnessAdaptiveOptions, make_sharpness_adaptive>({
+      .name = "sharpness_adaptive",
+      .label = "adaptive sharpness",
+      .help = "worst and average rise of the loss in balls that follow the weights",
+      .version = 1,
+      .definitions = {"adaptive-worst", "adaptive-worst-unprojected", "adaptive-average"},
+      .audit = {.cheap = {"iterations=10"},
+                .variants = {{"eta=0", {"eta=0"}},
+                             {"", {"compat=sharpness_vs_generalization", "measures=[\"worst_l2\"]"}}}},
+  });
 }
 
 }  // namespace basin

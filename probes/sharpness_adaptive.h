@@ -33,8 +33,8 @@ void bind_options(OptionTable& table, SharpnessAdaptiveOptions& options);
 /// of the loss as it is and of that on normalised logits (landscape/normalised_logits.h).
 ///
 /// In units of the loss. The maximum is searched by APGD (landscape/ball_maximum.h), so that the worst case
-/// is a lower bound of the one defined. Cost: iterations + 1 gradients a start, worst rho and kind of logits;
-/// a forward pass a draw, average rho and kind of logits. What can go wrong: radii aren't comparable between
+/// is a lower bound of the one defined. Cost: iterations + 1 gradients per start, worst rho and kind of
+/// logits; a forward pass per draw, average rho and kind of logits. What can go wrong: radii aren't comparable between
 /// norms, nor with other eta; eta = 0 alone leaves it invariant when layers are scaled against each other.
 /// Definitions: docs/probes.md#adaptive-sharpness.
 std::unique_ptr<Probe> make_sharpness_adaptive(const SharpnessAdaptiveOptions& options);

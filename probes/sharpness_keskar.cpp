@@ -15,6 +15,7 @@
 #include "landscape/displaced_weights.h"
 #include "landscape/random_subspace.h"
 #include "probes/common.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -59,7 +60,7 @@ class PhiFunction {
   const RandomSubspace* subspace_;
 };
 
-/// One search a start; phi is the best of them, at least 0 because z = 0 is in the box.
+/// One search per start; phi is the best of them, at least 0 because z = 0 is in the box.
 struct PhiSearch {
   double phi = 0;
   std::vector<double> starts;  // NaN where there was no search
@@ -108,7 +109,7 @@ std::vector<Start> starts_of(const SharpnessKeskarOptions& options, uint64_t see
 
 /// How a search ended; see docs/probes.md.
 std::string end_of(const CubeMaximum& maximum, int64_t iterations) {
-  if (maximum.nonfinite) return "nonfinite";
+  if (maximum.nonfinite) return ProbeStatus::nonfinite;
   if (!maximum.stall.empty()) return "stalled: " + maximum.stall;
   return maximum.iterations < iterations ? "stationary" : "iterations";
 }
@@ -150,22 +151,23 @@ Quantity to_quantity(const Target& target, const std::vector<PhiSearch>& draws) 
   std::vector<double> phis;
   for (const PhiSearch& draw : draws) {
     phis.push_back(draw.phi);
-    if (draw.found().empty() && q.status == "ok") q.status = "not_resolved";  // no start to search from
-    if (draw.nonfinite) q.status = "nonfinite";
+    if (draw.found().empty() && q.status == ProbeStatus::ok)
+      q.status = ProbeStatus::not_resolved;  // no start to search from
+    if (draw.nonfinite) q.status = ProbeStatus::nonfinite;
   }
   const SampleMean phi = mean_of(phis);
-  if (q.status != "ok") {
+  if (q.status != ProbeStatus::ok) {
     q.value = {kNaN};
     q.uncertainty = {kNaN};
-    q.uncertainty_kind = "lower_bound";
+    q.uncertainty_kind = UncertaintyKind::lower_bound;
   } else if (draws.size() > 1) {
     q.value = {phi.value};
     q.uncertainty = {phi.standard_error};
-    q.uncertainty_kind = "standard_error";
+    q.uncertainty_kind = UncertaintyKind::standard_error;
   } else {
     q.value = {phi.value};
     q.uncertainty = {draws.front().spread()};
-    q.uncertainty_kind = "lower_bound";
+    q.uncertainty_kind = UncertaintyKind::lower_bound;
   }
   return q;
 }
@@ -222,9 +224,9 @@ class SharpnessKeskar final : public Probe {
     record_settings(result);
     result.attributes.emplace_back("gradients", objective.gradients_done() - gradients_before);
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite")
+    if (result.status == ProbeStatus::nonfinite)
       result.message = "the loss is not finite at the checkpoint or inside a box";
-    if (result.status == "not_resolved")
+    if (result.status == ProbeStatus::not_resolved)
       result.message = "the gradient is zero, so its signs name no start: add the start \"random\"";
   }
 
@@ -265,8 +267,8 @@ class SharpnessKeskar final : public Probe {
     result.attributes.emplace_back("subspace_dim", p);
   }
 
-  /// By what is measured, not by its place in a list: the same eps is searched alike whatever stands beside
-  /// it.
+  /// By what is measured, not by its place in a list: the same eps is searched alike whatever else is
+  /// there.
   static uint64_t start_seed(const ProbeContext& context, const std::string& space, double eps) {
     return derive_seed(context.seed, "keskar-start-" + space, std::bit_cast<uint64_t>(eps));
   }
@@ -309,7 +311,7 @@ void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
             "where each search begins; the best counts");
   table.add("restarts", options.restarts, between(1, 1000),
             "searches from random points, with the start random");
-  table.add("iterations", options.iterations, between(1, 10000), "L-BFGS-B iterations a start");
+  table.add("iterations", options.iterations, between(1, 10000), "L-BFGS-B iterations per start");
   table.add("subspace_dim", options.subspace_dim, at_least(1), "dimension of the random subspace");
   table.add("subspace_distribution", options.subspace_distribution, one_of({"gaussian", "orthonormal"}),
             "of A; the two differ by about sqrt(n) in step and are never pooled");
@@ -319,6 +321,21 @@ void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
 
 std::unique_ptr<Probe> make_sharpness_keskar(const SharpnessKeskarOptions& options) {
   return std::make_unique<SharpnessKeskar>(options);
+}
+
+ProbeEntry sharpness_keskar_entry() {
+  return probe_entry<SharpnessKeskarOptions, make_sharpness_keskar>({
+      .name = "sharpness_keskar",
+      .label = "Keskar sharpness",
+      .help = "Keskar's phi in three kinds of box",
+      .version = 2,
+      .definitions = {"keskar-phi-full", "keskar-phi-subspace-gaussian", "keskar-phi-subspace-orthonormal",
+                      "keskar-phi-relative"},
+      .headlines = {{"phi_full_1e-3", "φ (ε = 1e-3)", "φ, full space, ε = 1e-3 (%)"},
+                    {"phi_relative_1e-3", "", "φ, box relative to |w| (%)"}},
+      .audit = {.cheap = {"epsilons=[1e-3]"},
+                .variants = {{"", {"spaces=[\"subspace\"]", "subspace_distribution=orthonormal"}}}},
+  });
 }
 
 }  // namespace basin

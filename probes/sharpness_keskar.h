@@ -27,7 +27,7 @@ void bind_options(OptionTable& table, SharpnessKeskarOptions& options);
 ///
 /// The maximum is searched by ten iterations of L-BFGS-B from each start, so phi is a lower bound of the one
 /// defined. z = 0 itself is no start: at a minimum its gradient is zero and the search would report 0. Loss
-/// in float64 sums. Cost: 1 to 40 gradients a start, space and eps, as a rule 11. Definitions:
+/// in float64 sums. Cost: 1 to 40 gradients per start, space and eps, as a rule 11. Definitions:
 /// docs/probes.md#keskar-sharpness.
 std::unique_ptr<Probe> make_sharpness_keskar(const SharpnessKeskarOptions& options);
 

@@ -8,6 +8,7 @@
 #include "landscape/displaced_weights.h"
 #include "optim/steepest_ascent.h"
 #include "probes/common.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -20,16 +21,18 @@ struct Variant {
   std::vector<double> rhos;
 };
 
-/// Of one example set, variant and rho.
+/// The rise for one example set, variant and rho.
 struct Rise {
   double first_order = 0, ascended = 0;  // the latter NaN where there is no direction
-  std::string ascended_status() const {
-    if (first_order == 0) return "not_resolved";
-    return std::isfinite(first_order) && std::isfinite(ascended) ? "ok" : "nonfinite";
+  ProbeStatus ascended_status() const {
+    if (first_order == 0) return ProbeStatus::not_resolved;
+    return std::isfinite(first_order) && std::isfinite(ascended) ? ProbeStatus::ok : ProbeStatus::nonfinite;
   }
-  std::string first_order_status() const { return std::isfinite(first_order) ? "ok" : "nonfinite"; }
+  ProbeStatus first_order_status() const {
+    return std::isfinite(first_order) ? ProbeStatus::ok : ProbeStatus::nonfinite;
+  }
 };
-/// Of one example set, by variant and rho, one after another.
+/// All rises of one example set, by variant and rho, one after another.
 using Rises = std::vector<Rise>;
 
 class SharpnessSam final : public Probe {
@@ -68,9 +71,9 @@ class SharpnessSam final : public Probe {
 
   static void conclude(ProbeResult& result) {
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite")
+    if (result.status == ProbeStatus::nonfinite)
       result.message = "the loss or its gradient is not finite here or a step away";
-    if (result.status == "not_resolved")
+    if (result.status == ProbeStatus::not_resolved)
       result.message =
           "a set of examples has no gradient, and so no direction to ascend, or there is one group only";
   }
@@ -115,7 +118,7 @@ class SharpnessSam final : public Probe {
                         group_size > 0 ? fmt::format(", groups of {}", group_size) : "");
         Quantity ascended = named({variant.name + tail, variant.name + " sharpness, ascended, " + where,
                                    variant.definition + "-ascended", units},
-                                  group_size > 0 ? "standard_error" : "none");
+                                  group_size > 0 ? UncertaintyKind::standard_error : UncertaintyKind::none);
         Quantity first_order = ascended;
         first_order.name = variant.name + "_first" + tail;
         first_order.long_name = variant.name + " sharpness, first order, " + where;
@@ -130,19 +133,21 @@ class SharpnessSam final : public Probe {
   }
 
   static void fill(const std::vector<Rises>& sets, size_t column, double Rise::*number,
-                   std::string (Rise::*status)() const, Quantity& q) {
+                   ProbeStatus (Rise::*status)() const, Quantity& q) {
     std::vector<double> values;
-    std::vector<std::string> statuses;
+    std::vector<ProbeStatus> statuses;
     for (const Rises& rises : sets) {
       values.push_back(rises[column].*number);
       statuses.push_back((rises[column].*status)());
     }
     q.status = gravest_status(statuses);
-    const bool without_error = q.uncertainty_kind == "standard_error" && sets.size() < 2;
-    if (without_error && q.status == "ok") q.status = "not_resolved";
+    const bool without_error = q.uncertainty_kind == UncertaintyKind::standard_error && sets.size() < 2;
+    if (without_error && q.status == ProbeStatus::ok) q.status = ProbeStatus::not_resolved;
     const SampleMean mean = mean_of(values);
-    q.value = {q.status == "ok" ? mean.value : kNaN};
-    q.uncertainty = {q.status != "ok" ? kNaN : q.uncertainty_kind == "none" ? 0 : mean.standard_error};
+    q.value = {q.status == ProbeStatus::ok ? mean.value : kNaN};
+    q.uncertainty = {q.status != ProbeStatus::ok                   ? kNaN
+                     : q.uncertainty_kind == UncertaintyKind::none ? 0
+                                                                   : mean.standard_error};
   }
 
   SharpnessSamOptions options_;
@@ -167,7 +172,7 @@ void bind_fields(OptionTable& table, SharpnessSamOptions& options) {
   table.add("scaled", options.scaled, one_of({"weights", "all"}),
             "ASAM: where T isn't 1; all: on biases and norm biases too");
   table.add("group_size", options.group_size, at_least(1),
-            "m: examples a group; at most half of those measured");
+            "m: examples per group; at most half of those measured");
 }
 
 }  // namespace
@@ -181,6 +186,20 @@ void bind_options(OptionTable& table, SharpnessSamOptions& options) {
 
 std::unique_ptr<Probe> make_sharpness_sam(const SharpnessSamOptions& options) {
   return std::make_unique<SharpnessSam>(options);
+}
+
+ProbeEntry sharpness_sam_entry() {
+  return probe_entry<SharpnessSamOptions, make_sharpness_sam>({
+      .name = "sharpness_sam",
+      .label = "SAM sharpness",
+      .help = "SAM and ASAM sharpness, and by groups of examples",
+      .version = 1,
+      .definitions = {"sam-first-order", "sam-ascended", "asam-first-order", "asam-ascended",
+                      "asam-all-first-order", "asam-all-ascended"},
+      .audit = {.variants = {{"eta=0", {"eta=0"}},
+                             {"", {"scaled=all"}},
+                             {"eta=0, scaled=all", {"eta=0", "scaled=all"}}}},
+  });
 }
 
 }  // namespace basin

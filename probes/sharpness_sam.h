@@ -24,8 +24,8 @@ void bind_options(OptionTable& table, SharpnessSamOptions& options);
 ///   first order  rho |T g|_2
 ///   ascended     L(w + d) - L(w), d = rho T^2 g / |T g|_2
 /// T = 1 for SAM (Foret et al., ICLR 2021, arXiv 2010.01412, equation 2), |w| + eta for ASAM (Kwon et al.,
-/// ICML 2021, arXiv 2102.11600): the step that training takes (optim/steepest_ascent.h). Of the whole example
-/// set, and as m-sharpness: the mean over groups of m examples, each with an ascent of its own.
+/// ICML 2021, arXiv 2102.11600): the step that training takes (optim/steepest_ascent.h). Taken over the
+/// whole example set, and as m-sharpness: the mean over groups of m examples, each with an ascent of its own.
 ///
 /// In units of the loss. Cost: two gradients and, of each rho, two forward passes. The ascended one is a
 /// lower bound of the maximum over |T^-1 d| <= rho. What can go wrong: a float32 rise of less than 1e-6 of

@@ -10,6 +10,7 @@
 #include "core/seed.h"
 #include "probes/common.h"
 #include "probes/estimators/layer_norms.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -168,23 +169,26 @@ class WeightNorms final : public Probe {
   }
 
   static void add(const Found& found, bool finite, ProbeResult& result) {
-    Quantity q = named(found.naming, found.residual.empty() ? "none" : "residual");
+    Quantity q =
+        named(found.naming, found.residual.empty() ? UncertaintyKind::none : UncertaintyKind::residual);
     q.is_vector = found.is_vector;
     const auto number = [](double x) { return std::isfinite(x); };
     const bool there = found.reason.empty() && !found.value.empty() &&
                        std::all_of(found.value.begin(), found.value.end(), number);
-    q.status = finite && there ? "ok" : finite && !found.reason.empty() ? "not_resolved" : "nonfinite";
+    q.status = finite && there                   ? ProbeStatus::ok
+               : finite && !found.reason.empty() ? ProbeStatus::not_resolved
+                                                 : ProbeStatus::nonfinite;
     const size_t entries = std::max<size_t>(1, found.value.size());
     q.value = q.uncertainty = std::vector<double>(entries, kNaN);
-    if (q.status == "ok") {
+    if (q.status == ProbeStatus::ok) {
       q.value = found.value;
       q.uncertainty = found.residual.empty() ? std::vector<double>(entries, 0) : found.residual;
     }
     const auto tell = [&](const std::string& text) {
       result.message += (result.message.empty() ? "" : "; ") + text;
     };
-    if (q.status == "not_resolved") tell(q.name + ": " + found.reason);
-    if (q.status == "nonfinite") tell(q.name + " is beyond float64");
+    if (q.status == ProbeStatus::not_resolved) tell(q.name + ": " + found.reason);
+    if (q.status == ProbeStatus::nonfinite) tell(q.name + " is beyond float64");
     result.quantities.push_back(std::move(q));
   }
 
@@ -209,6 +213,21 @@ void bind_options(OptionTable& table, WeightNormsOptions& options) {
 
 std::unique_ptr<Probe> make_weight_norms(const WeightNormsOptions& options) {
   return std::make_unique<WeightNorms>(options);
+}
+
+ProbeEntry weight_norms_entry() {
+  return probe_entry<WeightNormsOptions, make_weight_norms>({
+      .name = "weight_norms",
+      .label = "weight norms",
+      .help = "norms of the weights and layers, distances from the start, path norm",
+      .version = 1,
+      .draws = false,
+      .definitions = {"weight-norm", "weight-norm-squared", "distance-from-start", "layer-frobenius",
+                      "layer-spectral", "layer-operator", "frobenius-product", "frobenius-sum",
+                      "spectral-product", "spectral-sum", "operator-product", "frobenius-over-spectral",
+                      "distance-spectral", "path-norm"},
+      .audit = {.cheap = {"by_layer=true", "operator_norms=true"}},
+  });
 }
 
 }  // namespace basin

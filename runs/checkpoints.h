@@ -9,7 +9,7 @@ namespace basin {
 /// RUN/ckpt/<label>.h5
 std::string checkpoint_path(const std::string& run_folder, const std::string& label);
 
-/// Of the checkpoints that train.checkpoint_every keeps: u000050, u000100, ...
+/// Whether it is one of those that train.checkpoint_every keeps: u000050, u000100, ...
 bool is_cadence(const std::string& label);
 
 /// Checkpoints of a run folder in order of update: labels of ckpt/*.h5 but "latest" and "previous".

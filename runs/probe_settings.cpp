@@ -14,7 +14,7 @@ std::string short_name(const std::string& label, const std::string& probe) {
   return label + "." + probe + ".h5";
 }
 
-// Of the file that has the short name; nothing where there is none that can be read.
+// The settings' hash in the file that has the short name; nothing where there is none that can be read.
 std::optional<std::string> stored_fingerprint(const std::string& path) {
   if (!fs::exists(path)) return std::nullopt;
   try {
@@ -40,10 +40,8 @@ ProbeAttributes chosen_settings(const std::string& probe, int64_t examples, cons
                                 const OptionSets& probe_options) {
   ProbeAttributes chosen = {
       {"set", std::string("train")}, {"n_examples", examples}, {"dtype", dtype}, {"tf32", false}};
-  const std::unique_ptr<AnyOptions> copy = probe_options.at(probe).clone();
-  OptionTable table;
-  table.group("option", [&](OptionTable& t) { copy->bind(t); });
-  for (const Option& option : table.options()) chosen.emplace_back(option.key, option.get());
+  for (const Option& option : probe_options.at(probe).view("option"))
+    if (option.traits.role != OptionRole::execution) chosen.emplace_back(option.key, option.get());
   return chosen;
 }
 
@@ -72,7 +70,7 @@ std::string content_hash(const Checkpoint& checkpoint) {
 }
 
 bool same_settings(const ProbeRecord& record, const std::string& run_id, const ProbeAttributes& settings) {
-  if (record.status == "failed" || record.run_id != run_id) return false;
+  if (record.status == ProbeStatus::failed || record.run_id != run_id) return false;
   return std::all_of(settings.begin(), settings.end(), [&](const auto& setting) {
     return std::any_of(record.attributes.begin(), record.attributes.end(), [&](const auto& stored) {
       return stored.first == setting.first && to_toml(stored.second) == to_toml(setting.second);

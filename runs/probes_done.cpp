@@ -13,7 +13,7 @@ namespace {
 
 std::string done_path(const std::string& folder) { return folder + "/probes/done"; }
 
-// What decides a probe's numbers beside the checkpoint.
+// What decides a probe's numbers besides the checkpoint.
 std::string probe_settings_hash(const RunOptions& options) {
   std::string text = probe_plan_text(options);
   for (const std::string& probe : options.probes.run) {

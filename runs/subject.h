@@ -34,16 +34,17 @@ class Subject {
           at::Device device);
 
   Prepared prepare(const Checkpoint& checkpoint) const;
-  /// Of a probe without a search's state.
+  /// The context for a probe, without a search's state.
   ProbeContext context(const Prepared& prepared) const;
 
+  const RunOptions& options() const { return options_; }
   uint64_t seed() const;
   int64_t train_examples() const { return data_.train.size(); }
   int64_t classes() const { return data_.classes(); }
   const std::string& subset_hash() const { return subset_hash_; }
   int64_t examples_of(const ProbePlan& plan) const;
 
-  /// What a measurement hangs on beside what is chosen; equal settings give equal numbers.
+  /// What a measurement depends on besides what is chosen; equal settings give equal numbers.
   ProbeAttributes given_settings(const Checkpoint& checkpoint, const std::string& probe) const;
 
  private:

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/provenance.h"
@@ -11,6 +12,7 @@
 #include "io/run_file.h"
 #include "io/status_file.h"
 #include "optim/exclusion.h"
+#include "optim/registry.h"
 #include "runs/folder.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
@@ -23,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the exclusion lists came to for this network: the names of the parameters, beside the options.
+/// What the exclusion lists came to for this network: the names of the parameters, next to the options.
 void add_exclusions(RunHeader& header, const Optimizer& optimizer) {
   std::vector<std::string> without_decay, without_ratio;
   for (size_t i = 0; i < optimizer.parameter_table().size(); ++i) {
@@ -37,7 +39,7 @@ void add_exclusions(RunHeader& header, const Optimizer& optimizer) {
 }
 
 /// And the lists of factors: "norm1.bias=64" for each factor that is not 1.
-void add_factors(RunHeader& header, const OptionTable& table, const std::string& method,
+void add_factors(RunHeader& header, const OptionView& table, const std::string& method,
                  const Optimizer& optimizer) {
   for (const auto& [option, record] :
        {std::pair{".lr_factors", "learning_rate_factors"}, {".decay_factors", "weight_decay_factors"}}) {
@@ -57,17 +59,18 @@ void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data
                const RateSchedule& rates) {
   header.options.emplace_back("peak_learning_rate", rates.peak());
   header.options.emplace_back("warmup_updates", rates.warmup_updates());
-  if (options.optimizer == "sgd" && options.train.batch_milestones.empty()) {
+  if (optimizer_traits(options).steps_along_gradients && options.train.batch_milestones.empty()) {
     const double n = static_cast<double>(data.train.size());
     const double b = static_cast<double>(options.train.batch_size);
     header.options.emplace_back("sgd_noise_scale", rates.peak() * optimizer.gain() * (n / b));
   }
   if (options.schedule.scaling_rule != "malladi") return;
   const std::unique_ptr<AnyOptions> scaled = scaled_optimizer_options(options);
-  OptionTable table;
-  scaled->bind(table);
-  for (const char* name : {"beta1", "beta2", "eps"})
-    header.options.emplace_back(std::string("scaled_") + name, table.at(name).get());
+  const MomentOptions& moments =
+      *find_entry(optimizer_registry(), options.optimizer, "optimizer").moments(*scaled);
+  header.options.emplace_back("scaled_beta1", moments.beta1);
+  header.options.emplace_back("scaled_beta2", moments.beta2);
+  header.options.emplace_back("scaled_eps", moments.eps);
 }
 
 RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model,
@@ -77,9 +80,8 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   header.config_id = options.config_id();
   header.config = options.resolved();
   header.created_utc = utc_now();
-  RunOptions copy = options;
-  const OptionTable table = copy.defining_table();
-  for (const Option& option : table.options()) header.options.emplace_back(option.key, option.get());
+  const OptionView table = options.defining_table();
+  for (const Option& option : table) header.options.emplace_back(option.key, option.get());
   add_exclusions(header, optimizer);
   add_factors(header, table, options.optimizer, optimizer);
   add_rates(header, options, data, optimizer, trainer.rates());
@@ -96,7 +98,7 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
 }
 
 // The status of a run that is done, or nothing. IoError where it was done on other data than lies there now.
-std::optional<std::string> final_status(const RunOptions& options, const std::string& folder) {
+std::optional<RunState> final_status(const RunOptions& options, const std::string& folder) {
   const std::string path = folder + "/status.json", record = folder + "/run.h5";
   if (!fs::exists(path) || !fs::exists(record)) return std::nullopt;
   const RunStatus status = read_status(path);
@@ -108,7 +110,7 @@ std::optional<std::string> final_status(const RunOptions& options, const std::st
 // Before there is a Recorder to say so. What an earlier attempt wrote of where it stands remains.
 void leave_failed(const std::string& folder, const std::string& run_id, const std::string& message) {
   RunStatus status = status_of(folder, run_id);
-  status.status = "failed";
+  status.status = RunState::failed;
   status.message = message;
   status.updated_utc = utc_now();
   try {
@@ -166,14 +168,14 @@ TrainResult train(RunParts& run, const std::string& folder, bool progress) {
 
 }  // namespace
 
-std::string train_run(const RunOptions& options, const std::string& folder) {
+RunState train_run(const RunOptions& options, const std::string& folder) {
   check(options);
   make_folders(folder);
   const FileLock lock(folder + "/lock", folder);
-  if (const std::optional<std::string> status = final_status(options, folder)) return *status;
+  if (const std::optional<RunState> status = final_status(options, folder)) return *status;
   const std::unique_ptr<RunParts> run = prepare(options, folder);
   const TrainResult result = train(*run, folder, options.runtime.progress);
-  if (result.status == "interrupted") throw_if_interrupted();
+  if (result.status == RunState::interrupted) throw_if_interrupted();
   return result.status;
 }
 

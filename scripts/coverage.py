@@ -1,7 +1,8 @@
-"""Line coverage of the rooms after `make coverage` ran the tests: one line a room, the total, exit code 1 below the wanted share.
+"""Line coverage of the rooms after `make coverage` ran the tests: one line per room, the total, exit code 1 below the wanted share.
 
-    coverage.py BUILD --at-least 85
+coverage.py BUILD --at-least 85
 """
+
 import argparse
 import json
 import pathlib
@@ -18,8 +19,21 @@ ROOMS = list(dict.fromkeys(room.split("/")[0] for room in rooms.table_of_rooms(R
 def gcovr(build: pathlib.Path, root: pathlib.Path) -> dict:
     report = build / "coverage.json"
     filters = [argument for room in ROOMS for argument in ("--filter", f"{room}/")]
-    command = [sys.executable, "-m", "gcovr", "--root", root, "--json-summary", report, *filters,
-               "--gcov-ignore-parse-errors=negative_hits.warn", "--gcov-suspicious-hits-threshold=0", "-j", "2", build]
+    command = [
+        sys.executable,
+        "-m",
+        "gcovr",
+        "--root",
+        root,
+        "--json-summary",
+        report,
+        *filters,
+        "--gcov-ignore-parse-errors=negative_hits.warn",
+        "--gcov-suspicious-hits-threshold=0",
+        "-j",
+        "2",
+        build,
+    ]
     subprocess.run([str(part) for part in command], check=True, cwd=root)
     return json.loads(report.read_text())
 

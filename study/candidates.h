@@ -66,18 +66,18 @@ void check(const SearchRange& range, const RunOptions& options);
 
 /// u in [0, 1) to a value: log low (high/low)^u; linear low + (high - low) u; one_minus_log 1 - (1-low)
 /// ((1-high)/(1-low))^u, so that 1 - value is spread evenly in its logarithm. Rounded to six digits (of 1 -
-/// value for one_minus_log), so that a run's id doesn't hang on the last bit of this machine's pow(). Ends
-/// are multiplied by B/base or its square root where the range is relative.
+/// value for one_minus_log), so that a run's id doesn't depend on the last bit of this machine's pow().
+/// Ends are multiplied by B/base or its square root where the range is relative.
 double value_in(const SearchRange& range, double unit, const RunOptions& options);
 
 /// `tune.trials` points of one Halton sequence; its first coordinate is the first range, and so on. Whole
 /// numbers are rounded.
 std::vector<Candidate> sampled_candidates(const std::vector<SearchRange>& ranges, const TuneOptions& tune,
                                           const RunOptions& options);
-/// One a rate, each once.
+/// One per rate, each once.
 std::vector<Candidate> listed_candidates(const std::vector<double>& rates);
 
-/// `trials` runs a group and seed with the run's budget divided by `divisor`.
+/// `trials` runs per group and seed with the run's budget divided by `divisor`.
 struct Rung {
   int64_t trials = 0, divisor = 1;
 };

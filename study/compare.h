@@ -15,7 +15,7 @@ std::vector<std::string> fingerprints(const Study& study);
 
 /// For messages, where fingerprints differ: the first run of `there` that `here` doesn't have as it is, the
 /// first key in which its nearest run differs and both values ("updates = 20 there, 7 here"); else the first
-/// run that `here` has beside those of `there`; else the selection seeds.
+/// run that `here` has besides those of `there`; else the selection seeds.
 std::string first_difference(const Study& there, const Study& here);
 
 }  // namespace basin

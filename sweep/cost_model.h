@@ -61,7 +61,7 @@ class CostModel {
   /// Cells that share a speed.
   struct Kind {
     RunOptions example;
-    std::set<int64_t> images;  // distinct images an update, of all its cells
+    std::set<int64_t> images;  // distinct images per update, of all its cells
   };
   /// One process of the micro-benchmark.
   struct Timing {

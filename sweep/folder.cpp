@@ -17,7 +17,7 @@ std::string made(const std::string& path) {
   return path;
 }
 
-// Of a run that is done; nothing where there is none or its record can't be read, which collect() tells.
+// The data of a run that is done; nothing where there is none or its record can't be read, which collect() reports.
 std::optional<DataAttributes> data_of_done_run(const std::string& folder, const std::string& run_id) {
   const std::string record = folder + "/run.h5";
   if (!is_final(status_of(folder, run_id).status) || !fs::exists(record)) return std::nullopt;
@@ -59,17 +59,13 @@ void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells) {
     const std::string folder = out.tuning_folder(cell.run_id);
     const std::optional<DataAttributes> then = data_of_done_run(folder, cell.run_id);
     if (!then) continue;
-    DataOptions options = cell.options.data;
-    OptionTable table;
-    bind_options(table, options);
-    const std::string key = table.to_toml();
-    if (!known.count(key)) known[key] = data_now(options);
+    const std::string key = view_of(cell.options.data).to_toml();
+    if (!known.count(key)) known[key] = data_now(cell.options.data);
     if (known[key]) check_same_data(folder + "/run.h5", *then, *known[key]);
   }
 }
 
-SweepFolder::SweepFolder(const std::string& path)
-    : SweepPaths(made(path)), lock_(path + "/lock", "the sweep folder " + path) {}
+SweepFolder::SweepFolder(const std::string& path) : SweepPaths(made(path)), lock_(path + "/lock", path) {}
 
 void SweepFolder::freeze(const Study& study) { write_file_atomically(path() + "/study.toml", study.text); }
 

@@ -143,7 +143,7 @@ void time_probes(const RunOptions& options, const Dataset& data, at::Device devi
   speed.probe_hvp = time_per_image(count, [&] { hessian.apply(direction); });
 }
 
-// What every run pays beside its updates: reading the data, building the network, checkpoints, the record.
+// What every run pays besides its updates: reading the data, building the network, checkpoints, the record.
 void run_once(RunOptions options, const DataOptions& data, int64_t batch, const std::string& folder) {
   options = updates_only(options, batch);
   options.data = data;

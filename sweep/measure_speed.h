@@ -11,7 +11,7 @@ namespace basin {
 
 /// Seconds of one worker's steps on this machine while as many workers run as the sweep will use.
 struct CellSpeed {
-  std::vector<double> batch;                                       // images an update, rising
+  std::vector<double> batch;                                       // images per update, rising
   std::vector<double> update_seconds;                              // of one update at these
   double forward = 1e-4, probe_gradient = 3e-4, probe_hvp = 9e-4;  // per image
   double start_up = 0.3;                                           // process, data, files

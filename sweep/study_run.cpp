@@ -102,7 +102,7 @@ class StudyRun {
   void collect_runs() {
     try {
       collect(folder_.path());
-    } catch (const IoError& error) {  // the runs that failed are told all the same
+    } catch (const IoError& error) {  // the runs that failed are reported all the same
       if (outcome_.file_fault.empty()) outcome_.file_fault = error.what();
     }
   }

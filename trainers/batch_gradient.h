@@ -56,7 +56,7 @@ class GradientRule {
 /// captures, all micro-batches together. With autocast (models/layers/autocast.h) the forward passes are in bfloat16, losses and
 /// gradients in the parameters' type; the gradient is then that of rounded weights and activations.
 ///
-/// Cost: one forward and one backward pass an example for each time that a rule asks. Memory: one micro-batch's graph,
+/// Cost: one forward and one backward pass per example for each time that a rule asks. Memory: one micro-batch's graph,
 /// with a rule two copies of the gradient; of the batch only indices.
 class BatchGradient {
  public:
@@ -75,7 +75,7 @@ class BatchGradient {
   /// batch_groups(), or some of them; `place`: of the update's batch as a whole. `measured`: the same bits, and
   /// micro_batch_norms() besides; one group without rules, and only after make_room_for_norms().
   double compute(const std::vector<Batch>& groups, const BatchPlace& place, bool measured = false);
-  /// Of the last compute() that was measured; waits for the device.
+  /// The norms of the last compute() that was measured; waits for the device.
   MicroBatchNorms micro_batch_norms() const;
   /// A copy of the mean gradient of the last of those groups, where there are rules or an overlap.
   std::vector<at::Tensor> of_last_group() const { return last_group_; }

@@ -18,8 +18,8 @@ struct BatchPlan {
   int64_t batch_size = 0;   // the first; a BatchSchedule knows the later ones
   int64_t micro_batch = 0;  // at most the largest batch
   int64_t ghost_batch = 0;
-  bool merge_duplicates = false;  // only where no example's gradient hangs on its neighbours or on chance
-  int64_t group = 0;   // consecutive examples that share a gradient rule's look; 0: all of the batch
+  bool merge_duplicates = false;  // only where no example's gradient depends on its neighbours or on chance
+  int64_t group = 0;   // consecutive examples that a gradient rule looks at together; 0: all of the batch
   int64_t passes = 1;  // gradients that are computed of each example: 2 with a perturbation
   double overlap = 0;  // Optimizer::overlap()
 };
@@ -29,10 +29,10 @@ struct BatchPlan {
 int64_t overlap_of(const BatchPlan& plan, int64_t size);
 
 /// ConfigError where options exclude one another: smoothed labels with mse, autocast of float64, batch_milestones under
-/// protocol B, regime_batch beside another budget than epochs, a micro_batch that cuts ghost batches of a network with batch
-/// statistics; batch_milestones or cut ghost batches beside an optimiser's overlap; and what the hooks exclude.
+/// protocol B, regime_batch with another budget than epochs, a micro_batch that cuts ghost batches of a network with batch
+/// statistics; batch_milestones or cut ghost batches with an optimiser's overlap; and what the hooks exclude.
 void check_training(const TrainOptions& options, bool has_batch_statistics, double overlap);
-/// After check_training(). Whether duplicates are merged hangs on the model too. ConfigError for dropout beside overlap:
+/// After check_training(). Whether duplicates are merged depends on the model too. ConfigError for dropout with overlap:
 /// two gradients of the same examples would differ by their masks.
 BatchPlan plan_batches(const TrainOptions& options, const DataOptions& data, bool has_dropout,
                        bool has_batch_statistics, double overlap);

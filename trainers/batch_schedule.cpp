@@ -74,8 +74,8 @@ int64_t distinct_examples(ExampleStream& stream, int64_t start, int64_t count, i
   return static_cast<int64_t>(stream.slice(start, count, true).examples.size());
 }
 
-// What the batch at `start` costs beside its examples in one piece: its overlap is merged apart from the rest, and the one
-// of the batch before comes again.
+// What the batch at `start` costs more than its examples in one piece: its overlap is merged apart from the rest, and the
+// one of the batch before comes again.
 int64_t gradients_beside_overlap(ExampleStream& stream, int64_t start, const BatchPlan& plan, int64_t n) {
   const int64_t size = plan.batch_size, shared = overlap_of(plan, size);
   const auto cost = [&](int64_t from, int64_t count) {
@@ -85,8 +85,7 @@ int64_t gradients_beside_overlap(ExampleStream& stream, int64_t start, const Bat
   return parts + (start > 0 ? cost(start - shared, shared) : 0);
 }
 
-// Exact, because the schedule and the cap hang on it: batches that straddle epochs hold fewer distinct
-// examples.
+// Exact, because the schedule and the cap depend on it: batches that straddle epochs hold fewer distinct examples.
 int64_t updates_for_gradients(const TrainOptions& options, const BatchPlan& plan, int64_t n) {
   ExampleStream stream(static_cast<uint64_t>(options.seed), n);
   const int64_t group = plan.group > 0 ? plan.group : plan.batch_size;

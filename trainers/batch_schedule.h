@@ -16,19 +16,16 @@ namespace basin {
 double epoch_stretch(const TrainOptions& options);
 
 /// Phases of one batch size each, known before the first update:
-///   B_k = batch_size batch_factor^k    from the first update that starts at or past m_k E examples of the
-///   stream,
+///   B_k = batch_size batch_factor^k    from the first update that starts at or past m_k E examples of the stream,
 /// m_1 <= m_2 <= ... the batch_milestones, m_0 = 0; without milestones one phase. Growing the batch where
 /// others let the rate fall: Smith et al. 2018 (arXiv 1711.00489). The budget E in examples and the T updates
 /// that it buys, n training examples:
 ///   A-epochs   E = epochs stretch n;    T = the least that see E examples, at least 1
-///   A-updates  T = updates;     E = T B_0 / sum_k (m_{k+1} - m_k) batch_factor^-k, with m_{K+1} = 1: what T
-///   updates see,
-///              but for the rounding of phases to whole updates
-///   B          one phase;       T = the least whose batches cost max_gradients image gradients; a merged
-///   batch costs its
-///              distinct examples, counted on the stream itself where its place doesn't tell (a batch across
-///              the end of an epoch), and a perturbation two gradients an example
+///   A-updates  T = updates;     E = T B_0 / sum_k (m_{k+1} - m_k) batch_factor^-k, with m_{K+1} = 1: what T updates
+///              see, but for the rounding of phases to whole updates
+///   B          one phase;       T = the least whose batches cost max_gradients image gradients; a merged batch costs
+///              its distinct examples, counted on the stream itself where its place doesn't say (a batch across the
+///              end of an epoch), and a perturbation two gradients per example
 /// The stream's position is counted in examples, so the order of examples is that of every other run of the
 /// seed. ConfigError where more than kMostExamples would be counted.
 class BatchSchedule {

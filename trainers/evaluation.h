@@ -17,15 +17,14 @@ struct SplitScore {
   double loss = NAN, accuracy = NAN;
 };
 
-/// The views of an image whose logits are averaged (test-time augmentation as in Jordan 2024, arXiv
-/// 2404.00498):
+/// The views of an image whose logits are averaged (test-time augmentation as in Jordan 2024, arXiv 2404.00498):
 /// "none", itself; "flip", it and its mirror image; "flip_shift", half these two and half the four views of
 /// both shifted by a pixel up and left, and down and right, with reflected borders.
 enum class Views { one, flip, flip_shift };
-/// Of the option test_time_augmentation; ConfigError where the images are too small to be shifted.
+/// By the option test_time_augmentation; ConfigError where the images are too small to be shifted.
 Views views_named(const std::string& name, const Split& split);
 
-/// Forward passes an image that they cost beside the plain evaluation; 0 for "none".
+/// Forward passes per image that they cost besides the plain evaluation; 0 for "none".
 int64_t passes_of_views(const std::string& name);
 
 /// What a pass over a split needs to know of the run. The split lies where `data` does: on `device` (data/resident.h), or
@@ -39,7 +38,7 @@ struct EvaluationSetup {
   Views views = Views::one;
 };
 
-/// One forward pass a view, dropout off, normalisation by the running statistics. Losses are summed in float64.
+/// One forward pass per view, dropout off, normalisation by the running statistics. Losses are summed in float64.
 /// Fills `outcomes` where given: loss, margin and correctness by example.
 SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split,
                     ExampleOutcomes* outcomes = nullptr);

@@ -7,7 +7,7 @@
 
 namespace basin {
 
-/// Of the gradient of one batch, in (loss/weight)^2.
+/// Squared norms of the gradient of one batch, in (loss/weight)^2.
 struct MicroBatchNorms {
   double mean = 0;            // |g|^2, g the batch's mean gradient
   std::vector<double> parts;  // |K_j h_j / B|^2: of what micro-batch j adds to g

@@ -1,4 +1,4 @@
-// defines: GraphedStep, a step that is captured once a shape and replayed; StepCapture, what captures.
+// defines: GraphedStep, a step that is captured once per shape and replayed; StepCapture, what captures.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -76,7 +76,7 @@ class HookList {
   void bind(OptionTable& table);
   /// ConfigError where a run of so many updates is too short for one of them.
   void check_updates(int64_t updates) const;
-  /// Of all together.
+  /// The sum of all.
   HookCost cost() const;
 
   /// The options of type O; std::logic_error where no hook has such.

@@ -12,7 +12,7 @@
 
 namespace basin {
 
-/// Of one number a row.
+/// A column of one number per row.
 Column column(const std::string& name, const std::string& units, const std::string& long_name,
               const std::string& definition);
 

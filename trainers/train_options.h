@@ -43,8 +43,8 @@ struct TrainOptions {
   std::string autocast = "none";  // none | bfloat16: of the forward passes of training batches alone
   std::string loss = "cross_entropy";  // cross_entropy | mse
   double label_smoothing = 0;          // of the loss trained on; evaluations, checks and probes are without
-  HookList
-      hooks;  // what happens around updates; none unless the caller has registered_hooks() (trainers/hooks/registry.h)
+  /// What happens around updates; nothing unless the caller has registered_hooks() (trainers/hooks/registry.h).
+  HookList hooks;
 
   /// The options of one hook: hook<LookaheadOptions>().every.
   template <class O>

@@ -198,7 +198,7 @@ void Trainer::checkpoint_if_due() {
 
 TrainResult Trainer::interrupt() {
   keep_checkpoint("latest");
-  return {"interrupted",
+  return {RunState::interrupted,
           fmt::format("stopped after update {} of {}", progress_.update, total_updates_),
           {},
           {},
@@ -227,13 +227,12 @@ TrainResult Trainer::finish() {
   result.summary = summarise(scores);
   for (const auto& hook : hooks_) hook->at_end(result.summary, diverged());
   for (const auto& hook : hooks_) hook->after_end(result.summary, diverged());
-  result.status = "finished";
   if (diverged()) {
-    result.status = "diverged";
+    result.status = RunState::diverged;
     result.message = progress_.message;
     result.validation = result.test = {};
   } else if (checks_.matched_loss() && progress_.ending != Ending::target) {
-    result.status = "target_not_reached";
+    result.status = RunState::target_not_reached;
     result.message = fmt::format("training loss {:.6g} at the cap of {} gradients, target {:g}",
                                  scores.train_loss, setup_.train.max_gradients, setup_.train.target_loss);
   }

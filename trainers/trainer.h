@@ -12,6 +12,7 @@
 #include "data/example_stream.h"
 #include "io/checkpoint.h"
 #include "io/record.h"
+#include "io/run_state.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -40,9 +41,9 @@ struct TrainSetup {
 };
 
 struct TrainResult {
-  std::string status;   // finished | target_not_reached | diverged | interrupted
-  std::string message;  // one line where it isn't "finished"
-  Summary summary;      // empty when interrupted
+  RunState status = RunState::finished;  // or target_not_reached, diverged, interrupted
+  std::string message;                   // one line where it isn't finished
+  Summary summary;                       // empty when interrupted
   ExampleOutcomes validation, test;
 };
 

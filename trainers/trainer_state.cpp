@@ -66,7 +66,7 @@ void Trainer::save(Checkpoint& checkpoint) const {
   checkpoint.progress.clear();
   visit_fields(progress_,
                [&](const char* name, const auto& field) { checkpoint.progress[name] = to_value(field); });
-  // Of the last update, for probes; before the first, that one's.
+  // The last update's, for probes; before the first, that one's.
   checkpoint.progress["learning_rate"] = rates_.at(std::max<int64_t>(0, progress_.update - 1));
   if (known_score_ && known_score_->first == progress_.update)
     checkpoint.progress["train_loss"] = known_score_->second.loss;

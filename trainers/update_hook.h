@@ -33,10 +33,10 @@ class HookedRun {
   /// Observers see and keep it.
   virtual void keep_checkpoint(const std::string& label) = 0;
   virtual void event(const std::string& level, const std::string& text) = 0;
-  /// Of batch normalisation, at the weights as they stand.
+  /// Estimates those of batch normalisation anew, at the weights as they stand.
   virtual void refresh_statistics() = 0;
   virtual SplitScore score_test(Views views) = 0;
-  /// Of weights that a hook has put in the place of the run's: a checkpoint `label` of them, and all splits' scores.
+  /// For weights that a hook has put in the place of the run's: keeps a checkpoint `label` of them, returns all splits' scores.
   virtual EvaluationRecord score_other_weights(const std::string& label) = 0;
 };
 
@@ -63,7 +63,7 @@ struct OngoingUpdate {
   std::optional<std::vector<double>> norms{};  // by parameter, of the gradient before a hook changed it
 };
 
-/// A technique of training beside model and optimiser: clipping, an average of the weights, a measurement. Each is one file in
+/// A technique of training that is neither model nor optimiser: clipping, an average of the weights, a measurement. Each is one file in
 /// trainers/hooks/ and one line of the registry there, which brings its options, and the trainer knows none of them.
 ///
 /// A class has a struct Options with bind_options(), and

@@ -11,7 +11,7 @@ inline constexpr int64_t kWorthThreads = 1 << 15;
 
 /// f(i) for every i in [0, n), each once; f must not throw. From kWorthThreads `elements` on in no order on
 /// torch's intra-op threads, below as a plain loop. at::parallel_for would always be one in our files: it is a
-/// template that needs OpenMP in the file that calls it, and a second OpenMP runtime beside the one that torch
+/// template that needs OpenMP in the file that calls it, and a second OpenMP runtime next to the one that torch
 /// brings would fight it.
 void for_each_chunk(int64_t n, int64_t elements, const std::function<void(int64_t)>& f);
 

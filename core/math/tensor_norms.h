@@ -10,7 +10,7 @@ namespace basin {
 /// sum_j a_j^2 in float64. On a CPU no copy, one pass, one thread: the same whatever the number of threads, and cheap
 /// enough for every update. 0 for an empty tensor; NaN and infinity come through.
 double squared_norm(const at::Tensor& a);
-/// Of all together.
+/// The sum over all tensors, as if they were one.
 double squared_norm(const std::vector<at::Tensor>& tensors);
 /// Its root, the Euclidean norm.
 double norm_of(const at::Tensor& a);

@@ -13,7 +13,7 @@ using Moments = ExampleGradients::Moments;
 /// |row|^2, without a copy of the squares.
 at::Tensor squared_norms_of(const at::Tensor& rows) { return at::linalg_vector_norm(rows, 2, {1}).square_(); }
 
-/// Of the rows of g, [m, parameters].
+/// The moments of the rows of g, [m, parameters].
 Moments moments_of(const at::Tensor& g, bool squares) {
   return {squared_norms_of(g), g.sum(0), squares ? g.square().sum(0) : at::Tensor()};
 }

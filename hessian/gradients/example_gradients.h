@@ -40,8 +40,8 @@ struct ParameterGradients {
   std::unique_ptr<ExampleGradients> gradients;
 };
 
-/// Of the trained parameters of `call`, given the gradients `delta` of sum_i loss_i by its output. Not for
-/// batch_statistics.
+/// The gradients of the trained parameters of `call`, given the gradients `delta` of sum_i loss_i by its output.
+/// Not for batch_statistics.
 std::vector<ParameterGradients> gradients_of(const LayerCall& call, const at::Tensor& delta);
 
 }  // namespace basin

@@ -11,9 +11,9 @@
 namespace basin {
 
 /// One backward pass from `loss`, in which `take` is handed d loss / d y of each call y = layer(x) as soon as
-/// it is known, last layers first, and may let go of the call's input: so none is kept beside the graph but
-/// those of the first layers. No call for a y that the loss doesn't hang on, and nothing is computed for
-/// parameters. The graph is used up.
+/// it is known, last layers first, and may let go of the call's input: so only those
+/// of the first layers are kept besides the graph. No call for a y that the loss doesn't depend on, and nothing
+/// is computed for parameters. The graph is used up.
 ///
 /// `take` runs on the engine's thread, the caller's own for the CPU and another for a device; what it throws
 /// ends the pass and reaches the caller.

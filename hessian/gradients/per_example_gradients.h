@@ -11,7 +11,7 @@
 
 namespace basin {
 
-/// Of the n gradients g_i, in float64 on the objective's device. Tensors are numbered as in
+/// Sums over the n gradients g_i, in float64 on the objective's device. Tensors are numbered as in
 /// ParameterVector::parameters().
 struct ExampleSums {
   at::Tensor squared_norms;  // [n, tensors]: |g_i|^2 of each tensor's part; summed over tensors, the whole's
@@ -29,7 +29,7 @@ struct ExampleWeights {
 /// a backward pass each. One forward pass over a micro-batch notes what each layer was called with, one
 /// backward pass gives the gradients by the layers' outputs, and from both follow sums over each g_i
 /// (hessian/gradients/example_gradients.h): convolutions, linear layers, normalisation by frozen statistics or by
-/// example, biases. Exact because in eval mode an example's output hangs on that example alone.
+/// example, biases. Exact because in eval mode an example's output depends on that example alone.
 ///
 /// Norms are computed as layers of their own (NormMode::running), also where the objective folds them.
 ///
@@ -40,8 +40,8 @@ struct ExampleWeights {
 ///
 /// Cost: a pass is a forward and a backward pass in which other products stand in for the gradients by the
 /// weights, docs/probes.md#gradient-statistics; n does not enter by the example. Memory: one micro-batch's
-/// graph, one layer's inputs and gradients by outputs again, and a piece of gradients; then 8 bytes a
-/// parameter and sum, and 8 n bytes a tensor.
+/// graph, one layer's inputs and gradients by outputs again, and a piece of gradients; then 8 bytes per
+/// parameter and sum, and 8 n bytes per tensor.
 class PerExampleGradients {
  public:
   explicit PerExampleGradients(Objective& objective) : objective_(objective) {}

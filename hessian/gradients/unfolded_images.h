@@ -1,4 +1,4 @@
-// defines: UnfoldedImages, a convolution as a few matrix products an image.
+// defines: UnfoldedImages, a convolution as a few matrix products per image.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +15,7 @@ namespace basin {
 /// i by that row of the weights is U_ik' D_i [Q, O].
 ///
 /// Unfolded along the width alone: below each other lie the runs of Q numbers of an image's row, and the
-/// patches of another row of the kernel are the same ones from a row further down. That copies an image as
+/// patches of another row of the kernel are the same ones, one row further down. That copies an image as
 /// many times as the kernel is wide, not as it has entries, which took as long as the products. With a stride
 /// s the rows of the image are put in s heaps, each s-th on one, so that this holds.
 class UnfoldedImages {
@@ -32,7 +32,7 @@ class UnfoldedImages {
   int64_t run() const { return columns_ * images_.size(3); }                 // Q
   int64_t rows() const { return rows_; }                                     // of the kernel
   /// One piece of images after the other (hessian/gradients/pieces.h); `numbers` is what the caller makes of an image
-  /// beside its patches.
+  /// besides its patches.
   void for_each_piece(int64_t numbers, const std::function<void(int64_t first, const Piece&)>& take) const;
   /// A weight [O, C, height, width] as [height, Q O], and back.
   at::Tensor by_row(const at::Tensor& weight) const;

@@ -5,8 +5,8 @@
 
 namespace basin {
 
-/// Of the larger images, channels last in memory: x[image][row][column][channel]. Height and width are even;
-/// the smaller images have half of each.
+/// The shape of the larger images, channels last in memory: x[image][row][column][channel]. Height and width are
+/// even; the smaller images have half of each.
 struct HalvingShape {
   int64_t images, height, width, channels;
 };

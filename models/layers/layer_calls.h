@@ -16,7 +16,7 @@ struct LayerCall {
     convolution,       // y = x * weight + bias over [n, C, H, W]
     linear,            // y = x weight' + bias over [n, in]
     scaling,           // y = weight factor(x) + bias by channel, over [n, C, ...]
-    batch_statistics,  // a normalisation by its batch: y_i hangs on the other examples
+    batch_statistics,  // a normalisation by its batch: y_i depends on the other examples
   };
   Kind kind;
   at::Tensor weight, bias;  // as handed in; undefined where the layer has none
@@ -39,7 +39,7 @@ class LayerCalls {
 
   /// Null where nobody records.
   static LayerCalls* active() { return active_; }
-  /// Of a y that needs no gradient nothing is kept.
+  /// Keeps nothing of a y that needs no gradient.
   void add(LayerCall call, const at::Tensor& y);
   const std::vector<LayerCall>& list() const { return list_; }
 

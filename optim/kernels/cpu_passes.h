@@ -8,10 +8,10 @@
 
 namespace basin {
 
-using MomentumElements = std::vector<MomentumElement<double>>;  // one a tensor
+using MomentumElements = std::vector<MomentumElement<double>>;  // one per tensor
 using MomentElements = std::vector<MomentElement<double>>;
 
-/// Each pass reads and writes every tensor once and returns the sums of what it saw, one entry a tensor. An
+/// Each pass reads and writes every tensor once and returns the sums of what it saw, one entry per tensor. An
 /// element is computed in float64 (but for the root of the second moment and the division by it) and rounded
 /// where it is stored. Tensors are cut into chunks of a fixed size, spread over threads, whose sums are added
 /// in their order: nothing depends on the number of threads or on the width of registers.

@@ -36,7 +36,7 @@ struct StepScalars {
   BASIN_HOST_DEVICE double rate_of(const Treatment& tensor) const { return rate * tensor.rate_factor; }
 };
 
-/// SGD, LARS and LARC, all by coefficients that are one number a tensor:
+/// SGD, LARS and LARC, all by coefficients that are one number per tensor:
 ///
 ///   d  = clamp(g + decay w, -limit, limit)
 ///   v <- keep v + add d

@@ -32,7 +32,7 @@ class KernelTables {
 
   DeviceTables on_device() const;
   bool is_double() const { return type_ == at::kDouble; }
-  /// Of each chunk, from a pass and of an update; of each tensor.
+  /// The norms of each chunk, from a pass and of an update, and the sums and ratios of each tensor.
   const at::Tensor& norms() const { return norms_; }
   const at::Tensor& sums() const { return sums_; }
   const at::Tensor& ratios() const { return ratios_; }

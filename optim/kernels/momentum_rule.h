@@ -20,7 +20,7 @@ struct MomentumRule {
   double momentum = 0, dampening = 0;
   bool nesterov = false;
   bool rate_inside = false;  // the buffer holds steps, not gradients
-  bool decoupled = false;    // decay beside the step, not in the gradient
+  bool decoupled = false;    // decay apart from the step, not in the gradient
   double limit = INFINITY;   // of each element of the gradient, decay included
 
   bool adaptive = false;

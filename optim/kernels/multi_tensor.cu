@@ -1,4 +1,4 @@
-// The two steps of multi_tensor.h as kernels: all tensors in one launch a pass, nothing read back by the host.
+// The two steps of multi_tensor.h as kernels: all tensors in one launch per pass, nothing read back by the host.
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int64_t kChunk = 1 << 15;  // elements of a block: 25 M parameters are some 760 blocks
-constexpr int kUnrolled = 4;         // loads in flight a thread
+constexpr int kUnrolled = 4;         // loads in flight per thread
 
 /// Sums of a chunk, of a tensor, or of a thread's share.
 struct Partial {
@@ -27,7 +27,7 @@ __device__ Partial shuffled_down(const Partial& a, int by) {
           __shfl_down_sync(~0U, a.direction, by), __shfl_down_sync(~0U, a.change, by)};
 }
 
-/// Of all threads of the block, in a fixed order; for every thread.
+/// The sum over all threads of the block, in a fixed order; every thread gets it.
 __device__ Partial block_sum(Partial mine) {
   __shared__ Partial of_warps[kThreads / 32];
   __shared__ Partial total;
@@ -47,7 +47,7 @@ __device__ Partial block_sum(Partial mine) {
 
 __device__ TensorSums as_sums(const Partial& p) { return {p.weight, p.gradient, p.direction, p.change}; }
 
-/// Of the tensor's chunks, in their order: the same in every block of the tensor.
+/// The sum over the tensor's chunks, in their order: the same in every block of the tensor.
 __device__ Partial tensor_sum(const DeviceTables& tables, const Partial* partials, int64_t tensor) {
   Partial mine{};
   for (int64_t c = tables.first_chunk[tensor] + threadIdx.x; c < tables.first_chunk[tensor + 1];
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(kThreads)
   if (blockIdx.x == tables.first_chunk[tensor]) ratios[tensor] = ratio;
 }
 
-/// One row a tensor: weight, gradient, direction, change, ratio.
+/// One row per tensor: weight, gradient, direction, change, ratio.
 __global__ void __launch_bounds__(kThreads)
     collect_report(DeviceTables tables, const Partial* partials, const double* ratios, double* report) {
   const Partial sums = tensor_sum(tables, partials, blockIdx.x);

@@ -10,7 +10,7 @@
 
 namespace basin {
 
-/// One entry a tensor.
+/// One entry per tensor.
 struct StepReport {
   std::vector<TensorSums> sums;
   std::vector<double> ratios;
@@ -21,17 +21,17 @@ class KernelTables;  // optim/kernels/kernel_tables.h
 /// One update. Two passes where there are trust ratios (norms, then weights), else one; a clip of all gradients takes
 /// another over the gradients.
 ///
-/// On a CPU by the passes of optim/kernels/cpu_passes.h. The cost is memory traffic: of float32 20 bytes an element for SGD, 28 for
-/// LARS, Adam and AdamW, 44 for LAMB.
+/// On a CPU by the passes of optim/kernels/cpu_passes.h. The cost is memory traffic: with float32 20 bytes per element for
+/// SGD, 28 for LARS, Adam and AdamW, 44 for LAMB.
 ///
-/// On a GPU the same by kernels, all tensors in one launch a pass: the report is left on the device, for last_report().
+/// On a GPU the same by kernels, all tensors in one launch per pass: the report is left on the device, for last_report().
 /// `tables` is the caller's to keep from step to step.
 StepReport momentum_step(const MomentumRule& rule, const StepScalars& step,
                          const std::vector<Treatment>& treatments, const TensorLists& lists,
                          std::shared_ptr<KernelTables>& tables);
 StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vector<Treatment>& treatments,
                        const TensorLists& lists, std::shared_ptr<KernelTables>& tables);
-/// Of the last update on a GPU; waits for it.
+/// The report of the last update on a GPU; waits for it.
 StepReport last_report(KernelTables& tables);
 
 }  // namespace basin

@@ -20,9 +20,9 @@ struct SpectralNorm {
 /// the residual is |W v - value u|. Cost: m^2 n for an m x n matrix, m <= n.
 SpectralNorm spectral_norm(const at::Tensor& weight);
 
-/// Of the layer as a map of one example's input, sum_j (layer(x)_j)^2 over sum x^2 at its largest, without
-/// bias: of a convolution on its own size of image (Sedghi, Gupta & Long, ICLR 2019, say why the matrix above
-/// is another one), by Lanczos on the transposed layer of the layer, to 1e-8; of a linear layer the same as
+/// The norm of the layer as a map of one example's input, the root of the largest sum_j (layer(x)_j)^2 over sum x^2,
+/// without bias. A convolution has its own size of image (Sedghi, Gupta & Long, ICLR 2019, say why the matrix above is
+/// another one): by Lanczos on the transposed layer of the layer, to 1e-8. A linear layer has the same as
 /// spectral_norm(). Cost: some 20 convolutions of one image there and back.
 SpectralNorm operator_norm(const NetworkLayer& layer, uint64_t seed);
 

@@ -9,7 +9,7 @@
 
 namespace basin {
 
-/// Of a symmetric matrix; without an error where there are no samples.
+/// Two sums over a symmetric matrix; without an error where there are no samples.
 struct MatrixSums {
   SampleMean trace, squared_frobenius;
 };

@@ -28,7 +28,7 @@ struct Moments {
   std::vector<double> along_mean;  // h_j . Gbar
   std::vector<double> along_sum;   // h_j . M
   std::vector<double> deviation;   // |h_j - Gbar|^2
-  std::vector<double> across;      // (h_j - Gbar) . (h_k - Gbar) of up to kLags pairs a group
+  std::vector<double> across;      // (h_j - Gbar) . (h_k - Gbar) of up to kLags pairs per group
   double squares() const { return std::accumulate(square.begin(), square.end(), 0.0); }
 };
 
@@ -64,7 +64,7 @@ Moments moments_of(const GradientGroups& gradients) {
     moments.along_sum.push_back(product_of(h, sum));
     moments.deviation.push_back(product_of(apart, apart));
     for (const at::Tensor& other : before) moments.across.push_back(product_of(apart, other));
-    if (moments.b == 1) continue;  // then nothing hangs on the grouping
+    if (moments.b == 1) continue;  // then nothing depends on the grouping
     before.push_front(apart);
     if (static_cast<int64_t>(before.size()) > kLags) before.pop_back();
   }
@@ -165,7 +165,7 @@ NoiseNumbers with_intervals(double trace, double g2, const Covariance& c, double
   return numbers;
 }
 
-/// Of the set: what the draw of n from N leaves open shrinks by 1 - n/N; what the grouping does stays.
+/// The covariance for the set: what the draw of n from N leaves open shrinks by 1 - n/N; what the grouping does stays.
 Covariance of_set(const Covariance& jackknifed, double grouping, double share, double trace_factor) {
   const double open = 1 - share;
   Covariance c;
@@ -185,8 +185,8 @@ void check_sizes(int64_t groups, int64_t examples, int64_t set_examples) {
 
 }  // namespace
 
-/// Sum_j |sum_(i in j) c_i|^2 = sum_i |c_i|^2 + the products within groups; the first sum does not hang on
-/// the grouping, and each of the m b (b - 1) / 2 products has the variance tau = tr Sigma^2, which the
+/// Sum_j |sum_(i in j) c_i|^2 = sum_i |c_i|^2 + the products within groups; the first sum does not depend
+/// on the grouping, and each of the m b (b - 1) / 2 products has the variance tau = tr Sigma^2, which the
 /// products across groups show: (h_j - Gbar) . (h_k - Gbar) has mean -T / n and variance tau / b^2. Which
 /// examples fill no group is taken to make no difference: with few of them and no heavy tails.
 double grouping_variance(double n, double b, double m, double trace, const std::vector<double>& across) {

@@ -63,7 +63,7 @@ double grouping_variance(double n, double b, double m, double trace, const std::
 Estimate no_estimate();
 NoiseEstimate no_noise_estimate();
 
-/// Of the examples' gradients, from a pass for the norms and one for the products with their mean.
+/// The products of the examples' gradients, from a pass for the norms and one for the products with their mean.
 ExampleProducts example_products(const at::Tensor& squared_norms, const at::Tensor& along_mean,
                                  double mean_square);
 std::vector<double> to_doubles(const at::Tensor& numbers);

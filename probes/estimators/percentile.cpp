@@ -6,7 +6,7 @@
 namespace basin {
 namespace {
 
-/// Of the k-th smallest, k = 1, 2, ...
+/// The k-th smallest, k = 1, 2, ...
 double at_rank(const std::vector<double>& sorted, double rank) {
   const double infinity = std::numeric_limits<double>::infinity();
   if (rank < 1) return -infinity;

@@ -23,8 +23,8 @@ SignalToNoise signal_to_noise(const at::Tensor& mean, const at::Tensor& mean_squ
 struct SignalToNoiseEstimate {
   Estimate population, finite;  // of a distribution; of the set of set_examples that the n were drawn from
 };
-/// Of a mean m of r_j with these influences [n] of the examples on it. With S_j^2 = V_j n / (n - 1) unbiased
-/// and G_j^2 too large by S_j^2 / n, or S_j^2 (1/n - 1/N) in a set of N whose V_j is S_j^2 (N - 1) / N:
+/// The estimate from a mean m of r_j with these influences [n] of the examples on it. With S_j^2 = V_j n / (n - 1)
+/// unbiased and G_j^2 too large by S_j^2 / n, or S_j^2 (1/n - 1/N) in a set of N whose V_j is S_j^2 (N - 1) / N:
 ///   population: m (n - 1) / n - 1/n,   finite: (m (n - 1) / n - 1/n + 1/N) N / (N - 1).
 SignalToNoiseEstimate estimate_signal_to_noise(double mean_ratio, const at::Tensor& influence,
                                                int64_t set_examples);

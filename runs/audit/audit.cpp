@@ -27,7 +27,7 @@ AuditValue value_in(const ProbeResult& result, const std::string& name, size_t i
   for (const Quantity& quantity : result.quantities)
     if (quantity.name == name && i < quantity.value.size())
       return {quantity.value[i], quantity.uncertainty[i], quantity.uncertainty_kind};
-  return {NAN, NAN, "none"};
+  return {NAN, NAN, UncertaintyKind::none};
 }
 
 /// Networks with the same function, and the probes that look at them.
@@ -46,7 +46,8 @@ class Audit {
 
   /// Draw 0 is the run's own seed.
   Results measure(const Symmetry& symmetry, size_t draw) const {
-    Prepared prepared = subject_.prepare(transformed(checkpoint_, symmetry));
+    Prepared prepared =
+        subject_.prepare(transformed(checkpoint_, symmetry, optimizer_traits(subject_.options()).squares_in));
     if (prepared.initial_weights.defined())
       prepared.initial_weights = transformed(prepared.initial_weights, prepared.objective->model(), symmetry);
     ProbeContext context = subject_.context(prepared);
@@ -98,15 +99,15 @@ std::string findings(const ProbeResult& result) {
   return text;
 }
 
-/// By the last bit: a seed's numbers repeat exactly, and no probe has numbers with an error over examples
-/// that aren't drawn beside others that are.
+/// By the last bit: a seed's numbers repeat exactly, and no probe has both numbers with an error over examples that
+/// aren't drawn and others that are.
 bool is_drawn(const std::vector<ProbeResult>& by_seed) {
   return std::any_of(by_seed.begin(), by_seed.end(), [&](const ProbeResult& result) {
     return findings(result) != findings(by_seed.front());
   });
 }
 
-/// Of one number, a row for each transformation.
+/// Appends one number's rows, one for each transformation.
 void append_rows(const Measured& measured, bool drawn, const Quantity& quantity, size_t entry,
                  const std::vector<AuditTrial>& trials, double rounding, std::vector<AuditRow>& rows) {
   Redrawn redrawn{{}, drawn};
@@ -159,7 +160,8 @@ std::vector<std::pair<std::string, std::string>> failures_of(const std::vector<M
   std::vector<std::pair<std::string, std::string>> failures;
   for (const Measured& measured : all) {
     const ProbeResult& original = measured.originals.front();
-    if (original.status == "failed") failures.emplace_back(measured.variant.probe, original.message);
+    if (original.status == ProbeStatus::failed)
+      failures.emplace_back(measured.variant.probe, original.message);
   }
   return failures;
 }

@@ -23,7 +23,7 @@ struct AuditRow {
 };
 
 struct AuditFile {
-  /// Of the root: run_id, checkpoint, checkpoint_sha256, n_examples, subset_hash, dtype, seed, ...
+  /// Attributes of the root: run_id, checkpoint, checkpoint_sha256, n_examples, subset_hash, dtype, seed, ...
   std::vector<std::pair<std::string, OptionValue>> attributes;
   std::vector<std::pair<std::string, std::string>> provenance;
   std::vector<AuditRow> rows;

@@ -4,18 +4,20 @@
 #include <string>
 #include <vector>
 
+#include "io/quantity.h"
+
 namespace basin {
 
 /// One number of a probe.
 struct AuditValue {
   double value = 0, uncertainty = 0;
-  std::string uncertainty_kind;
+  UncertaintyKind uncertainty_kind = UncertaintyKind::none;
 };
 
 /// The same measure of the same network by several seeds of the probe.
 struct Redrawn {
   std::vector<double> values;
-  bool drawn = true;  // whether the probe found anything else by another seed, in this number or beside it
+  bool drawn = true;  // whether the probe found anything else by another seed, in this number or another
 };
 
 enum class Verdict { invariant, within_error, moved, unresolved };

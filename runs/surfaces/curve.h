@@ -18,7 +18,7 @@ struct CurveOptions {
 void bind_options(OptionTable& table, CurveOptions& options);
 
 /// A Bezier curve or a polygonal chain of low loss between two checkpoints, trained
-/// (landscape/curve_training.h) and then measured, beside the straight line. Trained on the examples of
+/// (landscape/curve_training.h) and then measured, as is the straight line. Trained on the examples of
 /// landscape.subset, the ones measured on (0: the whole training split), without augmentation and dropout;
 /// normalisation by each batch's own statistics, as in training. vectors: bend_1, bend_2, ..., state vectors;
 /// attributes: epoch_losses, training_status ("finished", "diverged": the curve stands where it last was

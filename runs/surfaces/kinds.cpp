@@ -19,7 +19,7 @@ const std::vector<LandscapeKind>& landscape_kinds() {
       {"barrier",
        "how high the loss rises on the straight line between two checkpoints, as they are and matched", 2, 2,
        1, make_options<BarrierOptions>, make_barrier},
-      {"curve", "a curve of low loss trained between two checkpoints, beside the straight line", 2, 2, 1,
+      {"curve", "a curve of low loss trained between two checkpoints, and the straight line", 2, 2, 1,
        make_options<CurveOptions>, make_curve},
       {"radial", "how far from a checkpoint the loss has risen, along random directions", 1, 1, 1,
        make_options<RadialOptions>, make_radial},

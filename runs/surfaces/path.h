@@ -13,20 +13,17 @@
 namespace basin {
 
 /// A grid over {path, t}: several ways from the first checkpoint (t = 0) to the second (t = 1), measured at
-/// the same t, 1/2 among them. Beside it the plot "summary" over {path, quantity}, quantity: loss and error
+/// the same t, 1/2 among them. With it the plot "summary" over {path, quantity}, quantity: loss and error
 /// (1 - accuracy) of each set:
 ///   highest, highest_t    of all points
 ///   mean_along            over the path's length, landscape/connectivity.h
 ///   barrier               max(0, excess)
-///   excess, excess_error, excess_t   largest excess of an inner point over the chord of the ends, its
-///   standard
-///                         error over examples, paired, and where it is
-///   middle_excess, middle_excess_error   the same at t = 1/2, which no maximum has chosen, so without its
-///   bias
+///   excess, excess_error, excess_t       largest excess of an inner point over the chord of the ends, its standard
+///                                        error over examples, paired, and where it is
+///   middle_excess, middle_excess_error   the same at t = 1/2, which no maximum has chosen, so without its bias
 /// NaN throughout, and the state nonfinite, where a point of the path isn't finite.
 ///
-/// Cost: PointEvaluator's of a point a cell; and up to seven points more a path, for the examples' own
-/// losses.
+/// Cost: PointEvaluator's of one point per cell; and up to seven points more per path, for the examples' own losses.
 class PathTask : public LandscapeTask {
  public:
   SurfacePlot plot() const override;

@@ -26,7 +26,7 @@ void bind_options(OptionTable& table, RadialOptions& options);
 /// "filter" 1 is a direction in which each filter moves by its own length, which rescaled layers don't
 /// change. A direction that hasn't risen within most |w| / |d| has the radius NaN and reached = 0.
 ///
-/// Cost: about 10 losses of the training examples a direction and delta, and with landscape.bn = "reset" as
+/// Cost: about 10 losses of the training examples per direction and delta, and with landscape.bn = "reset" as
 /// many estimates of the statistics where there are any.
 std::unique_ptr<LandscapeTask> make_radial(LandscapeSubject& subject, const AnyOptions& options);
 

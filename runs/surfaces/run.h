@@ -27,7 +27,7 @@ struct LandscapeRequest {
 };
 
 /// OUT/landscape/<kind>.<run_id>.<label>[.<run_id>.<label> ...].h5 where the first file is
-/// OUT/runs/<run_id>/ckpt/<label>.h5, else landscape/ beside the file.
+/// OUT/runs/<run_id>/ckpt/<label>.h5, else landscape/ next to the file.
 std::string default_landscape_path(const std::string& kind, const LandscapeSubject& subject);
 
 /// Computes the tiles that are missing in OUT.tiles/ and writes OUT when all are there; then OUT.tiles/ goes.

@@ -37,7 +37,7 @@ ExampleSet example_set(const std::shared_ptr<Model>& model, LossKind loss, const
 void bind_options(OptionTable& table, LandscapeOptions& options) {
   table.add("subset", options.subset, at_least(0), "training examples, chosen by image hash; 0: all");
   table.add("test_subset", options.test_subset, at_least(0), "test examples likewise; 0: all");
-  table.add("micro_batch", options.micro_batch, at_least(1), "examples a pass");
+  table.add("micro_batch", options.micro_batch, at_least(1), "examples per pass");
   table.add("dtype", options.dtype, one_of({"float32", "float64"}), "arithmetic of the networks");
   table.add(
       "bn", options.bn, one_of({"reset", "interpolate", "frozen"}),
@@ -60,7 +60,7 @@ LandscapeSubject::LandscapeSubject(std::vector<std::string> files, const Landsca
   ExampleSet train = example_set(model_, loss, data, data.train, options_.subset, options_.micro_batch),
              test = example_set(model_, loss, data, data.test, options_.test_subset, options_.micro_batch);
   ghost_batch_ = plan_batches(run_.train, run_.data, model_->has_dropout(), model_->has_batch_statistics(),
-                              batch_overlap(run_))
+                              optimizer_traits(run_).overlap)
                      .ghost_batch;
   evaluator_ = std::make_unique<PointEvaluator>(
       train.labelled(), test.labelled(), PointEvaluator::Setup{statistics_mode(options_.bn), ghost_batch_});

@@ -43,10 +43,10 @@ class LandscapeSubject {
   Objective* test() { return test_.get(); }  // null without test examples
   PointEvaluator& evaluator() { return *evaluator_; }
   const StateVector& states() const { return evaluator_->states(); }
-  /// Of a named stream: derive_seed(options.seed, stream, index).
+  /// The seed of a named stream: derive_seed(options.seed, stream, index).
   uint64_t seed(const std::string& stream, uint64_t index = 0) const;
 
-  /// What the numbers hang on beside a kind's own options: checkpoints' content, examples, arithmetic.
+  /// What the numbers depend on besides a kind's own options: checkpoints' content, examples, arithmetic.
   h5::Attributes recipe() const;
   /// Columns train_loss, train_loss_error, train_acc, and those of test where there is one.
   std::vector<SurfaceColumn> score_columns() const;

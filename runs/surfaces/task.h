@@ -13,15 +13,14 @@
 namespace basin {
 
 /// The grid of one kind and how a cell is measured. Cells are computed in tiles, in any order and by any
-/// process, so measure() must hang on the cell alone.
+/// process, so measure() must depend on the cell alone.
 class LandscapeTask {
  public:
   virtual ~LandscapeTask() = default;
 
   /// Axes and columns, without values. Its name is that of the file's first group.
   virtual SurfacePlot plot() const = 0;
-  /// What the numbers hang on beside the kind's options and LandscapeSubject::recipe(): further files'
-  /// hashes.
+  /// What the numbers depend on besides the kind's options and LandscapeSubject::recipe(): further files' hashes.
   virtual h5::Attributes recipe() const { return {}; }
   /// Cells in a tile; a row of the grid as a rule.
   virtual int64_t tile() const { return static_cast<int64_t>(plot().axes.back().values.size()); }

@@ -27,7 +27,7 @@ double stored_loss(const Checkpoint& checkpoint) {
   return found == checkpoint.progress.end() ? NAN : std::get<double>(found->second);
 }
 
-// In order of update, one checkpoint an update: a loss level's is often the cadence's too.
+// In order of update, one checkpoint per update: a loss level's is often the cadence's too.
 std::vector<PathPoint> read_path(LandscapeSubject& subject, const TrajectoryOptions& options) {
   const std::string run_folder = fs::path(subject.file(0)).parent_path().parent_path().string();
   std::vector<PathPoint> path;

@@ -20,7 +20,7 @@ void bind_options(OptionTable& table, TrajectoryOptions& options);
 /// The loss over the plane of a run's two principal directions about `centre` (landscape/trajectory_plane.h),
 /// which is also the plane's origin. plots: "plane"; "path", each checkpoint's coordinates by least squares
 /// and its distance from the plane; "components", the share of each principal direction. The loss drawn under
-/// a checkpoint is that of its projection; how far off it is `distance` tells.
+/// a checkpoint is that of its projection; `distance` says how far off it is.
 std::unique_ptr<LandscapeTask> make_trajectory(LandscapeSubject& subject, const AnyOptions& options);
 
 }  // namespace basin

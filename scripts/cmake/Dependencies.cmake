@@ -7,6 +7,7 @@ find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(LibArchive REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C HL)
+find_package(nlohmann_json REQUIRED)
 
 # FindHDF5 repeats what libhdf5.so itself needs (curl, crypto, sz); we link the two libraries we call and no more.
 list(FILTER HDF5_C_LIBRARIES INCLUDE REGEX "hdf5[^/]*$")

@@ -8,7 +8,7 @@
 
 namespace basin {
 
-/// The tidy copy of a sweep (docs/file-format.md): /runs, one 1-D dataset a column; /probes, one row a
+/// The tidy copy of a sweep (docs/file-format.md): /runs, one 1-D dataset per column; /probes, one row per
 /// number; /outcomes/test/correct; /curves; /layers. `study` is the study file's text. Atomic.
 void write_sweep_file(const std::string& path, const std::string& study, const std::vector<SweepRow>& rows);
 

@@ -1,5 +1,7 @@
 #include "sweep/collect/table.h"
 
+#include "probes/registry.h"
+
 namespace basin {
 namespace {
 
@@ -27,12 +29,14 @@ std::vector<TableColumn> columns_of(const std::string& protocol) {
     return columns;
   }
   columns.push_back(plain("updates to target", "steps_to_target"));
-  columns.push_back(
-      {"λ₁", [](const RowList& runs) { return probe_text(runs, "top_eigenvalues", "lambda"); }});
-  columns.push_back({"φ (ε = 1e-3)", [](const RowList& runs) {
-                       return probe_text(runs, "sharpness_keskar", "phi_full_1e-3");
-                     }});
-  columns.push_back({"B_simple [95 %]", noise_text});
+  for (const ProbeEntry& probe : probe_registry()) {
+    for (const ProbeHeadline& headline : probe.headlines) {
+      if (headline.heading.empty()) continue;
+      columns.push_back({headline.heading, [&probe, &headline](const RowList& runs) {
+                           return probe_text(runs, probe, headline.quantity);
+                         }});
+    }
+  }
   return columns;
 }
 
@@ -47,10 +51,10 @@ std::string heading_of(const std::string& protocol) {
 
 /// What the table calls a status; a run that may enter means is "finished".
 std::string ending_of(const SweepRow& row) {
-  const std::string status = row.text("status");
-  if (status == "finished") return is_comparable(row) ? status : "overshot the target";
-  if (status == "target_not_reached") return "missed the target";
-  return status == "queued" ? "not begun" : status;
+  const RunState state = row.state();
+  if (state == RunState::finished && !is_comparable(row)) return "overshot the target";
+  if (state == RunState::target_not_reached) return "missed the target";
+  return state == RunState::queued ? "not begun" : to_string(state);
 }
 
 /// "5 finished", or "1 of 5 finished, 4 of 5 missed the target": how many seeds enter the means, and why not
@@ -127,7 +131,7 @@ std::string distinct(const std::vector<SweepRow>& rows, const std::string& colum
 }  // namespace
 
 bool is_comparable(const SweepRow& row) {
-  if (row.text("status") != "finished") return false;
+  if (row.state() != RunState::finished) return false;
   return row.text("protocol") != "B" || !(row.number("overshot") > 0);
 }
 

@@ -9,7 +9,7 @@
 
 namespace basin {
 
-/// A section a protocol, a line a setting (batch size x optimiser x learning rate): how its runs ended, and
+/// A section per protocol, a line per setting (batch size x optimiser x learning rate): how its runs ended, and
 /// mean +- standard error over seeds (n). Runs that diverged, missed or overshot the target are counted in
 /// the line and enter no mean; a line without any other run says so in words. Curvature is shown under
 /// protocol B alone, where training losses match.

@@ -8,8 +8,8 @@
 
 namespace basin {
 
-/// docs/file-format.md: /runs, one row a tuning run; /scores, one row a candidate of a group at a rung;
-/// /winners, one row a group. Atomic.
+/// docs/file-format.md: /runs, one row per tuning run; /scores, one row per candidate of a group at a
+/// rung; /winners, one row per group. Atomic.
 void write_tune_file(const std::string& path, const Study& study, const std::vector<Trial>& trials);
 
 }  // namespace basin

@@ -12,7 +12,7 @@ namespace basin {
 /// reads), how sure it is, and every score.
 std::string selection_toml(const std::vector<Choice>& choices, const Study& study);
 
-/// One line on the budget, then a line a group.
+/// One line on the budget, then a line per group.
 std::string selection_table(const std::vector<Choice>& choices, const Study& study);
 
 /// "16 trials at 1 seed(s) for each of 30 groups, an equal budget: quasi-random, sampler seed 1"; with

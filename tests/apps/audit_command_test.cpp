@@ -34,10 +34,10 @@ class AuditCommand : public ::testing::Test {
     std::string verdict;
     double before, after, error_before, error_after;
     double distance() const { return std::abs(after - before); }
-    /// Of the difference, by the numbers' own errors.
+    /// The error of the difference, by the numbers' own errors.
     double error() const { return 2 * std::hypot(error_before, error_after); }
   };
-  /// Of a definition under a transformation.
+  /// The rows of a definition under a transformation.
   std::vector<Row> rows(const std::string& definition, const std::string& transformation,
                         const std::string& settings = "") const {
     const h5::File file = open_schema_file(path(), kAuditSchema);
@@ -73,7 +73,7 @@ TEST_F(AuditCommand, TellsMeasuresOfTheFunctionFromMeasuresOfTheWeights) {
   ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
   EXPECT_EQ(read_file(checkpoint), before);
 
-  // By groups of examples, beside those of all, a measure may be unresolved: there are two groups.
+  // Over groups of examples, other than over all, a measure may be unresolved: there are two groups.
   const auto moves = [&](const std::string& definition, const std::string& transformation,
                          const std::string& settings = "") {
     return verdicts(definition, transformation, settings).count("moved") == 1;

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <thread>
 
+#include "core/file_lock.h"
 #include "core/files.h"
+#include "core/provenance.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
 #include "tests/apps/stored_numbers.h"
@@ -29,7 +32,7 @@ TEST(SweepCommand, DryRunListsEveryCellWithItsCostAndMakesNothing) {
   ASSERT_THAT(result.out, HasSubstr(promise));
   const size_t open = result.out.find('(', result.out.find(promise) + promise.size());
   const double seconds = std::stod(result.out.substr(open + 1));
-  // Four runs a worker of 20 updates on a tiny network, each with its start-up of a tenth of a second or more.
+  // Four runs of 20 updates per worker on a tiny network, each with its start-up of a tenth of a second or more.
   EXPECT_GT(seconds, 0.1);
   EXPECT_LT(seconds, 300);
   EXPECT_FALSE(fs::exists(sweep.path("out")));
@@ -122,7 +125,7 @@ TEST(SweepCommand, FailFastStopsAtTheFirstFailure) {
   const TinySweep sweep(kOneCellWithoutData +
                         "[[sweep.set]]\nwhen = { batch_size = [16, 64] }\nset = { updates = 100000000 }\n");
   ::setenv("BASIN_DATA", "/nonexistent", 1);
-  // With three workers the cell that fails runs beside them.
+  // With three workers the cell that fails runs along with others.
   const BinaryResult result = sweep.run({"--jobs", "3", "--fail-fast", "--no-probes"});
   ::unsetenv("BASIN_DATA");
   EXPECT_EQ(result.exit_code, 1);
@@ -340,7 +343,8 @@ TEST(SweepCommandFolder, RefusesAFolderInUse) {
   const FileLock lock(sweep.path("out/lock"), "the test");
   const BinaryResult result = sweep.run();
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.err, HasSubstr("is in use by another process"));
+  EXPECT_THAT(result.err, HasSubstr(fmt::format("{}: in use by pid {} on host {}", sweep.path("out"),
+                                                getpid(), host_name())));
 }
 
 TEST(SweepCommandFolder, BadStudiesMakeNoFolder) {

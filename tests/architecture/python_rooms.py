@@ -3,6 +3,7 @@
 A module of a room imports from its own room and from those before it. Modules right in basin/ are doors: they may import
 from every room, and no room imports them, nor the package itself. Imports within functions count as all others do.
 """
+
 import ast
 import pathlib
 import tempfile
@@ -68,7 +69,7 @@ def python_cycles(graph: dict[str, dict[str, int]]) -> list[list[str]]:
     def walk(node: str, way: list[str]) -> None:
         for target in sorted(graph[node]):
             if target in way:
-                found.append([*way[way.index(target):], target])
+                found.append([*way[way.index(target) :], target])
             elif target not in done:
                 walk(target, [*way, target])
         done.add(node)

@@ -1,9 +1,10 @@
 """Holds the sources to the plan: the table of rooms in CONTRIBUTING.md.
 
-    rooms.py [ROOT]        prints each violation as file:line: what, and exits with 1 if there is one
-    rooms.py --rooms       prints the rooms, one a line, in the table's order
-    rooms.py --self-test   plants one violation of each kind in a temporary tree and expects it to be found
+rooms.py [ROOT]        prints each violation as file:line: what, and exits with 1 if there is one
+rooms.py --rooms       prints the rooms, one per line, in the table's order
+rooms.py --self-test   plants one violation of each kind in a temporary tree and expects it to be found
 """
+
 import pathlib
 import re
 import sys
@@ -13,9 +14,9 @@ import python_rooms
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGEST_FILE = 500
-MOST_PAIRS = 25       # header/source pairs in a folder
-MOST_TESTS = 30       # files in a folder of tests
-MOST_FOLDERS = 23     # at the top
+MOST_PAIRS = 25  # header/source pairs in a folder
+MOST_TESTS = 30  # files in a folder of tests
+MOST_FOLDERS = 23  # at the top
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 NOT_OURS = re.compile(r"\..*|build.*|install.*|out|datasets|__pycache__")  # as .gitignore has it
 # Headers that cost half a minute of compile time each, or include one of those.
@@ -100,7 +101,7 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
         state[node] = 1
         for target in sorted(graph.get(node, ())):
             if state.get(target) == 1:
-                found.append([*way[way.index(target):], target])
+                found.append([*way[way.index(target) :], target])
             elif target not in state:
                 walk(target, [*way, target])
         state[node] = 2
@@ -202,8 +203,14 @@ def self_test() -> int:
         **{f"tests/core/t{i}.cpp": "" for i in range(MOST_TESTS + 1)},
         **{f"folder{i}/README.md": "" for i in range(MOST_FOLDERS)},
     }
-    expected = {*planted, "CONTRIBUTING.md: room gone has no folder", "CONTRIBUTING.md: room upside uses apps",
-                "core: pairs", "tests/core: files", ".: folders"}
+    expected = {
+        *planted,
+        "CONTRIBUTING.md: room gone has no folder",
+        "CONTRIBUTING.md: room upside uses apps",
+        "core: pairs",
+        "tests/core: files",
+        ".: folders",
+    }
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in {**planted, **clean}.items():

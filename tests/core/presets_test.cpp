@@ -62,7 +62,7 @@ TEST(Presets, ShowTheValuesThatCountAndReadBack) {
   EXPECT_EQ(other.to_toml(), table.to_toml());
 }
 
-// Over a resolved file another preset's name would stand beside the old values.
+// Over a resolved file another preset's name would stand next to the old values.
 TEST(Presets, RefuseANameThatChangesNothing) {
   EXPECT_THROW(after({"salt=2", "sauce=none", "preset=italian"}), ConfigError);
   EXPECT_NO_THROW(after({"salt=2", "sauce=none", "preset=plain"}));

@@ -7,6 +7,7 @@
 #include "optim/exclusion.h"
 #include "optim/schedule.h"
 #include "study/study.h"
+#include "tests/support/source_folder.h"
 #include "trainers/hooks/lookahead.h"
 
 namespace basin {
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string folder() { return std::string(std::getenv("BASIN_SOURCE_DIR")) + "/configs"; }
+std::string folder() { return testing::source_folder() + "/configs"; }
 
 TEST(Configs, AllExpandIntoRunsThatMayBeStarted) {
   int64_t files = 0;
@@ -41,7 +42,7 @@ struct SummedRecipe {
 };
 
 void expect_same_step(const RunOptions& options, const SummedRecipe& theirs) {
-  OptionTable table = RunOptions(options).table();
+  const OptionView table = options.table();
   const double decay = std::get<double>(table.at("sgd.weight_decay").get());
   const double b = static_cast<double>(options.train.batch_size);
   for (const auto& [g, w] : {std::pair{1.0, 0.0}, {0.0, 1.0}, {0.3, -2.0}}) {
@@ -50,7 +51,7 @@ void expect_same_step(const RunOptions& options, const SummedRecipe& theirs) {
   }
 }
 
-// cifar10-fast, dawn.py: lr_schedule(step / updates an epoch) / batch_size, weight_decay 5e-4 batch_size.
+// cifar10-fast, dawn.py: lr_schedule(step / updates per epoch) / batch_size, weight_decay 5e-4 batch_size.
 TEST(Configs, DavidnetsRateAndDecayAreThoseOfDawn) {
   expect_same_step(first_run("davidnet.toml"), {0.4 / 512, 5e-4 * 512});
 }
@@ -64,8 +65,8 @@ TEST(Configs, AirbenchsRateAndDecayAreThoseOfAirbench94) {
 // Its bias_scaler: lr_biases = 64 lr and weight_decay = wd / lr_biases for what has "norm" in its name and is
 // trained.
 TEST(Configs, AirbenchsNormBiasesHaveTheirOwnRateAndDecay) {
-  RunOptions options = first_run("airbench.toml");
-  const OptionTable table = options.table();
+  const RunOptions options = first_run("airbench.toml");
+  const OptionView table = options.table();
   const auto factors = [&](const std::string& key) {
     const ParameterInfo norm{"block1.norm1.bias", "block1.norm1", ParameterKind::norm_bias, at::zeros({4})};
     const ParameterInfo whiten{"whiten.bias", "whiten", ParameterKind::bias, at::zeros({4})};

@@ -1,16 +1,18 @@
 """The study and its tuning must train alike, or the rates were chosen for other runs."""
 
+import itertools
 import tomllib
 
 import numpy as np
 import pytest
+
 from documents import ROOT
 
 CONFIGS = ROOT / "configs"
 
 # Keys of the base options that may differ, each with its reason.
 MAY_DIFFER = {
-    "micro_batch": "memory alone; no number hangs on it",
+    "micro_batch": "memory alone; no number depends on it",
     "max_gradients": "the same passes over a smaller training set: compared below",
     "check_every": "looks at the training loss cost more than tuning needs",
     "data.validation": "tuning holds a tenth back to choose by",
@@ -103,7 +105,7 @@ def test_the_full_studys_rates_rise_with_the_batch(optimizer):
                 options |= rule["set"]
         ratio = batch / options["base_batch"]
         scaled.append(options["learning_rate"] * {"linear": ratio, "sqrt": ratio**0.5}[options["scaling_rule"]])
-    assert all(a < b for a, b in zip(scaled, scaled[1:])), scaled
+    assert all(a < b for a, b in itertools.pairwise(scaled)), scaled
 
 
 def test_the_full_study_looks_for_its_data_where_git_does_not():

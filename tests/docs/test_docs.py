@@ -8,7 +8,6 @@ import subprocess
 import h5py
 import pandas as pd
 import pytest
-from documents import ROOT, results_named_in
 
 import basin
 from basin.analysis import noisy_quadratic
@@ -21,6 +20,7 @@ from basin.pages.tuning import PASSAGE as TUNING
 from basin.pages.tuning import main as tuning_main
 from basin.pages.tuning import tables
 from basin.reader.selection import read_choices
+from documents import ROOT, results_named_in
 
 BINARY = os.environ.get("BASIN_BINARY")
 

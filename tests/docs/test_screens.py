@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from documents import ROOT
 
 BINARY = os.environ.get("BASIN_BINARY")

@@ -31,7 +31,7 @@ struct Network {
   Objective objective(LossKind loss, int64_t graph_memory = 0) {
     return Objective(model, loss, batch.images, batch.labels, kMicroBatch, graph_memory);
   }
-  /// One reverse pass a row: shares autograd with the operators, not their way to a product.
+  /// One reverse pass per row: shares autograd with the operators, not their way to a product.
   at::Tensor rows(const at::Tensor& outputs) {
     std::vector<at::Tensor> rows, parameters;
     for (const ParameterInfo& p : model->parameter_table()) parameters.push_back(p.tensor);
@@ -115,7 +115,7 @@ TEST(CurvatureOperator, KeepsAsManyGraphsAsTheBudgetHolds) {
   const at::Tensor v = testing::sine_numbers({all.size()});
   const at::Tensor expected = all.apply(v);
   int64_t most = 0;
-  bool some_rebuilt = false;  // beside others that are kept
+  bool some_rebuilt = false;  // while others are kept
   for (double share = 0.5; share <= 3; share += 0.125) {
     const auto budget = static_cast<int64_t>(share * static_cast<double>(all.bytes_kept()));
     Objective tight = net.objective(LossKind::cross_entropy, budget);

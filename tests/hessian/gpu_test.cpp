@@ -129,7 +129,7 @@ TEST_F(GpuCurvature, EigenvaluesAreThoseOfTheCpu) {
   SpectrumOptions options;
   options.pairs = {.count = 4, .smallest = 1, .tolerance = 1e-4};
   const SharedSpectrum a = shared_spectrum(cpu, options), b = shared_spectrum(gpu, options);
-  ASSERT_EQ(b.pairs.status, "converged");
+  ASSERT_EQ(b.pairs.status, SolverStatus::converged);
   for (size_t i = 0; i < 4; ++i) {
     const Eigenpair &x = a.pairs.largest[i], &y = b.pairs.largest[i];
     EXPECT_TRUE(y.vector.is_cuda());
@@ -142,7 +142,7 @@ TEST_F(GpuCurvature, NoVectorLeavesTheDevice) {
   int64_t products = 0;
   const Crossings crossings = of_eigenpairs(at::kCUDA, products);
   EXPECT_LE(crossings.scalars, kScalarsAStep * products + kCollections * 4 * kScalarsAPair);
-  // The random start, one column a step, a rotation for each pair lifted.
+  // The random start, one column per step, a rotation for each pair lifted.
   EXPECT_LE(crossings.copies, 1 + products + kCollections * 4 * 2);
   RecordProperty("scalars_a_product", static_cast<double>(crossings.scalars) / static_cast<double>(products));
 }

@@ -40,7 +40,7 @@ TEST(Connectivity, ExcessOfExamplesIsPaired) {
   // Excesses 1, 2, 3, 6: mean 3, standard deviation sqrt(14/3), over sqrt 4.
   excess = excess_over_examples(0.5, hard + at::tensor({1.0, 2.0, 3.0, 6.0}, at::kDouble), hard, hard);
   EXPECT_EQ(excess.value, 3);
-  EXPECT_NEAR(excess.standard_error, std::sqrt(14.0 / 3) / 2, 1e-15);  // one rounding a step
+  EXPECT_NEAR(excess.standard_error, std::sqrt(14.0 / 3) / 2, 1e-15);  // one rounding per step
   EXPECT_EQ(excess.samples, 4);
 }
 

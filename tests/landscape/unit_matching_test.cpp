@@ -15,7 +15,7 @@
 namespace basin {
 namespace {
 
-// Of every model with groups but airbench, whose norms are fixed; wide enough that two units are never alike.
+// Two networks of every model with groups but airbench, whose norms are fixed; wide enough that two units are never alike.
 std::vector<std::shared_ptr<Model>> models(const std::string& norm, at::ScalarType dtype, uint64_t seed = 1) {
   const InputShape shape = testing::tiny_image_shape();
   const std::string with_norm = "norm=" + norm;

@@ -64,7 +64,7 @@ class Symmetries : public ::testing::TestWithParam<Network> {
   }
 };
 
-// Some ten layers of float64 sums of up to some hundred products, beside factors up to 10 and back.
+// Some ten layers of float64 sums of up to some hundred products, and factors up to 10 and back.
 constexpr double kRounding = 1e-12;
 
 at::Tensor random_factors(int64_t units) {
@@ -183,7 +183,7 @@ TEST(UnitGroups, ArentRescalableBehindAnActivationThatBends) {
   }
 }
 
-// Of the layers with hidden units, by hand: every one of them is in a group, but for residual streams.
+// The layers with hidden units, by hand: every one of them is in a group, but for residual streams.
 TEST(UnitGroups, AreWhatTheNetworksHave) {
   const auto names_in = [](const std::string& name) {
     std::string text;

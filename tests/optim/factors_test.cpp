@@ -76,8 +76,8 @@ TEST(Factors, UnderMomentumEachParameterObeysAHeavyBallOfItsOwn) {
   }
 }
 
-// airbench94's groups: 64 times the rate at 1/64 of the decay. With the decay in the gradient or beside it
-// the weights shrink by rate x decay alike.
+// airbench94's groups: 64 times the rate at 1/64 of the decay. With the decay in the gradient or apart from
+// it the weights shrink by rate x decay alike.
 TEST(Factors, ARateTimes64AtADecayOver64DecaysAsTheOthers) {
   for (const std::string decay : {"gradient", "decoupled"}) {
     const std::vector<ParameterInfo> two{make_parameter("fc.weight", ParameterKind::weight, {1.5}),
@@ -120,7 +120,7 @@ TEST(Factors, LengthenTheStepThatATrustRatioSets) {
   }
 }
 
-// LARC holds the local rate below the tensor's own: |w| = 5, |g| = 1, so lambda = 0.02 * 5 = 0.1 beside a
+// LARC holds the local rate below the tensor's own: |w| = 5, |g| = 1, so lambda = 0.02 * 5 = 0.1 against a
 // rate of 0.05 or of 64 * 0.05.
 TEST(Factors, LarcClipsAtTheTensorsOwnRate) {
   const std::vector<ParameterInfo> two{make_parameter("fc.weight", ParameterKind::weight, {3, 4}),

@@ -1,4 +1,4 @@
-// defines: follow_trace(), which steps an optimiser beside a golden trace.
+// defines: follow_trace(), which steps an optimiser along a golden trace.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "optim/schedule.h"
 #include "tests/optim/optim_support.h"
 
 namespace basin {
@@ -20,7 +21,7 @@ ScheduleOptions with_rule(const std::string& rule) {
   return options;
 }
 
-/// What a published table wants beside it.
+/// What a published table wants besides its name.
 ScheduleOptions published(const std::string& rule) {
   ScheduleOptions options = with_rule(rule);
   options.warmup = 1;
@@ -97,7 +98,7 @@ TEST(ScalingRule, APublishedTableLeavesNothingElseToSay) {
   EXPECT_THAT(refused([](ScheduleOptions& o) { o.warmup_from = "base"; }, 1), HasSubstr("warmup_from"));
 }
 
-/// Of an optimiser's options with these settings after scaling to k base batches.
+/// An optimiser's options with these settings after scaling to k base batches.
 std::map<std::string, double> scaled(const std::string& optimizer, const std::vector<std::string>& settings,
                                      double k, const std::string& rule = "malladi") {
   const std::unique_ptr<AnyOptions> options =
@@ -107,7 +108,7 @@ std::map<std::string, double> scaled(const std::string& optimizer, const std::ve
   for (const std::string& setting : settings) table.set_from_text(setting, "test");
   scale_moments(with_rule(rule), static_cast<int64_t>(256 * k), optimizer, *options);
   std::map<std::string, double> values;
-  for (const Option& option : table.options()) {
+  for (const Option& option : table) {
     const OptionValue value = option.get();
     if (const auto* number = std::get_if<double>(&value)) values[option.key] = *number;
   }
@@ -167,7 +168,7 @@ TEST(Malladi, KStepsBecomeOne) {
   // Equal up to the moments' swings with the alternating noise, which multiply: (1 - beta1)/(1 + beta1) (1 -
   // beta2)/(1 + beta2), 2e-4 at kB.
   EXPECT_NEAR(large_steps / small_steps, 1, 1e-3);
-  // With eps = 0.1 in place of 0.035, beside deviations of 0.35, a seventh less.
+  // With eps = 0.1 in place of 0.035, against deviations of 0.35, a seventh less.
   std::vector<std::string> unscaled = settings;
   unscaled[2] = "eps=0.1";
   EXPECT_GT(std::abs(displacement(unscaled, 1e-3 * std::sqrt(k), noise / std::sqrt(k), 64) / small_steps - 1),

@@ -18,7 +18,7 @@ ScheduleOptions make(const std::string& schedule, double warmup = 0) {
   return options;
 }
 
-/// Of learning_rate = 1 over `total` updates, 10 an epoch.
+/// The schedule of learning_rate = 1 over `total` updates, 10 per epoch.
 RateSchedule over(const ScheduleOptions& options, int64_t total, int64_t batch_size = 256) {
   return {options, 1, 1, {batch_size, total, 10}};
 }
@@ -93,7 +93,7 @@ TEST(Schedule, StepsFallAtTheirMilestones) {
 }
 
 TEST(Schedule, TheSameCourseInThreeUnits) {
-  // 100 updates of 10 an epoch: 20 of warm-up, the end at 80 and at 1/4 of the peak.
+  // 100 updates, 10 per epoch: 20 of warm-up, the end at 80 and at 1/4 of the peak.
   ScheduleOptions shares = make("polynomial", 0.2);
   shares.horizon = 0.8;
   shares.final_factor = 0.25;

@@ -3,6 +3,7 @@
 Rules as in _lars_presets.py; `t` is the number of this update, from 1. All have betas .9 and .999 and eps
 1e-6 outside the root; weight decay is always given.
 """
+
 import math
 
 import numpy as np
@@ -173,7 +174,16 @@ def optax(tensors, lr, t, weight_decay, beta1=0.9, beta2=0.999, eps=1e-6):
 
 
 RULES = {
-    "paper": paper, "addons": addons, "mlperf": mlperf, "apex": apex, "nvlamb": nvlamb, "nus": nus,
-    "cybertron": cybertron, "timm": timm, "timm_clip": timm_clip, "jettify": jettify, "kozistr": kozistr,
+    "paper": paper,
+    "addons": addons,
+    "mlperf": mlperf,
+    "apex": apex,
+    "nvlamb": nvlamb,
+    "nus": nus,
+    "cybertron": cybertron,
+    "timm": timm,
+    "timm_clip": timm_clip,
+    "jettify": jettify,
+    "kozistr": kozistr,
     "optax": optax,
 }

@@ -6,6 +6,7 @@ excluded from trust ratios). Defaults of eps and trust coefficient are the code 
 momentum are always given. Excluded are the tensors that the code base's own entry point excludes; where that
 goes by name, class or number of dimensions, it goes by kind here.
 """
+
 import numpy as np
 
 from optim_golden import norm
@@ -19,7 +20,7 @@ class Tensor:
     def __init__(self, kind, start):
         self.kind, self.w, self.g, self.ratio = kind, np.array(start, dtype=np.float64), None, None
         self.velocity = self.m = self.v = np.zeros_like(self.w)  # TensorFlow, JAX and Caffe begin at zero
-        self.buffer = None                                        # PyTorch begins with the first gradient
+        self.buffer = None  # PyTorch begins with the first gradient
 
 
 def paper(tensors, lr, weight_decay, momentum, trust_coefficient=0.001):
@@ -200,7 +201,17 @@ def lamb_paper(tensors, lr, weight_decay, momentum):
 
 
 RULES = {
-    "paper": paper, "mlperf": mlperf, "apex": apex, "nvcaffe": nvcaffe, "nus": nus, "timm": timm,
-    "tf_models": tf_models, "tpu": tpu, "torchlars": torchlars, "jettify": jettify, "kozistr": kozistr,
-    "optax": optax, "lamb_paper": lamb_paper,
+    "paper": paper,
+    "mlperf": mlperf,
+    "apex": apex,
+    "nvcaffe": nvcaffe,
+    "nus": nus,
+    "timm": timm,
+    "tf_models": tf_models,
+    "tpu": tpu,
+    "torchlars": torchlars,
+    "jettify": jettify,
+    "kozistr": kozistr,
+    "optax": optax,
+    "lamb_paper": lamb_paper,
 }

@@ -1,9 +1,10 @@
 """What the oracle scripts share: comparisons that print both numbers, the exit code, and files that an oracle writes.
 
-    from _oracle import compare, finish
-    compare("loss of small_cnn", ours, theirs, rtol=1e-6, why="float32 sums in another order")
-    finish()
+from _oracle import compare, finish
+compare("loss of small_cnn", ours, theirs, rtol=1e-6, why="float32 sums in another order")
+finish()
 """
+
 import argparse
 import sys
 
@@ -51,9 +52,19 @@ def keep_file(description, path, text, comparisons, peers=None):
 
 def golden_header(what, program, body, includes=("cmath", "string", "vector")):
     """Text of a C++ header in basin::golden that tests/oracles/<program> writes."""
-    lines = [f"// defines: {what}. Written by tests/oracles/{program}; don't edit.", "#pragma once", "",
-             *(f"#include <{name}>" for name in includes), "", "namespace basin::golden {", "", *body, "",
-             "}  // namespace basin::golden", ""]
+    lines = [
+        f"// defines: {what}. Written by tests/oracles/{program}; don't edit.",
+        "#pragma once",
+        "",
+        *(f"#include <{name}>" for name in includes),
+        "",
+        "namespace basin::golden {",
+        "",
+        *body,
+        "",
+        "}  // namespace basin::golden",
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ stored.
 
 The files and the data's mean and standard deviation come from Basin; network, loss, differentiation and eigsh don't.
 """
+
 import argparse
 import hashlib
 import os
@@ -154,10 +155,14 @@ def check_run(run, most):
             for split in ("train", "test"):
                 x, y = data.tensors(split)
                 loss, accuracy = loss_and_accuracy(single, options, x, y)
-                compare(f"{run.name} {split} loss", summary[f"{split}_loss"], loss, rtol=FLOAT32,
-                        why="float32 in another order")
-                compare(f"{run.name} {split} accuracy", summary[f"{split}_acc"], accuracy, atol=1.5 / len(y),
-                        why="one example whose two best logits tie to rounding")
+                compare(f"{run.name} {split} loss", summary[f"{split}_loss"], loss, rtol=FLOAT32, why="float32 in another order")
+                compare(
+                    f"{run.name} {split} accuracy",
+                    summary[f"{split}_acc"],
+                    accuracy,
+                    atol=1.5 / len(y),
+                    why="one example whose two best logits tie to rounding",
+                )
         if not probe_path.exists():
             continue
         with h5py.File(probe_path) as probe:

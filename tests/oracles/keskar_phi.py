@@ -6,9 +6,10 @@
 The network: 9 inputs, 4 tanh units, 3 classes, cross entropy over 20 examples; parameters and inputs from the sine
 numbers of tests/support/analytic_models.h, labels i mod 3. Two numbers a box: the best of 60 runs of 500 iterations, one
 from the signed-gradient corner, the others from random points, so as good as the global maximum can be found here; and
-what ten iterations from that corner reach. They differ in boxes so wide that the loss has several maxima there. Of a
-random subspace the maximum alone.
+what ten iterations from that corner reach. They differ in boxes so wide that the loss has several maxima there. In a
+random subspace only the maximum is compared.
 """
+
 import argparse
 import hashlib
 import pathlib
@@ -82,15 +83,27 @@ def phi(space, eps):
 
 def text(values, subspace):
     lines = [f'    {{"{space}", {eps!r}, {value[0]!r}, {value[1]!r}}},' for (space, eps), value in zip(CASES, values)]
-    head = ["// Written by tests/oracles/keskar_phi.py --write: maxima found by scipy's L-BFGS-B. Do not edit.",
-            "#pragma once", "", "namespace basin::testing {", ""]
+    head = [
+        "// Written by tests/oracles/keskar_phi.py --write: maxima found by scipy's L-BFGS-B. Do not edit.",
+        "#pragma once",
+        "",
+        "namespace basin::testing {",
+        "",
+    ]
     types = ["struct GoldenPhi {", "  const char* space;", "  double eps, maximum, ten_from_corner;", "};", ""]
     base = [f"inline constexpr double kGoldenBaseLoss = {float(loss_and_gradient(W0)[0])!r};", ""]
     table = ["inline constexpr GoldenPhi kGoldenPhi[] = {", *lines, "};", ""]
     lines = [f"    {{{eps!r}, {value!r}}}," for eps, value in zip(SUBSPACE_EPS, subspace)]
-    second = [f"// In the Gaussian subspace of {SUBSPACE_DIM} dimensions that seed {SUBSPACE_SEED} names.",
-              "struct GoldenSubspacePhi {", "  double eps, maximum;", "};", "",
-              "inline constexpr GoldenSubspacePhi kGoldenSubspacePhi[] = {", *lines, "};"]
+    second = [
+        f"// In the Gaussian subspace of {SUBSPACE_DIM} dimensions that seed {SUBSPACE_SEED} names.",
+        "struct GoldenSubspacePhi {",
+        "  double eps, maximum;",
+        "};",
+        "",
+        "inline constexpr GoldenSubspacePhi kGoldenSubspacePhi[] = {",
+        *lines,
+        "};",
+    ]
     return "\n".join([*head, *types, *base, *table, *second, "", "}  // namespace basin::testing", ""])
 
 
@@ -105,8 +118,7 @@ def main():
     stored = re.findall(r'\{"(\w+)", (\S+), (\S+), (\S+)\},', HEADER.read_text())
     for (space, eps), value, (old_space, old_eps, *old) in zip(CASES, values, stored, strict=True):
         assert (space, eps) == (old_space, float(old_eps)), "other cases than in the stored file: --write"
-        compare(f"phi {space} {eps}", [float(x) for x in old], value, rtol=1e-6,
-                why="scipy's stopping rules in another version")
+        compare(f"phi {space} {eps}", [float(x) for x in old], value, rtol=1e-6, why="scipy's stopping rules in another version")
     stored = re.findall(r'^    \{([^",]+), ([^",]+)\},', HEADER.read_text(), re.MULTILINE)
     for eps, value, (old_eps, old) in zip(SUBSPACE_EPS, subspace, stored, strict=True):
         assert eps == float(old_eps), "other cases than in the stored file: --write"

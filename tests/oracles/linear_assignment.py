@@ -5,6 +5,7 @@
 
 The scores are the sine numbers of tests/support/analytic_models.h, 20 x 20, to be maximised.
 """
+
 import pathlib
 
 import numpy as np

@@ -6,6 +6,7 @@
 Every tensor is filled by a formula both sides know (`fill`), so padding, pooling, shortcuts, the order of layers and of the
 flattened features all show; nothing random is shared. The gradient's norm is that of the mean cross entropy.
 """
+
 import argparse
 import math
 import pathlib
@@ -105,6 +106,7 @@ def resnet20(net, x):
 
 def davidnet(net, x):
     """cifar10-fast's dawn_utils.net, with its pooling after the activation."""
+
     def conv_bn(x, name, out):
         return F.relu(net.norm(net.conv(x, name + ".conv", out, 3, net.norm_kind == "none", padding=1), name + ".norm"))
 
@@ -118,6 +120,7 @@ def davidnet(net, x):
 
 def airbench(net, x):
     """legacy/airbench94.py's network, its frozen weights filled like any others."""
+
     def norm(x, name):
         return net.norm(x, name, scale=False, eps=1e-12)
 
@@ -140,8 +143,12 @@ SIZES = {
     "davidnet": ["width=2"],
     "airbench": ["widths=[4, 6]"],
 }
-CASES = [(name, [*size, f"norm={norm}", "groups=2"], globals()[name], norm, side)
-         for name, size in SIZES.items() for norm in ("none", "batch", "group") for side in (8, 11)]
+CASES = [
+    (name, [*size, f"norm={norm}", "groups=2"], globals()[name], norm, side)
+    for name, size in SIZES.items()
+    for norm in ("none", "batch", "group")
+    for side in (8, 11)
+]
 CASES.append(("small_cnn", ["widths=[4, 6]", "downsample=stride"], lambda net, x: small_cnn(net, x, 2), "none", 11))
 
 

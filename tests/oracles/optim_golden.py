@@ -8,6 +8,7 @@ weight. Three steps, a different learning rate in each, so that a rate on the wr
 Where tensors have factors, each goes its way with a rate and a decay of its own.
 torch.optim is left out where torch cannot be imported.
 """
+
 import fnmatch
 import pathlib
 
@@ -44,14 +45,45 @@ CASES = [
     ("lamb", {"weight_decay": 0.0}),
     ("lamb", {"exclude_from_trust": [], "exclude_from_decay": [], "weight_decay": 0.1}),
     ("lamb", {"beta1": 0.5, "beta2": 0.75, "eps": 0.01, "exclude_from_trust": ["weight"]}),
-    ("sgd", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1, "exclude_from_decay": [],
-             "lr_factors": ["bias=64", "norm_weight=0.3"], "decay_factors": ["bias=0.015625"]}),
-    ("adamw", {"weight_decay": 0.1, "exclude_from_decay": [], "lr_factors": ["weight=2.5", "name:zero*=0.5"],
-               "decay_factors": ["weight=0.25", "norm_weight=3"]}),
-    ("lars", {"trust_coefficient": 0.1, "weight_decay": 0.05, "exclude_from_trust": [],
-              "lr_factors": ["weight=2.5", "name:zero*=0.5", "bias=3"], "decay_factors": ["name:fc.*=0.25"]}),
-    ("lamb", {"weight_decay": 0.1, "exclude_from_decay": [], "lr_factors": ["dim<=1=2", "weight=0.3"],
-              "decay_factors": ["norm_weight=3", "weight=0.5"]}),
+    (
+        "sgd",
+        {
+            "momentum": 0.9,
+            "nesterov": True,
+            "weight_decay": 0.1,
+            "exclude_from_decay": [],
+            "lr_factors": ["bias=64", "norm_weight=0.3"],
+            "decay_factors": ["bias=0.015625"],
+        },
+    ),
+    (
+        "adamw",
+        {
+            "weight_decay": 0.1,
+            "exclude_from_decay": [],
+            "lr_factors": ["weight=2.5", "name:zero*=0.5"],
+            "decay_factors": ["weight=0.25", "norm_weight=3"],
+        },
+    ),
+    (
+        "lars",
+        {
+            "trust_coefficient": 0.1,
+            "weight_decay": 0.05,
+            "exclude_from_trust": [],
+            "lr_factors": ["weight=2.5", "name:zero*=0.5", "bias=3"],
+            "decay_factors": ["name:fc.*=0.25"],
+        },
+    ),
+    (
+        "lamb",
+        {
+            "weight_decay": 0.1,
+            "exclude_from_decay": [],
+            "lr_factors": ["dim<=1=2", "weight=0.3"],
+            "decay_factors": ["norm_weight=3", "weight=0.5"],
+        },
+    ),
 ]
 
 
@@ -82,8 +114,20 @@ def adamw(w, g, state, lr, t, kind, beta1=0.9, beta2=0.999, eps=1e-8, weight_dec
     return w - lr * wd * w - lr * adam_r(state, g, t, beta1, beta2, eps), None
 
 
-def lars(w, g, state, lr, t, kind, trust_coefficient=0.001, momentum=0.9, weight_decay=5e-4, eps=0.0,
-         exclude_from_decay=USUAL, exclude_from_trust=USUAL):
+def lars(
+    w,
+    g,
+    state,
+    lr,
+    t,
+    kind,
+    trust_coefficient=0.001,
+    momentum=0.9,
+    weight_decay=5e-4,
+    eps=0.0,
+    exclude_from_decay=USUAL,
+    exclude_from_trust=USUAL,
+):
     beta = 0.0 if kind in exclude_from_decay else weight_decay
     below = norm(g) + beta * norm(w) + eps
     trusted = kind not in exclude_from_trust
@@ -94,8 +138,20 @@ def lars(w, g, state, lr, t, kind, trust_coefficient=0.001, momentum=0.9, weight
     return w - v, lam if trusted else None
 
 
-def lamb(w, g, state, lr, t, kind, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.01, exclude_from_decay=USUAL,
-         exclude_from_trust=USUAL):
+def lamb(
+    w,
+    g,
+    state,
+    lr,
+    t,
+    kind,
+    beta1=0.9,
+    beta2=0.999,
+    eps=1e-6,
+    weight_decay=0.01,
+    exclude_from_decay=USUAL,
+    exclude_from_trust=USUAL,
+):
     wd = 0.0 if kind in exclude_from_decay else weight_decay
     u = adam_r(state, g, t, beta1, beta2, eps) + wd * w
     trusted = kind not in exclude_from_trust
@@ -110,7 +166,7 @@ DECAYS = {"sgd": 0.0, "adamw": 0.01, "lars": 5e-4, "lamb": 0.01}  # by default
 
 
 def factors(entries):
-    """Of each tensor; the last entry that matches counts. All tensors have one dimension."""
+    """Each tensor's factor; the last entry that matches counts. All tensors have one dimension."""
     found = [1.0] * len(NAMES)
     for entry, _, factor in (text.rpartition("=") for text in entries):
         for i, (name, kind) in enumerate(zip(NAMES, KINDS)):
@@ -127,7 +183,7 @@ def own_settings(method, options):
 
 
 def trace(method, options):
-    """After each step: the flat weights of all tensors, and one trust ratio a tensor (None: has none)."""
+    """After each step: the flat weights of all tensors, and one trust ratio per tensor (None: has none)."""
     own = own_settings(method, options)
     weights = [np.array(w, dtype=np.float64) for w in START]
     states = [{} for _ in weights]
@@ -197,8 +253,10 @@ def torch_optimizer(torch, method, options, parameters):
     excluded = options.pop("exclude_from_decay")
     for key in ("weight_decay", "lr_factors", "decay_factors"):
         options.pop(key, None)
-    groups = [{"params": [p], "factor": factor, "weight_decay": 0.0 if k in excluded else mine["weight_decay"]}
-              for p, k, (factor, mine) in zip(parameters, KINDS, own)]
+    groups = [
+        {"params": [p], "factor": factor, "weight_decay": 0.0 if k in excluded else mine["weight_decay"]}
+        for p, k, (factor, mine) in zip(parameters, KINDS, own)
+    ]
     if method == "sgd" and not options.get("dampening"):  # torch leaves dampening out of its first update
         return torch.optim.SGD(groups, lr=0.0, **{"momentum": 0.9, **options})
     if method == "adamw" and options.get("eps") != 0.0:  # torch has 0/0 where there was no gradient yet
@@ -224,8 +282,13 @@ def compare_with_torch():
                 parameter.grad = torch.tensor(gradient, dtype=torch.float64)
             optimizer.step()
         got = torch.cat([p.detach() for p in parameters]).numpy()
-        compare(f"{method}, case {number}, and torch.optim", trace(method, options)[-1][0], got, atol=1e-13,
-                why="float64, three steps of a few operations each")
+        compare(
+            f"{method}, case {number}, and torch.optim",
+            trace(method, options)[-1][0],
+            got,
+            atol=1e-13,
+            why="float64, three steps of a few operations each",
+        )
 
 
 if __name__ == "__main__":

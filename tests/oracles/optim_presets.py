@@ -14,6 +14,8 @@ gradient is zero in the first step, one where that comes later, a weight and a b
 biases and norms, which some presets exclude. Scenes of their own make the clips act in one step and not in
 another; that they do is checked here too, and that the traces can tell the presets apart.
 """
+
+import itertools
 import pathlib
 
 import numpy as np
@@ -38,8 +40,7 @@ class Scene:
     def at(self, rates, kind=None):
         """The same tensors, all or those of a kind, at other rates."""
         keep = [n for n, k in enumerate(self.kinds) if kind is None or k == kind]
-        return Scene(rates, *((self.names[n], self.kinds[n], self.start[n], [g[n] for g in self.gradients])
-                              for n in keep))
+        return Scene(rates, *((self.names[n], self.kinds[n], self.start[n], [g[n] for g in self.gradients]) for n in keep))
 
 
 ALL = Scene(
@@ -136,8 +137,10 @@ def scene_lines(name, scene):
 def trace_lines(optimizer, preset, name, settings):
     quoted = ", ".join(f'"{key}={toml(value)}"' for key, value in settings.items())
     yield f'    {{"{optimizer}", "{preset}", {{{quoted}}}, {name},'
-    steps = [f"{{{braces(sum(weights, []))}, {braces(ratios)}}}"
-             for weights, ratios in trace(optimizer, preset, SCENES[name], settings)]
+    steps = [
+        f"{{{braces([*itertools.chain(*weights)])}, {braces(ratios)}}}"
+        for weights, ratios in trace(optimizer, preset, SCENES[name], settings)
+    ]
     yield "     {" + ",\n      ".join(steps) + "}},"
 
 
@@ -174,8 +177,7 @@ def header():
 def both_ways(what, values, acts):
     """A comparison that fails unless `acts` holds for some of the values and not for others."""
     verdicts = [acts(value) for value in values]
-    compare(f"{what} in one step and not in another", [any(verdicts), all(verdicts)], [True, False],
-            why="both happen")
+    compare(f"{what} in one step and not in another", [any(verdicts), all(verdicts)], [True, False], why="both happen")
 
 
 def ratios_of(optimizer, preset, scene, settings, tensor):
@@ -199,32 +201,40 @@ def check_scenes():
     ratios = ratios_of("lars", "nus", "lars_steep", {"weight_decay": 0.0, **momentum}, "tiny.weight")
     both_ways("nus: a ratio of 50", ratios, lambda r: r == 50.0)
     for column, name in enumerate(SCENES["lars_steep"].names):
-        both_ways(f"nus: elements of {name} above 10", [g[column] for g in SCENES["lars_steep"].gradients],
-                  lambda g: max(map(abs, g)) > 9.8)  # the decay of steep.weight lifts its 9.9 above 10
+        both_ways(
+            f"nus: elements of {name} above 10",
+            [g[column] for g in SCENES["lars_steep"].gradients],
+            lambda g: max(map(abs, g)) > 9.8,
+        )  # the decay of steep.weight lifts its 9.9 above 10
     both_ways("a global norm above 1", SCENES["lamb_all"].gradients, lambda g: norm(np.concatenate(g)) > 1)
-    both_ways("timm_clip: a ratio of 1", ratios_of("lamb", "timm_clip", "lamb_all", decay, "late.weight"),
-              lambda r: r == 1.0)
+    both_ways("timm_clip: a ratio of 1", ratios_of("lamb", "timm_clip", "lamb_all", decay, "late.weight"), lambda r: r == 1.0)
     for preset in LONG:
         for tensor in ("shrinking.weight", "growing.weight"):
-            both_ways(f"{preset}: the norm of {tensor} above 10",
-                      norms_before("lamb", preset, "lamb_long", decay, tensor), lambda n: n > 10)
+            both_ways(
+                f"{preset}: the norm of {tensor} above 10",
+                norms_before("lamb", preset, "lamb_long", decay, tensor),
+                lambda n: n > 10,
+            )
 
 
 def check_presets_differ():
     """On the same scenes, only presets known to compute the same agree: the traces can tell the others
     apart."""
-    twins = {"lars": {("tf_models", "optax")},
-             "lamb": {("cybertron", "jettify"), ("paper", "addons", "optax")}}
+    twins = {"lars": {("tf_models", "optax")}, "lamb": {("cybertron", "jettify"), ("paper", "addons", "optax")}}
     for optimizer, settings in (("lars", {"momentum": 0.8}), ("lamb", {})):
         families = {}
         for preset in RULES[optimizer]:
             scene, both = SCENES[f"{optimizer}_all"], ({"weight_decay": wd, **settings} for wd in (0.05, 0.0))
             weights = [trace(optimizer, preset, scene, given)[-1][0] for given in both]
-            rounded = np.round(np.concatenate(sum(weights, [])), 9)
+            rounded = np.round(np.concatenate([*itertools.chain(*weights)]), 9)
             families.setdefault(tuple(rounded), []).append(preset)
         found = {tuple(family) for family in families.values() if len(family) > 1}
-        compare(f"presets of {optimizer} that compute the same: {sorted(found)}", found == twins[optimizer],
-                True, why=f"expected {sorted(twins[optimizer])}")
+        compare(
+            f"presets of {optimizer} that compute the same: {sorted(found)}",
+            found == twins[optimizer],
+            True,
+            why=f"expected {sorted(twins[optimizer])}",
+        )
 
 
 def check_traces():
@@ -234,6 +244,7 @@ def check_traces():
 
 def compare_with_peers():
     import _preset_peers
+
     _preset_peers.compare_all(list(all_cases()), SCENES, trace)
 
 

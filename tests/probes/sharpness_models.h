@@ -66,7 +66,7 @@ struct AffineSquares {
         x.index_select(0, index).matmul(d.narrow(0, 0, 8).reshape({2, 4}).t()) + d.narrow(0, 8, 2);
     return gradient(index).dot(d).item<double>() + 0.5 * moved.square().sum(1).mean().item<double>();
   }
-  /// Of H = E[(x, 1)(x, 1)'] for each class.
+  /// The diagonal of H = E[(x, 1)(x, 1)'] for each class.
   at::Tensor hessian_diagonal() const {
     const at::Tensor squares = x.square().mean(0);
     return at::cat({squares, squares, at::ones({2}, at::kDouble)});

@@ -2,6 +2,7 @@
 
 Written from docs and papers, not from Basin's source: what a checkpoint says can be rebuilt without the program.
 """
+
 import hashlib
 
 import numpy as np
@@ -113,7 +114,7 @@ def build(parameters, model, activation, downsample="pool"):
         if downsample == "pool":
             layers.append(MaxPool())
         layers.append(Activation(activation))
-    return layers + [Linear(parameters, "fc")]
+    return [*layers, Linear(parameters, "fc")]
 
 
 def logits(layers, x):
@@ -129,7 +130,7 @@ def losses(outputs, labels):
 
 
 def gradient(layers, x, labels):
-    """Of the mean loss, by parameter name."""
+    """The gradient of the mean loss, by parameter name."""
     outputs = logits(layers, x)
     p = np.exp(outputs - outputs.max(1, keepdims=True))
     d = p / p.sum(1, keepdims=True)

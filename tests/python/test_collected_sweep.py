@@ -1,4 +1,5 @@
 """The program's sweep.h5 and the Python reader's view of its run folders say the same, column by column."""
+
 import os
 import pathlib
 import shutil
@@ -16,7 +17,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def program(*arguments):
-    return subprocess.run([BASIN, *map(str, arguments)], env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True, text=True)
+    return subprocess.run(
+        [BASIN, *map(str, arguments)], env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True, text=True
+    )
 
 
 @pytest.fixture(scope="module")

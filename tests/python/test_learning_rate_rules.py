@@ -83,7 +83,9 @@ def test_linear_rule_from_the_base_rate_with_steps_by_epochs(tmp_path):
 def test_a_cosine_longer_than_the_run(tmp_path):
     # Geiping et al. at 1/100: 4 updates of warm-up, a cosine of 40, 30 updates.
     rates, _, _ = train(
-        tmp_path, N, 'protocol = "A-updates"\nupdates = 30\nschedule_unit = "updates"\nwarmup = 4\nhorizon = 44\nlearning_rate = 0.4'
+        tmp_path,
+        N,
+        'protocol = "A-updates"\nupdates = 30\nschedule_unit = "updates"\nwarmup = 4\nhorizon = 44\nlearning_rate = 0.4',
     )
     cosine = 0.2 * (1 + np.cos(np.pi * np.arange(26) / 40))
     np.testing.assert_allclose(rates, np.concatenate([[0.1, 0.2, 0.3, 0.4], cosine]), rtol=1e-13)
@@ -109,9 +111,7 @@ def test_malladis_rule_is_the_run_with_its_constants_by_hand(tmp_path):
     ruled = train(
         tmp_path, 48, course + 'scaling_rule = "malladi"\nbase_batch = 12\nlearning_rate = 1e-3', "adamw", "[adamw]\neps = 1e-3"
     )
-    by_hand = train(
-        tmp_path, 48, course + "learning_rate = 2e-3", "adamw", "[adamw]\nbeta1 = 0.6\nbeta2 = 0.996\neps = 5e-4"
-    )
+    by_hand = train(tmp_path, 48, course + "learning_rate = 2e-3", "adamw", "[adamw]\nbeta1 = 0.6\nbeta2 = 0.996\neps = 5e-4")
     np.testing.assert_allclose(ruled[0], by_hand[0], rtol=1e-15)
     np.testing.assert_allclose(ruled[2], by_hand[2], rtol=1e-9)  # 1 - 4 (1 - 0.9) is 0.6 to rounding, 16 updates long
     config = ruled[1]

@@ -1,4 +1,5 @@
 """The logical batch is an experiment's variable, not a memory limit: B = 65,536 runs in the memory of one micro-batch."""
+
 import os
 import pathlib
 import subprocess
@@ -26,8 +27,9 @@ augmentation = "{augmentation}"
 def peak_memory(*arguments):
     """Largest resident set of one process in MiB, as the kernel counted it (ru_maxrss)."""
     environment = dict(os.environ, OMP_NUM_THREADS="1")
-    process = subprocess.Popen([BASIN, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               env=environment)
+    process = subprocess.Popen(
+        [BASIN, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, arguments
@@ -44,8 +46,9 @@ def test_memory_does_not_grow_with_the_batch(tmp_path: pathlib.Path, augmentatio
     # micro-batch of another size alone costs some 10 MiB.
     for batch, updates in ((256, 40), (65536, 2)):
         out = tmp_path / f"{augmentation}-{batch}"
-        above[batch] = peak_memory("train", study, "--out", out, "--set", f"batch_size={batch}",
-                                   "--set", f"updates={updates}") - idle
+        above[batch] = (
+            peak_memory("train", study, "--out", out, "--set", f"batch_size={batch}", "--set", f"updates={updates}") - idle
+        )
     print(f"idle {idle:.0f} MiB; above idle: {above}")
     assert above[256] > 20, "the training set alone is 15 MiB: the measurement missed the run"
     # The stated bound. Indices and counts of 65,536 examples take 1.5 MiB.

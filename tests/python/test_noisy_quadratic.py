@@ -1,9 +1,10 @@
 """The whole way from a study to the figure on a problem with a known answer: the noisy quadratic model (docs/noisy-quadratic.md).
 
-The expectation is basin.analysis.closed_form's, numpy's powers of the recursion's roots (checked in python/tests/analysis/test_closed_form.py).
+The expectation is basin.analysis.closed_form's, numpy's powers of the recursion's roots (checked in
+python/tests/analysis/test_closed_form.py).
 """
+
 import os
-import pathlib
 import subprocess
 from dataclasses import replace
 
@@ -138,13 +139,13 @@ def test_probes_measure_the_curvature_and_the_noise_of_the_quadratic(sweep):
     assert len(probed) == 3
     for run in probed.to_dict("records"):
         p = run["noisy_quadratic.precondition"]
-        column = lambda name: run[f"probe.start.{name}"]  # noqa: E731
+        found = {key.removeprefix("probe.start."): value for key, value in run.items()}
         # Rayleigh quotients err by the square of the residual over the gap, h_1 - h_2 or more than a quarter.
-        residual = column("top_eigenvalues.lambda_1.uncertainty")
-        assert column("top_eigenvalues.lambda_1") == pytest.approx(1, abs=4 * residual**2 + 1e-6)
+        residual = found["top_eigenvalues.lambda_1.uncertainty"]
+        assert found["top_eigenvalues.lambda_1"] == pytest.approx(1, abs=4 * residual**2 + 1e-6)
         # Over the training set the covariance's trace and the gradient P^-1/2 H theta, theta = +-1, hold without any error; float32 probes.
-        assert column("noise_scale.tr_sigma_finite") == pytest.approx((h ** (1 - p)).sum(), rel=1e-5)
-        assert column("noise_scale.b_simple_finite") == pytest.approx((h ** (1 - p)).sum() / (h ** (2 - p)).sum(), rel=1e-4)
+        assert found["noise_scale.tr_sigma_finite"] == pytest.approx((h ** (1 - p)).sum(), rel=1e-5)
+        assert found["noise_scale.b_simple_finite"] == pytest.approx((h ** (1 - p)).sum() / (h ** (2 - p)).sum(), rel=1e-4)
 
 
 def test_the_figure_and_the_words_show_the_table(sweep, table):

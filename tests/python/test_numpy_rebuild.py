@@ -1,4 +1,5 @@
 """A run rebuilt from its checkpoint by numpy alone: same loss and accuracy, and the dense Hessian's eigenvalues are the stored ones."""
+
 import os
 import pathlib
 import subprocess
@@ -9,9 +10,8 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import numpy_network as net
-
 import basin
+import numpy_network as net
 
 BASIN = os.environ.get("BASIN_BINARY")
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
@@ -38,7 +38,7 @@ tolerance = 1e-4
 """
 
 CASES = {
-    "mlp": ('model = "mlp"\n', "\n[mlp]\nhidden = [24, 12]\nactivation = \"tanh\"\n", dict(model="mlp", activation="tanh")),
+    "mlp": ('model = "mlp"\n', '\n[mlp]\nhidden = [24, 12]\nactivation = "tanh"\n', dict(model="mlp", activation="tanh")),
     "small_cnn": ('model = "small_cnn"\n', "\n[small_cnn]\nwidths = [4, 8]\n", dict(model="small_cnn", activation="relu")),
     # 260 parameters and no kinks, so that its Hessian is dense and differentiable numerically.
     "smooth_cnn": (
@@ -65,7 +65,9 @@ def rebuilt(request, tmp_path_factory):
     run = train(tmp_path_factory.mktemp("rebuild"), request.param)
     with h5py.File(run / "ckpt" / "end.h5") as f:
         parameters = {}
-        f["model"].visititems(lambda name, d: parameters.update({name: d[()].astype(float)}) if isinstance(d, h5py.Dataset) else None)
+        f["model"].visititems(
+            lambda name, d: parameters.update({name: d[()].astype(float)}) if isinstance(d, h5py.Dataset) else None
+        )
     data = pathlib.Path(BASIN).parents[1] / "share" / "basin" / "data" / "cifar10-5k"
     train_set, test_set = (net.read_records(data / f"{name}.bin") for name in ("data_batch_1", "test_batch"))
     chosen, tested = net.hashed_subset(*train_set, TRAIN), net.hashed_subset(*test_set, TEST)

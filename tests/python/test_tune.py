@@ -1,4 +1,5 @@
 """`basin tune` from outside: what it writes, against numpy and scipy; that it goes on after a kill; what a sweep makes of it."""
+
 import os
 import pathlib
 import re
@@ -91,7 +92,11 @@ def test_budgets_are_equal_and_said(plain):
     assert len(tuning.winners) == 4 and set(tuning.winners.trials) == {4}
     for _, runs in tuning.runs.groupby("group"):
         assert sorted(runs.trial) == [0, 1, 2, 3] and set(runs.seed) == {7} and set(runs.budget) == {1.0}
-    assert tuning.attributes["trials"] == 4 and tuning.attributes["sampler"] == "halton" and tuning.attributes["candidates"] == "ranges"
+    assert (
+        tuning.attributes["trials"] == 4
+        and tuning.attributes["sampler"] == "halton"
+        and tuning.attributes["candidates"] == "ranges"
+    )
 
 
 def test_points_are_scipys_and_the_same_in_every_group(plain):
@@ -152,7 +157,9 @@ def test_selection_says_the_same(plain):
         assert choice["set"]["learning_rate"] == choice["learning_rate"] == winner.learning_rate
         assert choice["standard_error"] == winner.validation_loss_error and choice["like_winner"] == winner.like_winner
         assert choice["second"]["distance"] == winner.second_distance and len(choice["tried"]) == 4
-        assert choice["at_edge"] == (choice["edge"]["learning_rate"] != "none" or choice["edge"].get("sgd", {}).get("momentum", "none") != "none")
+        assert choice["at_edge"] == (
+            choice["edge"]["learning_rate"] != "none" or choice["edge"].get("sgd", {}).get("momentum", "none") != "none"
+        )
 
 
 def test_every_column_says_what_it_is_and_the_page_names_it(plain):
@@ -172,7 +179,9 @@ def test_every_column_says_what_it_is_and_the_page_names_it(plain):
 
 def test_halving_keeps_the_right_number_in_each_rung(tmp_path):
     done, tuning = tuned(tmp_path, "halving = 2\nrungs = 3")
-    assert "rungs: 4 trials with 1/4 of the budget, 2 trials with 1/2 of the budget, 1 trials with all of the budget" in done.stdout
+    assert (
+        "rungs: 4 trials with 1/4 of the budget, 2 trials with 1/2 of the budget, 1 trials with all of the budget" in done.stdout
+    )
     for _, runs in tuning.runs.groupby("group"):
         assert list(runs.groupby("rung").size()) == [4, 2, 1] and list(runs.groupby("rung").budget.first()) == [0.25, 0.5, 1.0]
         assert len(set(runs.run_id)) == 7
@@ -278,10 +287,14 @@ def test_more_trials_extend_a_tuning(tmp_path):
 def test_diverged_trials_are_counted_and_never_win(tmp_path):
     done, tuning = tuned(tmp_path, sets=["optimizer=sgd", "batch_size=16", "divergence_loss=100.0"],
                          more='[[tune.range]]\nkey = "learning_rate"\nlow = 0.01\nhigh = 1e3\n')  # fmt: skip
-    winner, = tuning.winners.to_dict("records")
+    (winner,) = tuning.winners.to_dict("records")
     assert 0 < winner["diverged"] < 4 and winner["any_ended"] and f"{winner['diverged']} diverged" in done.stdout
     lost = tuning.runs[tuning.runs.status == "diverged"]
-    assert len(lost) == winner["diverged"] and lost.validation_loss.isna().all() and (lost.learning_rate > winner["learning_rate"]).all()
+    assert (
+        len(lost) == winner["diverged"]
+        and lost.validation_loss.isna().all()
+        and (lost.learning_rate > winner["learning_rate"]).all()
+    )
     assert np.isinf(tuning.scores.set_index("trial").validation_loss[lost.trial]).all()
 
 
@@ -354,6 +367,8 @@ def test_train_from_python(tmp_path):
 
 def test_the_optuna_notebook_runs_with_or_without_it(tmp_path):
     env = dict(ENV, BASIN_TRIALS="2", BASIN_OUT=str(tmp_path), PYTHONPATH=str(ROOT / "python"))
-    done = subprocess.run([sys.executable, ROOT / "notebooks" / "optuna_search.py"], cwd=ROOT, env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "notebooks" / "optuna_search.py"], cwd=ROOT, env=env, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "Optuna is not installed" in done.stdout or len(list(tmp_path.glob("runs/*/run.h5"))) == 2

@@ -257,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "s.toml:9: sweep.select chooses from lists"},
         BadTuning{"with_list",
                   "learning_rate = 'tuned'\n" RANGE "[[sweep.set]]\nset = { learning_rate = [0.1, 0.2] }\n",
-                  "s.toml:7: a list of learning rates beside"},
+                  "s.toml:7: a list of learning rates next to"},
         BadTuning{"no_validation", "learning_rate = 'tuned'\ndata.validation = 0.0\n" RANGE,
                   "[tune] needs data.validation > 0"}),
     [](const auto& info) { return std::string(info.param.name); });

@@ -8,7 +8,7 @@
 
 namespace basin::testing {
 
-/// Of the ConfigError that `action` throws; "no error" where it throws none.
+/// The message of the ConfigError that `action` throws; "no error" where it throws none.
 inline std::string message_of(const std::function<void()>& action) {
   try {
     action();

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "runs/parts.h"
 #include "sweep/cost_model.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/tiny_models.h"
 #include "trainers/batch_schedule.h"
 
@@ -20,9 +21,7 @@ constexpr int64_t kImageNet = 1281167, kCifar = 50000;
 /// The backticked `key = value` of the second cell of each row of the table below "| source | study |", by
 /// the first cell.
 std::map<std::string, std::vector<std::string>> documented_rules() {
-  const char* source = std::getenv("BASIN_SOURCE_DIR");
-  if (!source) throw IoError("BASIN_SOURCE_DIR isn't set");
-  std::istringstream text(read_file(std::string(source) + "/docs/optimizers.md"));
+  std::istringstream text(read_file(testing::source_folder() + "/docs/optimizers.md"));
   std::map<std::string, std::vector<std::string>> rules;
   bool inside = false;
   for (std::string line; std::getline(text, line);) {
@@ -50,7 +49,8 @@ RunOptions options_of(const std::string& source, const std::vector<std::string>&
 
 /// The run's rates on n training images, composed as the trainer composes them.
 RateSchedule rates_of(const RunOptions& options, int64_t n) {
-  const BatchPlan plan = plan_batches(options.train, options.data, false, false, batch_overlap(options));
+  const BatchPlan plan =
+      plan_batches(options.train, options.data, false, false, optimizer_traits(options).overlap);
   const auto network = testing::tiny_mlp();
   const double gain = build_optimizer(options, *network)->gain();
   return {options.schedule, options.train.learning_rate, gain,
@@ -58,7 +58,8 @@ RateSchedule rates_of(const RunOptions& options, int64_t n) {
 }
 
 int64_t updates_of(const RunOptions& options, int64_t n) {
-  const BatchPlan plan = plan_batches(options.train, options.data, false, false, batch_overlap(options));
+  const BatchPlan plan =
+      plan_batches(options.train, options.data, false, false, optimizer_traits(options).overlap);
   return BatchSchedule(options.train, plan, n).updates();
 }
 
@@ -76,7 +77,7 @@ void PrintTo(const Expectation& e, std::ostream* out) { *out << e.source << " B=
 
 const std::vector<Expectation>& expectations() {
   static const std::vector<Expectation> rows{
-      // 156.3925 updates an epoch; 3.2 = 0.1 x 32; from 0.1, 3.1/782 an update; 30, 60, 80 epochs are 4691.8,
+      // 156.3925 updates per epoch; 3.2 = 0.1 x 32; from 0.1, 3.1/782 per update; 30, 60, 80 epochs are 4691.8,
       // 9383.5, 12511.4.
       {"Goyal et al. 2017",
        8192,
@@ -145,13 +146,13 @@ const std::vector<Expectation>& expectations() {
       {"torchlars", 8192, kImageNet, 14076, 782, 12.8, {{0, 12.8 / 782}, {781, 12.8}}},
       {"torchlars", 16384, kImageNet, 7038, 391, 25, {{390, 25}}},
       {"torchlars", 32768, kImageNet, 3519, 195, 29, {{0, 29.0 / 195}, {194, 29}, {195, 29}, {1857, 7.25}}},
-      // 78.1962, 39.0981 and 19.549 updates an epoch.
+      // 78.1962, 39.0981 and 19.549 updates per epoch.
       {"TF tpu", 16384, kImageNet, 7038, 391, 25, {{0, 25.0 / 391}, {390, 25}}},
       {"TF tpu", 32768, kImageNet, 3519, 469, 34, {{0, 34.0 / 469}, {468, 34}, {1994, 8.5}}},
       {"TF tpu", 65536, kImageNet, 1760, 313, 41, {{312, 41}}},
-      // 1251.14 updates an epoch; 8.5 stays above 1e-5 of itself.
+      // 1251.14 updates per epoch; 8.5 stays above 1e-5 of itself.
       {"MLPerf ResNet", 1024, kImageNet, 51297, 6256, 8.5, {{0, 8.5 / 6256}, {6255, 8.5}}, {"epochs=41"}},
-      // 312.785 an epoch; at the last of the 11,573 after the warm-up 1e-4 and next to nothing.
+      // 312.785 per epoch; at the last of the 11,573 after the warm-up 1e-4 and next to nothing.
       {"MLPerf ResNet",
        4096,
        kImageNet,
@@ -186,7 +187,7 @@ const std::vector<Expectation>& expectations() {
       {"Jastrzębski et al. 2018", 512, kCifar, 977, 0, 0.4, {{0, 0.4}, {976, 0.4}}},
       {"Zhang et al. 2019", 256, kCifar, 1954, 0, 0.05, {{0, 0.05}, {1953, 0.05}}},
       {"Zhang et al. 2019", 256, kCifar, 1954, 0, 0.5, {{0, 0.5}}, {"sgd.momentum=0"}},
-      // 97.656 updates an epoch. np.interp([t], [0, 5, 24], [0, 0.4, 0]) at t+1 before the peak and at t
+      // 97.656 updates per epoch. np.interp([t], [0, 5, 24], [0, 0.4, 0]) at t+1 before the peak and at t
       // after it, in epochs but for the
       // rounding of 488.28 and 2343.75 updates.
       {"DavidNet",

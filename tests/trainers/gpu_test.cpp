@@ -95,7 +95,7 @@ TEST_F(GpuTraining, GraphsChangeNoBit) {
     EXPECT_EQ(graphs.trainer->execution(),
               graphs.model->has_dropout() ? "eager: masks of dropout are drawn on the host" : "graph");
     EXPECT_EQ(eager.trainer->execution(), "eager: runtime.cuda_graph = false");
-    EXPECT_EQ(graphs.run().status, "finished");
+    EXPECT_EQ(graphs.run().status, RunState::finished);
     eager.run();
     EXPECT_TRUE(at::equal(graphs.weights(), eager.weights())) << s.model;
     for (size_t i = 0; i < eager.listener.updates.size(); ++i)
@@ -114,7 +114,7 @@ TEST_F(GpuTraining, ResumedRunsHaveTheSameBits) {
   }
 }
 
-// Sums in another order, and multiply-adds fused: 1e-15 an update in float64, grown by eight of them.
+// Sums in another order, and multiply-adds fused: 1e-15 per update in float64, grown by eight of them.
 TEST_F(GpuTraining, AgreesWithTheCpuInFloat64) {
   for (RunSettings s : kinds()) {
     s.train.autocast = "none";

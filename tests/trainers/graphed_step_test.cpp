@@ -97,7 +97,7 @@ std::vector<Case> cases() {
   ghosts.train.ghost_batch = 10;
   RunSettings perturbed = plain;
   perturbed.train.hook<PerturbationOptions>() = {.kind = "sam", .rho = 0.1, .examples = 24};
-  RunSettings merged = plain;  // 200 examples: one a batch, whatever is merged
+  RunSettings merged = plain;  // 200 examples: one per batch, whatever is merged
   merged.train.batch_size = 500;
   const std::vector<int64_t> four(4, 48);
   return {{"plain", plain, {48, 48, 48, 48, 48}, 1},  // the fifth crosses the end of an epoch

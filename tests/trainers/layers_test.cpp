@@ -205,7 +205,7 @@ TEST(LayerCadence, EndsWhereTheTargetIsReached) {
   const TemporaryFolder folder;
   RecordedRun run(s, folder.path());
   const TrainResult result = run.finish();
-  ASSERT_EQ(result.status, "finished");
+  ASSERT_EQ(result.status, RunState::finished);
   EXPECT_THAT(layers_of(folder).column("update"), ElementsAre(1, number(result, "updates")));
 }
 
@@ -227,7 +227,7 @@ TEST(LayerRows, OfADivergedRunAreThoseUntilThenAlsoWhereItWasResumedJustBefore) 
   const TemporaryFolder quiet, disturbed;
   RecordedRun undisturbed(diverging(), quiet.path());
   const TrainResult expected = undisturbed.finish();
-  ASSERT_EQ(expected.status, "diverged");
+  ASSERT_EQ(expected.status, RunState::diverged);
   const int64_t last = undisturbed.trainer->updates_done();
   ASSERT_GT(last, 1);
   EXPECT_THAT(layers_of(quiet).column("update"), ElementsAre(1, last));
@@ -238,7 +238,7 @@ TEST(LayerRows, OfADivergedRunAreThoseUntilThenAlsoWhereItWasResumedJustBefore) 
   }
   RecordedRun second(diverging(), disturbed.path());
   ASSERT_TRUE(second.resumed);
-  EXPECT_EQ(second.finish().status, "diverged");
+  EXPECT_EQ(second.finish().status, RunState::diverged);
   EXPECT_EQ(second.trainer->updates_done(), last);
   expect_same_tables(read_run_file(disturbed / "run.h5"), read_run_file(quiet / "run.h5"));
 }

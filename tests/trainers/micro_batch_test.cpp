@@ -34,7 +34,7 @@ class MicroBatch : public ::testing::TestWithParam<const char*> {};
 TEST_P(MicroBatch, FiveUpdatesAgreeForEverySizeAndBothKindsOfDuplicates) {
   TestRun reference(accumulation_settings(GetParam(), 512, "repeated"));
   const at::Tensor start = reference.weights();
-  ASSERT_EQ(reference.run().status, "finished");
+  ASSERT_EQ(reference.run().status, RunState::finished);
   ASSERT_GT(relative_difference(reference.weights(), start), 1e-3) << "nothing was trained";
   for (const char* duplicates : {"weighted", "repeated"}) {
     for (const int64_t micro_batch : {32, 100, 512}) {
@@ -173,7 +173,7 @@ struct MaskKeeper : Model {
   std::vector<at::Tensor> masks;
 };
 
-// Of an update's batch of 48 examples, with the groups and passes that a perturbation makes.
+// The masks of an update's batch of 48 examples, in the groups and passes that a perturbation makes.
 std::vector<at::Tensor> masks_of(int64_t update, int64_t micro_batch,
                                  const PerturbationOptions& perturbation) {
   RunSettings s = small_settings();

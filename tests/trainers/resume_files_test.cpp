@@ -60,11 +60,11 @@ TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
   const RunSettings s = noisy_settings(GetParam());
   RecordedRun undisturbed(s, quiet.path());
   const TrainResult expected = undisturbed.finish();
-  ASSERT_EQ(expected.status, "finished");
+  ASSERT_EQ(expected.status, RunState::finished);
   {
     RecordedRun first(s, disturbed.path());
     const TrainResult stopped = first.run_until(3);
-    ASSERT_EQ(stopped.status, "interrupted");
+    ASSERT_EQ(stopped.status, RunState::interrupted);
     first.recorder.conclude(stopped);
   }
   {
@@ -79,7 +79,7 @@ TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
   EXPECT_TRUE(third.resumed);
   EXPECT_EQ(third.trainer->updates_done(), 3);
   const TrainResult result = third.finish();
-  EXPECT_EQ(result.status, "finished");
+  EXPECT_EQ(result.status, RunState::finished);
   EXPECT_EQ(result.test.loss, expected.test.loss);
   expect_same_tables(read_run_file(disturbed / "run.h5"), read_run_file(quiet / "run.h5"));
   const Checkpoint a = read_checkpoint(disturbed / "ckpt/end.h5"), b = read_checkpoint(quiet / "ckpt/end.h5");
@@ -179,12 +179,12 @@ TEST(RecorderTest, SaysWhereAFailedRunStood) {
   EXPECT_THROW(run.run(), std::runtime_error);
   run.recorder.fail("crash");
   const RunStatus status = read_status(folder / "status.json");
-  EXPECT_EQ(status.status, "failed");
+  EXPECT_EQ(status.status, RunState::failed);
   EXPECT_EQ(status.update, 3);
   EXPECT_GT(status.loss, 0);
   EXPECT_NE(status.pid, 0);
   const RunRecord record = read_run_file(folder / "run.h5");
-  EXPECT_EQ(record.status, "failed");
+  EXPECT_EQ(record.status, RunState::failed);
   EXPECT_EQ(record.tables.at("layers").column("update"), (std::vector<double>{1, 3}))
       << "the first and the newest";
 }

@@ -121,7 +121,7 @@ TEST_P(Resume, GivesTheSameBits) {
   for (const int64_t stop : {int64_t{0}, int64_t{1}, total / 2, total - 1}) {
     SCOPED_TRACE(stop);
     TestRun first(GetParam().settings), second(GetParam().settings);
-    ASSERT_EQ(first.run_until(stop).status, "interrupted");
+    ASSERT_EQ(first.run_until(stop).status, RunState::interrupted);
     second.trainer->restore(first.listener.checkpoints.at("latest"));
     const TrainResult result = second.run();
     EXPECT_EQ(result.status, expected.status);

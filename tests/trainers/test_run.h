@@ -23,7 +23,7 @@ struct RunSettings {
   bool cuda_graphs = true;
 };
 
-/// 200 training and 60 test examples, constant rate, float64, no warm-up: small enough for hundreds of updates a second.
+/// 200 training and 60 test examples, constant rate, float64, no warm-up: small enough for hundreds of updates per second.
 RunSettings small_settings();
 
 struct Listener : TrainObserver {

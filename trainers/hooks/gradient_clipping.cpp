@@ -6,8 +6,10 @@
 namespace basin {
 
 void bind_options(OptionTable& table, GradientClippingOptions& options) {
-  table.add("clip_gradient", options.limit, at_least(0),
-            "largest Euclidean norm of the gradient over all parameters; 0: none");
+  table
+      .add("clip_gradient", options.limit, at_least(0),
+           "largest Euclidean norm of the gradient over all parameters; 0: none")
+      .costs_if_on();
 }
 
 std::unique_ptr<UpdateHook> GradientClipping::make(const Options& options, const HookSetup& setup) {

@@ -21,8 +21,7 @@ void bind_options(OptionTable& table, LookaheadOptions& options);
 /// After update t = k, 2k, ... of T, k = lookahead_every, alpha = lookahead_alpha:
 ///   phi <- phi + alpha_t (theta - phi),  theta <- phi;   after update T  theta <- phi.
 /// theta are the run's weights, which the optimiser moves, phi the slow ones, at the start the same.
-///   constant  alpha_t = alpha: Zhang, Lucas, Hinton & Ba 2019 (arXiv 1907.08610), algorithm 1, which returns
-///   phi;
+///   constant  alpha_t = alpha: Zhang, Lucas, Hinton & Ba 2019 (arXiv 1907.08610), algorithm 1, which returns phi;
 ///   cubic     alpha_t = 1 - (1 - alpha) (t/T)^3: airbench94 (KellerJordan/cifar10-airbench,
 ///   legacy/airbench94.py) with k = 5, 1 - alpha = 0.95^5.
 /// The optimiser's state stays as it is (the authors' pullback_momentum = "none"). Parameters alone: the
@@ -36,7 +35,7 @@ void bind_options(OptionTable& table, LookaheadOptions& options);
 class Lookahead final : public UpdateHook {
  public:
   using Options = LookaheadOptions;
-  /// Not beside an optimiser with overlap.
+  /// Not with an optimiser that has overlap.
   static void check(const Options& options, const HookCheck& run);
   static UpdatesNeeded updates_needed(const Options& options);
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);

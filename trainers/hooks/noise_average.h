@@ -31,7 +31,7 @@ class NoiseAverage {
   void add(double tr_sigma, double g2);
   NoiseMeans means() const;
 
-  /// Of a fixed length; the same numbers go on from it to the bit.
+  /// A list of fixed length; the same numbers go on from it to the bit.
   std::vector<double> state() const;
   void load_state(const std::vector<double>& state);
 

@@ -24,8 +24,7 @@ struct NoiseLook {
 /// Every epoch's order is a uniformly random one. So, at weights that don't depend on it and given how often
 /// examples repeat, *which* they are is a uniform draw from the N without replacement, and with G the
 /// gradient on the training set and S^2 = sum_x |g_x - G|^2 / (N - 1)
-///   E|h_j|^2 = |G|^2 + S^2 (sum_x kappa_jx^2 / K_j^2 - 1/N),   E|g|^2 = |G|^2 + S^2 (sum_x k_x^2 / B^2 -
-///   1/N).
+///   E|h_j|^2 = |G|^2 + S^2 (sum_x kappa_jx^2 / K_j^2 - 1/N),   E|g|^2 = |G|^2 + S^2 (sum_x k_x^2 / B^2 - 1/N).
 /// That holds for batches within an epoch, across epochs and beyond N, with duplicates merged or not. Hence
 ///   T = (sum_j K_j |h_j|^2 - B |g|^2) / D,   D = sum_jx kappa_jx^2 / K_j - sum_x k_x^2 / B
 /// is unbiased for S^2 (D = J - 1 for J micro-batches where nothing repeats), and so are

@@ -11,12 +11,12 @@ namespace basin {
 
 /// Each group's G of optim/perturbation.h in the place of its gradient, the groups being `examples` consecutive examples, or the
 /// batch: a gradient at w and one at w + d, with the same crops, dropout masks and ghost batches, and w put back. The loss is that
-/// at w. Cost: two gradients an example; some copies of the parameters.
+/// at w. Cost: two gradients per example; some copies of the parameters.
 class PerturbedGradient final : public UpdateHook, private GradientRule {
  public:
   using Options = PerturbationOptions;
   static void bind(OptionTable& table, Options& options);
-  /// Not beside an optimiser with overlap; groups hold whole ghost batches.
+  /// Not with an optimiser that has overlap; groups hold whole ghost batches.
   static void check(const Options& options, const HookCheck& run);
   static void plan(const Options& options, BatchPlan& plan);
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);

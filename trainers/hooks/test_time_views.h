@@ -9,7 +9,7 @@
 namespace basin {
 
 struct TestTimeViewsOptions {
-  std::string views = "none";  // none | flip | flip_shift: tta_test_acc beside test_acc
+  std::string views = "none";  // none | flip | flip_shift: tta_test_acc next to test_acc
 };
 void bind_options(OptionTable& table, TestTimeViewsOptions& options);
 

@@ -8,8 +8,10 @@ constexpr const char* kAverage = "average";  // state, checkpoint and prefix of 
 }  // namespace
 
 void bind_options(OptionTable& table, WeightAverageOptions& options) {
-  table.add("weight_average", options.decay, half_open(0, 1),
-            "decay per update of the weights' exponential average, which is evaluated at the end; 0: none");
+  table
+      .add("weight_average", options.decay, half_open(0, 1),
+           "decay per update of the weights' exponential average, which is evaluated at the end; 0: none")
+      .costs_if_on();
 }
 
 HookCost WeightAverage::cost(const Options& options) {

@@ -26,7 +26,7 @@ void bind_options(OptionTable& table, WeightAverageOptions& options);
 ///
 /// Never touches the run's own weights. At the end, when all is said of those, it is evaluated on every split (average_train_loss
 /// and the like in the summary, NaN where the run diverged) and kept as the checkpoint "average", with running statistics of its
-/// own. Cost: one pass over the parameters an update, one evaluation; memory: one copy, in their type.
+/// own. Cost: one pass over the parameters per update, one evaluation; memory: one copy, in their type.
 class WeightAverage final : public UpdateHook {
  public:
   using Options = WeightAverageOptions;

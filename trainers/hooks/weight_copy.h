@@ -1,4 +1,4 @@
-// defines: WeightCopy, a second set of a run's weights: kept beside the model and, by name, in checkpoints.
+// defines: WeightCopy, a second set of a run's weights: kept next to the model and, by name, in checkpoints.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +10,7 @@
 
 namespace basin {
 
-/// One tensor a parameter, in its type, place and strides; begins as the parameters are now.
+/// One tensor per parameter, in its type, place and strides; begins as the parameters are now.
 class WeightCopy {
  public:
   /// `what` is its name in errors: "average".

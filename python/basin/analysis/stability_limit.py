@@ -24,8 +24,8 @@ def rate(run: pd.Series) -> float:
     if pd.notna(peak):
         return float(peak)
     scaled = run.get("scaling_rule", "none") != "none" and run.get("base_batch") != run.get("batch_size")
-    effective = run.get("effective_rate") == True  # noqa: E712: NaN where another run's file has the option alone
-    return np.nan if scaled or effective else float(run.learning_rate)
+    effective = run.get("effective_rate", np.nan)  # NaN where another run's file has the option alone
+    return np.nan if scaled or (pd.notna(effective) and effective) else float(run.learning_rate)
 
 
 def named(run: pd.Series) -> str:
@@ -73,7 +73,7 @@ def sharpness(sweep: Sweep, run_id: str) -> pd.DataFrame:
 
 
 def levels(sweep: Sweep) -> pd.DataFrame:
-    """One row a setting: mean over seeds of (λ₁ over its limit, averaged over the last third), its standard error, and seeds; `first` and
+    """One row per setting: mean over seeds of (λ₁ over its limit, averaged over the last third), its standard error, and seeds; `first` and
     `late` are means of λ₁ itself."""
     rows = []
     for i in range(len(sweep.runs)):

@@ -6,8 +6,10 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..analysis.matched import cell, comparable, fixed_budget, settings
@@ -26,14 +28,14 @@ PANELS = [
 ]
 
 
-def of_run(run: Run):
-    """Four panels, a line a layer's weights; biases and norms are not drawn."""
+def of_run(run: Run) -> Figure:
+    """Four panels, a line for each layer's weights; biases and norms are not drawn."""
     title = f"{optimizer_name(run.config.get('optimizer', ''))}, run {run.run_id}"
     return _draw([(title, run.layers)] if run.layers else [], (2, 2))
 
 
-def of_sweep(sweep: Sweep):
-    """A row an optimiser: at matched loss (else the fixed budget), its largest batch size with a comparable run, smallest seed. Columns
+def of_sweep(sweep: Sweep) -> Figure:
+    """A row per optimiser: at matched loss (else the fixed budget), its largest batch size with a comparable run, smallest seed. Columns
     share their y axis, so that optimisers compare."""
     found = []
     for run in shown(sweep).itertuples():
@@ -44,14 +46,16 @@ def of_sweep(sweep: Sweep):
 
 
 def shown(sweep: Sweep) -> pd.DataFrame:
-    """The runs that `of_sweep` draws, one row an optimiser."""
+    """The runs that `of_sweep` draws, one row per optimiser."""
     runs = sweep.runs
     part = runs[runs.protocol == ("B" if (runs.protocol == "B").any() else fixed_budget(runs))]
     order = part.assign(good=comparable(part)).sort_values(["good", "batch_size", "seed"], ascending=[False, False, True])
-    return order.drop_duplicates("optimizer").sort_values("optimizer", key=lambda names: names.map(style.optimizers_of(runs).index))
+    return order.drop_duplicates("optimizer").sort_values(
+        "optimizer", key=lambda names: names.map(style.optimizers_of(runs).index)
+    )
 
 
-def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]):
+def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]) -> Figure:
     one = shape == (2, 2)
     figure, axes = style.panels(*shape, 4.4 if one else 3.1, 2.9 if one else 2.5, sharey=False if one else "col")
     if not found:
@@ -72,7 +76,7 @@ def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]):
     return figure
 
 
-def _panel(ax, values: pd.DataFrame, layers: Layers) -> None:
+def _panel(ax: Axes, values: pd.DataFrame, layers: Layers) -> None:
     """What is not above zero has no place on a logarithmic axis: a gap. Dashed: excluded from trust ratios."""
     for name, colour in _colours(layers.weights).items():
         drawn = values[name].where(np.isfinite(values[name]) & (values[name] > 0))
@@ -87,7 +91,7 @@ def _colours(names: list[str]) -> dict:
     return {name: mpl.colormaps["plasma"](0.88 * i / max(1, len(names) - 1)) for i, name in enumerate(names)}
 
 
-def _explain(figure, axes, shown_layers: list[Layers]) -> None:
+def _explain(figure: Figure, axes: np.ndarray, shown_layers: list[Layers]) -> None:
     names = shown_layers[0].weights
     if len(names) <= MOST_NAMES and all(layers.weights == names for layers in shown_layers):
         handles = [Line2D([], [], color=colour, linewidth=2.4, label=name) for name, colour in _colours(names).items()]
@@ -98,12 +102,13 @@ def _explain(figure, axes, shown_layers: list[Layers]) -> None:
     bar.ax.set_xticklabels(["first layer", "last layer"])
 
 
-def trust_ratios(sweep: Sweep):
-    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel a layer-wise optimiser. Cells of several settings are
-    left out."""
+def trust_ratios(sweep: Sweep) -> Figure:
+    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel per layer-wise optimiser. Cells of
+    several settings are left out."""
     runs = sweep.runs
-    protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs)
-    found, recorded = {}, False
+    protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs) or ""
+    found: dict[str, dict[float, list[pd.DataFrame]]] = {}
+    recorded = False
     for run in runs[runs.protocol == protocol].itertuples():
         layers = sweep.layers(run.run_id)
         recorded |= layers is not None
@@ -124,8 +129,12 @@ def trust_ratios(sweep: Sweep):
     return figure
 
 
-def _trust_panel(ax, by_size: dict, colours) -> None:
-    names = [c for c in next(iter(by_size.values()))[0].columns if any(f[c].notna().any() for fs in by_size.values() for f in fs if c in f)]
+def _trust_panel(ax: Axes, by_size: dict, colours: style.Colours) -> None:
+    names = [
+        c
+        for c in next(iter(by_size.values()))[0].columns
+        if any(f[c].notna().any() for fs in by_size.values() for f in fs if c in f)
+    ]
     sizes = sorted(by_size)
     for i, size in enumerate(sizes):
         pooled = pd.concat(by_size[size])
@@ -133,7 +142,9 @@ def _trust_panel(ax, by_size: dict, colours) -> None:
             continue
         low, middle, high = (pooled[names].quantile(q).to_numpy(float) for q in (0.1, 0.5, 0.9))
         x = np.arange(len(names)) + 0.6 * ((i + 0.5) / len(sizes) - 0.5)
-        ax.errorbar(x, middle, [middle - low, high - middle], color=colours[size], marker="o", markersize=4.5, linestyle="", capsize=2)
+        ax.errorbar(
+            x, middle, [middle - low, high - middle], color=colours[size], marker="o", markersize=4.5, linestyle="", capsize=2
+        )
     ax.set_xticks(range(len(names)), names, rotation=35, ha="right", fontsize=8.5)
     ax.grid(axis="x", visible=False)
     ax.set_yscale("log")

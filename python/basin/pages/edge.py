@@ -1,4 +1,4 @@
-"""python -m basin.pages.edge OUT_DIR [--picture FILE.png]: the largest Hessian eigenvalue over training beside the limit of stability.
+"""python -m basin.pages.edge OUT_DIR [--picture FILE.png]: the largest Hessian eigenvalue over training and the limit of stability.
 
 For sweeps whose probes ran at = ["every"].
 """
@@ -31,7 +31,7 @@ def in_words(sweep: Sweep) -> list[str]:
     return lines
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.edge", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--picture", type=Path)
@@ -39,7 +39,9 @@ def main(arguments=None) -> int:
     try:
         sweep = open_sweep(args.folder)
         if not any(len(sharpness(sweep, run_id)) for run_id in sweep.runs.run_id):
-            raise ReadError(f'{args.folder}: no top_eigenvalues at checkpoints of a cadence (checkpoint_every, probes.at = ["every"])')
+            raise ReadError(
+                f'{args.folder}: no top_eigenvalues at checkpoints of a cadence (checkpoint_every, probes.at = ["every"])'
+            )
         print("\n".join(in_words(sweep)))
         if args.picture:
             with nothing_in_home():

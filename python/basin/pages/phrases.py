@@ -11,7 +11,7 @@ from ..analysis.number_text import interval, points
 
 
 def cell_names(found: list[CellAnswer]) -> str:
-    """"SGD at 256, 2,048; LAMB at 256"."""
+    """ "SGD at 256, 2,048; LAMB at 256"."""
     by_optimizer: dict[str, list[str]] = {}
     for a in found:
         by_optimizer.setdefault(optimizer_name(a.optimizer), []).append(f"{a.batch_size:,}")
@@ -19,7 +19,7 @@ def cell_names(found: list[CellAnswer]) -> str:
 
 
 def left_out_text(p: Pooled) -> str:
-    """"SGD at 256; LARS at 256 (1 seed), SGD at 512 (2 of 5 seeds diverged)"."""
+    """ "SGD at 256; LARS at 256 (1 seed), SGD at 512 (2 of 5 seeds diverged)"."""
     by_reason: dict[str, list[CellAnswer]] = {}
     for a, why in p.left_out:
         by_reason.setdefault(why, []).append(a)
@@ -35,7 +35,7 @@ def contrast_text(c: Contrast | None) -> str:
 
 
 def losses_text(c: Contrast | None) -> str:
-    """"1.462 : 1.485", the reference's first."""
+    """ "1.462 : 1.485", the reference's first."""
     return f"{c.losses[0]:.3f} : {c.losses[1]:.3f}" if c and c.estimate else "–"
 
 

@@ -63,10 +63,14 @@ def _notes(choices: list[Choice]) -> str:
     return text.strip()
 
 
-def main(arguments=None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.tuning", description="Tables of the learning rates that tuning chose.")
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m basin.pages.tuning", description="Tables of the learning rates that tuning chose."
+    )
     parser.add_argument("selection", help="selection.toml of a tuning sweep")
-    parser.add_argument("--into", help=f"replace what stands between <!-- {PASSAGE} --> and <!-- end of {PASSAGE} --> in this file")
+    parser.add_argument(
+        "--into", help=f"replace what stands between <!-- {PASSAGE} --> and <!-- end of {PASSAGE} --> in this file"
+    )
     options = parser.parse_args(arguments)
     try:
         content = tables(read_choices(options.selection))

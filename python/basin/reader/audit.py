@@ -13,7 +13,7 @@ COLUMNS = ["probe", "settings", "quantity", "definition", "transformation", "str
 VERDICTS = ("invariant", "within_error", "unresolved", "moved")  # the last is the gravest
 
 
-def read_audit(path) -> pd.DataFrame:
+def read_audit(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     with reading(path, "audit") as file:
         group = file["audit"]
@@ -23,5 +23,5 @@ def read_audit(path) -> pd.DataFrame:
         raise ReadError(f"{path}: damaged or incomplete (the columns of /audit differ in length)")
     unknown = set(columns["verdict"]) - set(VERDICTS)
     if unknown:
-        raise ReadError(f"{path}: verdict \"{sorted(unknown)[0]}\" is none of {', '.join(VERDICTS)}")
+        raise ReadError(f'{path}: verdict "{sorted(unknown)[0]}" is none of {", ".join(VERDICTS)}')
     return pd.DataFrame(columns).assign(run_id=run_id)

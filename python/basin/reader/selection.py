@@ -35,7 +35,7 @@ class Choice:
         return next(t for t in self.trials if t.rate == self.rate)
 
 
-def read_choices(path) -> list[Choice]:
+def read_choices(path: str | Path) -> list[Choice]:
     try:
         table = tomllib.loads(Path(path).read_text())
         return [_choice(entry, "sampler_seed" in table) for entry in table["choice"]]
@@ -49,7 +49,13 @@ def _choice(entry: dict, searched: bool) -> Choice:
     group = entry.get("when") or dict(part.split("=", 1) for part in entry["group"].split())
     trials = [Trial(*row[:7]) for row in entry["tried"]]  # what follows is for people
     choice = Choice(
-        entry["protocol"], group["optimizer"], int(group["batch_size"]), entry["learning_rate"], entry["at_edge"], searched, trials
+        entry["protocol"],
+        group["optimizer"],
+        int(group["batch_size"]),
+        entry["learning_rate"],
+        entry["at_edge"],
+        searched,
+        trials,
     )
     choice.chosen  # noqa: B018  a rate that was never tried is an error here
     return choice

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from audit_files import audited, row
 
+from audit_files import audited, row
 from basin.analysis.audit_verdict import load_audit
 
 
 def test_the_gravest_verdict_where_the_function_stays_counts(tmp_path):
     one = [row("lambda", "relu_rescale", "moved", 16.0), row("lambda", "permutation", "invariant"),
-           row("w2", "permutation", "within_error"), row("margin", "logit_scale", "moved", 4.0, kind="decisions"), row("margin", "permutation", "invariant"),
-           row("kappa", "relu_rescale", "unresolved")]  # fmt: skip
+           row("w2", "permutation", "within_error"), row("margin", "logit_scale", "moved", 4.0, kind="decisions"),
+           row("margin", "permutation", "invariant"), row("kappa", "relu_rescale", "unresolved")]  # fmt: skip
     two = [row("lambda", "norm_scale", "moved", 1 / 64), row("w2", "permutation", "invariant")]
     found = load_audit(audited(tmp_path / "s", one, two))
     verdicts = {d: found.verdict(d, d) for d in ("lambda", "w2", "margin", "kappa", "other")}
@@ -61,7 +61,11 @@ def test_settings_speak_for_the_studies_that_have_them(tmp_path, study, expected
 def test_a_tools_variant_sets_what_it_sets(tmp_path):
     rows = [row("all", "relu_rescale", "moved"), row("all", "relu_rescale", "invariant", settings="eta=0, scaled=all")]
     sweep = audited(tmp_path / "s", [r | {"probe": "sharpness_sam"} for r in rows])
-    for study, expected in (("compat = 'davda54'", "invariant"), ("compat = 'none'", "moved"), ("compat = 'davda54'\neta = 0.1", "moved")):
+    for study, expected in (
+        ("compat = 'davda54'", "invariant"),
+        ("compat = 'none'", "moved"),
+        ("compat = 'davda54'\neta = 0.1", "moved"),
+    ):
         sweep.study = f"[sharpness_sam]\n{study}\n"
         assert load_audit(sweep).verdict("all", "all") == expected, study
 

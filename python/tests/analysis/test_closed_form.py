@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from documents import ROOT
 
 from basin.analysis.closed_form import Cell, best_rate
 from basin.analysis.noisy_quadratic import critical_batch
+from documents import ROOT
 
 STUDY = ROOT / "configs" / "noisy-quadratic.toml"
 METHODS = [(0.0, 0.0), (0.9, 0.0), (0.0, 0.5)]
@@ -17,7 +17,7 @@ METHODS = [(0.0, 0.0), (0.9, 0.0), (0.0, 0.5)]
 def expected_excess(cell, updates):
     """The same number by the whole covariance matrix of the batches' means, with SGD's recursion step by step on the responses."""
     k, n, order = cell.curvature, cell.examples, np.arange(updates)
-    batches = np.repeat(order, cell.batch)  # which batch an example of the stream is in
+    batches = np.repeat(order, cell.batch)  # the batch that an example of the stream is in
     epoch = np.arange(updates * cell.batch) // n
     shares = np.zeros((updates, epoch[-1] + 1))
     np.add.at(shares, (batches, epoch), 1)  # examples of each epoch in each batch
@@ -91,7 +91,9 @@ def test_the_study_has_the_closed_forms_best_rates():
                 if wanted == (momentum, precondition) and batch in (batches if isinstance(batches, list) else [batches]):
                     found = rule["set"]["learning_rate"]
             excess = table["target_loss"] - 256 / 2
-            assert found == best_rate(Cell(batch, np.nan, momentum, precondition, examples=table["data"]["train_examples"]), excess)
+            assert found == best_rate(
+                Cell(batch, np.nan, momentum, precondition, examples=table["data"]["train_examples"]), excess
+            )
 
 
 def test_momentum_and_preconditioning_move_the_critical_batch_size_up():

@@ -107,7 +107,9 @@ def test_information_is_that_of_counted_pairs():
         x, y = random.integers(0, 5, 9).astype(float), random.normal(size=9)
         sets = [[], ["batch_size"], ["optimizer"], ["batch_size", "optimizer"]]
         expected = min(information_by_hand(configs, names, x, y) for names in sets)
-        assert grid.conditional_information(configs, ["batch_size", "optimizer"], x, y).value == pytest.approx(expected, abs=1e-12)
+        assert grid.conditional_information(configs, ["batch_size", "optimizer"], x, y).value == pytest.approx(
+            expected, abs=1e-12
+        )
 
 
 def test_information_is_one_for_the_target_itself_and_none_for_an_axis():

@@ -196,7 +196,9 @@ def test_holm_on_a_textbook_case():
 
 
 def test_a_placebo_deals_each_value_once_and_a_resample_is_as_large():
-    assert (np.sort(rank.placebos(7), axis=1) == np.arange(7)).all() and len(np.unique(rank.placebos(7), axis=0)) > 1500  # of 5,040
+    assert (np.sort(rank.placebos(7), axis=1) == np.arange(7)).all() and len(
+        np.unique(rank.placebos(7), axis=0)
+    ) > 1500  # of 5,040
     assert (rank.resamples(7).sum(1) == 7).all()
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from edge_sweep import CONSTANT, Made
 
 from basin.analysis import stability_limit
+from edge_sweep import CONSTANT, Made
 
 
 def test_limits_are_those_of_the_quadratic():
@@ -20,7 +20,11 @@ def test_the_rate_is_the_one_used():
     """With momentum 0.9 an effective rate of 0.5 is a rate of 0.05: heavy-ball descent is stable to 2 (1 + 0.9)/0.05."""
     run = {"optimizer": "sgd", "learning_rate": 0.5, "sgd.momentum": 0.9, "effective_rate": True, **CONSTANT}
     given = pd.Series({**run, "peak_learning_rate": 0.05})
-    assert stability_limit.limit(given) == pytest.approx(76) and stability_limit.named(given) == "η = 0.05" and not stability_limit.why_no_limit(given)
+    assert (
+        stability_limit.limit(given) == pytest.approx(76)
+        and stability_limit.named(given) == "η = 0.05"
+        and not stability_limit.why_no_limit(given)
+    )
     assert np.isnan(stability_limit.limit(pd.Series(run))) and "effective_rate" in stability_limit.why_no_limit(pd.Series(run))
     assert np.isnan(stability_limit.limit(pd.Series({**run, "peak_learning_rate": np.nan})))  # of a run that was never begun
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from clear_sweep import CLEAR, only
-from planned import open_planned
 
 from basin.analysis.noise_scale import pooled_noise_scale
 from basin.analysis.sweep_measures import basis_of, collect
+from clear_sweep import CLEAR, only
+from planned import open_planned
 
 
 def test_configurations_are_means_over_seeds(clear):
@@ -33,7 +33,9 @@ def test_the_noise_scale_is_a_ratio_of_means(clear):
     one = runs[runs.config_id == found.index[0]]
     expected = pooled_noise_scale(one["probe.end.noise_scale.tr_sigma"], one["probe.end.noise_scale.g2"])
     assert found.value.iloc[0] == pytest.approx(expected.value)
-    rows = clear.probes[clear.probes.run_id.isin(one.run_id) & (clear.probes.checkpoint == "end") & (clear.probes.quantity == "b_simple")]
+    rows = clear.probes[
+        clear.probes.run_id.isin(one.run_id) & (clear.probes.checkpoint == "end") & (clear.probes.quantity == "b_simple")
+    ]
     assert found.value_error.iloc[0] == pytest.approx(max(expected.error, rows.uncertainty.astype(float).mean()))
 
 
@@ -69,7 +71,10 @@ def test_only_comparable_runs_and_numbers_are_taken(tmp_path):
     configs = found["lambda"].configs
     assert len(configs) == 11 and not ((configs.optimizer == "sgd") & (configs.batch_size == 32)).any()
     assert sorted(configs.seeds) == [2] + 10 * [3]
-    assert found["phi_full_1e-3"].dropped == {"not_converged": 1} and sorted(found["phi_full_1e-3"].configs.seeds) == [2, 2] + 9 * [3]
+    assert found["phi_full_1e-3"].dropped == {"not_converged": 1} and sorted(found["phi_full_1e-3"].configs.seeds) == [
+        2,
+        2,
+    ] + 9 * [3]
 
 
 @pytest.mark.parametrize("key, value", [("settings", "07he2"), ("subset_hash", "other"), ("n_examples", 500.0)])

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from surface_files import ALPHA, BETA, bowl, make
 
 import basin
 from basin.figures import landscape_grids as figures
 from basin.reader.landscape import NONFINITE, NOT_MEASURED, OK
+from surface_files import ALPHA, BETA, bowl, make
 
 pytestmark = pytest.mark.usefixtures("drawing")
+
 
 def test_the_grid_is_beta_by_alpha(tmp_path):
     surface = basin.surface(make(tmp_path / "s.h5", bowl()))
@@ -23,7 +24,7 @@ def test_the_grid_is_beta_by_alpha(tmp_path):
 
 
 def segments(ax):
-    """Of the white contour lines: pairs of level and points. Labels cut pieces out of them."""
+    """The white contour lines as pairs of level and points. Labels cut pieces out of them."""
     (lines,) = [c for c in ax.collections if hasattr(c, "allsegs") and not c.filled]
     return [(level, seg) for level, segs in zip(lines.levels, lines.allsegs) for seg in segs if len(seg)]
 
@@ -55,7 +56,9 @@ def test_cells_without_a_number_are_marked(tmp_path):
     state[0, 6], state[3, 0] = NONFINITE, NOT_MEASURED
     figure = figures.contours(basin.surface(make(tmp_path / "s.h5", loss, state)))
     assert {t.get_text() for t in figure.legends[0].get_texts()} == {"not finite", "not measured yet"}
-    marks = [tuple(c.get_offsets()[0]) for c in figure.axes[0].collections if len(c.get_offsets()) == 1 and not hasattr(c, "allsegs")]
+    marks = [
+        tuple(c.get_offsets()[0]) for c in figure.axes[0].collections if len(c.get_offsets()) == 1 and not hasattr(c, "allsegs")
+    ]
     assert sorted(marks) == [(-1, 1), (2, -1)]
 
 
@@ -112,5 +115,5 @@ def test_what_the_program_writes_is_read(tiny_runs):
     shape = tuple(map(len, surface.plot.axes.values()))
     assert surface.kind == "trajectory" and surface.status == "ok" and shape in {(b, a) for b in (3, 4) for a in (5, 6)}
     assert (surface.plot.state == OK).all() and np.isfinite(surface.plot["test_loss"]).all()
-    assert list(surface["path"].labels["update"])[0] == "start" and surface.recipe["trajectory.centre"] == "final"
+    assert next(iter(surface["path"].labels["update"])) == "start" and surface.recipe["trajectory.centre"] == "final"
     figures.contours(surface)

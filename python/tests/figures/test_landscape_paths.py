@@ -18,7 +18,9 @@ def barrier():
     """Losses 1 + t + 4 t (1 - t) and 1 + t: 0.75 over the chord at 1/4, which stands for the barrier here, and none."""
     loss = np.stack([1 + T + 4 * T * (1 - T), 1 + T])
     columns = {"train_loss": loss, "train_loss_error": 0 * loss, "train_acc": np.full((2, 5), 0.75)}
-    grid = Plot("barrier", "", {"path": np.arange(2.0), "t": T}, columns, {"path": LABELS["path"]}, about={"train_loss": {"units": "nat"}})
+    grid = Plot(
+        "barrier", "", {"path": np.arange(2.0), "t": T}, columns, {"path": LABELS["path"]}, about={"train_loss": {"units": "nat"}}
+    )
     read = {"barrier": [[0.75, 0], [0, 0]], "excess": [[0.75, 0], [-0.1, 0]], "excess_error": [[0.125, 0], [0.125, 0]],
             "excess_t": [[0.25, 0.25], [0.5, 0.25]]}  # fmt: skip
     axes = {"path": np.arange(2.0), "quantity": np.arange(2.0)}
@@ -57,7 +59,11 @@ def radial(reached):
     rays = Plot("radial", "", {"direction": np.arange(2.0), "delta": np.array([0.01, 0.1, 1])}, {"radius": radius},
                 about={"delta": {"units": "nat", "long_name": "rise of the training loss"}})  # fmt: skip
     mean = np.log([0.2, 1.0, 9.0])
-    profile = {"mean_log_radius": mean, "mean_log_radius_error": np.array([np.log(2), 0, np.nan]), "reached": np.array(reached, float)}
+    profile = {
+        "mean_log_radius": mean,
+        "mean_log_radius_error": np.array([np.log(2), 0, np.nan]),
+        "reached": np.array(reached, float),
+    }
     plots = {"radial": rays, "profile": Plot("profile", "", {"delta": rays.axes["delta"]}, profile)}
     return Surface(Path("radial.h5"), "radial", "ok", {"radial.norm": "unit"}, plots, {})
 
@@ -92,7 +98,7 @@ def test_what_the_program_writes_is_read(tiny_runs):
     tiny.train("seed=1")
     runs = tiny.train("seed=2")
     surface = tiny.landscape("barrier", runs, "barrier.points=3")
-    assert list(surface.plot.labels["path"])[0] == "as-is-reset" and surface.vectors["order_fc1"].shape == (4,)
+    assert next(iter(surface.plot.labels["path"])) == "as-is-reset" and surface.vectors["order_fc1"].shape == (4,)
     assert np.isfinite(path_summary(surface).to_numpy()).all() and len(path_summary(surface)) == 16
     paths.path_figure(surface)
     surface = tiny.landscape("curve", runs, "curve.points=3", "curve.epochs=2", "curve.batch_size=32")

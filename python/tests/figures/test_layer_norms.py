@@ -1,14 +1,14 @@
-"""The figure of layers draws the numbers of the record, a line a layer's weights."""
+"""The figure of layers draws the numbers of the record, a line for each layer's weights."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from planned import open_planned
-from synthetic_sweep import Plan, make_sweep
 
 import basin
 from basin.figures import layer_norms
 from basin.reader.layers import Layers
+from planned import open_planned
+from synthetic_sweep import Plan, make_sweep
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, updates=7)
 WEIGHTS = ["conv1.weight", "fc.weight"]
@@ -41,7 +41,10 @@ def test_a_row_an_optimizer_at_its_largest_batch(tmp_path):
     sweep = sweep_of(tmp_path / "s", endings={("B", "lamb", 1024): "target_not_reached"})
     figure = layer_norms.of_sweep(sweep)
     shown = layer_norms.shown(sweep)
-    assert list(zip(shown.optimizer, shown.batch_size, shown.seed, shown.protocol)) == [("sgd", 1024, 1, "B"), ("lamb", 32, 1, "B")]
+    assert list(zip(shown.optimizer, shown.batch_size, shown.seed, shown.protocol)) == [
+        ("sgd", 1024, 1, "B"),
+        ("lamb", 32, 1, "B"),
+    ]
     sgd, lamb = rows_of(figure)
     assert [sgd[0].get_title("left"), lamb[0].get_title("left")] == ["SGD, batch size 1K", "LAMB, batch size 32"]
     expect_panels(lamb, sweep.layers(shown.run_id.iloc[1]))

@@ -1,10 +1,10 @@
 """Figures of measures show every configuration and interval."""
 
 import pytest
-from clear_sweep import by_label
 
 from basin.analysis.sweep_measures import basis_of
 from basin.figures import measures_and_gap as figures
+from clear_sweep import by_label
 
 
 def test_figures_show_every_configuration_and_interval(clear, few_draws, drawing):

@@ -3,10 +3,10 @@
 import h5py
 import numpy as np
 import pytest
-from planned import open_planned
 
 import basin
 from basin.figures import online_noise
+from planned import open_planned
 
 pytestmark = pytest.mark.usefixtures("drawing")
 

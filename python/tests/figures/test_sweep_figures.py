@@ -3,12 +3,12 @@
 import h5py
 import numpy as np
 import pytest
-from audit_files import audited, greyed, row
-from planned import open_planned
 
 import basin
+from audit_files import audited, greyed, row
 from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
 from basin.figures.marks import accuracy_cells, measure_cells
+from planned import open_planned
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, updates=5)
 ALL = [accuracy.accuracy_against_batch, accuracy.loss_against_accuracy, sharpness.sharpness_against_batch,
@@ -41,7 +41,10 @@ def test_every_axis_is_labelled(tmp_path, draw):
         spec = ax.get_subplotspec()
         row = [other for other in used if other.get_subplotspec().rowspan == spec.rowspan]
         column = [other for other in used if other.get_subplotspec().colspan == spec.colspan]
-        first, last = min(row, key=lambda a: a.get_subplotspec().colspan.start), max(column, key=lambda a: a.get_subplotspec().rowspan.start)
+        first, last = (
+            min(row, key=lambda a: a.get_subplotspec().colspan.start),
+            max(column, key=lambda a: a.get_subplotspec().rowspan.start),
+        )
         assert "(" in (ax.get_ylabel() or first.get_ylabel()), ax.get_title()
         below = ax.get_xlabel() or last.get_xlabel()
         assert below or [t.get_text() for t in ax.get_xticklabels()] == ["conv1.weight", "fc.weight"], ax.get_title()
@@ -167,7 +170,9 @@ def test_several_settings_are_drawn_apart(tmp_path):
 
 
 def test_the_line_breaks_where_no_run_is_comparable(tmp_path):
-    sweep = sweep_of(tmp_path / "s", batch_sizes=(32, 256, 1024), optimizers=("sgd",), endings={("B", "sgd", 256): "target_not_reached"})
+    sweep = sweep_of(
+        tmp_path / "s", batch_sizes=(32, 256, 1024), optimizers=("sgd",), endings={("B", "sgd", 256): "target_not_reached"}
+    )
     ax = next(ax for ax in accuracy.accuracy_against_batch(sweep).axes if ax.get_title("left").startswith("B"))
     line = next(line for line in ax.lines if len(line.get_xdata()) == 3 and line.get_linestyle() == "-")
     assert list(np.isnan(line.get_ydata())) == [False, True, False]

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from edge_sweep import Made
 
 from basin.analysis.stability_limit import levels, limit, named
 from basin.figures import edge_of_stability
 from basin.pages import edge
+from edge_sweep import Made
 
 
 @pytest.mark.parametrize("change", [{"schedule": "cosine"}, {"warmup": 0.05}])

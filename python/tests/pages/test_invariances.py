@@ -5,10 +5,10 @@ import re
 import h5py
 import pandas as pd
 import pytest
-from documents import ROOT
 
 from basin.pages.invariances import FIELDS, PASSAGE, cell, filled, main, read
 from basin.pages.paste import PasteError, passage
+from documents import ROOT
 
 PAGE = ROOT / "docs" / "measures.md"
 NO_MEASURES = {"warm-start"}  # headings of probes.md that say how

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from documents import ROOT, results_named_in
-from planned import open_planned
 
 import basin
 from basin.pages import keskar
 from basin.pages.paste import passage
+from documents import ROOT, results_named_in
+from planned import open_planned
 
 PHI = "probe.end.sharpness_keskar.phi_full_1e-3"
 
@@ -40,7 +40,9 @@ def test_ratios_are_paired_by_seed():
 
 
 def test_the_page_of_a_sweep(tmp_path):
-    sweep = open_planned(tmp_path / "s", dict(batch_sizes=(32, 1024), optimizers=("sgd",), seeds=(1, 2, 3), images=200, updates=4))
+    sweep = open_planned(
+        tmp_path / "s", dict(batch_sizes=(32, 1024), optimizers=("sgd",), seeds=(1, 2, 3), images=200, updates=4)
+    )
     text = keskar.markdown(sweep)
     head, _, accuracy = text.splitlines()[:3]
     assert head.startswith("| at training loss 1 | B = 32 | B = 1,024 |") and head.count("|") == accuracy.count("|")
@@ -57,7 +59,9 @@ def test_the_pages_tables_are_those_of_its_results():
 
 
 def test_what_it_is_not_of_is_one_line(tmp_path, capsys):
-    open_planned(tmp_path / "s", dict(batch_sizes=(32,), optimizers=("sgd",), seeds=(1,), protocols=("A-epochs",), images=20, updates=4))
+    open_planned(
+        tmp_path / "s", dict(batch_sizes=(32,), optimizers=("sgd",), seeds=(1,), protocols=("A-epochs",), images=20, updates=4)
+    )
     assert keskar.main([str(tmp_path / "s")]) == 1
     error = capsys.readouterr().err
     assert error.startswith("basin.keskar: ") and "no run of protocol B" in error and error.count("\n") == 1

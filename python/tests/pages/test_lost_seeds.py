@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from synthetic_sweep import Plan, make_sweep
 
 import basin
 from basin.analysis.matched import answers, points_per_nat, pooled, reference_of, settings
 from basin.pages import report_text as text
 from basin.pages.summary import summary
+from synthetic_sweep import Plan, make_sweep
 
 FIVE = dict(batch_sizes=(32, 1024), optimizers=("sgd",), updates=4, seeds=(1, 2, 3, 4, 5), images=6000, seed_error=0.001)
 
@@ -113,7 +113,7 @@ def test_losses_and_what_their_distance_is_worth(tmp_path):
 
 
 def test_no_slope_between_equal_losses(tmp_path):
-    sweep, a = answer(tmp_path / "s")
+    sweep, _ = answer(tmp_path / "s")
     sweep.runs["train_loss"] = 0.98
     assert np.isnan(points_per_nat(sweep.runs, reference_of(sweep.runs, "sgd")))
     assert "a distance of unknown worth" in text.cell_sentence(answers(sweep)[0])
@@ -128,8 +128,13 @@ def test_limits_count_what_the_sweep_holds(tmp_path):
 
 @pytest.mark.parametrize("ending", ["queued", "failed", "diverged"])
 def test_a_sweep_without_any_comparable_run_is_told_in_words(tmp_path, ending):
-    sweep, a = answer(tmp_path / "s", source="runs", images=20, endings={(p, "sgd", b): ending for p in ("A-epochs", "B") for b in (32, 1024)})
+    sweep, a = answer(
+        tmp_path / "s", source="runs", images=20, endings={(p, "sgd", b): ending for p in ("A-epochs", "B") for b in (32, 1024)}
+    )
     words = {"queued": "not run yet", "failed": "failed", "diverged": "diverged"}[ending]
     assert a.gap.reason == f"5 of 5 seeds {words}" and pooled(sweep, [a]) is None
     assert "no single cell is a drop resolved" in text.overall([a]) and "nothing is corrected" not in text.limits(sweep)
-    assert f"Updates to the target loss at batch 1,024, mean over the seeds that reached it: SGD (5 of 5 seeds {words})" in summary(sweep)
+    assert (
+        f"Updates to the target loss at batch 1,024, mean over the seeds that reached it: SGD (5 of 5 seeds {words})"
+        in summary(sweep)
+    )

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from audit_files import greyed, row, write_audit
-from clear_sweep import CLEAR, by_label
-from documents import results_named_in
-from planned import open_planned
 
 import basin
+from audit_files import greyed, row, write_audit
 from basin.analysis.audit_verdict import load_audit
 from basin.analysis.sweep_measures import basis_of, collect
 from basin.figures import measures_and_gap as figures
 from basin.pages import measure_text
+from clear_sweep import CLEAR, by_label
+from documents import results_named_in
+from planned import open_planned
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,9 @@ def TITLES(ax):
 @pytest.mark.parametrize("ending", ["diverged", "queued"])
 def test_a_sweep_with_nothing_to_compare_says_so(tmp_path, ending, drawing):
     endings = {(p, o, b): ending for p in ("A-epochs", "B") for o in ("sgd", "lamb") for b in (32, 1024)}
-    sweep = open_planned(tmp_path / "s", dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=30, updates=3, endings=endings))
+    sweep = open_planned(
+        tmp_path / "s", dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=30, updates=3, endings=endings)
+    )
     basis = basis_of(sweep)
     assert collect(sweep, basis) == [] and "Nothing to compare" in measure_text.about_basis(basis, [])
     for draw in (figures.against_gap, figures.against_batch):

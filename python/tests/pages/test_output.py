@@ -1,10 +1,10 @@
 """Pictures and files are there whole, or one line says why not."""
 
 import pytest
-from synthetic_sweep import Plan, make_sweep
 
 from basin.figures import accuracy
 from basin.pages.output import ReportError, save_picture, write_atomically
+from synthetic_sweep import Plan, make_sweep
 
 
 def test_a_report_that_cannot_be_written_is_one_line(tmp_path):

@@ -6,14 +6,14 @@ import subprocess
 import sys
 
 import pytest
-from documents import ROOT
-from surface_files import bowl
-from surface_files import make as make_surface
-from synthetic_sweep import Plan, make_sweep
 
 from basin.pages import report
 from basin.pages.output import KEPT_IN_HOME, ReportError
 from basin.reader.schema import ReadError
+from documents import ROOT
+from surface_files import bowl
+from surface_files import make as make_surface
+from synthetic_sweep import Plan, make_sweep
 
 ENDINGS = {("B", "sgd", 65536): "target_not_reached", ("A-epochs", "lars", 65536): "diverged", ("B", "lars", 2048): "overshot"}
 
@@ -26,7 +26,13 @@ def test_report_is_one_file_with_every_figure(tmp_path):
     assert html.count("data:image/png;base64,") >= 7
     assert not re.findall(r'(?:src|href)="https?://', html), "a report that opens without a network"
     assert "import basin" not in html and "Traceback (most" not in html and "UserWarning" not in html
-    for said in ("official pixels", "3 target not reached", "3 diverged", "3 of the finished overshot", "What this does not show"):
+    for said in (
+        "official pixels",
+        "3 target not reached",
+        "3 diverged",
+        "3 of the finished overshot",
+        "What this does not show",
+    ):
         assert said in html
     assert html.count('alt="Accuracy against batch size"') == 1 and "No description" not in html
     assert lines and "report: cell 12/12" in lines[-1]
@@ -43,8 +49,8 @@ def test_the_measures_notebook_is_a_page_of_its_own(tmp_path, capsys):
     assert capsys.readouterr().out == f"{tmp_path / 's' / 'measures.html'}\n" and not (tmp_path / "s" / "report.html").exists()
     html = (tmp_path / "s" / "measures.html").read_text()
     assert html.count('src="data:image/png;base64,') == 3 + 2 and "Traceback (most" not in html and "Warning" not in html
-    for said in ("0 of 7 measures", "nothing is claimed: one seed each", "No audit lies beside", "plane.0123456789ab.end", "torn.h5: truncated",
-                 "What this does not show"):  # fmt: skip
+    for said in ("0 of 7 measures", "nothing is claimed: one seed each", "folder has no audit", "plane.0123456789ab.end",
+                 "torn.h5: truncated", "What this does not show"):  # fmt: skip
         assert said in html
     assert not re.findall(r'(?:src|href)="https?://', html)
 
@@ -100,7 +106,11 @@ def small(folder):
 
 @pytest.mark.parametrize(
     "picture, message",
-    [("nowhere/a.png", "a.png: cannot be written: No such file"), ("a.jpeg", "a picture is a .png file"), ("", "a picture is a .png file")],
+    [
+        ("nowhere/a.png", "a.png: cannot be written: No such file"),
+        ("a.jpeg", "a picture is a .png file"),
+        ("", "a picture is a .png file"),
+    ],
 )
 def test_a_picture_that_cannot_be_written_is_one_line(tmp_path, capsys, monkeypatch, picture, message):
     monkeypatch.setattr(report, "make_report", lambda folder, **_: folder)

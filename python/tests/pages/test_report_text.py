@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from synthetic_sweep import Plan, make_sweep
 
 import basin
 from basin.analysis.matched import answers, comparable, pooled, reference_of
 from basin.pages import report_text as text
+from synthetic_sweep import Plan, make_sweep
 
 ONE = dict(batch_sizes=(32, 1024), optimizers=("sgd",), updates=4)
 
@@ -21,7 +21,10 @@ def report_of(folder, **plan):
 def test_missing_optimisation_is_said_where_it_is_shown(tmp_path):
     _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001)
     assert found[0].drop.verdict.word == "gap" and found[0].gap.verdict.word == "no gap"
-    assert "**Here the drop is missing optimisation** for SGD at 1,024: at the same training loss there is no gap within ±2 points." in said
+    assert (
+        "**Here the drop is missing optimisation** for SGD at 1,024: at the same training loss there is no gap within ±2 points."
+        in said
+    )
     assert found[0].share.resolved and abs(found[0].share.value) < 0.1
 
 
@@ -61,7 +64,10 @@ def test_runs_that_missed_the_target_enter_nothing(tmp_path):
     endings = {("B", "sgd", 1024): "target_not_reached"}
     sweep, found, said = report_of(tmp_path / "s", images=2000, endings=endings)
     assert found[0].gap.estimate is None and found[0].gap.reason == "3 of 3 seeds missed the target"
-    assert "No comparison at matched loss is possible for SGD at 1,024 (3 of 3 seeds missed the target)" in said and "missing optimisation" not in said
+    assert (
+        "No comparison at matched loss is possible for SGD at 1,024 (3 of 3 seeds missed the target)" in said
+        and "missing optimisation" not in said
+    )
     assert "3 target not reached" in text.about_status(sweep)
 
 
@@ -112,7 +118,7 @@ def test_data_pixels_images_and_seeds_are_named(tmp_path):
     make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 65536), optimizers=("sgd",), images=1000, updates=4))
     sweep = basin.open_sweep(tmp_path / "s")
     said = text.about_data(sweep)
-    assert "cifar10-5k, official pixels: 5000 training and 1000 test images" in said and "seeds 3 a cell" in said
+    assert "cifar10-5k, official pixels: 5000 training and 1000 test images" in said and "seeds 3 per cell" in said
     assert "1,000 test images alone" in said and "±1.6 points" in said
     assert "counts updates, not noise" in text.about_large_batches(sweep) and "(65,536)" in text.about_large_batches(sweep)
 

@@ -1,12 +1,11 @@
 """Each number of the README's list says what it is of."""
 
-from planned import open_planned
-from synthetic_sweep import Plan, make_sweep
-
 import basin
 from basin.analysis.matched import answers, pooled
 from basin.analysis.number_text import points
 from basin.pages.summary import main, summary
+from planned import open_planned
+from synthetic_sweep import Plan, make_sweep
 
 
 def sweep_of(folder, **plan):
@@ -21,13 +20,21 @@ def test_means_name_their_cells_and_those_left_out(tmp_path):
     cells = "SGD at 256, 2,048; LARS at 256, 2,048, 65,536; LAMB at 256, 2,048, 65,536"
     assert lines[0].startswith(f"* Mean over {cells} (3 seeds, each cell against its own reference)")
     assert f"the drop is {points(together.drop.value)} points" in lines[0]
-    assert f"matched training loss: {points(together.gap.value)} points" in lines[1] and "mean training losses 0.980 and 0.980" in lines[1]
+    assert (
+        f"matched training loss: {points(together.gap.value)} points" in lines[1]
+        and "mean training losses 0.980 and 0.980" in lines[1]
+    )
     assert lines[2] == "* Not in these means: SGD at 65,536 (2 of 3 seeds missed the target)."
 
 
 def test_updates_to_the_target_name_who_missed_it(tmp_path):
-    said = summary(sweep_of(tmp_path / "s", endings={("B", "sgd", 65536, 1): "target_not_reached", ("B", "lamb", 65536): "diverged"}))
-    assert "mean over the seeds that reached it: SGD 4 (1 of 3 seeds missed the target), LARS 4, LAMB (3 of 3 seeds diverged)." in said
+    said = summary(
+        sweep_of(tmp_path / "s", endings={("B", "sgd", 65536, 1): "target_not_reached", ("B", "lamb", 65536): "diverged"})
+    )
+    assert (
+        "mean over the seeds that reached it: SGD 4 (1 of 3 seeds missed the target), LARS 4, LAMB (3 of 3 seeds diverged)."
+        in said
+    )
 
 
 def test_sizes_with_one_seed_are_named(tmp_path):

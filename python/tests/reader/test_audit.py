@@ -2,8 +2,8 @@
 
 import h5py
 import pytest
-from audit_files import row, write_audit
 
+from audit_files import row, write_audit
 from basin.reader.audit import VERDICTS, read_audit
 from basin.reader.schema import ReadError, SchemaError
 

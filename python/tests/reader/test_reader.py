@@ -7,9 +7,9 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic_sweep import LAYERS, Plan, make_sweep, write_checkpoint
 
 import basin
+from synthetic_sweep import LAYERS, Plan, make_sweep, write_checkpoint
 
 SMALL = Plan(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), seeds=(1, 2), images=64, updates=6)
 
@@ -162,16 +162,21 @@ def test_probe(sweep_folder):
     run = basin.load_run(sweep_folder / "runs" / row.run_id)
     assert ("loss-1.5", "noise_scale", "") in run.probes()
     probe = run.probe("top_eigenvalues")
-    assert probe.value("lambda", 1) == probe.value("lambda_2") == row["probe.end.top_eigenvalues.lambda_2"] == probe.value("lambda") / 2
+    assert (
+        probe.value("lambda", 1)
+        == probe.value("lambda_2")
+        == row["probe.end.top_eigenvalues.lambda_2"]
+        == probe.value("lambda") / 2
+    )
     assert run.probe("top_eigenvalues", "loss-1.5").table.train_loss.iloc[0] == 1.49
     with pytest.raises(basin.ReadError, match='no quantity "mu"; there are: lambda'):
         probe.value("mu")
-    with pytest.raises(basin.ReadError, match='no spectrum at end by the study.s settings; there are: noise_scale at end, '):
+    with pytest.raises(basin.ReadError, match="no spectrum at end by the study.s settings; there are: noise_scale at end, "):
         run.probe("spectrum")
 
 
 def test_probe_by_other_settings(sweep_folder):
-    """As `basin probe --subset 0` leaves them: beside the study's own file at the end, and where the study measured nothing."""
+    """As `basin probe --subset 0` leaves them: next to the study's own file at the end, and where the study measured nothing."""
     folder = sweep_folder / "runs" / one_run(sweep_folder).run_id / "probes"
     own = folder / "end.top_eigenvalues.h5"
     for name, factor in (("end.top_eigenvalues.bb94bde2.h5", 3), ("start.top_eigenvalues.0123abcd.h5", 5)):
@@ -188,7 +193,9 @@ def test_probe_by_other_settings(sweep_folder):
     with pytest.raises(basin.ReadError, match='no top_eigenvalues at start by the study.s settings; there are: '
                        r'top_eigenvalues at start \(settings="0123abcd"\)$'):  # fmt: skip
         run.probe("top_eigenvalues", checkpoint="start")
-    with pytest.raises(basin.ReadError, match=r'no top_eigenvalues at end \(settings="ffffffff"\); there are: top_eigenvalues at end'):
+    with pytest.raises(
+        basin.ReadError, match=r'no top_eigenvalues at end \(settings="ffffffff"\); there are: top_eigenvalues at end'
+    ):
         run.probe("top_eigenvalues", settings="ffffffff")
 
 
@@ -235,7 +242,7 @@ def test_the_wrong_kind_of_folder_or_file_names_the_right_function(sweep_folder)
 
 
 def test_runs_of_something_else_are_left_out(tmp_path):
-    """What `basin train --out` puts beside the study's runs has no cell.toml. One that sweep.h5 has is the study's."""
+    """What `basin train --out` puts among the study's runs has no cell.toml. One that sweep.h5 has is the study's."""
     make_sweep(tmp_path / "s", SMALL)
     stray, by_hand = sorted((tmp_path / "s" / "runs").iterdir())[:2]
     shutil.copytree(stray, tmp_path / "s" / "runs" / "000000000000")

@@ -1,18 +1,18 @@
 """Files of `basin audit`, made by their description, and which panels of a figure are greyed by them."""
 
 import h5py
-from planned import open_planned
-from synthetic_sweep import TEXT
 
 from basin.figures.style import NOT_INVARIANT
+from planned import open_planned
+from synthetic_sweep import TEXT
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd",), seeds=(1, 2), images=40, updates=4)
 
 
 def row(definition, transformation, verdict, ratio=1.0, kind="function", quantity=None, strength=2.0, settings=""):
     return {"probe": "some", "settings": settings, "quantity": quantity or definition, "definition": definition,
-            "transformation": transformation, "strength": strength, "before": 1.0, "after": ratio, "uncertainty_before": 0.01, "uncertainty_after": 0.01,
-            "ratio": ratio, "verdict": verdict, "kind": kind}  # fmt: skip
+            "transformation": transformation, "strength": strength, "before": 1.0, "after": ratio, "uncertainty_before": 0.01,
+            "uncertainty_after": 0.01, "ratio": ratio, "verdict": verdict, "kind": kind}  # fmt: skip
 
 
 def write_audit(path, rows, schema="basin/audit"):

@@ -1,8 +1,7 @@
 """A sweep made to plan, opened by the package under test."""
 
-from synthetic_sweep import Plan, make_sweep
-
 import basin
+from synthetic_sweep import Plan, make_sweep
 
 
 def open_planned(folder, plan: dict):

@@ -9,7 +9,9 @@ ALPHA, BETA = np.linspace(-1, 2, 7), np.linspace(-1, 1, 4)
 def make(target, loss, state=None, kind="plane", axes=(("beta", BETA), ("alpha", ALPHA)), **others):
     """A surface as docs/file-format.md has it; `others`: further plots, {name: (axes, columns)}."""
     with h5py.File(target, "w", track_order=True) as f:
-        f.attrs.update({"schema_name": "basin/surface", "schema_version": "1.1.0", "kind": kind, "status": "ok", "default": "grid"})
+        f.attrs.update(
+            {"schema_name": "basin/surface", "schema_version": "1.1.0", "kind": kind, "status": "ok", "default": "grid"}
+        )
         f.create_group("recipe").attrs.update({"seed": 1, "dtype": "float32"})
         columns = {"train_loss": loss, "train_loss_error": 0.1 * loss, "train_acc": np.full(loss.shape, 0.5), "test_loss": 2 * loss,
                    "test_loss_error": 0.1 * loss, "test_acc": np.full(loss.shape, 0.4)}  # fmt: skip

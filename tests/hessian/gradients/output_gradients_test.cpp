@@ -19,7 +19,7 @@ at::Tensor numbers(uint64_t seed, at::IntArrayRef sizes) {
 
 using Layer = std::function<at::Tensor(int64_t which, const at::Tensor& x)>;
 
-/// Outputs that others hang on, side by side, worked on in place, and one that nothing uses.
+/// Outputs that others depend on, side by side, worked on in place, and one that nothing uses.
 at::Tensor loss_of(const Layer& layer) {
   const at::Tensor x = numbers(1, {5, 3});
   const at::Tensor first = layer(0, x).relu_();
@@ -28,7 +28,7 @@ at::Tensor loss_of(const Layer& layer) {
   return (left * right.sigmoid() + first + beside).pow(3).sum();
 }
 
-/// Of each output by a shift of it.
+/// The gradient by one output, as that by a shift of it.
 at::Tensor by_shift(int64_t which) {
   const at::Tensor shift = at::zeros({5, 3}, at::kDouble).requires_grad_(true);
   loss_of([&](int64_t layer, const at::Tensor& x) {

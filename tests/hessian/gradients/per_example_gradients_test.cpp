@@ -1,4 +1,4 @@
-// Against one backward pass of autograd an example, which knows nothing of layers.
+// Against one backward pass of autograd per example, which knows nothing of layers.
 #include "hessian/gradients/per_example_gradients.h"
 
 #include <ATen/ATen.h>

@@ -1,5 +1,4 @@
-// Against the same estimates made anew from what is left when a group of rows is taken out of a matrix of
-// gradients.
+// Against the same estimates made again from what is left when a group of rows is taken out of a matrix of gradients.
 #include "probes/estimators/curved_noise.h"
 
 #include <ATen/ATen.h>

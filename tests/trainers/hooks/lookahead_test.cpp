@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 constexpr double kMomentum = 0.8;
-// Sums of the gradient in another order: some 1e-16 an update, a few updates.
+// Sums of the gradient in another order: some 1e-16 per update, a few updates.
 constexpr double kRounding = 1e-13;
 
 RunSettings looking_ahead(int64_t every, double alpha, const std::string& schedule, int64_t updates) {
@@ -114,7 +114,7 @@ TEST(LookaheadTest, CountsOnTheCapUnderProtocolB) {
   s.train.target_loss = 0.36;
   TestRun run(s);
   const TrainResult result = run.run();
-  ASSERT_EQ(result.status, "finished");
+  ASSERT_EQ(result.status, RunState::finished);
   ASSERT_EQ(number(result, "planned_updates"), 80);
   const auto updates = static_cast<int64_t>(number(result, "updates"));
   ASSERT_GT(updates, 9);  // three synchronisations and an update without

@@ -55,7 +55,7 @@ TEST(Milestones, ComeEverySoManyUpdatesAndHoldTheWeightsOfThen) {
   std::vector<std::string> labels;
   for (const auto& [label, checkpoint] : run.listener.checkpoints) labels.push_back(label);
   EXPECT_EQ(labels, (std::vector<std::string>{"end", "start", "u000003", "u000006"}));
-  ASSERT_EQ(short_run.run_until(3).status, "interrupted");
+  ASSERT_EQ(short_run.run_until(3).status, RunState::interrupted);
   std::vector<at::Tensor> flat;
   for (const ParameterInfo& p : run.listener.checkpoints.at("u000003").parameters)
     flat.push_back(p.tensor.reshape({-1}));

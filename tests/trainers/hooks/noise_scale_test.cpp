@@ -74,7 +74,7 @@ std::ostream& operator<<(std::ostream& out, const DrawCase& c) { return out << c
 
 class NoiseLookDraws : public ::testing::TestWithParam<DrawCase> {};
 
-// 4.5 standard errors of the mean over 4,000 orders: seven in a million false alarms a number, if all were
+// 4.5 standard errors of the mean over 4,000 orders: seven in a million false alarms per number, if all were
 // normal.
 TEST_P(NoiseLookDraws, AreUnbiasedOverTheOrderOfExamples) {
   const DrawCase& c = GetParam();

@@ -74,7 +74,7 @@ TEST(TestTimeAugmentation, OfADivergedRunIsNaN) {
   s.train.divergence_loss = 1e-6;
   TestRun run(s);
   const TrainResult result = run.run();
-  ASSERT_EQ(result.status, "diverged");
+  ASSERT_EQ(result.status, RunState::diverged);
   EXPECT_TRUE(std::isnan(number(result, "tta_test_acc")) && std::isnan(number(result, "tta_test_loss")));
 }
 

@@ -1,4 +1,4 @@
-// The average against sums done by hand; the run beside it, which must not notice.
+// The average against sums done by hand; the run that it is taken of must not notice.
 #include "trainers/hooks/weight_average.h"
 
 #include <gtest/gtest.h>
@@ -139,7 +139,7 @@ TEST(WeightAverageTest, OfADivergedRunIsNotEvaluated) {
   s.train.learning_rate = 1e6;
   TestRun run(s);
   const TrainResult result = run.run();
-  EXPECT_EQ(result.status, "diverged");
+  EXPECT_EQ(result.status, RunState::diverged);
   EXPECT_TRUE(std::isnan(number(result, "average_test_acc")));
   EXPECT_FALSE(run.listener.checkpoints.count("average"));
 }
