@@ -75,7 +75,7 @@ struct OngoingUpdate {
 /// Where things go that are still to come: noise on the gradient is change_gradient(), noise on the weights after_update(),
 /// both drawn from (seed, update) by core/math/philox.h so that nothing is saved; a sum over processes is a gradient_rule() at the
 /// end of the table, the innermost, so that every other hook sees the gradient of the whole batch. A run that branches from
-/// another's checkpoint needs no hook: restore() takes the state of hooks that both have.
+/// another's checkpoint needs no hook of its own; a hook that only the branch has begins there in place of restore().
 class UpdateHook {
  public:
   template <class O>
