@@ -13,14 +13,14 @@
 namespace basin {
 
 struct DatasetEntry {
-  std::string name;
-  std::string label;  // in figures and tables
-  std::string help;
+  std::string name = {};
+  std::string label = {};  // in figures and tables
+  std::string help = {};
   bool needs_path = false;  // a folder or archive of the user's; the others refuse one
   bool any_size = false;    // train_examples and test_examples make it, instead of taking a part of it
-  std::optional<Manifest> manifest;  // of sets that lie in files
+  std::optional<Manifest> manifest = {};  // of sets that lie in files
   /// Train and test as in the files, no validation share taken yet.
-  std::function<Dataset(const DataOptions&)> read;
+  std::function<Dataset(const DataOptions&)> read = {};
 
   /// Whether `basin data import` can check and write it, and `basin data get` fetch it.
   bool can_be_imported() const { return needs_path && manifest; }

@@ -14,13 +14,13 @@ namespace basin {
 /// How `basin audit` measures a probe. It asks whether numbers move, not what they are: fewer draws and pairs will do. Settings
 /// without the probe's name: "count=1".
 struct ProbeAudit {
-  /// Further settings on which invariance hangs, as eta = 0, or that are another method.
+  /// Further settings that invariance depends on, as eta = 0, or that are another method.
   struct Variant {
-    std::string name;  // where the ids of definitions don't say what is other
-    std::vector<std::string> settings;
+    std::string name = {};  // where the ids of definitions don't say what is other
+    std::vector<std::string> settings = {};
   };
-  std::vector<std::string> cheap;
-  std::vector<Variant> variants;  // each on top of the cheap ones
+  std::vector<std::string> cheap = {};
+  std::vector<Variant> variants = {};  // each on top of the cheap ones
 };
 
 /// A quantity that stands in tables and figures of sweeps, of a vector its first entry.

@@ -197,7 +197,7 @@ class SharpnessKeskar final : public Probe {
       : Probe("sharpness_keskar"), options_(std::move(options)) {
     OptionTable table;  // for callers from C++, whose options no table has seen
     bind_options(table, options_);
-    for (const Option& option : table.options()) table.set(option.key, option.get(), "sharpness_keskar");
+    for (const Option& option : table) table.set(option.key, option.get(), "sharpness_keskar");
   }
 
   ProbeCost expected_cost() const override {
