@@ -57,7 +57,7 @@ ProbePlan plan_of(const AuditArguments& arguments) {
 }
 
 std::string with_error(const AuditValue& value) {
-  if (value.uncertainty_kind == "none") return fmt::format("{:.6g}", value.value);
+  if (value.uncertainty_kind == UncertaintyKind::none) return fmt::format("{:.6g}", value.value);
   return fmt::format("{:.6g} +- {:.2g}", value.value, value.uncertainty);
 }
 

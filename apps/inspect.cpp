@@ -58,7 +58,8 @@ void print_group(const h5::Group& group, const std::string& indent) {
 
 /// What a reader wants first: the numbers of a run.
 void print_run(const RunRecord& record) {
-  fmt::print("run {} of setting {}: {}{}\n", record.header.run_id, record.header.config_id, record.status,
+  fmt::print("run {} of setting {}: {}{}\n", record.header.run_id, record.header.config_id,
+             to_string(record.status),
              record.status_message.empty() ? "" : " (" + record.status_message + ")");
   print_attributes(record.summary, "  ");
   for (const auto& [name, table] : record.tables) {
@@ -73,17 +74,18 @@ std::string entry(const std::vector<double>& values, size_t i) {
 
 void print_probe(const ProbeRecord& record) {
   fmt::print("probe {} on checkpoint {} of run {}: {}{}\n", record.probe, record.checkpoint, record.run_id,
-             record.status, record.message.empty() ? "" : " (" + record.message + ")");
+             to_string(record.status), record.message.empty() ? "" : " (" + record.message + ")");
   fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", "quantity", "value", "uncertainty", "its kind",
              "95 % interval", "status");
-  for (const ProbeQuantity& q : record.quantities) {
+  for (const Quantity& q : record.quantities) {
     for (size_t i = 0; i < q.value.size(); ++i) {
       const std::string name = entry_name(q.name, q.is_vector, i);
       const std::string interval =
           i < q.ci_low.size() ? fmt::format("[{}, {}]", entry(q.ci_low, i), entry(q.ci_high, i)) : "-";
-      const std::string uncertainty = q.uncertainty_kind == "none" ? "-" : entry(q.uncertainty, i);
+      const std::string uncertainty =
+          q.uncertainty_kind == UncertaintyKind::none ? "-" : entry(q.uncertainty, i);
       fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", name, entry(q.value, i), uncertainty,
-                 q.uncertainty_kind, interval, q.entry_status[i]);
+                 to_string(q.uncertainty_kind), interval, to_string(q.status_of(i)));
     }
   }
   fmt::print("\n");
@@ -118,7 +120,7 @@ void print_tuning(const h5::File& file) {
 }
 
 void print_surface(const SurfaceRecord& record) {
-  fmt::print("landscape of kind {}: {}\n", record.kind, record.status());
+  fmt::print("landscape of kind {}: {}\n", record.kind, to_string(record.status()));
   for (const SurfacePlot& plot : record.plots) {
     std::vector<std::string> axes;
     for (const SurfaceAxis& axis : plot.axes)

@@ -79,22 +79,22 @@ ProbeRequest request_of(const ProbeArguments& arguments) {
 }
 
 void print_outcome(const ProbeOutcome& outcome) {
-  fmt::print("{}  {}  {}{}{}\n", outcome.checkpoint, outcome.probe, outcome.status,
+  fmt::print("{}  {}  {}{}{}\n", outcome.checkpoint, outcome.probe, to_string(outcome.status),
              outcome.message.empty() ? "" : ": " + outcome.message,
              outcome.skipped ? "  (measured before)" : "");
   const std::string file = std::filesystem::path(outcome.path).filename();
   fmt::print("  in probes/{}\n", file);
-  for (const ProbeQuantity& quantity : read_probe_file(outcome.path).quantities) {
+  for (const Quantity& quantity : read_probe_file(outcome.path).quantities) {
     for (size_t i = 0; i < quantity.value.size(); ++i) {
-      const std::string& status = quantity.entry_status[i];
+      const ProbeStatus status = quantity.status_of(i);
       const double uncertainty = i < quantity.uncertainty.size() ? quantity.uncertainty[i] : NAN;
-      const bool has_uncertainty = quantity.uncertainty_kind != "none";
+      const bool has_uncertainty = quantity.uncertainty_kind != UncertaintyKind::none;
       fmt::print("  {:<34} {:>14.6g}  {:<15} {}", entry_name(quantity.name, quantity.is_vector, i),
                  quantity.value[i], has_uncertainty ? fmt::format("+- {:.3g}", uncertainty) : "",
                  quantity.units);
       std::vector<std::string> remarks;
-      if (has_uncertainty) remarks.push_back(quantity.uncertainty_kind);
-      if (status != "ok") remarks.push_back(status);
+      if (has_uncertainty) remarks.emplace_back(to_string(quantity.uncertainty_kind));
+      if (status != ProbeStatus::ok) remarks.emplace_back(to_string(status));
       fmt::print("{}\n", remarks.empty() ? "" : fmt::format(" ({})", fmt::join(remarks, ", ")));
     }
   }
@@ -107,7 +107,7 @@ int run_probe(const ProbeArguments& arguments) {
   bool failed = false;
   for (const ProbeOutcome& outcome : outcomes) {
     print_outcome(outcome);
-    failed = failed || outcome.status == "failed";
+    failed = failed || outcome.status == ProbeStatus::failed;
   }
   return failed ? 1 : 0;
 }

@@ -2,7 +2,7 @@
 
 #include "apps/subcommands.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/file_lock.h"
 #include "core/provenance.h"
 #include "io/journal.h"
 #include "io/run_file.h"
@@ -36,12 +36,12 @@ std::optional<RunRecord> whole_record(const std::string& path, const RunRecord& 
 void settle_status(const std::string& folder, RunRecord& record) {
   RunStatus status = status_of(folder, record.header.run_id);
   const bool results_are_there = !record.summary.empty() && status.update == updates_in(record);
-  if (status.status == "failed" || (is_final(status.status) && results_are_there)) {
+  if (status.status == RunState::failed || (is_final(status.status) && results_are_there)) {
     record.status = status.status;
     record.status_message = status.message;
     return;
   }
-  record.status = status.status = "interrupted";
+  record.status = status.status = RunState::interrupted;
   record.status_message = status.message =
       fmt::format("its journal ends after update {}", updates_in(record));
   status.update = updates_in(record);
@@ -62,16 +62,17 @@ int recover(const std::string& folder) {
   const FileLock lock(folder + "/lock", folder);
   bool torn = false;
   RunRecord record = replay_journal(journal, &torn);
-  if (record.status == "running") {
+  if (record.status == RunState::running) {
     if (const std::optional<RunRecord> whole = whole_record(file, record)) {
       fmt::print("{}: whole, status {}, {} updates; its journal has lost its end, so run.h5 stays as it is\n",
-                 file, whole->status, updates_in(*whole));
+                 file, to_string(whole->status), updates_in(*whole));
       return 0;
     }
     settle_status(folder, record);
   }
   write_run_file(file, record);
-  fmt::print("{}: run {} rebuilt from its journal, status {}{}\n", file, record.header.run_id, record.status,
+  fmt::print("{}: run {} rebuilt from its journal, status {}{}\n", file, record.header.run_id,
+             to_string(record.status),
              record.status_message.empty() ? "" : " (" + record.status_message + ")");
   for (const auto& [name, table] : record.tables) fmt::print("  {:<8} {} rows\n", name, table.row_count());
   if (torn) fmt::print("  the journal's last entry was cut off by a crash and left out\n");

@@ -18,11 +18,23 @@ size_t terminal_width() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+const char* to_string(Activity activity) {
+  switch (activity) {
+    case Activity::training:
+      return "training";
+    case Activity::probing:
+      return "probing";
+    case Activity::ending:
+      return "ending";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string to_text(const WorkerLine& line) {
-  std::string text = fmt::format("{} {}", line.activity, line.label);
-  if (line.activity != "training") return text;
+  std::string text = fmt::format("{} {}", to_string(line.activity), line.label);
+  if (line.activity != Activity::training) return text;
   text += fmt::format("  update {}  {:.0f} %", line.update, 100 * line.done);
   if (line.images_per_second > 0) text += fmt::format("  {:.0f} images/s", line.images_per_second);
   if (std::isfinite(line.loss) && line.loss > 0) text += fmt::format("  loss {:.3g}", line.loss);

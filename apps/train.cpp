@@ -51,8 +51,8 @@ int run_train(const TrainArguments& arguments) {
   const std::string out =
       arguments.out.empty() ? "out/" + fs::path(arguments.study).stem().string() + "-train" : arguments.out;
   const std::string folder = run_folder(out, options);
-  const std::string status = train_run(options, folder);
-  fmt::print("{} {}\n", folder, status);
+  const RunState state = train_run(options, folder);
+  fmt::print("{} {}\n", folder, to_string(state));
   if (arguments.probe) probe_run(folder, {options.probes, options.probe_options, options.runtime, false});
   return 0;
 }

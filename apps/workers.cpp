@@ -18,7 +18,7 @@ int probe_cell(const std::string& folder, const RunOptions& options) {
       probe_run(folder, {options.probes, options.probe_options, options.runtime, false});
   int exit_code = 0;
   for (const ProbeOutcome& outcome : outcomes) {
-    if (outcome.status != "failed") continue;
+    if (outcome.status != ProbeStatus::failed) continue;
     fmt::print(stderr, "probe {} on {} failed: {}\n", outcome.probe, outcome.checkpoint, outcome.message);
     exit_code = kProbesFailed;
   }

@@ -124,8 +124,8 @@ std::string spectrum(const Setting& setting, uint64_t seed) {
       fmt::format(
           R"(, "status": "{}", "pair_hvps": {}, "lambda_min": {}, "starts": {}, "trace": {}, "trace_error": {}, )"
           R"("hutchinson_error_at_equal_hvps": {})",
-          found.pairs.status, found.pairs.products, found.pairs.smallest.front().value, found.starts.size(),
-          found.trace.value, found.trace.standard_error, hutchinson));
+          to_string(found.pairs.status), found.pairs.products, found.pairs.smallest.front().value,
+          found.starts.size(), found.trace.value, found.trace.standard_error, hutchinson));
 }
 
 double best_of(int repeats, const std::function<void()>& work) {
@@ -174,6 +174,7 @@ int run(const std::string& path, int64_t examples, uint64_t seed, int64_t thread
 }  // namespace
 
 int main(int argc, char** argv) {
+  tune_allocator();
   try {
     if (argc != 5)
       throw ConfigError(

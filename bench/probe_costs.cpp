@@ -95,7 +95,7 @@ void print_costs(const std::string& network, int64_t examples, int64_t updates) 
     const ProbeResult result = entry.make(*entry.make_options())->run(context);
     fmt::print("| `{}` | {:.1f} | {} | {} | {} | {} |\n", entry.name, result.seconds / unit,
                passes(result, "gradients"), passes(result, "hvps"), passes(result, "forwards"),
-               result.status);
+               to_string(result.status));
     std::fflush(stdout);
   }
 }
@@ -103,6 +103,7 @@ void print_costs(const std::string& network, int64_t examples, int64_t updates) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  tune_allocator();
   try {
     if (argc < 5) throw ConfigError("usage: bench_probe_costs EXAMPLES THREADS UPDATES NETWORK...");
     RuntimeOptions runtime;

@@ -1,7 +1,6 @@
 #include "core/files.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -95,18 +94,5 @@ void fsync_path(const std::string& path) {
     fail("sync", path);
   }
 }
-
-FileLock::FileLock(const std::string& path, const std::string& what)
-    : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-  if (descriptor_ < 0) fail("open", path);
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  const int error = errno;
-  ::close(descriptor_);
-  if (error == EWOULDBLOCK) throw IoError(what + " is in use by another process (lock " + path + ")");
-  errno = error;
-  fail("lock", path);
-}
-
-FileLock::~FileLock() { ::close(descriptor_); }
 
 }  // namespace basin

@@ -19,17 +19,4 @@ void replace_file_atomically(const std::string& path,
 void make_folders(const std::string& path);  // like mkdir -p; IoError where that fails
 void fsync_path(const std::string& path);    // a file or a folder
 
-/// Exclusive advisory lock (flock) on a file for this object's life; IoError "<what> is in use by another process",
-/// or "cannot lock <path>: ..." where the file system has no locks.
-class FileLock {
- public:
-  FileLock(const std::string& path, const std::string& what);
-  ~FileLock();
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
- private:
-  int descriptor_;
-};
-
 }  // namespace basin

@@ -140,7 +140,7 @@ OptionView view_of(const O& object, const Bind& bind) {
   bind(table, const_cast<O&>(object));
   return table.view();
 }
-/// Of a struct with a function bind_options(OptionTable&, O&).
+/// The view of a struct with a function bind_options(OptionTable&, O&).
 template <class O>
 OptionView view_of(const O& options) {
   return view_of(options, [](OptionTable& table, O& o) { bind_options(table, o); });

@@ -121,7 +121,7 @@ DatasetEntry synthetic_entry() {
 DatasetEntry coin_flips_entry() {
   return {.name = "coin_flips",
           .label = "coin flips",
-          .help = "256 coin flips an example, 8,192 / 256 unless sized, for the noisy quadratic model",
+          .help = "256 coin flips per example, 8,192 / 256 unless sized, for the noisy quadratic model",
           .any_size = true,
           .read = [](const DataOptions& o) {
             return make_coin_flips(o.train_examples > 0 ? o.train_examples : 8192,

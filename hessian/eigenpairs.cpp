@@ -13,6 +13,18 @@ double machine_epsilon(at::ScalarType type) {
 
 }  // namespace
 
+const char* to_string(SolverStatus status) {
+  switch (status) {
+    case SolverStatus::converged:
+      return "converged";
+    case SolverStatus::not_converged:
+      return "not_converged";
+    case SolverStatus::nonfinite:
+      return "nonfinite";
+  }
+  return "";
+}
+
 ErrorLimits::ErrorLimits(const TopEigenOptions& options, at::ScalarType type)
     : tolerance(options.tolerance), noise(32 * machine_epsilon(type)), by_value(options.stop_by_value) {}
 
@@ -34,8 +46,8 @@ void judge(TopEigenResult& result, const ErrorLimits& limits) {
   for (Eigenpair& pair : result.smallest) pair.converged = error(pair) <= limits.small(pair.value, radius);
   for (const auto* end : {&result.largest, &result.smallest}) {
     for (const Eigenpair& pair : *end) {
-      if (!pair.converged) result.status = "not_converged";
-      if (!std::isfinite(pair.residual)) result.status = "nonfinite";
+      if (!pair.converged) result.status = SolverStatus::not_converged;
+      if (!std::isfinite(pair.residual)) result.status = SolverStatus::nonfinite;
     }
   }
   const auto by_value = [](const Eigenpair& a, const Eigenpair& b) { return a.value < b.value; };

@@ -49,9 +49,12 @@ struct Eigenpair {
   at::Tensor vector;  // unit length, of the operator's type and device
 };
 
+/// How a solver of eigenvalues ended; nonfinite: a product was not finite, and there are no pairs.
+enum class SolverStatus { converged, not_converged, nonfinite };
+const char* to_string(SolverStatus status);
+
 struct TopEigenResult {
-  /// converged | not_converged | nonfinite (then without pairs)
-  std::string status = "converged";
+  SolverStatus status = SolverStatus::converged;
   std::vector<Eigenpair> largest;   // descending, min(count, n) of them
   std::vector<Eigenpair> smallest;  // ascending, min(smallest, n) of them
   int64_t products = 0;             // matrix-vector products in all

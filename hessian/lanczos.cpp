@@ -193,7 +193,7 @@ class Lanczos {
     }
     collect(ritz);
     if (whole || given_up()) return true;
-    return result_.status == "converged" && !begin_search();
+    return result_.status == SolverStatus::converged && !begin_search();
   }
 
   bool estimates_agree(const Ritz& ritz) const {
@@ -263,13 +263,13 @@ class Lanczos {
     result_.smallest.clear();
     for (int64_t i = 0; i < std::min(large_, m); ++i) result_.largest.push_back(lift(ritz, m - 1 - i));
     for (int64_t i = 0; i < std::min(small_, m); ++i) result_.smallest.push_back(lift(ritz, i));
-    result_.status = "converged";
+    result_.status = SolverStatus::converged;
     judge(result_, limits_);
   }
 
   /// Eigenvalues of what is symmetric up to E lie within |E| of those of its symmetric part.
   void distrust(const Ritz& ritz) {
-    result_.status = "not_converged";
+    result_.status = SolverStatus::not_converged;
     for (auto* end : {&result_.largest, &result_.smallest}) {
       for (Eigenpair& pair : *end) {
         pair.residual = std::max(pair.residual, result_.asymmetry * ritz.radius());
@@ -284,7 +284,7 @@ class Lanczos {
     result_.krylov = basis_.size();
     if (!options_.state_path.empty()) std::filesystem::remove(options_.state_path);
     if (!finite_) {
-      result_.status = "nonfinite";
+      result_.status = SolverStatus::nonfinite;
       result_.largest.clear();
       result_.smallest.clear();
       return result_;

@@ -49,14 +49,14 @@ PowerResult power_eigenpairs(LinearOperator& op, const PowerOptions& options, at
     result.iterations.push_back(products);
     result.products += products;
     if (!std::isfinite(pair.value)) {
-      result.status = "nonfinite";
+      result.status = SolverStatus::nonfinite;
       result.pairs.clear();
       return result;
     }
     pair.relative_residual = pair.residual / std::abs(pair.value);
     pair.value_bound = pair.residual;
     pair.converged = pair.residual <= options.tolerance * std::abs(pair.value);
-    if (!pair.converged) result.status = "not_converged";
+    if (!pair.converged) result.status = SolverStatus::not_converged;
     result.pairs.push_back(std::move(pair));
   }
   return result;

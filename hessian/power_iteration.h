@@ -23,9 +23,9 @@ struct PowerOptions {
 };
 
 struct PowerResult {
-  std::string status = "converged";  // converged | not_converged | nonfinite (then without pairs)
-  std::vector<Eigenpair> pairs;      // in the order found
-  std::vector<int64_t> iterations;   // of each
+  SolverStatus status = SolverStatus::converged;
+  std::vector<Eigenpair> pairs;     // in the order found
+  std::vector<int64_t> iterations;  // of each
   int64_t products = 0;
 };
 

@@ -201,7 +201,7 @@ Guesses krylov_guesses(LinearOperator& op, const TopEigenOptions& options, const
   }
   result.products += wrapped.products();
   wrapped.rethrow_if_failed();
-  if (wrapped.nonfinite()) result.status = "nonfinite";
+  if (wrapped.nonfinite()) result.status = SolverStatus::nonfinite;
   return grown.guesses;
 }
 
@@ -218,7 +218,7 @@ Guesses dense_guesses(LinearOperator& op, const Ends& ends, TopEigenResult& resu
   result.products += n;
   result.krylov = n;
   if (!matrix.allFinite()) {
-    result.status = "nonfinite";
+    result.status = SolverStatus::nonfinite;
     return {};
   }
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(0.5 * (matrix + matrix.transpose()));
@@ -246,7 +246,7 @@ TopEigenResult spectra_eigenpairs(LinearOperator& op, const TopEigenOptions& opt
   TopEigenResult result;
   const Guesses guesses =
       dense ? dense_guesses(op, ends, result) : krylov_guesses(op, options, ends, limits, result);
-  if (result.status == "nonfinite") return result;
+  if (result.status == SolverStatus::nonfinite) return result;
   verify_pairs(op, guesses, limits, result);
   return result;
 }

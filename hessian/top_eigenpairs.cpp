@@ -20,7 +20,7 @@ TopEigenResult top_eigenpairs(LinearOperator& op, const TopEigenOptions& options
   } else {
     throw ConfigError(fmt::format("solver = \"{}\": expected lanczos or spectra", options.solver));
   }
-  if (result.status == "nonfinite") {
+  if (result.status == SolverStatus::nonfinite) {
     result.largest.clear();
     result.smallest.clear();
   }

@@ -160,7 +160,7 @@ void JournalWriter::set_summary(const std::vector<std::pair<std::string, OptionV
   state_->write(framed(encode_summary(summary)));
 }
 
-void JournalWriter::set_status(const std::string& status, const std::string& message) {
+void JournalWriter::set_status(RunState status, const std::string& message) {
   state_->write(framed(encode_status(status, message, journal_now())));
   state_->sync();
 }

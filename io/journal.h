@@ -26,7 +26,7 @@ class JournalWriter {
   void append_row(const std::string& table, const std::vector<double>& row);
   void append_outcomes(const std::string& split, const ExampleOutcomes& outcomes);
   void set_summary(const std::vector<std::pair<std::string, OptionValue>>& summary);
-  void set_status(const std::string& status, const std::string& message);
+  void set_status(RunState status, const std::string& message);
   void append_event(const std::string& level, const std::string& text);
 
   /// Bytes written so far, flushed to the system; what a checkpoint remembers.

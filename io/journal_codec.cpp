@@ -217,10 +217,10 @@ std::string encode_summary(const NamedValues& summary) {
   return out.bytes();
 }
 
-std::string encode_status(const std::string& status, const std::string& message, const JournalTime& time) {
+std::string encode_status(RunState status, const std::string& message, const JournalTime& time) {
   ByteWriter out = begin(FrameKind::status);
   write_time(out, time);
-  out.text(status);
+  out.text(to_string(status));
   out.text(message);
   return out.bytes();
 }
@@ -275,7 +275,7 @@ void JournalDecoder::take(std::string_view payload) {
       break;
     case FrameKind::status: {
       record_.updated_utc = read_time(in).utc;
-      record_.status = in.text();
+      record_.status = parse_run_state(in.text(), "status frame");
       record_.status_message = in.text();
       break;
     }

@@ -22,7 +22,7 @@ std::string encode_table(const Table& definition);
 std::string encode_row(uint16_t table, const std::vector<double>& row);
 std::string encode_outcomes(const std::string& split, const ExampleOutcomes& outcomes);
 std::string encode_summary(const std::vector<std::pair<std::string, OptionValue>>& summary);
-std::string encode_status(const std::string& status, const std::string& message, const JournalTime& time);
+std::string encode_status(RunState status, const std::string& message, const JournalTime& time);
 std::string encode_event(const std::string& level, const std::string& text, const JournalTime& time);
 
 /// Takes frame after frame into a RunRecord.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/options.h"
+#include "io/run_state.h"
 
 namespace basin {
 
@@ -56,8 +57,7 @@ struct ExampleOutcomes {
 
 struct RunRecord {
   RunHeader header;
-  std::string status =
-      "running";  // running | interrupted | finished | target_not_reached | diverged | failed
+  RunState status = RunState::running;
   std::string status_message, updated_utc;
   std::map<std::string, Table> tables;
   std::map<std::string, ExampleOutcomes> outcomes;  // by split: "test", "train"

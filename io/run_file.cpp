@@ -22,7 +22,7 @@ void write_root(h5::File& file, const RunRecord& record) {
   const RunHeader& header = record.header;
   file.set_attribute("run_id", header.run_id);
   file.set_attribute("config_id", header.config_id);
-  file.set_attribute("status", record.status);
+  file.set_attribute("status", std::string(to_string(record.status)));
   file.set_attribute("status_message", record.status_message);
   file.set_attribute("created_utc", header.created_utc);
   file.set_attribute("updated_utc", updated_utc(record));
@@ -40,7 +40,7 @@ void write_header_groups(h5::File& file, const RunRecord& record) {
   config.set_attributes(header.options);
   h5::Group provenance = file.create_group("provenance");
   provenance.set_attributes(text_attributes(header.provenance));
-  if (record.status != "running") provenance.set_attribute(kEnded, updated_utc(record));
+  if (record.status != RunState::running) provenance.set_attribute(kEnded, updated_utc(record));
   file.create_group("rng").set_attributes(header.rng);
   file.create_group("data").set_attributes(header.data);
 }
@@ -309,7 +309,7 @@ RunRecord read_run_file(const std::string& path) {
   record.header.run_id = file.attribute_as<std::string>("run_id");
   record.header.config_id = file.attribute_as<std::string>("config_id");
   record.header.created_utc = file.attribute_as<std::string>("created_utc");
-  record.status = file.attribute_as<std::string>("status");
+  record.status = parse_run_state(file.attribute_as<std::string>("status"), path);
   record.status_message = file.attribute_as<std::string>("status_message");
   record.updated_utc = file.attribute_as<std::string>("updated_utc");
   record.header.config = file.dataset("config/toml").read_text();

@@ -27,7 +27,8 @@ h5::File open_schema_file(const std::string& path, const std::string& schema);
 /// The schema_name of a file of our major version.
 std::string schema_of(const h5::File& file);
 
-/// The attributes that every dataset of ours carries. `definition` is an anchor in docs.
+/// The attributes that every dataset of ours carries. `definition` is an anchor in docs (definitions.md, probes.md:
+/// tests/docs/test_definitions.py), or a sentence.
 void describe(h5::DataSet& dataset, const std::string& units, const std::string& long_name,
               const std::string& definition);
 /// 0, 1, ..., count-1 as a dimension scale.

@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <string>
 
+#include "io/run_state.h"
+
 namespace basin {
 
 /// {"run_id":..., "status":..., "message":..., "update":..., "done":..., "images_per_second":..., "loss":...,
 ///  "pid":..., "host":..., "updated_utc":...}; written atomically.
 struct RunStatus {
-  std::string run_id, status = "queued",
-                      message;  // queued running interrupted finished target_not_reached diverged failed
+  std::string run_id, message;
+  RunState status = RunState::queued;
   int64_t update = 0;
   double done = 0;                             // share of the planned work, 0..1
   double images_per_second = NAN, loss = NAN;  // NaN: not measured (yet)
@@ -21,7 +23,5 @@ struct RunStatus {
 void write_status(const std::string& path, const RunStatus& status);
 /// IoError where missing or malformed.
 RunStatus read_status(const std::string& path);
-/// finished, target_not_reached or diverged: nothing left to do for the run.
-bool is_final(const std::string& status);
 
 }  // namespace basin

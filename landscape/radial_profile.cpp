@@ -50,6 +50,18 @@ Radius radius_of_rise(Ray& ray, double target, const RadiusSearch& search) {
   return {std::sqrt(bracket.below * bracket.above), (bracket.above - bracket.below) / 2, true};
 }
 
+const char* to_string(VolumeStatus status) {
+  switch (status) {
+    case VolumeStatus::ok:
+      return "ok";
+    case VolumeStatus::censored:
+      return "censored";
+    case VolumeStatus::not_resolved:
+      return "not_resolved";
+  }
+  return "";
+}
+
 LogVolume log_volume(const std::vector<double>& radii, double farthest, double weights) {
   LogVolume volume;
   std::vector<double> logs;
@@ -60,7 +72,7 @@ LogVolume log_volume(const std::vector<double>& radii, double farthest, double w
   volume.directions = static_cast<int64_t>(radii.size());
   if (volume.reached == 0) return volume;
   const bool all = volume.reached == volume.directions;
-  volume.status = all ? "ok" : "censored";
+  volume.status = all ? VolumeStatus::ok : VolumeStatus::censored;
   const SampleMean mean = mean_of(logs);
   volume.mean_log_radius = mean.value;
   if (all) volume.standard_error = mean.standard_error;

@@ -42,6 +42,11 @@ struct Radius {
 /// one ray. Not reached: also where the loss stays above the target down to 2^-60 first.
 Radius radius_of_rise(Ray& ray, double target, const RadiusSearch& search);
 
+/// ok; censored: some directions never rose, they enter as the farthest radius, so both means are lower bounds;
+/// not_resolved: none rose.
+enum class VolumeStatus { ok, censored, not_resolved };
+const char* to_string(VolumeStatus status);
+
 /// The volume of the region around w in which the loss stays below the target, seen from w along random
 /// directions that are uniform on the sphere: V = V_n E[r^n], V_n the unit ball's volume, n the number of weights
 /// that move, where the region is star-shaped about w.
@@ -52,9 +57,7 @@ struct LogVolume {
   double log_mean_power = std::numeric_limits<double>::quiet_NaN();
   double effective_directions = std::numeric_limits<double>::quiet_NaN();  // (sum r^n)^2 / sum r^2n
   int64_t reached = 0, directions = 0;
-  /// ok | censored (some directions never rose: they enter as the farthest radius, so both are lower
-  /// bounds) | not_resolved (none rose)
-  const char* status = "not_resolved";
+  VolumeStatus status = VolumeStatus::not_resolved;
 };
 
 /// (1/n) log(V / V_n) lies above mean log r (Jensen) and is estimated, from below too, by log_mean_power:

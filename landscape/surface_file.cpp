@@ -147,7 +147,19 @@ std::vector<double> SurfacePlot::coordinates(int64_t cell) const {
   return coordinates;
 }
 
-std::string SurfaceRecord::status() const {
+const char* to_string(SurfaceStatus status) {
+  switch (status) {
+    case SurfaceStatus::ok:
+      return "ok";
+    case SurfaceStatus::partial:
+      return "partial";
+    case SurfaceStatus::failed:
+      return "failed";
+  }
+  return "";
+}
+
+SurfaceStatus SurfaceRecord::status() const {
   bool todo = false, failed = false;
   for (const SurfacePlot& plot : plots) {
     for (const uint8_t state : plot.state) {
@@ -155,7 +167,7 @@ std::string SurfaceRecord::status() const {
       failed = failed || state == static_cast<uint8_t>(CellState::failed);
     }
   }
-  return todo ? "partial" : failed ? "failed" : "ok";
+  return todo ? SurfaceStatus::partial : failed ? SurfaceStatus::failed : SurfaceStatus::ok;
 }
 
 std::string recipe_text(const h5::Attributes& recipe) {
@@ -181,7 +193,7 @@ void write_surface_file(const std::string& path, const SurfaceRecord& record) {
   h5::File file = create_schema_file(path, kSurfaceSchema);
   file.set_attribute("kind", record.kind);
   file.set_attribute("recipe_hash", sha256_hex(recipe_text(record.recipe)));
-  file.set_attribute("status", record.status());
+  file.set_attribute("status", std::string(to_string(record.status())));
   file.set_attribute("default", record.plots.at(0).name);
   file.create_group("recipe").set_attributes(record.recipe);
   for (const SurfacePlot& plot : record.plots) {

@@ -44,9 +44,13 @@ struct SurfacePlot {
   std::vector<double> coordinates(int64_t cell) const;
 };
 
-/// HDF5, schema basin/surface: /recipe (attributes: all that makes the numbers), a group a plot (the first is
+/// The status of a whole file: partial while a cell is todo, failed where a cell failed.
+enum class SurfaceStatus { ok, partial, failed };
+const char* to_string(SurfaceStatus status);
+
+/// HDF5, schema basin/surface: /recipe (attributes: all that makes the numbers), a group per plot (the first is
 /// what a viewer draws), /vectors/<name> (flat tensors, e.g. what was trained), /provenance. Root attributes:
-/// kind, recipe_hash, status ("ok", "partial" while a cell is todo, "failed" where a cell failed).
+/// kind, recipe_hash, status.
 struct SurfaceRecord {
   std::string kind;
   h5::Attributes recipe;
@@ -54,7 +58,7 @@ struct SurfaceRecord {
   NamedTensors vectors;
   std::vector<std::pair<std::string, std::string>> provenance;
 
-  std::string status() const;  // from the states of all plots
+  SurfaceStatus status() const;  // from the states of all plots
 };
 
 /// "key = value" a line; recipe_hash is the SHA-256 of it.

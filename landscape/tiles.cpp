@@ -1,12 +1,6 @@
 #include "landscape/tiles.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -22,18 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
-
-// The lock's descriptor, or -1 where another process has it.
-int lock_file(const std::string& path, int how) {
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  int result = descriptor < 0 ? -1 : ::flock(descriptor, how);
-  while (descriptor >= 0 && result < 0 && errno == EINTR) result = ::flock(descriptor, how);
-  if (result == 0) return descriptor;
-  const int error = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  if (error == EWOULDBLOCK) return -1;
-  throw IoError(fmt::format("cannot lock {}: {}", path, std::strerror(error)));
-}
 
 bool has_failed_cell(const Tile& tile) {
   return std::count(tile.state.begin(), tile.state.end(), static_cast<uint8_t>(CellState::failed)) > 0;
@@ -69,27 +51,11 @@ Tile computed(const TileFolder& folder, int64_t tile, const CellFunction& measur
 
 }  // namespace
 
-std::optional<TileLock> TileLock::attempt(const std::string& path) {
-  const int descriptor = lock_file(path, LOCK_EX | LOCK_NB);
-  if (descriptor < 0) return std::nullopt;
-  return TileLock(descriptor);
-}
-
-TileLock TileLock::wait(const std::string& path) { return TileLock(lock_file(path, LOCK_EX)); }
-
-TileLock TileLock::share(const std::string& path) { return TileLock(lock_file(path, LOCK_SH)); }
-
-TileLock::TileLock(TileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-TileLock::~TileLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 TileFolder::TileFolder(std::string path, const std::string& recipe, const Layout& layout)
     : path_(std::move(path)), key_(sha256_hex(recipe)), layout_(layout) {
   make_folders(path_);
-  const TileLock lock = TileLock::wait(path_ + "/lock");
-  user_.emplace(TileLock::share(path_ + "/users"));
+  const FileLock lock = FileLock::wait(path_ + "/lock");
+  user_.emplace(FileLock::share(path_ + "/users"));
   const std::string known = path_ + "/recipe.toml";
   if (!fs::exists(known)) {
     write_file_atomically(known, recipe);
@@ -109,8 +75,8 @@ int64_t TileFolder::cells_done() const {
   return done;
 }
 
-std::optional<TileLock> TileFolder::claim(int64_t tile) const {
-  return TileLock::attempt(fmt::format("{}/{:06d}.lock", path_, tile));
+std::optional<FileLock> TileFolder::claim(int64_t tile) const {
+  return FileLock::attempt(fmt::format("{}/{:06d}.lock", path_, tile));
 }
 
 void TileFolder::write(int64_t tile, const Tile& cells) const {
@@ -161,7 +127,7 @@ void TileFolder::remove() {
 
 bool TileFolder::discard(const std::string& path) {
   if (!fs::exists(path)) return true;
-  const std::optional<TileLock> last = TileLock::attempt(path + "/users");
+  const std::optional<FileLock> last = FileLock::attempt(path + "/users");
   std::error_code ignored;  // what is left is measured anew, or refused as another recipe's
   if (last) fs::remove_all(path, ignored);
   return last.has_value();
@@ -174,7 +140,7 @@ void compute_tiles(const TileFolder& folder, const CellFunction& measure, bool w
     bool missing = false, took = false;
     for (int64_t tile = 0; tile < folder.tiles(); ++tile) {
       if (folder.has(tile)) continue;
-      const std::optional<TileLock> claim = folder.claim(tile);
+      const std::optional<FileLock> claim = folder.claim(tile);
       missing = missing || !claim;
       if (!claim || folder.has(tile)) continue;  // finished between the two looks
       folder.write(tile, computed(folder, tile, measure, [&] { report(++done_here); }));

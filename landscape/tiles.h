@@ -8,28 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "core/file_lock.h"
 #include "landscape/surface_file.h"
 
 namespace basin {
-
-/// An advisory lock (flock) on a file, held as long as this lives; the kernel lets go of it when the process
-/// dies however it dies, so nothing stale stays. On a network disk it needs flock there (NFS 4 has it).
-class TileLock {
- public:
-  /// Nothing where another process has it.
-  static std::optional<TileLock> attempt(const std::string& path);
-  /// Waits for it.
-  static TileLock wait(const std::string& path);
-  /// Together with others who share it.
-  static TileLock share(const std::string& path);
-  TileLock(TileLock&& other) noexcept;
-  TileLock& operator=(TileLock&&) = delete;
-  ~TileLock();
-
- private:
-  explicit TileLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
-};
 
 struct Tile {
   std::vector<uint8_t> state;  // CellState of each of its cells
@@ -58,7 +40,7 @@ class TileFolder {
   bool has(int64_t tile) const;
   /// Cells in finished tiles.
   int64_t cells_done() const;
-  std::optional<TileLock> claim(int64_t tile) const;
+  std::optional<FileLock> claim(int64_t tile) const;
   void write(int64_t tile, const Tile& tile_values) const;
   Tile read(int64_t tile) const;  // IoError where it is damaged or of another recipe
   /// Tiles with a failed cell are forgotten, to be measured again.
@@ -75,7 +57,7 @@ class TileFolder {
 
   std::string path_, key_;
   Layout layout_;
-  std::optional<TileLock> user_;
+  std::optional<FileLock> user_;
 };
 
 /// Fills the columns of one cell and says how it went. What it throws but Error makes the cell `failed`.

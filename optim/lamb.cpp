@@ -77,9 +77,8 @@ Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o)
 
 std::string Lamb::trust_ratio_definition() const {
   return fmt::format(
-      "{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: factor beside the "
-      "learning rate on the whole "
-      "step, without a coefficient; NaN where excluded",
+      "{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: factor on top of "
+      "the learning rate on the whole step, without a coefficient; NaN where excluded",
       rule_.weight_norm_min > 0 || std::isfinite(rule_.weight_norm_max) ? "clamped " : "",
       std::isfinite(rule_.ratio_max) ? fmt::format(", at most {:g}", rule_.ratio_max) : "",
       rule_.decay == Decay::update ? " plus weight decay" : "");

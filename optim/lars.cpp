@@ -118,8 +118,8 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
 
 std::string Lars::trust_ratio_definition() const {
   return fmt::format(
-      "{:g} |w| / |{}| of each tensor{}, {:g} where a norm is 0: factor beside the learning rate on {}; NaN "
-      "where excluded",
+      "{:g} |w| / |{}| of each tensor{}, {:g} where a norm is 0: factor on top of the learning rate on {}; "
+      "NaN where excluded",
       rule_.coefficient, kDenominators[static_cast<size_t>(rule_.denominator)].first,
       rule_.clip_to_rate ? ", over the learning rate and at most 1" : "", rule_.degenerate_ratio,
       rule_.ratio_inside ? "the new gradient as it enters the momentum buffer, not on the step"

@@ -91,7 +91,7 @@ class BatchSharpness final : public Probe {
     if (enough) found = curvatures(context, size, batches);
     const bool finite = found.finite();
     add_quantities(enough && finite ? estimates_of(found) : Estimates(), context.learning_rate,
-                   finite ? "ok" : "nonfinite", enough && batches == 1, result);
+                   finite ? ProbeStatus::ok : ProbeStatus::nonfinite, enough && batches == 1, result);
     conclude(enough, wanted, n, result);
     const auto drawn = static_cast<int64_t>(found.along.size());
     const double passes = static_cast<double>(drawn * size) / static_cast<double>(n);
@@ -119,16 +119,17 @@ class BatchSharpness final : public Probe {
     return found;
   }
 
-  static void add_quantities(const Estimates& found, double rate, const std::string& status, bool exact,
+  static void add_quantities(const Estimates& found, double rate, ProbeStatus status, bool exact,
                              ProbeResult& result) {
     const auto add = [&](const QuantityNaming& naming, const Estimate& e) {
-      Quantity q = named(naming, exact ? "none" : "standard_error");
+      Quantity q = named(naming, exact ? UncertaintyKind::none : UncertaintyKind::standard_error);
       q.value = {e.value};
       q.uncertainty = {e.error};
       q.ci_low = {e.low};
       q.ci_high = {e.high};
-      q.status =
-          status == "ok" && !(std::isfinite(e.value) && std::isfinite(e.error)) ? "not_resolved" : status;
+      q.status = status == ProbeStatus::ok && !(std::isfinite(e.value) && std::isfinite(e.error))
+                     ? ProbeStatus::not_resolved
+                     : status;
       result.quantities.push_back(std::move(q));
     };
     const std::string curvature = "loss/weight^2";
@@ -147,13 +148,13 @@ class BatchSharpness final : public Probe {
 
   static void conclude(bool enough, int64_t wanted, int64_t examples, ProbeResult& result) {
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite") {
+    if (result.status == ProbeStatus::nonfinite) {
       result.message = "a batch's gradient or its product with the Hessian was not finite";
     } else if (!enough) {
       result.message =
           fmt::format("a batch of {} can't be drawn from the {} examples measured (subset = 0 measures all)",
                       wanted, examples);
-    } else if (result.status == "not_resolved") {
+    } else if (result.status == ProbeStatus::not_resolved) {
       result.message = "a batch has no gradient, or the checkpoint no learning rate";
     }
   }

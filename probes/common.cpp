@@ -9,7 +9,7 @@
 
 namespace basin {
 
-Quantity named(const QuantityNaming& naming, const std::string& uncertainty_kind) {
+Quantity named(const QuantityNaming& naming, UncertaintyKind uncertainty_kind) {
   Quantity q;
   q.name = naming.name;
   q.long_name = naming.long_name;
@@ -36,19 +36,6 @@ ExampleGroups example_groups(int64_t examples, int64_t size, uint64_t seed) {
   for (int64_t first = 0; first + groups.size <= examples; first += groups.size)
     groups.index.push_back(order.narrow(0, first, groups.size));
   return groups;
-}
-
-std::string gravest_status(const std::vector<std::string>& statuses) {
-  for (const char* status : {"nonfinite", "not_converged", "not_resolved"}) {
-    if (std::find(statuses.begin(), statuses.end(), status) != statuses.end()) return status;
-  }
-  return "ok";
-}
-
-std::string gravest_status(const std::vector<Quantity>& quantities) {
-  std::vector<std::string> statuses;
-  for (const Quantity& quantity : quantities) statuses.push_back(quantity.status);
-  return gravest_status(statuses);
 }
 
 }  // namespace basin

@@ -1,4 +1,4 @@
-// defines: named(), gravest_status() and what else several probes need.
+// defines: named() and what else several probes need.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct QuantityNaming {
   std::string name, long_name, definition, units;
 };
 /// A quantity without a value yet.
-Quantity named(const QuantityNaming& naming, const std::string& uncertainty_kind);
+Quantity named(const QuantityNaming& naming, UncertaintyKind uncertainty_kind);
 
 /// 0.001 -> "1e-3", 0.0005 -> "5e-4", 0.25 -> "2.5e-1": a form that fits names.
 std::string short_scientific(double value);
@@ -27,9 +27,5 @@ struct ExampleGroups {
 /// `size` is what was asked for, or half the examples where that is less: a mean over groups has a standard
 /// error from two groups on.
 ExampleGroups example_groups(int64_t examples, int64_t size, uint64_t seed);
-
-/// The gravest of statuses, or of those of quantities: nonfinite, not_converged, not_resolved, ok.
-std::string gravest_status(const std::vector<std::string>& statuses);
-std::string gravest_status(const std::vector<Quantity>& quantities);
 
 }  // namespace basin

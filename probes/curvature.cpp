@@ -42,9 +42,9 @@ bool among(const std::vector<std::string>& list, const std::string& name) {
 
 Quantity sampled(const QuantityNaming& naming, const SampleMean& mean, bool finite) {
   const bool exact = mean.samples == 0 && mean.standard_error == 0;
-  Quantity q = named(naming, exact ? "none" : "standard_error");
+  Quantity q = named(naming, exact ? UncertaintyKind::none : UncertaintyKind::standard_error);
   const bool resolved = std::isfinite(mean.value) && std::isfinite(mean.standard_error);
-  q.status = resolved ? "ok" : finite ? "not_resolved" : "nonfinite";
+  q.status = resolved ? ProbeStatus::ok : finite ? ProbeStatus::not_resolved : ProbeStatus::nonfinite;
   const double value = resolved ? mean.value : kNaN, error = resolved ? mean.standard_error : kNaN;
   const double t = exact || !resolved ? 0 : student_quantile(static_cast<double>(mean.samples - 1));
   q.value = {value};
@@ -102,7 +102,8 @@ class CurvatureProbe final : public Probe {
     result.quantities = {
         eigen_quantity({"lambda", "eigenvalues of largest modulus", "hessian-lambda-pyhessian", units},
                        power.pairs, std::min(options_.count, op.size()), options_),
-        sampled({"trace", "trace", "curvature-trace-pyhessian", units}, trace, power.status != "nonfinite")};
+        sampled({"trace", "trace", "curvature-trace-pyhessian", units}, trace,
+                power.status != SolverStatus::nonfinite)};
     result.quantities.front().is_vector = true;
     record_matrix(op.size(), result);
     result.attributes.insert(result.attributes.end(), {{"hvps", pairs.products},
@@ -137,7 +138,7 @@ class CurvatureProbe final : public Probe {
 
   void add_quantities(const SharedSpectrum& spectrum, ProbeResult& result) const {
     const std::string units = "loss/weight^2";
-    const bool finite = spectrum.pairs.status != "nonfinite";
+    const bool finite = spectrum.pairs.status != SolverStatus::nonfinite;
     const int64_t expected = std::min(options_.count, spectrum.size);
     Quantity lambda = eigen_quantity({"lambda", "largest eigenvalues", "curvature-lambda", units},
                                      spectrum.pairs.largest, expected, options_);

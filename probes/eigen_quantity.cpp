@@ -34,16 +34,16 @@ TopEigenOptions solver_options(const EigenSolverOptions& options, int64_t smalle
 Quantity eigen_quantity(const QuantityNaming& naming, const std::vector<Eigenpair>& pairs, int64_t expected,
                         const EigenSolverOptions& options) {
   const bool by_value = options.stop == "eigenvalue";
-  Quantity q = named(naming, by_value ? "eigenvalue_bound" : "residual");
+  Quantity q = named(naming, by_value ? UncertaintyKind::eigenvalue_bound : UncertaintyKind::residual);
   for (const Eigenpair& pair : pairs) {
     q.value.push_back(pair.value);
     q.uncertainty.push_back(by_value ? pair.value_bound : pair.residual);
-    q.entry_status.push_back(pair.converged ? "ok" : "not_converged");
+    q.entry_status.push_back(pair.converged ? ProbeStatus::ok : ProbeStatus::not_converged);
   }
   if (pairs.empty()) {
     q.value.assign(expected, kNaN);
     q.uncertainty.assign(expected, kNaN);
-    q.entry_status.assign(expected, "nonfinite");
+    q.entry_status.assign(expected, ProbeStatus::nonfinite);
   }
   q.status = gravest_status(q.entry_status);
   return q;
@@ -77,18 +77,18 @@ void record_solver(const TopEigenResult& found, const EigenSolverOptions& option
 
 void conclude_eigen(const TopEigenResult& found, double tolerance, ProbeResult& result) {
   result.status = gravest_status(result.quantities);
-  if (result.status == "nonfinite") result.message = "a Hessian-vector product was not finite";
-  if (result.status == "not_converged") {
+  if (result.status == ProbeStatus::nonfinite) result.message = "a Hessian-vector product was not finite";
+  if (result.status == ProbeStatus::not_converged) {
     result.message =
         fmt::format("an error is above the tolerance {} after {} products", tolerance, found.products);
   }
-  if (result.status == "not_converged" && found.asymmetry > kMostAsymmetry) {
+  if (result.status == ProbeStatus::not_converged && found.asymmetry > kMostAsymmetry) {
     result.message = fmt::format(
         "products are not symmetric, by {:.2g} of the largest eigenvalue: where H is nearly 0, float64 may "
         "help",
         found.asymmetry);
   }
-  if (result.status == "not_resolved" && result.message.empty())
+  if (result.status == ProbeStatus::not_resolved && result.message.empty())
     result.message = "too few samples for an error";
 }
 

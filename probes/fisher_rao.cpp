@@ -124,7 +124,7 @@ class FisherRao final : public Probe {
   void conclude(bool finite, const Homogeneity& homogeneity, ProbeResult& result) const {
     result.status = gravest_status(result.quantities);
     if (!finite) result.message = "a logit or its slope is not finite";
-    if (result.status != "not_resolved") return;
+    if (result.status != ProbeStatus::not_resolved) return;
     const bool asked = std::count(options_.forms.begin(), options_.forms.end(), "closed_form") > 0;
     result.message = asked && !homogeneity.holds()
                          ? fmt::format(

@@ -53,7 +53,7 @@ class GradientStatistics final : public Probe {
     const double squares = found.whole.mean_squared_norm, g2 = noise.g2.value, one = 1 + b.value;
     const auto n = static_cast<double>(set_examples);
     const auto add = [&](const QuantityNaming& naming, const Estimate& e) {
-      const std::string status = status_of(e, noise.resolved, !found.finite);
+      const ProbeStatus status = status_of(e, noise.resolved, !found.finite);
       result.quantities.push_back(estimated(naming, side, e, status));
     };
     const Estimate bound{squares / g2, b.error, 1 + b.low, 1 + b.high};
@@ -67,7 +67,7 @@ class GradientStatistics final : public Probe {
         {g2 / squares, b.error / (one * one), 1 / (1 + b.high), 1 / (1 + b.low)});
   }
 
-  static std::string signal_status(const GradientFindings& found, const Estimate& e) {
+  static ProbeStatus signal_status(const GradientFindings& found, const Estimate& e) {
     return status_of(e, e.low > 0, !found.finite);
   }
 
@@ -119,7 +119,7 @@ class GradientStatistics final : public Probe {
   static Quantity by_layer(const std::vector<Quantity>& entries) {
     Quantity q = named({"layer_" + entries.front().name, entries.front().long_name + ", by layer",
                         entries.front().definition, entries.front().units},
-                       "none");
+                       UncertaintyKind::none);
     q.is_vector = true;
     for (const Quantity& entry : entries) {
       q.value.push_back(entry.value.front());
@@ -127,7 +127,7 @@ class GradientStatistics final : public Probe {
       q.ci_low.push_back(entry.ci_low.front());
       q.ci_high.push_back(entry.ci_high.front());
       q.entry_status.push_back(entry.status);
-      if (entry.uncertainty_kind != "none") q.uncertainty_kind = entry.uncertainty_kind;
+      if (entry.uncertainty_kind != UncertaintyKind::none) q.uncertainty_kind = entry.uncertainty_kind;
     }
     q.status = gravest_status(q.entry_status);
     return q;
@@ -135,11 +135,11 @@ class GradientStatistics final : public Probe {
 
   static void conclude(const GradientFindings& found, ProbeResult& result) {
     result.status = gravest_status(result.quantities);
-    if (result.status == "ok") return;
+    if (result.status == ProbeStatus::ok) return;
     const NoiseEstimate& noise = found.whole.estimate;
     std::vector<std::string> names;
     for (const Quantity& q : result.quantities) {
-      if (q.status != "ok") names.push_back(q.name);
+      if (q.status != ProbeStatus::ok) names.push_back(q.name);
     }
     if (!found.finite) {
       result.message = "a gradient was not finite";

@@ -119,7 +119,7 @@ class Margins final : public Probe {
   static void conclude(bool finite, ProbeResult& result) {
     result.status = gravest_status(result.quantities);
     if (!finite) result.message = "a logit is not finite";
-    if (result.status == "not_resolved" && result.message.empty())
+    if (result.status == ProbeStatus::not_resolved && result.message.empty())
       result.message = "too few examples for the interval of a percentile";
   }
 

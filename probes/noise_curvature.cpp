@@ -24,7 +24,7 @@ struct Findings {
   CurvedNoise noise;
   NoiseEstimate estimate = no_noise_estimate();
   Overlap overlap{kNaN, kNaN};
-  std::string overlap_status = "not_resolved";
+  ProbeStatus overlap_status = ProbeStatus::not_resolved;
   Estimate cosine = no_estimate(), trace_ratio = no_estimate();
 };
 
@@ -60,7 +60,7 @@ class NoiseCurvature final : public Probe {
     found.estimate = estimate_noise(found.noise.numbers, context.train_examples);
     CurvatureOperator covariance(context.objective, Curvature::gradient_covariance);
     found.covariance = shared_spectrum(covariance, spectrum_options(context, "covariance"));
-    found.finite = found.estimate.all_finite && found.covariance.pairs.status != "nonfinite";
+    found.finite = found.estimate.all_finite && found.covariance.pairs.status != SolverStatus::nonfinite;
     if (found.finite) compare(context.objective.parameters().size(), found);
     return found;
   }
@@ -77,7 +77,7 @@ class NoiseCurvature final : public Probe {
   bool find_pairs(const ProbeContext& context, Findings& found) const {
     CurvatureOperator hessian(context.objective, Curvature::hessian);
     found.hessian = shared_spectrum(hessian, spectrum_options(context, "hessian"));
-    return found.hessian.pairs.status != "nonfinite";
+    return found.hessian.pairs.status != SolverStatus::nonfinite;
   }
 
   CurvedProducts products_of(const ProbeContext& context, const at::Tensor& mean,
@@ -114,7 +114,9 @@ class NoiseCurvature final : public Probe {
     const TopSpace v(found.covariance.pairs.largest, options_.count, parameters);
     found.overlap = overlap_of(u, v);
     const bool resolved = found.overlap.bound < 0.5;  // of 0 to 1
-    found.overlap_status = !u.converged || !v.converged ? "not_converged" : resolved ? "ok" : "not_resolved";
+    found.overlap_status = !u.converged || !v.converged ? ProbeStatus::not_converged
+                           : resolved                   ? ProbeStatus::ok
+                                                        : ProbeStatus::not_resolved;
     const auto n = static_cast<int64_t>(found.noise.numbers.n);
     const Estimate product = estimate_noise(found.noise.numbers, n).finite.tr_sigma;
     const MatrixSums h{found.hessian.trace, found.hessian.squared_frobenius};
@@ -157,10 +159,10 @@ class NoiseCurvature final : public Probe {
     result.quantities.push_back(std::move(lambda));
     Quantity overlap = named({"overlap", "overlap of the leading eigenvectors of covariance and Hessian",
                               "noise-hessian-overlap", "1"},
-                             "subspace_bound");
+                             UncertaintyKind::subspace_bound);
     overlap.value = {found.overlap.value};
     overlap.uncertainty = {found.overlap.bound};
-    overlap.status = found.finite ? found.overlap_status : "nonfinite";
+    overlap.status = found.finite ? found.overlap_status : ProbeStatus::nonfinite;
     result.quantities.push_back(std::move(overlap));
     add_alignment(
         {"alignment_cosine", "cosine of Hessian and gradient covariance", "noise-hessian-cosine", "1"},
@@ -171,13 +173,13 @@ class NoiseCurvature final : public Probe {
   }
 
   static void leave_unresolved(Quantity& q) {
-    q.status = "not_resolved";
+    q.status = ProbeStatus::not_resolved;
     q.entry_status.assign(q.value.size(), q.status);
   }
 
   static void add_alignment(const QuantityNaming& naming, const Estimate& e, bool finite,
                             ProbeResult& result) {
-    const std::string status = status_of(e, std::isfinite(e.error), !finite);
+    const ProbeStatus status = status_of(e, std::isfinite(e.error), !finite);
     result.quantities.push_back(measured(naming, e, status));
   }
 
@@ -216,10 +218,10 @@ class NoiseCurvature final : public Probe {
       result.message = "a gradient or a product was not finite";
     } else if (!found.enough) {
       result.message = fmt::format("fewer than {} examples", kLeastGroups);
-    } else if (result.status != "ok") {
+    } else if (result.status != ProbeStatus::ok) {
       std::vector<std::string> names;
       for (const Quantity& q : result.quantities) {
-        if (q.status != "ok") names.push_back(q.name + " (" + q.status + ")");
+        if (q.status != ProbeStatus::ok) names.push_back(q.name + " (" + to_string(q.status) + ")");
       }
       result.message = fmt::format("not ok: {}", fmt::join(names, ", "));
     }

@@ -5,13 +5,13 @@
 
 namespace basin {
 
-std::string status_of(const Estimate& estimate, bool resolved, bool nonfinite) {
-  if (nonfinite) return "nonfinite";
-  return std::isnan(estimate.value) || !resolved ? "not_resolved" : "ok";
+ProbeStatus status_of(const Estimate& estimate, bool resolved, bool nonfinite) {
+  if (nonfinite) return ProbeStatus::nonfinite;
+  return std::isnan(estimate.value) || !resolved ? ProbeStatus::not_resolved : ProbeStatus::ok;
 }
 
-Quantity measured(const QuantityNaming& naming, const Estimate& estimate, const std::string& status) {
-  Quantity q = named(naming, estimate.error == 0 ? "none" : "standard_error");
+Quantity measured(const QuantityNaming& naming, const Estimate& estimate, ProbeStatus status) {
+  Quantity q = named(naming, estimate.error == 0 ? UncertaintyKind::none : UncertaintyKind::standard_error);
   q.value = {estimate.value};
   q.uncertainty = {estimate.error};
   q.ci_low = {estimate.low};
@@ -20,8 +20,7 @@ Quantity measured(const QuantityNaming& naming, const Estimate& estimate, const 
   return q;
 }
 
-Quantity estimated(const QuantityNaming& naming, Side side, const Estimate& estimate,
-                   const std::string& status) {
+Quantity estimated(const QuantityNaming& naming, Side side, const Estimate& estimate, ProbeStatus status) {
   const bool population = side == Side::population;
   return measured({population ? naming.name : naming.name + "_finite",
                    naming.long_name + (population ? "" : ", of the finite set"),

@@ -16,13 +16,12 @@ inline constexpr int64_t kLeastGroups = 8;
 enum class Side { population, finite };
 
 /// nonfinite, else not_resolved where there is no number or `resolved` is false, else ok.
-std::string status_of(const Estimate& estimate, bool resolved, bool nonfinite);
+ProbeStatus status_of(const Estimate& estimate, bool resolved, bool nonfinite);
 /// A quantity of an estimate; its uncertainty is a standard error, or none where the error is 0.
-Quantity measured(const QuantityNaming& naming, const Estimate& estimate, const std::string& status);
+Quantity measured(const QuantityNaming& naming, const Estimate& estimate, ProbeStatus status);
 
 /// Side and "-population" or "-finite" are added to name, long name and definition of `naming`.
-Quantity estimated(const QuantityNaming& naming, Side side, const Estimate& estimate,
-                   const std::string& status);
+Quantity estimated(const QuantityNaming& naming, Side side, const Estimate& estimate, ProbeStatus status);
 /// b_simple, g2 and tr_sigma. `nonfinite`: a gradient was; the numbers are those of no_noise_estimate() then.
 std::vector<Quantity> noise_quantities(const NoiseNumbers& numbers, Side side, bool nonfinite);
 /// One line for the result of a probe where the mean gradient is not resolved on one side or the other.

@@ -82,7 +82,7 @@ class NoiseScale final : public Probe {
     result.status = gravest_status(result.quantities);
     if (nonfinite) {
       result.message = "a gradient was not finite";
-    } else if (result.status == "not_resolved") {
+    } else if (result.status == ProbeStatus::not_resolved) {
       result.message = unresolved_message(estimate);
     }
   }

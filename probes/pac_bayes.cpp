@@ -45,12 +45,12 @@ class PacBayes final : public Probe {
     result.attributes.insert(result.attributes.end(),
                              {{"accuracy", finite ? accuracy : kNaN}, {"forwards", forwards_}});
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite") result.message = "the loss is not finite";
+    if (result.status == ProbeStatus::nonfinite) result.message = "the loss is not finite";
   }
 
   static SigmaFound nothing() {
     SigmaFound none;
-    none.status = "nonfinite";
+    none.status = ProbeStatus::nonfinite;
     return none;
   }
 
@@ -94,7 +94,7 @@ class PacBayes final : public Probe {
     Quantity sigma =
         named({"sigma" + tail, fmt::format("noise that costs {} of the accuracy{}", options_.target, title),
                definition(plain ? "sigma" : "sigma-magnitude"), plain ? "weight" : "1"},
-              "standard_error");
+              UncertaintyKind::standard_error);
     sigma.status = found.status;
     sigma.value = {found.sigma};
     sigma.uncertainty = {found.standard_error};
@@ -105,7 +105,7 @@ class PacBayes final : public Probe {
         found, [](double s) { return 1 / (s * s); },
         named(
             {"inverse_sigma2" + tail, "1/sigma^2" + title, definition("inverse"), plain ? "1/weight^2" : "1"},
-            "standard_error")));
+            UncertaintyKind::standard_error)));
     if (!found.reason.empty()) add_message(sigma.name + ": " + found.reason, result);
     result.attributes.emplace_back(sigma.name + "_looks", found.sigmas);
     result.attributes.emplace_back(sigma.name + "_drops", found.drops);
@@ -154,9 +154,10 @@ class PacBayes final : public Probe {
     const QuantityNaming of_zero = {"pac_bound_magnitude_origin",
                                     "PAC-Bayes bound from 0, noise relative to the weights",
                                     definition("bound-magnitude-origin"), "1"};
-    result.quantities.push_back(rgm ? bound_from_start(found, away, from_zero, of_zero.name,
-                                                       of_zero.long_name, "bound-magnitude-origin", result)
-                                    : function_of(found, from_zero, named(of_zero, "standard_error")));
+    result.quantities.push_back(
+        rgm ? bound_from_start(found, away, from_zero, of_zero.name, of_zero.long_name,
+                               "bound-magnitude-origin", result)
+            : function_of(found, from_zero, named(of_zero, UncertaintyKind::standard_error)));
   }
 
   /// Without the initial weights it is not resolved.
@@ -164,14 +165,14 @@ class PacBayes final : public Probe {
   Quantity bound_from_start(SigmaFound found, const at::Tensor& away, const Function& bound,
                             const std::string& name, const std::string& long_name, const std::string& id,
                             ProbeResult& result) const {
-    if (!away.defined() && (found.status == "ok" || found.status == "not_converged")) {
+    if (!away.defined() && (found.status == ProbeStatus::ok || found.status == ProbeStatus::not_converged)) {
       found = SigmaFound();
-      found.status = "not_resolved";
+      found.status = ProbeStatus::not_resolved;
       add_message(name + ": the run's initial weights (checkpoint start) are not at hand", result);
     }
-    return function_of(
-        found, bound,
-        named({name, long_name + " from the initial weights", definition(id), "1"}, "standard_error"));
+    return function_of(found, bound,
+                       named({name, long_name + " from the initial weights", definition(id), "1"},
+                             UncertaintyKind::standard_error));
   }
 
   /// Its interval is its range over sigma's, by all that was looked at there: the magnitude bounds may turn
@@ -185,7 +186,7 @@ class PacBayes final : public Probe {
     const double slope = (f(found.sigma + step) - f(found.sigma - step)) / (2 * step);
     const double value = f(found.sigma);
     if (!std::isfinite(value)) {  // eps = 0 and a weight of exactly 0
-      q.status = "nonfinite";
+      q.status = ProbeStatus::nonfinite;
       return q;
     }
     const auto [low, high] = std::minmax({value, f(found.ci_low), f(found.ci_high)});

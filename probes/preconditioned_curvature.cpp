@@ -61,17 +61,17 @@ class PreconditionedCurvature final : public Probe {
   TopEigenResult nothing(const std::string& reason) {
     unresolved_ = reason;
     TopEigenResult none;
-    none.status = "nonfinite";
+    none.status = SolverStatus::nonfinite;
     none.method = "none";
     return none;
   }
 
   void leave_unresolved(ProbeResult& result) const {
     for (Quantity& quantity : result.quantities) {
-      quantity.status = "not_resolved";
+      quantity.status = ProbeStatus::not_resolved;
       quantity.entry_status.clear();
     }
-    result.status = "not_resolved";
+    result.status = ProbeStatus::not_resolved;
     result.message = unresolved_;
   }
 

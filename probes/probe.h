@@ -12,27 +12,14 @@
 
 #include "core/options.h"
 #include "hessian/objective.h"
+#include "io/quantity.h"
 #include "optim/optimizer.h"
 
 namespace basin {
 
-/// One number (or vector of numbers) with its uncertainty. Never a sentinel: NaN and a status.
-struct Quantity {
-  std::string name;        // "lambda_1", "phi_full_1e-3", "b_simple"
-  std::string definition;  // anchor in docs/probes.md: "keskar-phi-full"
-  std::string units;       // "loss/weight^2", "examples", "1"
-  std::vector<double> value;
-  std::vector<double> uncertainty;      // same length; what it is stands in uncertainty_kind
-  std::string uncertainty_kind;         // "residual", "standard_error", "lower_bound", "none"
-  std::vector<double> ci_low, ci_high;  // empty, or 95 % interval, same length
-  std::string status = "ok";  // ok | not_converged | not_resolved | nonfinite; of a vector the gravest
-  std::string long_name;
-  bool is_vector = false;                 // named <name>_1, <name>_2, ... in tables, also with one entry
-  std::vector<std::string> entry_status;  // of a vector, by entry; empty: all as `status`
-};
-
 struct ProbeResult {
-  std::string probe, status = "ok";  // ok | not_converged | not_resolved | nonfinite | failed
+  std::string probe;
+  ProbeStatus status = ProbeStatus::ok;
   std::string message;               // one line where status is not ok
   std::vector<Quantity> quantities;  // the first is the headline
   /// Settings and costs: solver, iterations, hvps, gradients, seed, tolerance, distribution of A, ...

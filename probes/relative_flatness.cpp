@@ -84,8 +84,9 @@ class RelativeFlatness final : public Probe {
                               {"hvps", closed_ ? int64_t{0} : vectors()},
                               {"samples", closed_ || exact_ ? int64_t{0} : vectors()}});
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite") result.message = "a logit or a second derivative is not finite";
-    if (result.status == "not_resolved") result.message = "one example says nothing of a set";
+    if (result.status == ProbeStatus::nonfinite)
+      result.message = "a logit or a second derivative is not finite";
+    if (result.status == ProbeStatus::not_resolved) result.message = "one example says nothing of a set";
   }
 
   void begin(const at::Tensor& weight, uint64_t seed) {

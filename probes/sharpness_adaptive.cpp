@@ -29,7 +29,11 @@ struct Kind {
 struct GroupMaximum {
   double rise = kNaN, norm = kNaN;  // of the best point: the loss gained, |delta/c|_p
   bool nonfinite = false;
-  std::string status() const { return nonfinite ? "nonfinite" : std::isnan(rise) ? "not_resolved" : "ok"; }
+  ProbeStatus status() const {
+    return nonfinite          ? ProbeStatus::nonfinite
+           : std::isnan(rise) ? ProbeStatus::not_resolved
+                              : ProbeStatus::ok;
+  }
 };
 
 /// A point of the ball from the uniform distribution.
@@ -112,8 +116,9 @@ class SharpnessAdaptive final : public Probe {
                                                        {"gradients", gradients_},
                                                        {"forwards", forwards_}});
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite") result.message = "the loss is not finite here or inside a ball";
-    if (result.status == "not_resolved")
+    if (result.status == ProbeStatus::nonfinite)
+      result.message = "the loss is not finite here or inside a ball";
+    if (result.status == ProbeStatus::not_resolved)
       result.message = groups_.index.size() < 2
                            ? "one group of examples only"
                            : "a group of examples has no gradient to start from: raise restarts";
@@ -143,7 +148,7 @@ class SharpnessAdaptive final : public Probe {
                               kind.worst ? "worst" : "average", kind.norm == BallNorm::l2 ? "l2" : "linf",
                               short_scientific(rho), normalised ? ", normalised logits" : ""),
                   definition, units_of(objective.loss_kind())},
-                 kind.worst ? "lower_bound" : "standard_error");
+                 kind.worst ? UncertaintyKind::lower_bound : UncertaintyKind::standard_error);
   }
 
   void add_worst(const Kind& kind, double rho, const std::string& logits, const Around& around,
@@ -152,7 +157,7 @@ class SharpnessAdaptive final : public Probe {
     const bool loose = options_.zero_scale == "unproject" && kind.norm == BallNorm::l2 && around.has_zeros();
     const BallSearch search{kind.norm, rho, options_.iterations, /*project=*/!loose};
     std::vector<double> rises, norms;
-    std::vector<std::string> statuses;
+    std::vector<ProbeStatus> statuses;
     for (size_t i = 0; i < groups_.index.size(); ++i) {
       Objective group = objective.part(groups_.index[i]);
       // By what is searched, not by its place in a list.
@@ -168,7 +173,7 @@ class SharpnessAdaptive final : public Probe {
                              options_.zero_scale == "hold" ? "adaptive-worst" : "adaptive-worst-unprojected",
                              objective);
     q.status = gravest_status(statuses);
-    if (rises.size() < 2 && q.status == "ok") q.status = "not_resolved";
+    if (rises.size() < 2 && q.status == ProbeStatus::ok) q.status = ProbeStatus::not_resolved;
     fill(q, mean_of(rises));
     result.attributes.emplace_back(q.name + "_group_values", rises);
     result.attributes.emplace_back(q.name + "_group_norms", norms);
@@ -211,14 +216,14 @@ class SharpnessAdaptive final : public Probe {
     }
     forwards_ += static_cast<double>(options_.draws + 1);
     const SampleMean mean = mean_of(rises);
-    if (!std::isfinite(mean.value)) q.status = "nonfinite";
+    if (!std::isfinite(mean.value)) q.status = ProbeStatus::nonfinite;
     fill(q, mean);
     result.quantities.push_back(std::move(q));
   }
 
   static void fill(Quantity& q, const SampleMean& mean) {
-    q.value = {q.status == "ok" ? mean.value : kNaN};
-    q.uncertainty = {q.status == "ok" ? mean.standard_error : kNaN};
+    q.value = {q.status == ProbeStatus::ok ? mean.value : kNaN};
+    q.uncertainty = {q.status == ProbeStatus::ok ? mean.standard_error : kNaN};
   }
 
   SharpnessAdaptiveOptions options_;

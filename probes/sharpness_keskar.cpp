@@ -109,7 +109,7 @@ std::vector<Start> starts_of(const SharpnessKeskarOptions& options, uint64_t see
 
 /// How a search ended; see docs/probes.md.
 std::string end_of(const CubeMaximum& maximum, int64_t iterations) {
-  if (maximum.nonfinite) return "nonfinite";
+  if (maximum.nonfinite) return ProbeStatus::nonfinite;
   if (!maximum.stall.empty()) return "stalled: " + maximum.stall;
   return maximum.iterations < iterations ? "stationary" : "iterations";
 }
@@ -151,22 +151,23 @@ Quantity to_quantity(const Target& target, const std::vector<PhiSearch>& draws) 
   std::vector<double> phis;
   for (const PhiSearch& draw : draws) {
     phis.push_back(draw.phi);
-    if (draw.found().empty() && q.status == "ok") q.status = "not_resolved";  // no start to search from
-    if (draw.nonfinite) q.status = "nonfinite";
+    if (draw.found().empty() && q.status == ProbeStatus::ok)
+      q.status = ProbeStatus::not_resolved;  // no start to search from
+    if (draw.nonfinite) q.status = ProbeStatus::nonfinite;
   }
   const SampleMean phi = mean_of(phis);
-  if (q.status != "ok") {
+  if (q.status != ProbeStatus::ok) {
     q.value = {kNaN};
     q.uncertainty = {kNaN};
-    q.uncertainty_kind = "lower_bound";
+    q.uncertainty_kind = UncertaintyKind::lower_bound;
   } else if (draws.size() > 1) {
     q.value = {phi.value};
     q.uncertainty = {phi.standard_error};
-    q.uncertainty_kind = "standard_error";
+    q.uncertainty_kind = UncertaintyKind::standard_error;
   } else {
     q.value = {phi.value};
     q.uncertainty = {draws.front().spread()};
-    q.uncertainty_kind = "lower_bound";
+    q.uncertainty_kind = UncertaintyKind::lower_bound;
   }
   return q;
 }
@@ -223,9 +224,9 @@ class SharpnessKeskar final : public Probe {
     record_settings(result);
     result.attributes.emplace_back("gradients", objective.gradients_done() - gradients_before);
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite")
+    if (result.status == ProbeStatus::nonfinite)
       result.message = "the loss is not finite at the checkpoint or inside a box";
-    if (result.status == "not_resolved")
+    if (result.status == ProbeStatus::not_resolved)
       result.message = "the gradient is zero, so its signs name no start: add the start \"random\"";
   }
 

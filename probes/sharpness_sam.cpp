@@ -24,11 +24,13 @@ struct Variant {
 /// The rise for one example set, variant and rho.
 struct Rise {
   double first_order = 0, ascended = 0;  // the latter NaN where there is no direction
-  std::string ascended_status() const {
-    if (first_order == 0) return "not_resolved";
-    return std::isfinite(first_order) && std::isfinite(ascended) ? "ok" : "nonfinite";
+  ProbeStatus ascended_status() const {
+    if (first_order == 0) return ProbeStatus::not_resolved;
+    return std::isfinite(first_order) && std::isfinite(ascended) ? ProbeStatus::ok : ProbeStatus::nonfinite;
   }
-  std::string first_order_status() const { return std::isfinite(first_order) ? "ok" : "nonfinite"; }
+  ProbeStatus first_order_status() const {
+    return std::isfinite(first_order) ? ProbeStatus::ok : ProbeStatus::nonfinite;
+  }
 };
 /// All rises of one example set, by variant and rho, one after another.
 using Rises = std::vector<Rise>;
@@ -69,9 +71,9 @@ class SharpnessSam final : public Probe {
 
   static void conclude(ProbeResult& result) {
     result.status = gravest_status(result.quantities);
-    if (result.status == "nonfinite")
+    if (result.status == ProbeStatus::nonfinite)
       result.message = "the loss or its gradient is not finite here or a step away";
-    if (result.status == "not_resolved")
+    if (result.status == ProbeStatus::not_resolved)
       result.message =
           "a set of examples has no gradient, and so no direction to ascend, or there is one group only";
   }
@@ -116,7 +118,7 @@ class SharpnessSam final : public Probe {
                         group_size > 0 ? fmt::format(", groups of {}", group_size) : "");
         Quantity ascended = named({variant.name + tail, variant.name + " sharpness, ascended, " + where,
                                    variant.definition + "-ascended", units},
-                                  group_size > 0 ? "standard_error" : "none");
+                                  group_size > 0 ? UncertaintyKind::standard_error : UncertaintyKind::none);
         Quantity first_order = ascended;
         first_order.name = variant.name + "_first" + tail;
         first_order.long_name = variant.name + " sharpness, first order, " + where;
@@ -131,19 +133,21 @@ class SharpnessSam final : public Probe {
   }
 
   static void fill(const std::vector<Rises>& sets, size_t column, double Rise::*number,
-                   std::string (Rise::*status)() const, Quantity& q) {
+                   ProbeStatus (Rise::*status)() const, Quantity& q) {
     std::vector<double> values;
-    std::vector<std::string> statuses;
+    std::vector<ProbeStatus> statuses;
     for (const Rises& rises : sets) {
       values.push_back(rises[column].*number);
       statuses.push_back((rises[column].*status)());
     }
     q.status = gravest_status(statuses);
-    const bool without_error = q.uncertainty_kind == "standard_error" && sets.size() < 2;
-    if (without_error && q.status == "ok") q.status = "not_resolved";
+    const bool without_error = q.uncertainty_kind == UncertaintyKind::standard_error && sets.size() < 2;
+    if (without_error && q.status == ProbeStatus::ok) q.status = ProbeStatus::not_resolved;
     const SampleMean mean = mean_of(values);
-    q.value = {q.status == "ok" ? mean.value : kNaN};
-    q.uncertainty = {q.status != "ok" ? kNaN : q.uncertainty_kind == "none" ? 0 : mean.standard_error};
+    q.value = {q.status == ProbeStatus::ok ? mean.value : kNaN};
+    q.uncertainty = {q.status != ProbeStatus::ok                   ? kNaN
+                     : q.uncertainty_kind == UncertaintyKind::none ? 0
+                                                                   : mean.standard_error};
   }
 
   SharpnessSamOptions options_;

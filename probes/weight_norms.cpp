@@ -169,23 +169,26 @@ class WeightNorms final : public Probe {
   }
 
   static void add(const Found& found, bool finite, ProbeResult& result) {
-    Quantity q = named(found.naming, found.residual.empty() ? "none" : "residual");
+    Quantity q =
+        named(found.naming, found.residual.empty() ? UncertaintyKind::none : UncertaintyKind::residual);
     q.is_vector = found.is_vector;
     const auto number = [](double x) { return std::isfinite(x); };
     const bool there = found.reason.empty() && !found.value.empty() &&
                        std::all_of(found.value.begin(), found.value.end(), number);
-    q.status = finite && there ? "ok" : finite && !found.reason.empty() ? "not_resolved" : "nonfinite";
+    q.status = finite && there                   ? ProbeStatus::ok
+               : finite && !found.reason.empty() ? ProbeStatus::not_resolved
+                                                 : ProbeStatus::nonfinite;
     const size_t entries = std::max<size_t>(1, found.value.size());
     q.value = q.uncertainty = std::vector<double>(entries, kNaN);
-    if (q.status == "ok") {
+    if (q.status == ProbeStatus::ok) {
       q.value = found.value;
       q.uncertainty = found.residual.empty() ? std::vector<double>(entries, 0) : found.residual;
     }
     const auto tell = [&](const std::string& text) {
       result.message += (result.message.empty() ? "" : "; ") + text;
     };
-    if (q.status == "not_resolved") tell(q.name + ": " + found.reason);
-    if (q.status == "nonfinite") tell(q.name + " is beyond float64");
+    if (q.status == ProbeStatus::not_resolved) tell(q.name + ": " + found.reason);
+    if (q.status == ProbeStatus::nonfinite) tell(q.name + " is beyond float64");
     result.quantities.push_back(std::move(q));
   }
 

@@ -25,7 +25,7 @@ std::vector<std::string> checkpoint_labels(const std::string& run_folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string label = entry.path().stem().string();
     if (entry.path().extension() != ".h5" || label == "latest" || label == "previous") continue;
-    found.emplace_back(read_checkpoint(entry.path().string()).update, label);
+    found.emplace_back(read_checkpoint_update(entry.path().string()), label);
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> labels;

@@ -70,7 +70,7 @@ std::string content_hash(const Checkpoint& checkpoint) {
 }
 
 bool same_settings(const ProbeRecord& record, const std::string& run_id, const ProbeAttributes& settings) {
-  if (record.status == "failed" || record.run_id != run_id) return false;
+  if (record.status == ProbeStatus::failed || record.run_id != run_id) return false;
   return std::all_of(settings.begin(), settings.end(), [&](const auto& setting) {
     return std::any_of(record.attributes.begin(), record.attributes.end(), [&](const auto& stored) {
       return stored.first == setting.first && to_toml(stored.second) == to_toml(setting.second);

@@ -2,6 +2,7 @@
 
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/math/tensor_norms.h"
@@ -67,12 +68,7 @@ ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, P
   record.attributes = std::move(attributes);
   record.provenance = collect_provenance();
   record.provenance.emplace_back("ended_utc", utc_now());
-  for (const Quantity& q : result.quantities) {
-    const std::vector<std::string> entry_status =
-        q.entry_status.empty() ? std::vector<std::string>(q.value.size(), q.status) : q.entry_status;
-    record.quantities.push_back({q.name, q.definition, q.units, q.long_name, q.uncertainty_kind, q.status,
-                                 q.value, q.uncertainty, q.ci_low, q.ci_high, entry_status, q.is_vector});
-  }
+  record.quantities = result.quantities;
   return record;
 }
 
@@ -95,8 +91,9 @@ class CheckpointProbes {
     const std::string fingerprint = settings_fingerprint(attributes);
     std::optional<std::string> studys;
     if (study_) studys = settings_fingerprint(chosen(probe, study_->probes, study_->probe_options));
-    ProbeOutcome outcome{label_, probe, "", "", probe_path(run_folder_, label_, probe, fingerprint, studys),
-                         0,      false};
+    ProbeOutcome outcome{.checkpoint = label_,
+                         .probe = probe,
+                         .path = probe_path(run_folder_, label_, probe, fingerprint, studys)};
     for (auto& setting : subject_.given_settings(checkpoint_, probe))
       attributes.push_back(std::move(setting));
     if (!request_.force && already_measured(outcome.path, checkpoint_, attributes)) {

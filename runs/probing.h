@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "io/quantity.h"
 #include "study/run_options.h"
 
 namespace basin {
@@ -18,7 +19,9 @@ struct ProbeRequest {
 
 /// What came of one probe on one checkpoint.
 struct ProbeOutcome {
-  std::string checkpoint, probe, status, message, path;
+  std::string checkpoint, probe, path;
+  ProbeStatus status = ProbeStatus::ok;
+  std::string message = {};
   double seconds = 0;
   bool skipped = false;
 };

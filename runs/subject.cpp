@@ -112,7 +112,7 @@ ProbeResult run_or_fail(const std::string& probe, const AnyOptions& options, con
   } catch (const std::exception& error) {
     ProbeResult result;
     result.probe = probe;
-    result.status = "failed";
+    result.status = ProbeStatus::failed;
     result.message = one_line(error);
     return result;
   }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/provenance.h"
@@ -97,7 +98,7 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
 }
 
 // The status of a run that is done, or nothing. IoError where it was done on other data than lies there now.
-std::optional<std::string> final_status(const RunOptions& options, const std::string& folder) {
+std::optional<RunState> final_status(const RunOptions& options, const std::string& folder) {
   const std::string path = folder + "/status.json", record = folder + "/run.h5";
   if (!fs::exists(path) || !fs::exists(record)) return std::nullopt;
   const RunStatus status = read_status(path);
@@ -109,7 +110,7 @@ std::optional<std::string> final_status(const RunOptions& options, const std::st
 // Before there is a Recorder to say so. What an earlier attempt wrote of where it stands remains.
 void leave_failed(const std::string& folder, const std::string& run_id, const std::string& message) {
   RunStatus status = status_of(folder, run_id);
-  status.status = "failed";
+  status.status = RunState::failed;
   status.message = message;
   status.updated_utc = utc_now();
   try {
@@ -167,14 +168,14 @@ TrainResult train(RunParts& run, const std::string& folder, bool progress) {
 
 }  // namespace
 
-std::string train_run(const RunOptions& options, const std::string& folder) {
+RunState train_run(const RunOptions& options, const std::string& folder) {
   check(options);
   make_folders(folder);
   const FileLock lock(folder + "/lock", folder);
-  if (const std::optional<std::string> status = final_status(options, folder)) return *status;
+  if (const std::optional<RunState> status = final_status(options, folder)) return *status;
   const std::unique_ptr<RunParts> run = prepare(options, folder);
   const TrainResult result = train(*run, folder, options.runtime.progress);
-  if (result.status == "interrupted") throw_if_interrupted();
+  if (result.status == RunState::interrupted) throw_if_interrupted();
   return result.status;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "io/run_state.h"
 #include "study/run_options.h"
 
 namespace basin {
@@ -11,6 +12,6 @@ namespace basin {
 /// final. IoError where the folder's run saw other data than lie at options.data now. Returns the run's
 /// status (finished, target_not_reached, diverged). An exception leaves status failed with its
 /// message; a signal leaves a resumable state and throws Interrupted.
-std::string train_run(const RunOptions& options, const std::string& folder);
+RunState train_run(const RunOptions& options, const std::string& folder);
 
 }  // namespace basin

@@ -95,13 +95,13 @@ struct RunOptions {
 RunOptions load_run_options(const std::string& path, const std::vector<std::string>& sets);
 RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets);
 
-/// Of the run's model.
+/// What follows about the run's model from its options.
 ModelTraits model_traits(const RunOptions& options);
 
 /// The options of the run's optimiser, as its scaling rule leaves them at this batch size (optim/scaling_rule.h).
 std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options);
 
-/// Of the run's optimiser.
+/// What follows about the run's optimiser from its options.
 OptimizerTraits optimizer_traits(const RunOptions& options);
 
 /// Relations between options that no single option can check; ConfigError in one line.

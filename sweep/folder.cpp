@@ -65,8 +65,7 @@ void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells) {
   }
 }
 
-SweepFolder::SweepFolder(const std::string& path)
-    : SweepPaths(made(path)), lock_(path + "/lock", "the sweep folder " + path) {}
+SweepFolder::SweepFolder(const std::string& path) : SweepPaths(made(path)), lock_(path + "/lock", path) {}
 
 void SweepFolder::freeze(const Study& study) { write_file_atomically(path() + "/study.toml", study.text); }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files.h"
+#include "core/file_lock.h"
 #include "runs/folder.h"
 #include "study/study.h"
 

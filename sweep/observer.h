@@ -7,11 +7,14 @@
 
 namespace basin {
 
+/// What a worker is at; ending: all is done but the process.
+enum class Activity { training, probing, ending };
+
 struct WorkerLine {
   std::string label;
-  std::string activity;  // "training", "probing"
-  int64_t update = 0;    // updates done
-  double done = 0;       // share, 0..1
+  Activity activity = Activity::training;
+  int64_t update = 0;  // updates done
+  double done = 0;     // share, 0..1
   double images_per_second = 0, loss = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
+#include "core/math/nan.h"
 #include "core/process_pool.h"
 #include "core/progress.h"
 #include "core/provenance.h"
@@ -18,7 +19,6 @@ namespace {
 
 constexpr double kTick = 0.2;      // seconds between looks at the workers' status
 constexpr double kPatience = 120;  // seconds that interrupted workers have to write their checkpoints
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 const int kFileFault = IoError("").exit_code();
 
@@ -81,7 +81,7 @@ class Phase {
     if (trained && (!options_.probes || probes_done(placed.folder, placed.cell.options))) {
       ++result_.final_before;
       ++state_.done;
-    } else if (status.status == "failed" && !options_.retry_failed) {
+    } else if (status.status == RunState::failed && !options_.retry_failed) {
       report_problem(placed, "failed before: " + status.message);
     } else {
       waiting_.push_back(std::move(placed));
@@ -142,9 +142,9 @@ class Phase {
       report_problem(placed, "probes failed: " + reason);
       return;
     }
-    if (status.status != "failed") {
+    if (status.status != RunState::failed) {
       status.run_id = result.id;
-      status.status = "failed";
+      status.status = RunState::failed;
       status.message = reason;
       status.updated_utc = utc_now();
       try {
@@ -164,9 +164,9 @@ class Phase {
     observer_.announce("FAILED  " + line);
   }
 
-  void announce(const PlacedCell& placed, const std::string& status, double seconds) {
+  void announce(const PlacedCell& placed, RunState status, double seconds) {
     observer_.announce(fmt::format("[{}/{}] {} {}  {}  {:.1f} s", state_.done, state_.total,
-                                   placed.cell.run_id, placed.cell.label, status, seconds));
+                                   placed.cell.run_id, placed.cell.label, to_string(status), seconds));
   }
 
   PhaseResult fail_fast() {
@@ -197,15 +197,15 @@ class Phase {
       const RunStatus status = status_of(placed.folder, placed.cell.run_id);
       const bool trained = is_final(status.status);
       state_.workers.push_back({placed.cell.label,
-                                !trained          ? "training"
-                                : options_.probes ? "probing"
-                                                  : "ending",
+                                !trained          ? Activity::training
+                                : options_.probes ? Activity::probing
+                                                  : Activity::ending,
                                 status.update, status.done, status.images_per_second, status.loss});
       const double expected = factor * costs_.seconds(placed.cell.run_id);
       left.push_back(std::max(0.05 * expected, expected - pool_.running_for(placed.cell.run_id)));
     }
     for (const PlacedCell& placed : waiting_) left.push_back(factor * costs_.seconds(placed.cell.run_id));
-    state_.seconds_left = left.empty() ? kUnknown : makespan(left, options_.jobs);
+    state_.seconds_left = left.empty() ? kNaN : makespan(left, options_.jobs);
     observer_.update(state_);
   }
 

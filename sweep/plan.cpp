@@ -34,8 +34,8 @@ std::string budget_of(const Study& study, const std::vector<Cell>& tuning) {
 
 Standing standing_of(const Cell& cell, const SweepPaths& out, bool with_probes) {
   const std::string folder = out.tuning_folder(cell.run_id);
-  const std::string status = status_of(folder, cell.run_id).status;
-  if (status == "failed") return Standing::failed;
+  const RunState status = status_of(folder, cell.run_id).status;
+  if (status == RunState::failed) return Standing::failed;
   const bool trained = is_final(status) && std::filesystem::exists(folder + "/run.h5");
   return trained && (!with_probes || probes_done(folder, cell.options)) ? Standing::done : Standing::left;
 }

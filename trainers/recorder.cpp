@@ -37,7 +37,7 @@ bool Recorder::resume_or_start() {
   } else {
     start();
   }
-  write_status("running", "");
+  write_status(RunState::running, "");
   return checkpoint.has_value();
 }
 
@@ -91,12 +91,12 @@ void Recorder::start() {
   make_folders(folder_ + "/ckpt");
   journal_ = JournalWriter::create(journal_path(), header_);
   const TrainSetup& setup = trainer_.setup();
-  journal_->define_table(train_table(setup.train));
+  journal_->define_table(train_table(setup.train, trainer_.hook_columns()));
   journal_->define_table(
       layers_table(setup.model->parameter_table(), layers_every_, setup.optimizer.trust_ratio_definition()));
   journal_->define_table(eval_table(loss_kind(setup.train.loss)));
-  if (trainer_.noise()) journal_->define_table(trainer_.noise()->table());
-  journal_->set_status("running", "");
+  for (const Table& table : trainer_.hook_tables()) journal_->define_table(table);
+  journal_->set_status(RunState::running, "");
   log("info", "started");
 }
 
@@ -104,7 +104,7 @@ void Recorder::on_update(const UpdateRecord& record) {
   fill_train_row(record, trainer_.setup().train, row_);
   journal_->append_row("train", row_);
   record_layers(record);
-  if (record.noise) journal_->append_row("noise_scale", *record.noise);
+  for (const HookRow& hook : record.hook_rows) journal_->append_row(hook.table, hook.row);
   last_loss_ = record.loss;
   const double elapsed = seconds_since(last_status_);
   if (elapsed < kStatusSeconds && gradients_then_ >= 0) return;
@@ -116,7 +116,7 @@ void Recorder::on_update(const UpdateRecord& record) {
       static_cast<double>(record.update),
       fmt::format("loss {:.4g}", record.loss) +
           (std::isfinite(images_per_second_) ? fmt::format("  {:.0f} img/s", images_per_second_) : ""));
-  write_status("running", "");
+  write_status(RunState::running, "");
   journal_->sync_if_due();
 }
 
@@ -166,11 +166,11 @@ void Recorder::conclude(const TrainResult& result) {
   if (!result.summary.empty()) journal_->set_summary(result.summary);
   journal_->set_status(result.status, result.message);
   write_run_record();
-  log("info", result.status + (result.message.empty() ? "" : ": " + result.message));
+  log("info", std::string(to_string(result.status)) + (result.message.empty() ? "" : ": " + result.message));
   for (const auto& [key, value] : result.summary) {
     if (key == "images_per_second") images_per_second_ = std::get<double>(value);  // of the whole run
   }
-  progress_.finish(static_cast<double>(trainer_.updates_done()), result.status);
+  progress_.finish(static_cast<double>(trainer_.updates_done()), to_string(result.status));
   write_status(result.status, result.message);
 }
 
@@ -182,10 +182,10 @@ void Recorder::fail(const std::string& message) noexcept {
     }
   };
   attempt([&] { log("error", message); });
-  attempt([&] { write_status("failed", message); });
+  attempt([&] { write_status(RunState::failed, message); });
   if (!journal_) return;
   attempt([&] { append_waiting_row(); });
-  attempt([&] { journal_->set_status("failed", message); });
+  attempt([&] { journal_->set_status(RunState::failed, message); });
   attempt([&] { write_run_record(); });
 }
 
@@ -195,7 +195,7 @@ void Recorder::write_run_record() {
   last_run_file_ = Clock::now();
 }
 
-void Recorder::write_status(const std::string& status, const std::string& message) {
+void Recorder::write_status(RunState status, const std::string& message) {
   const double total = static_cast<double>(std::max<int64_t>(1, trainer_.total_updates()));
   RunStatus s;
   s.run_id = header_.run_id;

@@ -47,7 +47,7 @@ class Recorder : public TrainObserver {
   void record_layers(const UpdateRecord& record);
   void append_waiting_row();
   void write_run_record();
-  void write_status(const std::string& status, const std::string& message);
+  void write_status(RunState status, const std::string& message);
   void log(const std::string& level, const std::string& text);
   std::string checkpoint_path(const std::string& label) const { return folder_ + "/ckpt/" + label + ".h5"; }
   std::string journal_path() const { return folder_ + "/journal"; }

@@ -84,7 +84,7 @@ double standard_error_of(const SigmaFound& found, double quantile) {
 
 SigmaFound not_in_range(const Crossing& crossing, const SigmaSearch& search) {
   SigmaFound found;
-  found.status = "not_resolved";
+  found.status = ProbeStatus::not_resolved;
   found.reason =
       crossing.above_range
           ? fmt::format("accuracy drops by less than {} up to sigma = {}", search.target, search.high)
@@ -106,7 +106,7 @@ SigmaFound search_sigma(const DropFunction& drop, const SigmaSearch& search) {
     found.ci_low = low.below_range ? 0 : low.sigma;
     found.ci_high = high.above_range ? kInfinity : high.sigma;
     found.standard_error = standard_error_of(found, bisection.quantile());
-    found.status = crossing.converged ? "ok" : "not_converged";
+    found.status = crossing.converged ? ProbeStatus::ok : ProbeStatus::not_converged;
     if (!crossing.converged) found.reason = fmt::format("{} halvings left a wide bracket", search.iterations);
   }
   for (const auto& [sigma, mean] : bisection.seen()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/math/statistics.h"
+#include "io/quantity.h"
 
 namespace basin {
 
@@ -25,10 +26,11 @@ struct SigmaSearch {
 };
 
 struct SigmaFound {
-  double sigma = NAN;                  // NaN where there is none in the range
-  double standard_error = NAN;         // half the interval over its quantile, or its one finite side
-  double ci_low = NAN, ci_high = NAN;  // 95 %; 0 and infinity where an end lies beyond the range
-  std::string status, reason;  // ok | not_converged (the cap ended it) | not_resolved (not in the range)
+  double sigma = NAN;                    // NaN where there is none in the range
+  double standard_error = NAN;           // half the interval over its quantile, or its one finite side
+  double ci_low = NAN, ci_high = NAN;    // 95 %; 0 and infinity where an end lies beyond the range
+  ProbeStatus status = ProbeStatus::ok;  // not_converged: the cap ended it; not_resolved: not in the range
+  std::string reason;
   std::vector<double> sigmas, drops, errors;  // all that was looked at, by rising sigma
 };
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from .reader.run import Run, load_run
 
@@ -15,7 +16,12 @@ class TrainError(Exception):
     """The program's own line on what it couldn't do. A run that diverged is a result, not an error."""
 
 
-def train(study, settings: Mapping[str, object] | None = None, out=None, program=None) -> Run:
+def train(
+    study: str | Path,
+    settings: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    program: str | Path | None = None,
+) -> Run:
     """Trains the study's run with `settings` (dotted keys, as of `--set`) and returns its record; a run that is done is read, one
     that was interrupted goes on.
 
@@ -35,7 +41,7 @@ def train(study, settings: Mapping[str, object] | None = None, out=None, program
     return load_run(folder)
 
 
-def toml(value) -> str:
+def toml(value: Any) -> str:
     """A setting as TOML: numpy's numbers as Python's, floats with every digit."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool):
@@ -45,7 +51,7 @@ def toml(value) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def _program(program) -> str:
+def _program(program: str | Path | None) -> str:
     built = Path(__file__).parents[2] / "build" / "release" / "bin" / "basin"
     found = program or os.environ.get("BASIN_BINARY") or shutil.which("basin") or (built if built.is_file() else None)
     if found is None:

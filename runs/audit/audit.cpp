@@ -27,7 +27,7 @@ AuditValue value_in(const ProbeResult& result, const std::string& name, size_t i
   for (const Quantity& quantity : result.quantities)
     if (quantity.name == name && i < quantity.value.size())
       return {quantity.value[i], quantity.uncertainty[i], quantity.uncertainty_kind};
-  return {NAN, NAN, "none"};
+  return {NAN, NAN, UncertaintyKind::none};
 }
 
 /// Networks with the same function, and the probes that look at them.
@@ -160,7 +160,8 @@ std::vector<std::pair<std::string, std::string>> failures_of(const std::vector<M
   std::vector<std::pair<std::string, std::string>> failures;
   for (const Measured& measured : all) {
     const ProbeResult& original = measured.originals.front();
-    if (original.status == "failed") failures.emplace_back(measured.variant.probe, original.message);
+    if (original.status == ProbeStatus::failed)
+      failures.emplace_back(measured.variant.probe, original.message);
   }
   return failures;
 }

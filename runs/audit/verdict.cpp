@@ -8,14 +8,15 @@ namespace {
 constexpr double kWidestError = 0.5;  // of the value: a wider one hides a factor of 2
 
 bool is_solvers_bound(const AuditValue& value) {
-  return value.uncertainty_kind == "residual" || value.uncertainty_kind == "eigenvalue_bound";
+  return value.uncertainty_kind == UncertaintyKind::residual ||
+         value.uncertainty_kind == UncertaintyKind::eigenvalue_bound;
 }
 
 double error_of(const AuditValue& value) { return std::isnan(value.uncertainty) ? 0 : value.uncertainty; }
 
 /// It has one that isn't known, as where a search's interval is open on both sides.
 bool lacks_error(const AuditValue& value) {
-  return value.uncertainty_kind != "none" && std::isnan(value.uncertainty);
+  return value.uncertainty_kind != UncertaintyKind::none && std::isnan(value.uncertainty);
 }
 
 /// 95 % half width of the difference of two values drawn like these.

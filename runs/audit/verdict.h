@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "io/quantity.h"
+
 namespace basin {
 
 /// One number of a probe.
 struct AuditValue {
   double value = 0, uncertainty = 0;
-  std::string uncertainty_kind;
+  UncertaintyKind uncertainty_kind = UncertaintyKind::none;
 };
 
 /// The same measure of the same network by several seeds of the probe.

@@ -67,7 +67,7 @@ class RadialTask final : public LandscapeTask {
                                volume.effective_directions};
       for (size_t column = 0; column < profile.columns.size(); ++column)
         profile.columns[column].values.push_back(values[column]);
-      statuses.emplace_back(volume.status);
+      statuses.emplace_back(to_string(volume.status));
     }
     profile.attributes = {{"status", statuses}, {"weights_moved", weights_moved()}, {"base_loss", base()}};
     record.plots.push_back(std::move(profile));

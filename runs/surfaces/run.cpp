@@ -74,7 +74,7 @@ class LandscapeRun {
       throw ConfigError(fmt::format("{}: another surface: {} (--force measures anew, --out writes elsewhere)",
                                     path_, first_difference(stored, asked)));
     }
-    if (record.status() != "ok") return false;
+    if (record.status() != SurfaceStatus::ok) return false;
     fmt::print("{}  ok  (measured before)\n", path_);
     return true;
   }
@@ -89,7 +89,7 @@ class LandscapeRun {
   }
 
   void prepare() {
-    const TileLock lock = TileLock::wait(tiles_path_ + "/prepare.lock");
+    const FileLock lock = FileLock::wait(tiles_path_ + "/prepare.lock");
     task_->prepare(tiles_path_);
   }
 
@@ -162,18 +162,18 @@ class LandscapeRun {
   }
 
   void tell_interrupted() const {
-    const TileLock lock = writer_lock();
-    if (const SurfaceRecord partial = record(); partial.status() == "partial")
+    const FileLock lock = writer_lock();
+    if (const SurfaceRecord partial = record(); partial.status() == SurfaceStatus::partial)
       write_surface_file(path_, partial);
     fmt::print(stderr, "interrupted; {} of {} points are in {}; the same command goes on from there\n",
                folder_->cells_done(), plot_.cells(), path_);
   }
 
   // Several invocations may have worked on one surface: one of them writes it.
-  TileLock writer_lock() const { return TileLock::wait(tiles_path_ + "/write.lock"); }
+  FileLock writer_lock() const { return FileLock::wait(tiles_path_ + "/write.lock"); }
 
   int conclude() {
-    std::optional<TileLock> lock(writer_lock());
+    std::optional<FileLock> lock(writer_lock());
     if (there_already()) {
       folder_->remove();
       return 0;
@@ -186,7 +186,7 @@ class LandscapeRun {
       return std::count(states.begin(), states.end(), static_cast<uint8_t>(state));
     };
     const auto nonfinite = count(CellState::nonfinite), failed = count(CellState::failed);
-    fmt::print("{}  {}  {} points{}\n", path_, finished.status(), plot_.cells(),
+    fmt::print("{}  {}  {} points{}\n", path_, to_string(finished.status()), plot_.cells(),
                nonfinite > 0 ? fmt::format(", {} of them not finite", nonfinite) : "");
     if (failed == 0) {
       folder_->remove();

@@ -6,6 +6,8 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
+# Every preset has NDEBUG: torch's headers lay out classes (at::RecordFunction) differently without it, and its libraries are built with
+# it. What dev and asan assert is the standard library's part, _GLIBCXX_ASSERTIONS.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # ATen's kernels do the arithmetic: -O3 only costs build time
 
 # basin_flags: language level and warnings. Torch asks for its own standard, so it is set per target, not globally.

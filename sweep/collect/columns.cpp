@@ -8,6 +8,17 @@ void describe(h5::Object& object, const Meaning& meaning) {
   object.set_attribute("definition", meaning.definition);
 }
 
+Meanings with_run_meanings(Meanings own) {
+  own.merge(Meanings{
+      {"run_id", {"", "name of the run: 12 hex digits of its configuration's hash", "run-id"}},
+      {"status", {"", "where the run stands", "run-status"}},
+      {"gradients", {"examples", "image gradients computed", "gradients"}},
+      {"validation_loss", {"nat", "validation loss", "eval-loss"}},
+      {"overshot", {"", "final training loss below 0.8 x target", "overshot"}},
+  });
+  return own;
+}
+
 h5::DataSet write_column(h5::Group& group, const std::string& name,
                          const std::vector<const OptionValue*>& present) {
   bool whole = true, all_int = true, all_bool = true, numeric = true;

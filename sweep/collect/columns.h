@@ -2,6 +2,7 @@
 // values.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,10 @@ struct Meaning {
   std::string units, long_name, definition;
 };
 void describe(h5::Object& object, const Meaning& meaning);
+
+/// By column. `own` and the columns that every table of runs has: run_id, status, gradients, ...
+using Meanings = std::map<std::string, Meaning>;
+Meanings with_run_meanings(Meanings own);
 
 /// One column over all rows; an entry is nullptr where that row has no such thing: NaN, or the empty text.
 /// Whole numbers are int64 and bools u8 (attribute type = "bool") where no row lacks one; lists are their

@@ -2,25 +2,22 @@
 
 #include "io/schema.h"
 #include "sweep/collect/columns.h"
+#include "sweep/collect/names.h"
 
 namespace basin {
 namespace {
 
 constexpr uint8_t kNotThere = 255;  // in /outcomes: this run has no such outcome
 
-const std::map<std::string, Meaning>& known_meanings() {
-  static const std::map<std::string, Meaning> meanings = {
-      {"run_id", {"", "name of the run: 12 hex digits of its configuration's hash", "run-id"}},
+const Meanings& sweep_meanings() {
+  static const Meanings meanings = with_run_meanings({
       {"config_id", {"", "name of the setting without its seed", "config-id"}},
-      {"status", {"", "where the run stands", "run-status"}},
       {"status_message", {"", "why, where the status is not finished", "run-status"}},
       {"updates", {"updates", "updates done", "updates"}},
       {"epochs", {"epochs", "nominal examples over training examples", "epochs"}},
       {"examples", {"examples", "nominal examples seen, duplicates counted", "examples"}},
-      {"gradients", {"examples", "image gradients computed", "gradients"}},
       {"train_loss", {"nat", "training loss, whole set, eval mode", "eval-loss"}},
       {"train_acc", {"1", "training accuracy, eval mode", "eval-accuracy"}},
-      {"validation_loss", {"nat", "validation loss", "eval-loss"}},
       {"validation_acc", {"1", "validation accuracy", "eval-accuracy"}},
       {"test_loss", {"nat", "test loss", "eval-loss"}},
       {"test_acc", {"1", "test accuracy", "eval-accuracy"}},
@@ -28,10 +25,9 @@ const std::map<std::string, Meaning>& known_meanings() {
       {"distance_from_start", {"weight", "distance from the initial parameters", "distance-from-start"}},
       {"steps_to_target",
        {"updates", "updates at the first check at or below the target", "steps-to-target"}},
-      {"overshot", {"", "final training loss below 0.8 x target", "overshot"}},
       {"seconds", {"s", "wall time of training", "seconds"}},
       {"update_seconds", {"s", "wall time of updates alone", "update-seconds"}},
-      {"images_per_second", {"1/s", "image gradients a second", "images-per-second"}},
+      {"images_per_second", {"1/s", "image gradients per second", "images-per-second"}},
       {"planned_updates",
        {"updates", "the schedule's length; under protocol B what its cap allows", "planned-updates"}},
       {"epochs_over_budget",
@@ -56,27 +52,28 @@ const std::map<std::string, Meaning>& known_meanings() {
       {"scaled_beta1", {"1", "beta1 at this batch size, by the scaling rule", "scaled-beta"}},
       {"scaled_beta2", {"1", "beta2 at this batch size, by the scaling rule", "scaled-beta"}},
       {"scaled_eps", {"loss/weight", "eps at this batch size, by the scaling rule", "scaled-eps"}},
-  };
+  });
   return meanings;
 }
 
-Meaning meaning_of(const std::string& column, const std::map<std::string, Meaning>& probe_meanings) {
-  if (auto it = known_meanings().find(column); it != known_meanings().end()) return it->second;
+Meaning meaning_of(const std::string& column, const Meanings& probe_meanings) {
+  if (auto it = sweep_meanings().find(column); it != sweep_meanings().end()) return it->second;
   if (auto it = probe_meanings.find(column); it != probe_meanings.end()) return it->second;
   if (column.rfind("dataset.", 0) == 0) return {"", column.substr(8) + " of the data set", "dataset"};
   return {"", "option " + column, "option"};
 }
 
-std::map<std::string, Meaning> probe_meanings(const std::vector<SweepRow>& rows) {
-  std::map<std::string, Meaning> meanings;
+Meanings probe_meanings(const std::vector<SweepRow>& rows) {
+  Meanings meanings;
   for (const SweepRow& row : rows) {
     for (const ProbeRecord& probe : row.probes) {
-      for (const ProbeQuantity& quantity : probe.quantities) {
+      for (const Quantity& quantity : probe.quantities) {
         for (size_t i = 0; i < quantity.value.size(); ++i) {
           const std::string name = probe_column(probe, quantity, i);
           meanings[name] = {quantity.units, quantity.long_name, quantity.definition};
-          meanings[name + ".uncertainty"] = {quantity.units, "uncertainty: " + quantity.uncertainty_kind,
-                                             quantity.definition};
+          meanings[name + ".uncertainty"] = {
+              quantity.units, std::string("uncertainty: ") + to_string(quantity.uncertainty_kind),
+              quantity.definition};
           meanings[name + ".ci_low"] = {quantity.units, "95 % interval, low end", quantity.definition};
           meanings[name + ".ci_high"] = {quantity.units, "95 % interval, high end", quantity.definition};
           meanings[name + ".status"] = {"", "status of the value", quantity.definition};
@@ -103,12 +100,12 @@ h5::DataSet write_run_scale(h5::Group& group, const std::vector<std::string>& ru
 
 void write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
   h5::Group group = file.create_group("runs");
-  group.set_attribute("long_name", std::string("one row a run"));
+  group.set_attribute("long_name", std::string("one row per run"));
   const h5::DataSet scale = write_run_scale(group, ids_of(rows));
 
   std::vector<const ColumnRow*> columns;
   for (const SweepRow& row : rows) columns.push_back(&row.columns);
-  const std::map<std::string, Meaning> of_probes = probe_meanings(rows);
+  const Meanings of_probes = probe_meanings(rows);
   for (const auto& [name, present] : gather_columns(columns)) {
     if (name == "run_id") continue;
     h5::DataSet data = write_column(group, name, present);
@@ -125,7 +122,7 @@ struct ProbeTable {
   std::vector<uint8_t> of_study;
 
   void add(const std::string& run_id, const ProbeRecord& probe, bool is_of_study) {
-    for (const ProbeQuantity& q : probe.quantities) {
+    for (const Quantity& q : probe.quantities) {
       for (size_t i = 0; i < q.value.size(); ++i) {
         const auto entry = [i](const std::vector<double>& values) {
           return i < values.size() ? values[i] : NAN;
@@ -134,8 +131,8 @@ struct ProbeTable {
         texts["checkpoint"].push_back(probe.checkpoint);
         texts["probe"].push_back(probe.probe);
         texts["quantity"].push_back(q.name);
-        texts["uncertainty_kind"].push_back(q.uncertainty_kind);
-        texts["status"].push_back(q.entry_status[i]);
+        texts["uncertainty_kind"].emplace_back(to_string(q.uncertainty_kind));
+        texts["status"].emplace_back(to_string(q.status_of(i)));
         texts["definition"].push_back(q.definition);
         texts["units"].push_back(q.units);
         for (const std::string key : {"subset_hash", "settings"})
@@ -162,7 +159,7 @@ void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
   }
   if (table.indices.empty()) return;
   h5::Group group = file.create_group("probes");
-  group.set_attribute("long_name", std::string("one row a number that a probe gave, at any checkpoint"));
+  group.set_attribute("long_name", std::string("one row per number that a probe gave, at any checkpoint"));
   h5::DataSet scale = group.write_texts("run_id", table.texts.at("run_id"));
   describe(scale, meaning_of("run_id", {}));
   scale.make_scale("run_id");
@@ -344,8 +341,8 @@ void write_layers(h5::File& file, const std::vector<SweepRow>& rows) {
   if (lots.empty()) return;
   h5::Group group = file.create_group("layers");
   group.set_attribute("long_name",
-                      fmt::format("norms by run, row and parameter, NaN-padded, at most {} rows a run; "
-                                  "a group a network",
+                      fmt::format("norms by run, row and parameter, NaN-padded, at most {} rows per run; "
+                                  "a group per network",
                                   kLayersRows));
   for (size_t i = 0; i < lots.size(); ++i)
     write_layers_of(group.create_group(std::to_string(i + 1)), lots[i]);
@@ -358,11 +355,12 @@ void write_sweep_file(const std::string& path, const std::string& study, const s
   file.set_attribute("default", std::string("runs"));
   file.set_attribute("study", study);
   write_runs(file, rows);
+  write_names(file, rows);
   write_probes(file, rows);
   write_outcomes(file, rows);
   h5::Group curves = file.create_group("curves");
   curves.set_attribute("long_name",
-                       fmt::format("curves by run and row, NaN-padded, at most {} rows a run of train, "
+                       fmt::format("curves by run and row, NaN-padded, at most {} rows per run of train, "
                                    "{} of eval",
                                    kTrainRows, kEvalRows));
   write_curves(curves, "train", rows, &SweepRow::train);

@@ -44,7 +44,7 @@ Table thinned(const RunRecord& record, const std::string& name, int64_t limit) {
 
 void take_record(SweepRow& row, const RunRecord& record) {
   put(row, "config_id", record.header.config_id);
-  put(row, "status", record.status);
+  put(row, "status", std::string(to_string(record.status)));
   put(row, "status_message", record.status_message);
   for (const auto& [key, value] : record.header.options) put(row, key, value);
   for (const auto& [key, value] : record.header.data) put(row, "dataset." + key, value);
@@ -63,7 +63,7 @@ void take_probe(SweepRow& row, const std::string& path) {
     row.extra_probes.push_back(std::move(probe));
     return;
   }
-  for (const ProbeQuantity& quantity : probe.quantities) {
+  for (const Quantity& quantity : probe.quantities) {
     const auto entry = [](const std::vector<double>& values, size_t i) {
       return i < values.size() ? values[i] : NAN;
     };
@@ -75,7 +75,7 @@ void take_probe(SweepRow& row, const std::string& path) {
       row.columns.emplace_back(name + ".uncertainty", entry(quantity.uncertainty, i));
       row.columns.emplace_back(name + ".ci_low", entry(quantity.ci_low, i));
       row.columns.emplace_back(name + ".ci_high", entry(quantity.ci_high, i));
-      row.columns.emplace_back(name + ".status", quantity.entry_status[i]);
+      row.columns.emplace_back(name + ".status", std::string(to_string(quantity.status_of(i))));
     }
   }
   row.probes.push_back(std::move(probe));
@@ -105,7 +105,7 @@ void fill(SweepRow& row, const fs::path& folder, bool knows_its_options) {
   }
   if (fs::exists(folder / "status.json")) {
     const RunStatus status = read_status((folder / "status.json").string());
-    put(row, "status", status.status);
+    put(row, "status", std::string(to_string(status.status)));
     put(row, "status_message", status.message);
   }
   for (const fs::path& file : sorted_entries(folder / "probes", ".h5")) take_probe(row, file.string());
@@ -127,7 +127,7 @@ SweepRow read_row(const fs::path& folder, const RunOptions* options) {
   row.run_id = folder.filename().string();
   row.columns = {{"run_id", row.run_id},
                  {"config_id", std::string()},
-                 {"status", std::string("queued")},
+                 {"status", std::string(to_string(RunState::queued))},
                  {"status_message", std::string()}};
   if (options) take_options(row, *options);
   try {
@@ -135,7 +135,7 @@ SweepRow read_row(const fs::path& folder, const RunOptions* options) {
   } catch (const Error& error) {
     // One damaged run must not hide the others: it is a row that says what is wrong.
     fmt::print(stderr, "warning: {}\n", error.what());
-    put(row, "status", std::string("failed"));
+    put(row, "status", std::string(to_string(RunState::failed)));
     put(row, "status_message", std::string(error.what()));
   }
   return row;
@@ -162,13 +162,15 @@ double SweepRow::number(const std::string& column) const {
   return value ? as_number(*value) : NAN;
 }
 
+RunState SweepRow::state() const { return parse_run_state(text("status"), "run " + run_id); }
+
 std::string SweepRow::text(const std::string& column) const {
   const OptionValue* value = find(column);
   const std::string* string = value ? std::get_if<std::string>(value) : nullptr;
   return string ? *string : std::string();
 }
 
-std::string probe_column(const ProbeRecord& probe, const ProbeQuantity& quantity, size_t index) {
+std::string probe_column(const ProbeRecord& probe, const Quantity& quantity, size_t index) {
   return fmt::format("probe.{}.{}.{}", probe.checkpoint, probe.probe,
                      entry_name(quantity.name, quantity.is_vector, index));
 }

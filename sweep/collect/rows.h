@@ -9,6 +9,7 @@
 #include "core/options.h"
 #include "io/probe_file.h"
 #include "io/record.h"
+#include "io/run_state.h"
 
 namespace basin {
 
@@ -28,6 +29,7 @@ struct SweepRow {
   const OptionValue* find(const std::string& column) const;  // nullptr where there is none
   double number(const std::string& column) const;            // NaN where absent or text
   std::string text(const std::string& column) const;         // "" where absent or a number
+  RunState state() const;                                    // of the column "status"
 };
 
 /// A sweep's file keeps at most this many rows of a run's table, evenly spread, the first and last among them; run.h5
@@ -42,7 +44,7 @@ std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder);
 
 /// Name of a probe quantity's column: probe.<checkpoint>.<probe>.<quantity>, for vectors <quantity>_<index +
 /// 1>.
-std::string probe_column(const ProbeRecord& probe, const ProbeQuantity& quantity, size_t index);
+std::string probe_column(const ProbeRecord& probe, const Quantity& quantity, size_t index);
 
 /// The value of a bool or a number; NaN for all else.
 double as_number(const OptionValue& value);

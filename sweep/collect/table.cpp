@@ -51,10 +51,10 @@ std::string heading_of(const std::string& protocol) {
 
 /// What the table calls a status; a run that may enter means is "finished".
 std::string ending_of(const SweepRow& row) {
-  const std::string status = row.text("status");
-  if (status == "finished") return is_comparable(row) ? status : "overshot the target";
-  if (status == "target_not_reached") return "missed the target";
-  return status == "queued" ? "not begun" : status;
+  const RunState state = row.state();
+  if (state == RunState::finished && !is_comparable(row)) return "overshot the target";
+  if (state == RunState::target_not_reached) return "missed the target";
+  return state == RunState::queued ? "not begun" : to_string(state);
 }
 
 /// "5 finished", or "1 of 5 finished, 4 of 5 missed the target": how many seeds enter the means, and why not
@@ -131,7 +131,7 @@ std::string distinct(const std::vector<SweepRow>& rows, const std::string& colum
 }  // namespace
 
 bool is_comparable(const SweepRow& row) {
-  if (row.text("status") != "finished") return false;
+  if (row.state() != RunState::finished) return false;
   return row.text("protocol") != "B" || !(row.number("overshot") > 0);
 }
 

@@ -15,8 +15,8 @@ const ProbeRecord* record_of(const SweepRow& run, const std::string& probe) {
   return nullptr;
 }
 
-const ProbeQuantity* quantity_of(const ProbeRecord& record, const std::string& name) {
-  for (const ProbeQuantity& quantity : record.quantities) {
+const Quantity* quantity_of(const ProbeRecord& record, const std::string& name) {
+  for (const Quantity& quantity : record.quantities) {
     if (quantity.name == name && !quantity.value.empty()) return &quantity;
   }
   return nullptr;
@@ -25,11 +25,9 @@ const ProbeQuantity* quantity_of(const ProbeRecord& record, const std::string& n
 /// A run's first entry of a quantity.
 struct Entry {
   const ProbeRecord* record;
-  const ProbeQuantity* quantity;
+  const Quantity* quantity;
   double value() const { return quantity->value.front(); }
-  const std::string& status() const {
-    return quantity->entry_status.empty() ? quantity->status : quantity->entry_status.front();
-  }
+  ProbeStatus status() const { return quantity->status_of(0); }
   double own(const std::vector<double>& values) const { return values.empty() ? NAN : values.front(); }
 };
 
@@ -37,7 +35,7 @@ std::vector<Entry> entries_of(const RowList& runs, const std::string& probe, con
   std::vector<Entry> entries;
   for (const SweepRow* run : runs) {
     const ProbeRecord* record = record_of(*run, probe);
-    const ProbeQuantity* found = record ? quantity_of(*record, quantity) : nullptr;
+    const Quantity* found = record ? quantity_of(*record, quantity) : nullptr;
     if (found) entries.push_back({record, found});
   }
   return entries;
@@ -71,26 +69,27 @@ std::string in_words(const std::map<std::string, int>& counts) {
 std::string alone(const Entry& entry) {
   const double low = entry.own(entry.quantity->ci_low), high = entry.own(entry.quantity->ci_high);
   if (std::isfinite(low)) return fmt::format("{:.3g} [{:.3g}, {:.3g}] (1)", entry.value(), low, high);
-  const std::string& kind = entry.quantity->uncertainty_kind;
+  const UncertaintyKind kind = entry.quantity->uncertainty_kind;
   const double uncertainty = entry.own(entry.quantity->uncertainty);
-  if (kind == "none" || !std::isfinite(uncertainty)) return fmt::format("{:.4g} (1)", entry.value());
-  if (kind == "lower_bound") {
+  if (kind == UncertaintyKind::none || !std::isfinite(uncertainty))
+    return fmt::format("{:.4g} (1)", entry.value());
+  if (kind == UncertaintyKind::lower_bound) {
     const bool over_groups = entry.quantity->definition.rfind("adaptive-", 0) == 0;
     return fmt::format("{:.4g} (1; lower bound, {} {:.2g})", entry.value(),
                        over_groups ? "standard error over groups" : "starts apart by", uncertainty);
   }
-  return fmt::format("{:.4g} (1; {} {:.2g})", entry.value(), in_words(kind), uncertainty);
+  return fmt::format("{:.4g} (1; {} {:.2g})", entry.value(), in_words(to_string(kind)), uncertainty);
 }
 
-/// Of the entries that came out.
+/// The mean of the entries that came out.
 std::string mean_text(const std::vector<Entry>& entries) {
   std::vector<Entry> good;
   std::map<std::string, int> refused;
   for (const Entry& entry : entries) {
-    if (entry.status() == "ok")
+    if (entry.status() == ProbeStatus::ok)
       good.push_back(entry);
     else
-      ++refused[entry.status()];
+      ++refused[to_string(entry.status())];
   }
   const std::string others = in_words(refused);
   if (good.empty()) return others.empty() ? "–" : others;
@@ -106,12 +105,12 @@ std::string ratio_text(const std::vector<Entry>& entries, const ProbeRatio& rati
   std::map<std::string, int> refused;
   const Entry* only = nullptr;
   for (const Entry& entry : entries) {
-    const ProbeQuantity* above = quantity_of(*entry.record, ratio.numerator);
-    const ProbeQuantity* below = quantity_of(*entry.record, ratio.denominator);
+    const Quantity* above = quantity_of(*entry.record, ratio.numerator);
+    const Quantity* below = quantity_of(*entry.record, ratio.denominator);
     const bool there =
         above && below && std::isfinite(above->value.front()) && std::isfinite(below->value.front());
     if (!there) {
-      ++refused[entry.status()];
+      ++refused[to_string(entry.status())];
       continue;
     }
     numerators.push_back(above->value.front());
@@ -122,7 +121,7 @@ std::string ratio_text(const std::vector<Entry>& entries, const ProbeRatio& rati
   if (denominators.empty()) return others.empty() ? "–" : others;
   std::string text;
   if (denominators.size() == 1) {
-    text = only->status() == "ok" ? alone(*only) : in_words(only->status()) + " (1)";
+    text = only->status() == ProbeStatus::ok ? alone(*only) : in_words(to_string(only->status())) + " (1)";
   } else {
     const PooledRatio pooled = pooled_ratio(numerators, denominators);
     text = pooled.resolved ? fmt::format("{:.3g} [{:.3g}, {:.3g}] ({})", pooled.value, pooled.low,

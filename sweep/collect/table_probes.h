@@ -14,7 +14,8 @@ using RowList = std::vector<const SweepRow*>;
 
 /// A quantity's first entry at the end of training: mean +- standard error over the runs where it came out (n), and in
 /// how many it didn't. One run shows its own uncertainty. Measurements on other examples or by another
-/// definition are never pooled: "2 settings, not pooled". Of one of the probe's ratios "120 [95, 160] (3)", by pooled_ratio().
+/// definition are never pooled: "2 settings, not pooled". One of the probe's ratios is pooled by
+/// pooled_ratio(): "120 [95, 160] (3)".
 std::string probe_text(const RowList& runs, const ProbeEntry& probe, const std::string& quantity);
 
 /// A ratio over the runs of a cell, as of the gradient noise scale (docs/probes.md): the sum of the numerator (tr Sigma) over

@@ -1,5 +1,6 @@
 #include "sweep/tuning/file.h"
 
+#include "core/math/nan.h"
 #include "core/math/statistics.h"
 #include "io/schema.h"
 #include "sweep/collect/columns.h"
@@ -8,24 +9,17 @@
 namespace basin {
 namespace {
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-const std::map<std::string, Meaning>& known_meanings() {
-  static const std::map<std::string, Meaning> meanings = {
-      {"run_id", {"", "name of the run: 12 hex digits of its configuration's hash", "run-id"}},
+const Meanings& tuning_meanings() {
+  static const Meanings table = with_run_meanings({
       {"group", {"", "what is tuned together: the axes' values but for seed and learning rate", "group"}},
       {"trial",
        {"1", "number of the candidate, from 0; the same point of the unit cube in every group", "trial"}},
       {"rung", {"1", "rung of successive halving, from 0; the last has the whole budget", "rung"}},
       {"budget", {"1", "share of the run's budget (epochs, updates or cap) in this rung", "rung"}},
       {"seed", {"1", "training seed", "seed"}},
-      {"status", {"", "where the run stands", "run-status"}},
-      {"validation_loss", {"nat", "validation loss", "eval-loss"}},
       {"validation_loss_error",
        {"nat", "standard error of the validation loss from its examples alone",
         "standard-error-of-examples"}},
-      {"gradients", {"examples", "image gradients computed", "gradients"}},
-      {"overshot", {"", "final training loss below 0.8 x target", "overshot"}},
       {"place", {"1", "place in the order of the choice, 1 the best", "selection"}},
       {"promoted", {"", "goes on to the next rung, or has won", "selection"}},
       {"seeds", {"1", "runs", "selection"}},
@@ -47,12 +41,12 @@ const std::map<std::string, Meaning>& known_meanings() {
       {"second_distance", {"1", "that difference in units of its error", "sensitivity"}},
       {"second_status", {"", "paired, unpaired, identical, not_recorded, diverged or alone", "sensitivity"}},
       {"like_winner", {"1", "other candidates within 1.96 errors of the winner", "sensitivity"}},
-  };
-  return meanings;
+  });
+  return table;
 }
 
 Meaning meaning_of(const std::string& column) {
-  if (const auto it = known_meanings().find(column); it != known_meanings().end()) return it->second;
+  if (const auto it = tuning_meanings().find(column); it != tuning_meanings().end()) return it->second;
   const auto ends_with = [&](const std::string& end) {
     return column.size() > end.size() && column.compare(column.size() - end.size(), end.size(), end) == 0;
   };
@@ -78,10 +72,10 @@ ColumnRow run_row(const Trial& trial, const std::vector<Rung>& rungs) {
   add(row, trial.when);
   add(row, trial.candidate.settings());
   for (const TunedValue& tuned : trial.candidate.values) row.emplace_back("unit." + tuned.key, tuned.unit);
-  const double error = trial.losses.size() > 1 ? mean_of(trial.losses).standard_error : kUnknown;
-  add(row, {{"status", trial.status},
-            {"validation_loss", trial.ended() ? trial.validation_loss : kUnknown},
-            {"validation_loss_error", trial.ended() ? error : kUnknown},
+  const double error = trial.losses.size() > 1 ? mean_of(trial.losses).standard_error : kNaN;
+  add(row, {{"status", std::string(to_string(trial.status))},
+            {"validation_loss", trial.ended() ? trial.validation_loss : kNaN},
+            {"validation_loss_error", trial.ended() ? error : kNaN},
             {"gradients", trial.gradients},
             {"overshot", trial.overshot}});
   return row;
@@ -111,7 +105,7 @@ ColumnRow score_row(const Choice& choice, size_t place, size_t rung, const std::
             {"gradients", score.gradients},
             {"difference", difference.value},
             {"difference_error", difference.standard_error},
-            {"difference_status", difference.status}});
+            {"difference_status", std::string(to_string(difference.status))}});
   return row;
 }
 
@@ -126,15 +120,14 @@ ColumnRow winner_row(const Choice& choice, int64_t trials, int64_t diverged, int
               {tuned.key + ".low", sensitivity.span[i].first},
               {tuned.key + ".high", sensitivity.span[i].second}});
   }
-  const double like =
-      sensitivity.like_winner ? static_cast<double>(sensitivity.like_winner->size()) : kUnknown;
+  const double like = sensitivity.like_winner ? static_cast<double>(sensitivity.like_winner->size()) : kNaN;
   add(row, {{"validation_loss", choice.best().validation_loss},
             {"validation_loss_error", choice.best().standard_error},
-            {"second_trial", sensitivity.second ? static_cast<double>(*sensitivity.second) : kUnknown},
+            {"second_trial", sensitivity.second ? static_cast<double>(*sensitivity.second) : kNaN},
             {"second_difference", sensitivity.to_second.value},
             {"second_difference_error", sensitivity.to_second.standard_error},
             {"second_distance", sensitivity.distance},
-            {"second_status", sensitivity.status},
+            {"second_status", std::string(to_string(sensitivity.status))},
             {"like_winner", like},
             {"trials", trials},
             {"diverged", diverged},
@@ -181,8 +174,8 @@ std::map<std::string, GroupCounts> count_by_group(const std::vector<Trial>& tria
   for (const Trial& trial : trials) {
     GroupCounts& group = counts[trial.group];
     group.trials.insert(trial.candidate.trial);
-    group.diverged += trial.status == "diverged";
-    group.failed += trial.status != "diverged" && !trial.ended();
+    group.diverged += trial.status == RunState::diverged;
+    group.failed += trial.status != RunState::diverged && !trial.ended();
   }
   return counts;
 }
@@ -221,9 +214,10 @@ void write_tune_file(const std::string& path, const Study& study, const std::vec
     winners.push_back(
         winner_row(choice, static_cast<int64_t>(group.trials.size()), group.diverged, group.failed));
   }
-  write_table(file, "runs", "one row a tuning run", "run_id", runs);
-  write_table(file, "scores", "one row a candidate of a group at a rung, means over seeds", "group", scores);
-  write_table(file, "winners", "one row a group: its winner and how sure it is", "group", winners);
+  write_table(file, "runs", "one row per tuning run", "run_id", runs);
+  write_table(file, "scores", "one row per candidate of a group at a rung, means over seeds", "group",
+              scores);
+  write_table(file, "winners", "one row per group: its winner and how sure it is", "group", winners);
   file.save();
 }
 

@@ -29,9 +29,9 @@ Score score_of(const std::vector<const Trial*>& trials) {
   score.seeds = static_cast<int64_t>(trials.size());
   for (const Trial* trial : trials) {
     score.ended += trial->ended();
-    score.reached += trial->status == "finished";
+    score.reached += trial->status == RunState::finished;
     score.overshot += trial->overshot;
-    score.diverged += trial->status == "diverged";
+    score.diverged += trial->status == RunState::diverged;
     score.validation_loss +=
         (trial->ended() ? trial->validation_loss : kInfinity) / static_cast<double>(trials.size());
     score.gradients += trial->gradients / static_cast<double>(trials.size());
@@ -129,7 +129,7 @@ Trial read_trial(const Cell& cell, const std::string& run_folder) {
     if (outcomes != record.outcomes.end())
       trial.losses.assign(outcomes->second.loss.begin(), outcomes->second.loss.end());
   } catch (const IoError&) {
-    trial.status = "failed";
+    trial.status = RunState::failed;
   }
   return trial;
 }

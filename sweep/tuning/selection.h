@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "io/run_state.h"
 #include "study/study.h"
 
 namespace basin {
 
 /// What one tuning run came to.
 struct Trial {
-  std::string group, run_id, protocol, status;
+  std::string group, run_id, protocol;
+  RunState status = RunState::queued;
   Settings when;
   Candidate candidate;
   size_t rung = 0;
@@ -23,7 +25,7 @@ struct Trial {
   bool overshot = false;
   std::vector<double> losses;  // by validation example; empty where the run has not recorded them
 
-  bool ended() const { return status == "finished" || status == "target_not_reached"; }
+  bool ended() const { return status == RunState::finished || status == RunState::target_not_reached; }
 };
 
 /// Means over the seeds of a candidate's tuning runs. `gradients` is infinite unless every seed reached the

@@ -61,7 +61,7 @@ std::string choice_toml(const Choice& choice, const Study& study) {
   if (!choice.any_ended) text += "# every run diverged or failed\n";
   text += fmt::format("validation_loss = {}\nstandard_error = {}\n", toml(choice.best().validation_loss),
                       toml(choice.best().standard_error));
-  Settings second = {{"status", sensitivity.status}};
+  Settings second = {{"status", std::string(to_string(sensitivity.status))}};
   if (sensitivity.second) {
     const LossDifference& difference = sensitivity.to_second;
     second.insert(second.end(), {{"trial", *sensitivity.second},

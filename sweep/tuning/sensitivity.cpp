@@ -27,15 +27,33 @@ void widen(std::vector<std::pair<double, double>>& span, const Candidate& candid
 
 }  // namespace
 
+const char* to_string(LossComparison comparison) {
+  switch (comparison) {
+    case LossComparison::paired:
+      return "paired";
+    case LossComparison::unpaired:
+      return "unpaired";
+    case LossComparison::identical:
+      return "identical";
+    case LossComparison::diverged:
+      return "diverged";
+    case LossComparison::not_recorded:
+      return "not_recorded";
+    case LossComparison::alone:
+      return "alone";
+  }
+  return "";
+}
+
 LossDifference difference_to(const Score& winner, const Score& other) {
   if (!std::isfinite(winner.validation_loss) || !std::isfinite(other.validation_loss))
-    return {NAN, NAN, "diverged"};
+    return {NAN, NAN, LossComparison::diverged};
   const double value = other.validation_loss - winner.validation_loss;
-  if (winner.losses.size() < 2 || other.losses.size() < 2) return {value, NAN, "not_recorded"};
+  if (winner.losses.size() < 2 || other.losses.size() < 2) return {value, NAN, LossComparison::not_recorded};
   if (winner.losses.size() != other.losses.size())
-    return {value, std::hypot(winner.standard_error, other.standard_error), "unpaired"};
+    return {value, std::hypot(winner.standard_error, other.standard_error), LossComparison::unpaired};
   const double error = mean_of(differences(other.losses, winner.losses)).standard_error;
-  return {value, error, error > 0 ? "paired" : "identical"};
+  return {value, error, error > 0 ? LossComparison::paired : LossComparison::identical};
 }
 
 Sensitivity sensitivity_of(const Choice& choice) {
@@ -59,7 +77,7 @@ Sensitivity sensitivity_of(const Choice& choice) {
     result.like_winner->push_back(other.candidate.trial);
     widen(result.span, other.candidate);
   }
-  result.status = result.second ? result.to_second.status : "alone";
+  if (result.second) result.status = result.to_second.status;
   return result;
 }
 

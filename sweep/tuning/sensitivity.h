@@ -12,24 +12,27 @@
 
 namespace basin {
 
-/// A difference of two mean validation losses, L_other - L_winner, with its standard error from the examples.
+/// How two mean validation losses were compared, and so what the error of their difference is.
 ///   paired    both have the losses of the same n examples: sd(l_other,i - l_winner,i) / sqrt(n)
 ///   unpaired  not the same number of examples: the root of the sum of both squared errors, as if independent
-///   (too large, since
-///             the examples are mostly the same)
+///             (too large, since the examples are mostly the same)
 ///   identical the same loss on every example: two trials that were rounded to the same values
 ///   diverged, not_recorded   no error: one has no loss, or its runs have not recorded the examples' losses
-/// Other seeds would give other losses: that part is not in the error.
+///   alone     there is no second
+enum class LossComparison { paired, unpaired, identical, diverged, not_recorded, alone };
+const char* to_string(LossComparison comparison);
+
+/// A difference of two mean validation losses, L_other - L_winner, with its standard error from the examples.
 struct LossDifference {
   double value = NAN, standard_error = NAN;
-  std::string status;
+  LossComparison status = LossComparison::not_recorded;
 };
 LossDifference difference_to(const Score& winner, const Score& other);
 
 /// How sure the winner of a group is, among those that were tried to the end of the budget.
 struct Sensitivity {
-  std::string status;             // of the difference to the second; "alone": there is none
-  std::optional<int64_t> second;  // trial that would have won without the winner
+  LossComparison status = LossComparison::alone;  // of the difference to the second
+  std::optional<int64_t> second;                  // trial that would have won without the winner
   LossDifference to_second;
   double distance =
       NAN;  // the difference in units of its error; below 0 where protocol B put a greater loss first

@@ -4,6 +4,7 @@
 #include "../support/temporary_folder.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
 #include "io/journal.h"
@@ -35,7 +36,7 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return ::testing::internal::GetCapturedStdout();
 }
 
-void write_journal(const std::string& path, const std::string& status = "finished") {
+void write_journal(const std::string& path, RunState status = RunState::finished) {
   RunHeader header;
   header.run_id = "0123456789ab";
   header.options = {{"batch_size", int64_t{512}}};
@@ -57,14 +58,14 @@ TEST(Recover, RebuildsRunH5FromTheJournal) {
   EXPECT_THAT(told, HasSubstr("0123456789ab"));
   EXPECT_THAT(told, HasSubstr("cut off"));
   const RunRecord run = read_run_file(folder / "run.h5");
-  EXPECT_EQ(run.status, "finished");
+  EXPECT_EQ(run.status, RunState::finished);
   EXPECT_EQ(run.tables.at("train").column("loss"), (std::vector<double>{2.5, 2.25}));
 }
 
 void write_final_status(const std::string& folder, int64_t update) {
   RunStatus status;
   status.run_id = "0123456789ab";
-  status.status = "finished";
+  status.status = RunState::finished;
   status.update = update;
   write_status(folder + "/status.json", status);
 }
@@ -75,12 +76,12 @@ TEST(Recover, WhatIsNotKnownToHaveEndedWasInterrupted) {
   write_journal(folder / "journal", "running");
   EXPECT_THAT(output_of({"recover", folder.path()}),
               HasSubstr("status interrupted (its journal ends after update 2)"));
-  EXPECT_EQ(read_run_file(folder / "run.h5").status, "interrupted");
+  EXPECT_EQ(read_run_file(folder / "run.h5").status, RunState::interrupted);
 
   write_final_status(folder.path(),
                      3);  // of which the journal has two: a sweep must not take the run for done
   EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("status interrupted"));
-  EXPECT_EQ(read_status(folder / "status.json").status, "interrupted");
+  EXPECT_EQ(read_status(folder / "status.json").status, RunState::interrupted);
 }
 
 TEST(Recover, TakesTheFinalStatusWhereTheResultsAreThere) {
@@ -89,8 +90,8 @@ TEST(Recover, TakesTheFinalStatusWhereTheResultsAreThere) {
   write_final_status(folder.path(), 2);
   std::ofstream(folder / "run.h5") << "damaged";
   EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("status finished"));
-  EXPECT_EQ(read_run_file(folder / "run.h5").status, "finished");
-  EXPECT_EQ(read_status(folder / "status.json").status, "finished");
+  EXPECT_EQ(read_run_file(folder / "run.h5").status, RunState::finished);
+  EXPECT_EQ(read_status(folder / "status.json").status, RunState::finished);
 }
 
 TEST(Recover, LeavesAWholeFileThatKnowsMoreThanTheJournal) {
@@ -100,7 +101,7 @@ TEST(Recover, LeavesAWholeFileThatKnowsMoreThanTheJournal) {
   std::filesystem::remove(folder / "journal");
   write_journal(folder / "journal", "running");
   EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("whole, status finished, 2 updates"));
-  EXPECT_EQ(read_run_file(folder / "run.h5").status, "finished");
+  EXPECT_EQ(read_run_file(folder / "run.h5").status, RunState::finished);
 }
 
 TEST(Recover, RefusesARunInUse) {

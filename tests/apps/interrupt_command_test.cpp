@@ -33,7 +33,7 @@ TEST(InterruptCommand, CtrlCEndsAProbeAtItsNextPass) {
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_LT(std::chrono::steady_clock::now() - start,
             std::chrono::seconds(10));  // a pass of a tiny net takes far less
-  EXPECT_EQ(read_probe_file(first).status, "ok");
+  EXPECT_EQ(read_probe_file(first).status, ProbeStatus::ok);
   for (const auto& entry : fs::directory_iterator(run + "/probes")) {
     EXPECT_THAT(entry.path().filename().string(), ::testing::Not(::testing::HasSubstr("sharpness_keskar")));
   }

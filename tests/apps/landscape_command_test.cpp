@@ -277,14 +277,14 @@ TEST_F(LandscapeCommand, CtrlCLeavesWhatIsThereAndGoesOn) {
     EXPECT_EQ(result.exit_code, 130) << result.err;
     EXPECT_THAT(result.err, HasSubstr("the same command goes on from there"));
     const SurfaceRecord partial = read_surface_file(path);
-    EXPECT_EQ(partial.status(), "partial");
+    EXPECT_EQ(partial.status(), SurfaceStatus::partial);
     const std::vector<uint8_t>& state = partial.plots[0].state;
     EXPECT_EQ(state.front(), static_cast<uint8_t>(CellState::ok));
     EXPECT_EQ(std::isnan(partial.plots[0].columns[0].values.back()),
               state.back() == static_cast<uint8_t>(CellState::todo));
   }
   ASSERT_EQ(run_binary(pool).exit_code, 0);
-  EXPECT_EQ(read_surface_file(path).status(), "ok");
+  EXPECT_EQ(read_surface_file(path).status(), SurfaceStatus::ok);
 }
 
 TEST_F(LandscapeCommand, TwoInvocationsShareOneSurface) {

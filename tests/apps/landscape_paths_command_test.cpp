@@ -112,7 +112,7 @@ double read_off(const SurfaceRecord& record, const std::string& path, const std:
 TEST_F(LandscapePaths, NoBarrierToAPermutedTwinOnceMatched) {
   train({"--set", "mlp.norm=batch", "--set", "ghost_batch=32", "--set", "updates=30"});
   const SurfaceRecord record = surface("barrier", {ends_[0], twin()}, "barrier.h5");
-  EXPECT_EQ(record.status(), "ok");
+  EXPECT_EQ(record.status(), SurfaceStatus::ok);
   EXPECT_EQ(
       record.plots[0].axes[0].labels,
       (std::vector<std::string>{"as-is-reset", "as-is-interpolate", "matched-reset", "matched-interpolate"}));

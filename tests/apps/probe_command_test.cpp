@@ -48,7 +48,7 @@ TEST_F(ProbeCommand, MeasuresACheckpointAndSaysOnWhat) {
   const BinaryResult result = probe({"--only", "top_eigenvalues", "--subset", "50", "--dtype", "float64"});
   ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
   const ProbeRecord found = record("end.top_eigenvalues");
-  EXPECT_EQ(found.status, "ok");
+  EXPECT_EQ(found.status, ProbeStatus::ok);
   EXPECT_EQ(found.run_id, fs::path(folder_).filename().string());
   EXPECT_EQ(attribute(found, "n_examples"), OptionValue(int64_t{50}));
   EXPECT_EQ(attribute(found, "dtype"), OptionValue(std::string("float64")));
@@ -128,7 +128,7 @@ TEST(ProbeCadence, StartsEachSearchFromTheLastOneAndAgainWithTheSameBits) {
   ASSERT_EQ(run_binary(alone).exit_code, 0);
   const ProbeRecord cold = at(6);
   EXPECT_EQ(attribute(cold, "warm_start"), OptionValue(std::string()));
-  const ProbeQuantity &a = warm.quantities.front(), &b = cold.quantities.front();
+  const Quantity &a = warm.quantities.front(), &b = cold.quantities.front();
   EXPECT_NE(a.value, b.value);
   for (size_t i = 0; i < a.value.size(); ++i)
     EXPECT_NEAR(a.value[i], b.value[i], a.uncertainty[i] + b.uncertainty[i]);
@@ -261,10 +261,10 @@ TEST_F(ProbeCommand, NonfiniteParametersAreAStatus) {
   write_checkpoint(path, checkpoint);
   EXPECT_EQ(probe({"--only", "top_eigenvalues"}).exit_code, 0);
   const ProbeRecord found = record("end.top_eigenvalues");
-  EXPECT_EQ(found.status, "nonfinite");
+  EXPECT_EQ(found.status, ProbeStatus::nonfinite);
   ASSERT_FALSE(found.quantities.empty());  // a row that says so, not a gap
-  for (const ProbeQuantity& quantity : found.quantities) {
-    EXPECT_EQ(quantity.status, "nonfinite");
+  for (const Quantity& quantity : found.quantities) {
+    EXPECT_EQ(quantity.status, ProbeStatus::nonfinite);
     EXPECT_TRUE(std::isnan(quantity.value.at(0)));
   }
 }

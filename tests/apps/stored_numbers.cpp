@@ -63,8 +63,8 @@ void take_group(const h5::Group& group, const std::string& where, Numbers& numbe
 }
 
 void take_status(const RunStatus& status, const std::string& where, Numbers& numbers) {
-  numbers[where] = fmt::format("{} {} {} {} {:a} {:a}", status.run_id, status.status, status.message,
-                               status.update, status.done, status.loss);
+  numbers[where] = fmt::format("{} {} {} {} {:a} {:a}", status.run_id, to_string(status.status),
+                               status.message, status.update, status.done, status.loss);
 }
 
 }  // namespace

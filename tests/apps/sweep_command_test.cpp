@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <thread>
 
+#include "core/file_lock.h"
 #include "core/files.h"
+#include "core/provenance.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
 #include "tests/apps/stored_numbers.h"
@@ -340,7 +343,8 @@ TEST(SweepCommandFolder, RefusesAFolderInUse) {
   const FileLock lock(sweep.path("out/lock"), "the test");
   const BinaryResult result = sweep.run();
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.err, HasSubstr("is in use by another process"));
+  EXPECT_THAT(result.err, HasSubstr(fmt::format("{}: in use by pid {} on host {}", sweep.path("out"),
+                                                getpid(), host_name())));
 }
 
 TEST(SweepCommandFolder, BadStudiesMakeNoFolder) {

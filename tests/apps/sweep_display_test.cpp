@@ -7,12 +7,12 @@ namespace basin {
 namespace {
 
 TEST(WorkerLine, SaysHowFarARunIs) {
-  const WorkerLine training{"lamb B=2048 protocol B seed 1", "training", 34, 0.43, 8120, 1.62};
+  const WorkerLine training{"lamb B=2048 protocol B seed 1", Activity::training, 34, 0.43, 8120, 1.62};
   EXPECT_EQ(to_text(training),
             "training lamb B=2048 protocol B seed 1  update 34  43 %  8120 images/s  loss 1.62");
-  const WorkerLine starting{"sgd B=32 protocol A-epochs seed 1", "training", 0, 0, 0, NAN};
+  const WorkerLine starting{"sgd B=32 protocol A-epochs seed 1", Activity::training, 0, 0, 0, NAN};
   EXPECT_EQ(to_text(starting), "training sgd B=32 protocol A-epochs seed 1  update 0  0 %");
-  const WorkerLine probing{"sgd B=32 protocol A-epochs seed 1", "probing", 90, 1, 8000, 1.5};
+  const WorkerLine probing{"sgd B=32 protocol A-epochs seed 1", Activity::probing, 90, 1, 8000, 1.5};
   EXPECT_EQ(to_text(probing), "probing sgd B=32 protocol A-epochs seed 1");
 }
 

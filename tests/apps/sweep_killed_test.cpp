@@ -49,7 +49,7 @@ KillCounts states_of_dead(const std::vector<Worker>& workers) {
     const RunStatus status = read_status(worker.folder + "/status.json");
     const bool probes_begun = std::filesystem::exists(worker.folder + "/probes/lock");
     const bool probes_done = std::filesystem::exists(worker.folder + "/probes/done");
-    counts.training = counts.training || (status.status == "running" && status.pid == worker.pid);
+    counts.training = counts.training || (status.status == RunState::running && status.pid == worker.pid);
     counts.probing = counts.probing || (is_final(status.status) && probes_begun && !probes_done);
   }
   return counts;
@@ -139,7 +139,7 @@ TEST(SweepCommand, CtrlCLeavesResumableStates) {
   EXPECT_THAT(result.err, ::testing::HasSubstr("the same command goes on from here"));
   std::multiset<std::string> statuses;
   for (const std::string& run : sweep.runs(kDisturbed + "/runs"))
-    statuses.insert(read_status(run + "/status.json").status);
+    statuses.insert(to_string(read_status(run + "/status.json").status));
   EXPECT_EQ(statuses.count("interrupted") + statuses.count("queued"), 4u)
       << ::testing::PrintToString(statuses);
   EXPECT_GE(statuses.count("interrupted"), 1u);

@@ -57,7 +57,8 @@ std::string TinyStudy::run_folder() const {
 }
 
 std::string comparable(const RunRecord& record) {
-  std::string text = record.header.run_id + " " + record.status + " " + record.status_message + "\n";
+  std::string text =
+      record.header.run_id + " " + to_string(record.status) + " " + record.status_message + "\n";
   for (const auto& [name, table] : record.tables) text += without_times(table);
   for (const auto& [split, outcomes] : record.outcomes) {
     text += fmt::format("{}: {} {} {}\n", split, fmt::join(outcomes.correct, " "),

@@ -69,7 +69,8 @@ std::vector<std::string> TinySweep::runs(const std::string& under) const {
 
 std::vector<std::string> TinySweep::statuses() const {
   std::vector<std::string> words;
-  for (const std::string& run : runs()) words.push_back(read_status(run + "/status.json").status);
+  for (const std::string& run : runs())
+    words.emplace_back(to_string(read_status(run + "/status.json").status));
   return words;
 }
 
@@ -83,7 +84,7 @@ std::vector<Worker> live_workers(const std::string& out) {
     if (worker.folder.empty()) continue;
     try {
       const RunStatus status = read_status(worker.folder + "/status.json");
-      worker.training = status.status == "running" && status.pid == worker.pid;
+      worker.training = status.status == RunState::running && status.pid == worker.pid;
       worker.probing = is_final(status.status) && fs::exists(worker.folder + "/probes/lock");
     } catch (const IoError&) {  // none yet
     }

@@ -13,6 +13,7 @@
 #include "io/status_file.h"
 #include "study/run_options.h"
 #include "tests/apps/tiny_study.h"
+#include "tests/support/source_folder.h"
 
 namespace basin::testing {
 namespace {
@@ -40,13 +41,13 @@ TEST(TrainCommand, LeavesARunWithItsFiles) {
     EXPECT_TRUE(fs::exists(folder + "/" + file)) << file;
   }
   const RunRecord record = read_run_file(folder + "/run.h5");
-  EXPECT_EQ(record.status, "finished");
+  EXPECT_EQ(record.status, RunState::finished);
   EXPECT_EQ(record.header.run_id, fs::path(folder).filename().string());
   EXPECT_EQ(record.tables.at("train").row_count(), 30);
   EXPECT_EQ(record.outcomes.at("test").loss.size(), 60u);
   EXPECT_EQ(record.header.config, read_file(folder + "/config.toml"));
   const RunStatus status = read_status(folder + "/status.json");
-  EXPECT_EQ(status.status, "finished");
+  EXPECT_EQ(status.status, RunState::finished);
   // Also of a run that is over before a speed on the way was measured.
   const std::map<std::string, OptionValue> summary(record.summary.begin(), record.summary.end());
   EXPECT_GT(status.images_per_second, 0);
@@ -105,7 +106,7 @@ TEST(TrainCommand, DivergenceIsAResult) {
   const BinaryResult result = study.train();
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const RunRecord record = read_run_file(study.run_folder() + "/run.h5");
-  EXPECT_EQ(record.status, "diverged");
+  EXPECT_EQ(record.status, RunState::diverged);
   EXPECT_THAT(record.status_message, HasSubstr("batch loss"));
 }
 
@@ -120,9 +121,7 @@ TEST(TrainCommand, PrintsTheConfiguration) {
 
 TEST(TrainCommand, TheStudysRulesHoldForASingleRun) {
   // tiny.toml gives LAMB a learning rate of 0.02 by a rule; the base, which SGD takes, is 0.05.
-  const char* source = std::getenv("BASIN_SOURCE_DIR");
-  ASSERT_NE(source, nullptr);
-  const std::string study = std::string(source) + "/configs/tiny.toml";
+  const std::string study = source_folder() + "/configs/tiny.toml";
   const auto config = [&](const std::string& set) {
     return run_binary({"train", study, "--print-config", "--set", set, "--set", "batch_size=128"}).out;
   };
@@ -188,7 +187,7 @@ TEST(TrainCommandBadInput, MissingDataIsTheRunsFailure) {
   expect_error(study.train({"--set", "data.set=cifar10", "--set", "data.path=/nowhere/cifar"}), 3,
                {"/nowhere/cifar"});
   const RunStatus status = read_status(study.run_folder() + "/status.json");
-  EXPECT_EQ(status.status, "failed");
+  EXPECT_EQ(status.status, RunState::failed);
   EXPECT_THAT(status.message, HasSubstr("/nowhere/cifar"));
   EXPECT_TRUE(std::isnan(status.loss)) << "no loss was seen, and 0 would be one";
 }
@@ -212,7 +211,7 @@ TEST(TrainCommandBadInput, ADoneRunOfOtherDataIsNotTakenForThisOne) {
   name_other_data(record.header.data);
   write_run_file(path, record);
   expect_error(study.train(), 4, {"run.h5", "other data", kOtherHash, ours});
-  EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, "finished")
+  EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, RunState::finished)
       << "the run itself is none the worse";
 }
 
@@ -295,8 +294,8 @@ TEST(TrainCommandInterrupted, CtrlCLeavesAResumableState) {
     process.send(signal);
     const BinaryResult result = process.wait();
     EXPECT_EQ(result.exit_code, 128 + signal) << result.err;
-    EXPECT_EQ(read_run_file(study.run_folder() + "/run.h5").status, "interrupted");
-    EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, "interrupted");
+    EXPECT_EQ(read_run_file(study.run_folder() + "/run.h5").status, RunState::interrupted);
+    EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, RunState::interrupted);
   }
   EXPECT_EQ(study.train().exit_code, 0);
   EXPECT_EQ(read_run_file(study.run_folder() + "/run.h5").tables.at("train").row_count(), 800);

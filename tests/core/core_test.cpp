@@ -95,15 +95,6 @@ TEST_F(Folder, ReadingSaysWhichFileAndWhy) {
   EXPECT_THROW(read_file(path_.string()), IoError);
 }
 
-TEST_F(Folder, ALockIsHeldOnceAndFreedWithItsOwner) {
-  {
-    FileLock lock(file("lock"), "run x");
-    // flock belongs to the open file: a second open in this process meets the same conflict as another process.
-    EXPECT_THROW(FileLock(file("lock"), "run x"), IoError);
-  }
-  EXPECT_NO_THROW(FileLock(file("lock"), "run x"));
-}
-
 TEST(Interrupt, ASignalIsRememberedAndThrownWhereTheLoopLooks) {
   install_interrupt_handlers();
   EXPECT_NO_THROW(throw_if_interrupted());

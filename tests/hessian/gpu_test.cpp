@@ -129,7 +129,7 @@ TEST_F(GpuCurvature, EigenvaluesAreThoseOfTheCpu) {
   SpectrumOptions options;
   options.pairs = {.count = 4, .smallest = 1, .tolerance = 1e-4};
   const SharedSpectrum a = shared_spectrum(cpu, options), b = shared_spectrum(gpu, options);
-  ASSERT_EQ(b.pairs.status, "converged");
+  ASSERT_EQ(b.pairs.status, SolverStatus::converged);
   for (size_t i = 0; i < 4; ++i) {
     const Eigenpair &x = a.pairs.largest[i], &y = b.pairs.largest[i];
     EXPECT_TRUE(y.vector.is_cuda());

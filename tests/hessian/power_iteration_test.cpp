@@ -84,7 +84,7 @@ TEST(PowerIteration, StopsFarFromTheTruthAndTheResidualSaysSo) {
   EXPECT_LT(found.pairs[0].value, 0.99);
   EXPECT_GT(found.pairs[0].relative_residual, 1e-2);
   EXPECT_FALSE(found.pairs[0].converged);
-  EXPECT_EQ(found.status, "not_converged");
+  EXPECT_EQ(found.status, SolverStatus::not_converged);
 }
 
 TEST(PowerIteration, EndsAtTheMostProductsAndAtWhatIsNotANumber) {
@@ -94,7 +94,7 @@ TEST(PowerIteration, EndsAtTheMostProductsAndAtWhatIsNotANumber) {
   EXPECT_EQ(most.products, 7);
   FunctionOperator broken = diagonal_operator(at::tensor({1.0, NAN}, at::kDouble));
   const PowerResult nothing = power_eigenpairs(broken, {.count = 2}, generator);
-  EXPECT_EQ(nothing.status, "nonfinite");
+  EXPECT_EQ(nothing.status, SolverStatus::nonfinite);
   EXPECT_TRUE(nothing.pairs.empty());
   EXPECT_EQ(nothing.products, 1);
 }

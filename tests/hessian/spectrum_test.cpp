@@ -45,7 +45,7 @@ TEST(SharedSpectrum, CountsEveryProductAndStaysWithinItsBudget) {
   const SharedSpectrum spectrum = shared_spectrum(op, options(1));
   EXPECT_EQ(spectrum.products, matrix.products);
   EXPECT_EQ(spectrum.products, spectrum.pairs.products + 3 * 6 + 14);
-  EXPECT_EQ(spectrum.pairs.status, "converged");
+  EXPECT_EQ(spectrum.pairs.status, SolverStatus::converged);
   EXPECT_EQ(spectrum.starts.size(), 4u);
   EXPECT_EQ(spectrum.trace.samples, 3 + 14);
   ASSERT_EQ(spectrum.known.size(), 6u);
@@ -140,7 +140,7 @@ TEST(SharedSpectrum, SmallMatrixIsKnownWhole) {
 TEST(SharedSpectrum, NanIsAStatus) {
   FunctionOperator op(100, at::kDouble, [](const at::Tensor& x) { return x * NAN; });
   const SharedSpectrum s = shared_spectrum(op, options(1));
-  EXPECT_EQ(s.pairs.status, "nonfinite");
+  EXPECT_EQ(s.pairs.status, SolverStatus::nonfinite);
   EXPECT_TRUE(s.starts.empty());
   EXPECT_TRUE(std::isnan(s.trace.value));
 }

@@ -61,7 +61,7 @@ TEST_P(TopEigenpairs, FindsAlgebraicallyLargestWhereMagnitudesNearlyTie) {
   auto op = diagonal_operator(spectrum({10, -9.9, 9.5, 9.4}, -3, 5, 500));
   for (const uint64_t seed : {0, 1, 2}) {
     const TopEigenResult result = solve(op, {.count = 4, .smallest = 1, .tolerance = 1e-6, .seed = seed});
-    EXPECT_EQ(result.status, "converged");
+    EXPECT_EQ(result.status, SolverStatus::converged);
     // Value errors are residual^2 / gap, here below (1e-5)^2 / 0.1.
     EXPECT_THAT(values(result.largest),
                 ::testing::Pointwise(::testing::DoubleNear(1e-8), {10.0, 9.5, 9.4, 5.0}));
@@ -75,7 +75,7 @@ TEST_P(TopEigenpairs, FindsNoCopiesOfOneEigenvalue) {
   auto op = diagonal_operator(spectrum({10, 9.5}, 0, 5, 500));
   const TopEigenResult result =
       solve(op, {.count = 5, .smallest = 0, .tolerance = 1e-6, .max_restarts = 200});
-  EXPECT_EQ(result.status, "converged");
+  EXPECT_EQ(result.status, SolverStatus::converged);
   EXPECT_THAT(values(result.largest), ::testing::Pointwise(::testing::DoubleNear(1e-7),
                                                            {10.0, 9.5, 5.0, 5 - 5.0 / 499, 5 - 10.0 / 499}));
 }
@@ -88,7 +88,7 @@ TEST_P(TopEigenpairs, ClusteredSpectrumTakesFewProducts) {
   const at::Tensor top = 10 * at::pow(0.93, at::arange(10, at::kDouble));
   auto op = diagonal_operator(at::cat({top, bulk}));
   const TopEigenResult five = solve(op, {.count = 5, .smallest = 0, .tolerance = 1e-3});
-  EXPECT_EQ(five.status, "converged");
+  EXPECT_EQ(five.status, SolverStatus::converged);
   for (int64_t i = 0; i < 5; ++i) {
     EXPECT_NEAR(five.largest[i].value, 10 * std::pow(0.93, i), five.largest[i].residual + 1e-12);
   }
@@ -111,7 +111,7 @@ TEST_P(TopEigenpairs, ShowsMultiplicitiesWhereTheKrylovSpaceBreaksDown) {
   auto op = diagonal_operator(at::cat({at::full({3}, 7.0, at::kDouble), at::full({200}, 2.0, at::kDouble),
                                        at::full({2}, -1.0, at::kDouble)}));
   const TopEigenResult result = solve(op, {.count = 4, .smallest = 3, .tolerance = 1e-8});
-  EXPECT_EQ(result.status, "converged");
+  EXPECT_EQ(result.status, SolverStatus::converged);
   EXPECT_THAT(values(result.largest),
               ::testing::Pointwise(::testing::DoubleNear(1e-10), {7.0, 7.0, 7.0, 2.0}));
   EXPECT_THAT(values(result.smallest), ::testing::Pointwise(::testing::DoubleNear(1e-10), {-1.0, -1.0, 2.0}));
@@ -124,7 +124,7 @@ TEST_P(TopEigenpairs, SeesTheNullSpaceOfALowRankMatrix) {
   d[200] = 3;
   auto op = diagonal_operator(d);
   const TopEigenResult result = solve(op, {.count = 3, .smallest = 1, .tolerance = 1e-6});
-  EXPECT_EQ(result.status, "converged");
+  EXPECT_EQ(result.status, SolverStatus::converged);
   EXPECT_THAT(values(result.largest), ::testing::Pointwise(::testing::DoubleNear(1e-10), {5.0, 3.0, 0.0}));
   EXPECT_NEAR(result.smallest[0].value, 0, 1e-10);
 }
@@ -132,7 +132,7 @@ TEST_P(TopEigenpairs, SeesTheNullSpaceOfALowRankMatrix) {
 TEST_P(TopEigenpairs, ZeroMatrixHasZeroEigenvalues) {
   auto op = diagonal_operator(at::zeros({100}, at::kDouble));
   const TopEigenResult result = solve(op, {.count = 2, .smallest = 1});
-  EXPECT_EQ(result.status, "converged");
+  EXPECT_EQ(result.status, SolverStatus::converged);
   EXPECT_THAT(values(result.largest), ::testing::ElementsAre(0.0, 0.0));
   EXPECT_EQ(result.smallest[0].value, 0);
 }
@@ -142,7 +142,7 @@ TEST_P(TopEigenpairs, ScaleOfTheMatrixDoesNotMatter) {
   for (const double scale : {1e-30, 1e-12, 1.0, 1e12}) {
     auto op = diagonal_operator(d * scale);
     const TopEigenResult result = solve(op, {.count = 2, .smallest = 1, .tolerance = 1e-6});
-    EXPECT_EQ(result.status, "converged") << scale;
+    EXPECT_EQ(result.status, SolverStatus::converged) << scale;
     EXPECT_NEAR(result.largest[0].value / scale, 10, 1e-8);
     EXPECT_NEAR(result.largest[1].value / scale, 9, 1e-8);
     EXPECT_NEAR(result.smallest[0].value / scale, -2, 1e-6);
@@ -171,7 +171,7 @@ TEST_P(TopEigenpairs, RestartsWhereTheBasisIsFull) {
       solve(op, {.count = 2, .smallest = 1, .tolerance = 1e-5, .max_krylov = 30, .max_restarts = 200});
   EXPECT_EQ(result.method, GetParam() == "lanczos" ? "lanczos" : "spectra-restarted");
   EXPECT_GT(result.restarts, 0);
-  EXPECT_EQ(result.status, "converged");
+  EXPECT_EQ(result.status, SolverStatus::converged);
   EXPECT_NEAR(result.largest[0].value, 1, 1e-5);
   EXPECT_NEAR(result.largest[1].value, 1 - 1.0 / 999, 1e-5);
 }
@@ -180,7 +180,7 @@ TEST_P(TopEigenpairs, SaysWhenItHasNotConverged) {
   auto op = diagonal_operator(spectrum({}, 0, 1, 2000));
   const TopEigenResult result =
       solve(op, {.count = 3, .smallest = 1, .tolerance = 1e-8, .max_krylov = 12, .max_restarts = 1});
-  EXPECT_EQ(result.status, "not_converged");
+  EXPECT_EQ(result.status, SolverStatus::not_converged);
   ASSERT_EQ(result.largest.size(), 3u);
   for (const Eigenpair& pair : result.largest)
     EXPECT_GT(pair.residual, 1e-8);  // and yet a value with its residual
@@ -191,7 +191,7 @@ TEST_P(TopEigenpairs, Float32OperatorReachesItsOwnPrecision) {
   const at::Tensor d = spectrum({30, 12}, -1, 2, 2000).to(at::kFloat);
   auto op = diagonal_operator(d);
   const TopEigenResult result = solve(op, {.count = 2, .smallest = 1, .tolerance = 1e-4});
-  EXPECT_EQ(result.status, "converged");
+  EXPECT_EQ(result.status, SolverStatus::converged);
   EXPECT_NEAR(result.largest[0].value, 30, 1e-5 * 30);
   EXPECT_NEAR(result.largest[1].value, 12, 1e-5 * 12);
   EXPECT_EQ(result.largest[0].vector.scalar_type(), at::kFloat);
@@ -207,7 +207,7 @@ TEST_P(TopEigenpairs, NanAndInfinityAreAStatus) {
           return calls++ < after ? x * at::arange(n, at::kDouble) : at::full({n}, poison, at::kDouble);
         });
         const TopEigenResult result = solve(op, {.count = 2});
-        EXPECT_EQ(result.status, "nonfinite") << n << " " << after;
+        EXPECT_EQ(result.status, SolverStatus::nonfinite) << n << " " << after;
         EXPECT_TRUE(result.largest.empty());
       }
     }
@@ -238,7 +238,7 @@ TEST_P(TopEigenpairs, AgreesWithTheDenseHessianOfANetwork) {
   CurvatureOperator hessian(objective, Curvature::hessian);
   const at::Tensor exact = at::linalg_eigvalsh(testing::dense_matrix(hessian));
   const TopEigenResult result = solve(hessian, {.count = 5, .smallest = 2, .tolerance = 1e-7});
-  EXPECT_EQ(result.status, "converged");
+  EXPECT_EQ(result.status, SolverStatus::converged);
   // LAPACK on the assembled matrix; errors of values are residual^2 / gap.
   for (int64_t i = 0; i < 5; ++i) EXPECT_NEAR(result.largest[i].value, exact[142 - i].item<double>(), 1e-9);
   for (int64_t i = 0; i < 2; ++i) EXPECT_NEAR(result.smallest[i].value, exact[i].item<double>(), 1e-9);
@@ -253,7 +253,7 @@ TEST(Lanczos, StopsEarlierWhereTheEigenvalueAloneMatters) {
     const TopEigenResult by_residual = top_eigenpairs(op, options);
     options.stop_by_value = true;
     const TopEigenResult by_value = top_eigenpairs(op, options);
-    EXPECT_EQ(by_value.status, "converged");
+    EXPECT_EQ(by_value.status, SolverStatus::converged);
     EXPECT_LT(by_value.products, by_residual.products);
     for (int64_t i = 0; i < 5; ++i) {
       for (const TopEigenResult* found : {&by_residual, &by_value}) {
@@ -278,7 +278,7 @@ TEST(Lanczos, AWarmStartTakesFewerProducts) {
     start.push_back(pair.vector + 0.05 * at::randn({403}, generator, at::kDouble) / std::sqrt(403.0));
   const TopEigenResult warm =
       top_eigenpairs(op, {.count = 3, .smallest = 0, .tolerance = 1e-5, .solver = "lanczos", .start = start});
-  EXPECT_EQ(warm.status, "converged");
+  EXPECT_EQ(warm.status, SolverStatus::converged);
   EXPECT_LT(warm.products, cold.products);
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(warm.largest[i].value, cold.largest[i].value, 1e-8);
 }
@@ -293,7 +293,7 @@ TEST(Lanczos, MeetsItsBudgetByThickRestarts) {
   const TopEigenResult full = top_eigenpairs(op, options), restarted = top_eigenpairs(op, small);
   EXPECT_GT(restarted.restarts, 0);
   EXPECT_LE(restarted.krylov, 24);
-  EXPECT_EQ(restarted.status, "converged");
+  EXPECT_EQ(restarted.status, SolverStatus::converged);
   for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(restarted.largest[i].value, full.largest[i].value, 1e-9);
 }
 
@@ -306,7 +306,7 @@ TEST(Lanczos, FindsAMissedCopyFromASecondStart) {
   const TopEigenResult twice = top_eigenpairs(op, options);
   EXPECT_NEAR(once.largest[1].value, 8, 1e-3);
   EXPECT_THAT(values(twice.largest), ::testing::Pointwise(::testing::DoubleNear(1e-6), {10.0, 10.0}));
-  EXPECT_EQ(twice.status, "converged");
+  EXPECT_EQ(twice.status, SolverStatus::converged);
   EXPECT_LE(twice.products, 2 * once.products + 10);
   EXPECT_LT(twice.asymmetry, 1e-12);
   expect_true_residuals(op, twice);
@@ -383,7 +383,7 @@ TEST(Lanczos, TakesNoStateOfAnotherRun) {
     int64_t calls = 0;
     FunctionOperator op(d.numel(), at::kDouble, [&](const at::Tensor& x) { return ++calls, d * x; });
     const TopEigenResult result = lanczos_eigenpairs(op, options);
-    EXPECT_EQ(result.status, "converged");
+    EXPECT_EQ(result.status, SolverStatus::converged);
     return result.products - calls;
   };
   leave_state("one");
@@ -404,7 +404,8 @@ TEST(Lanczos, TrustsNoOperatorThatIsNotSymmetric) {
     for (const int64_t room : {0, 12}) {  // restarts keep the watch
       const TopEigenResult result =
           lanczos_eigenpairs(op, {.count = 2, .smallest = 1, .max_krylov = room, .max_restarts = 100});
-      EXPECT_EQ(result.status, skew == 0 ? "converged" : "not_converged") << skew << " " << room;
+      EXPECT_EQ(result.status, skew == 0 ? SolverStatus::converged : SolverStatus::not_converged)
+          << skew << " " << room;
       EXPECT_EQ(result.asymmetry < 1e-12, skew == 0);
       for (const Eigenpair& pair : result.largest) {
         EXPECT_EQ(pair.converged, skew == 0);

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "../support/source_folder.h"
 #include "../support/temporary_folder.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
@@ -91,9 +92,9 @@ TEST(RunFile, ReplacesTheOldFileAndIgnoresALeftOverTemporary) {
   write_run_file(folder / "run.h5", run);
   write_bytes(folder / "run.h5.tmp", "half a file of a killed process");
   expect_same(run, read_run_file(folder / "run.h5"));
-  run.status = "diverged";
+  run.status = RunState::diverged;
   write_run_file(folder / "run.h5", run);
-  EXPECT_EQ(read_run_file(folder / "run.h5").status, "diverged");
+  EXPECT_EQ(read_run_file(folder / "run.h5").status, RunState::diverged);
   EXPECT_FALSE(std::filesystem::exists(folder / "run.h5.tmp"));
 }
 
@@ -213,21 +214,18 @@ TEST(CheckpointFile, RoundTripsBitForBit) {
   expect_tensors(read.buffers, written.buffers);
   expect_tensors(read.optimizer, written.optimizer);
   expect_tensors(read.generators, written.generators);
-  expect_tensors(read.average, written.average);
-  expect_tensors(read.slow_weights, written.slow_weights);
-  expect_tensors(read.gradient_sum, written.gradient_sum);
+  ASSERT_EQ(read.states.size(), 3U);
+  for (const auto& [name, tensors] : written.states) expect_tensors(read.state(name), tensors);
 }
 
 TEST(CheckpointFile, HasNoCopiesOfTheWeightsWhereNoneAreKept) {
   TemporaryFolder folder;
   Checkpoint written = testing::sample_checkpoint();
-  written.average.clear();
-  written.slow_weights.clear();
+  written.states.clear();
   write_checkpoint(folder / "end.h5", written);
   for (const char* copy : {"average", "slow_weights"})
     EXPECT_FALSE(h5::File::open(folder / "end.h5").has(copy));
-  EXPECT_TRUE(read_checkpoint(folder / "end.h5").average.empty());
-  EXPECT_TRUE(read_checkpoint(folder / "end.h5").slow_weights.empty());
+  EXPECT_TRUE(read_checkpoint(folder / "end.h5").states.empty());
 }
 
 TEST(CheckpointFile, AManyThousandParameterTensorSurvivesAndItsDamageIsNoticed) {
@@ -241,6 +239,12 @@ TEST(CheckpointFile, AManyThousandParameterTensorSurvivesAndItsDamageIsNoticed) 
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 16);
   write_bytes(folder / "damaged.h5", bytes);
   expect_io_error([&] { read_checkpoint(folder / "damaged.h5"); }, {"damaged.h5", "/model/conv1.weight"});
+  // The update number comes without the tensors, so their damage isn't seen.
+  EXPECT_EQ(read_checkpoint_update(folder / "damaged.h5"), checkpoint.update);
+  EXPECT_EQ(read_checkpoint_update(folder / "end.h5"), checkpoint.update);
+  write_run_file(folder / "run.h5", testing::sample_run());
+  expect_io_error([&] { read_checkpoint_update(folder / "run.h5"); },
+                  {"run.h5", "not a basin/checkpoint file"});
 }
 
 TEST(CheckpointFile, AnUnknownKindIsRefused) {
@@ -272,7 +276,7 @@ TEST(ProbeFile, RoundTrips) {
   EXPECT_EQ(read.provenance, written.provenance);
   ASSERT_EQ(read.quantities.size(), written.quantities.size());
   for (size_t i = 0; i < read.quantities.size(); ++i) {
-    const ProbeQuantity &a = read.quantities[i], &b = written.quantities[i];
+    const Quantity &a = read.quantities[i], &b = written.quantities[i];
     EXPECT_EQ(std::tie(a.name, a.definition, a.units, a.long_name, a.uncertainty_kind, a.status),
               std::tie(b.name, b.definition, b.units, b.long_name, b.uncertainty_kind, b.status));
     expect_same(a.value, b.value);
@@ -295,8 +299,15 @@ TEST(ProbeFile, RefusesAttributesThatWouldHideItsOwn) {
 
 TEST(StatusFile, RoundTripsWithEveryKindOfCharacter) {
   TemporaryFolder folder;
-  const RunStatus written{
-      "0123456789ab", "failed", "a \"b\" \\ c\n\t\x01 größer /", 7, 0.1, NAN, INFINITY, 4711, "höst", "now"};
+  const RunStatus written{.run_id = "0123456789ab",
+                          .message = "a \"b\" \\ c\n\t\x01 größer 🙂 /",
+                          .status = RunState::failed,
+                          .update = 7,
+                          .done = 0.1,
+                          .loss = INFINITY,
+                          .pid = 4711,
+                          .host = "höst",
+                          .updated_utc = "now"};
   write_status(folder / "status.json", written);
   const RunStatus read = read_status(folder / "status.json");
   EXPECT_EQ(read.run_id, written.run_id);
@@ -323,6 +334,30 @@ TEST(StatusFile, ReadsWhatPythonWritesAndIgnoresUnknownKeys) {
   EXPECT_EQ(read.done, -0.5);
 }
 
+// Python's json writes what lies beyond 16 bits as two escapes.
+TEST(StatusFile, ReadsSurrogatePairs) {
+  TemporaryFolder folder;
+  const auto message_of = [&](const std::string& escaped) {
+    RunStatus status;
+    status.message = "HERE";
+    write_status(folder / "status.json", status);
+    std::string text = read_file(folder / "status.json");
+    write_bytes(folder / "status.json", text.replace(text.find("HERE"), 4, escaped));
+    return read_status(folder / "status.json").message;
+  };
+  EXPECT_EQ(message_of(R"(\ud83d\ude42 \u20ac)"), "\xF0\x9F\x99\x82 \xE2\x82\xAC");
+  expect_io_error([&] { message_of(R"(half a pair: \ud83d)"); }, {"status.json", "malformed at byte"});
+}
+
+// A file's name may be any bytes; JSON has UTF-8 alone.
+TEST(StatusFile, BytesThatAreNoTextDontMakeTheFileUnreadable) {
+  TemporaryFolder folder;
+  RunStatus status;
+  status.message = "cannot read /data/\xFF.bin";
+  write_status(folder / "status.json", status);
+  EXPECT_EQ(read_status(folder / "status.json").message, "cannot read /data/\xEF\xBF\xBD.bin");
+}
+
 TEST(StatusFile, MalformedOnesAreRefusedInOneLine) {
   TemporaryFolder folder;
   const std::string path = folder / "status.json";
@@ -340,24 +375,54 @@ TEST(StatusFile, MalformedOnesAreRefusedInOneLine) {
 }
 
 TEST(StatusFile, FinalWords) {
-  for (const char* word : {"finished", "target_not_reached", "diverged"}) EXPECT_TRUE(is_final(word)) << word;
-  for (const char* word : {"queued", "running", "interrupted", "failed", ""})
-    EXPECT_FALSE(is_final(word)) << word;
+  for (const char* word : {"finished", "target_not_reached", "diverged"})
+    EXPECT_TRUE(is_final(parse_run_state(word, "test"))) << word;
+  for (const char* word : {"queued", "running", "interrupted", "failed"})
+    EXPECT_FALSE(is_final(parse_run_state(word, "test"))) << word;
+}
+
+// An enum inside, a word in the file: one that nobody knows is refused with file and word.
+TEST(Statuses, UnknownWordsInFilesAreRefused) {
+  TemporaryFolder folder;
+  const auto misspell = [&](const std::string& file, const std::string& word) {
+    std::string bytes = read_file(folder / file);
+    const size_t at = bytes.find(word);
+    ASSERT_NE(at, std::string::npos) << file;
+    bytes[at] = 'x';
+    write_bytes(folder / file, bytes);
+  };
+  write_status(folder / "status.json", {});
+  misspell("status.json", "queued");
+  expect_io_error([&] { read_status(folder / "status.json"); },
+                  {"status.json", "unknown run status \"xueued\"", "queued, running"});
+  write_run_file(folder / "run.h5", testing::sample_run());
+  misspell("run.h5", "finished");
+  expect_io_error([&] { read_run_file(folder / "run.h5"); }, {"run.h5", "unknown run status \"xinished\""});
+  write_probe_file(folder / "probe.h5", testing::sample_probe());
+  misspell("probe.h5", "not_converged");
+  expect_io_error([&] { read_probe_file(folder / "probe.h5"); },
+                  {"probe.h5", "unknown probe status \"xot_converged\"", "ok, not_resolved"});
 }
 
 // ---- an independent reader
 
 TEST(Files, H5pyReadsThem) {
-  const char* source = std::getenv("BASIN_SOURCE_DIR");
-  const std::string root = source ? source : ".";
+  const std::string root = testing::source_folder();
   const std::string python = root + "/.venv/bin/python";
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "no " << python;
   TemporaryFolder folder;
   write_run_file(folder / "run.h5", testing::sample_run());
   write_checkpoint(folder / "end.h5", testing::sample_checkpoint());
   write_probe_file(folder / "probe.h5", testing::sample_probe());
-  write_status(folder / "status.json",
-               {"id", "failed", "a \"b\" \\ \n\x01 größer", 7, 0.1, NAN, 2.5, 1, "h", "t"});
+  write_status(folder / "status.json", {.run_id = "id",
+                                        .message = "a \"b\" \\ \n\x01 größer",
+                                        .status = RunState::failed,
+                                        .update = 7,
+                                        .done = 0.1,
+                                        .loss = 2.5,
+                                        .pid = 1,
+                                        .host = "h",
+                                        .updated_utc = "t"});
   const std::string command = python + " " + root + "/tests/io/check_with_h5py.py " + folder.path();
   EXPECT_EQ(std::system(command.c_str()), 0);
 }

@@ -6,7 +6,7 @@ namespace basin::testing {
 namespace {
 
 Table sample_train_table() {
-  Table table{"train", "training, one row an update", {}, {}};
+  Table table{"train", "training, one row per update", {}, {}};
   table.columns = {{"update", "updates", "updates done", "updates", 1, {}},
                    {"loss", "nat", "batch loss", "batch-loss", 1, {}}};
   table.rows = {1, 2.5, 2, 2.25};
@@ -46,7 +46,7 @@ RunRecord sample_run() {
   run.header.rng = {{"seed_init", int64_t{-3}}};
   run.header.data = {{"name", std::string("synthetic")}, {"n_train", int64_t{200}}};
   run.header.parameters = {{"a.weight", "a", "weight", {4, 3}, 0, 12}, {"a.bias", "a", "bias", {4}, 12, 4}};
-  run.status = "finished";
+  run.status = RunState::finished;
   run.status_message = "done";
   run.updated_utc = "2026-01-02T03:05:00Z";
   run.tables["train"] = sample_train_table();
@@ -93,55 +93,53 @@ Checkpoint sample_checkpoint() {
                  {"updates", at::scalar_tensor(int64_t{7}, at::kLong)},
                  {"momentum/conv1.bias", at::zeros({2})}};
   c.generators = {{"dropout", at::arange(256, at::kByte)}};
-  c.average = {{"conv1.weight", 0.5 * weight}, {"conv1.bias", at::tensor({denormal, nan})}};
-  c.slow_weights = {{"conv1.weight", 2 * weight}};
-  c.gradient_sum = {{"conv1.weight", 3 * weight}};
+  c.add_state("average", {{"conv1.weight", 0.5 * weight}, {"conv1.bias", at::tensor({denormal, nan})}});
+  c.add_state("slow_weights", {{"conv1.weight", 2 * weight}});
+  c.add_state("gradient_sum", {{"conv1.weight", 3 * weight}});
   c.data = {{"name", std::string("synthetic")}, {"n_train", int64_t{200}}};
   return c;
 }
 
 ProbeRecord sample_probe() {
-  ProbeRecord p{
-      "0123456789ab", "ba9876543210", "top_eigenvalues", "end", "not_converged", "2 of 3", {}, {}, {}};
+  ProbeRecord p;
+  p.run_id = "0123456789ab";
+  p.config_id = "ba9876543210";
+  p.probe = "top_eigenvalues";
+  p.checkpoint = "end";
+  p.status = ProbeStatus::not_converged;
+  p.message = "2 of 3";
   p.attributes = {
       {"update", int64_t{7}}, {"train_loss", 1.25}, {"solver", std::string("spectra")}, {"exact", true}};
   p.provenance = {{"host", "here"}};
-  p.quantities = {{"lambda",
-                   "hessian-top",
-                   "loss/weight^2",
-                   "leading eigenvalues",
-                   "residual",
-                   "ok",
-                   {3, 2, NAN},
-                   {1e-3, 2e-3, NAN},
-                   {},
-                   {},
-                   {"ok", "not_converged", "nonfinite"},
-                   true},
-                  {"mu",
-                   "hessian-top",
-                   "loss/weight^2",
-                   "a vector of one",
-                   "residual",
-                   "ok",
-                   {3},
-                   {1e-3},
-                   {},
-                   {},
-                   {"ok"},
-                   true},
-                  {"b_simple",
-                   "noise-scale",
-                   "examples",
-                   "noise scale",
-                   "standard_error",
-                   "not_resolved",
-                   {100},
-                   {7},
-                   {80},
-                   {130},
-                   {"not_resolved"},
-                   false}};
+  p.quantities = {{.name = "lambda",
+                   .definition = "hessian-top",
+                   .units = "loss/weight^2",
+                   .long_name = "leading eigenvalues",
+                   .uncertainty_kind = UncertaintyKind::residual,
+                   .value = {3, 2, NAN},
+                   .uncertainty = {1e-3, 2e-3, NAN},
+                   .entry_status = {ProbeStatus::ok, ProbeStatus::not_converged, ProbeStatus::nonfinite},
+                   .is_vector = true},
+                  {.name = "mu",
+                   .definition = "hessian-top",
+                   .units = "loss/weight^2",
+                   .long_name = "a vector of one",
+                   .uncertainty_kind = UncertaintyKind::residual,
+                   .value = {3},
+                   .uncertainty = {1e-3},
+                   .entry_status = {ProbeStatus::ok},
+                   .is_vector = true},
+                  {.name = "b_simple",
+                   .definition = "noise-scale",
+                   .units = "examples",
+                   .long_name = "noise scale",
+                   .uncertainty_kind = UncertaintyKind::standard_error,
+                   .status = ProbeStatus::not_resolved,
+                   .value = {100},
+                   .uncertainty = {7},
+                   .ci_low = {80},
+                   .ci_high = {130},
+                   .entry_status = {ProbeStatus::not_resolved}}};
   return p;
 }
 

@@ -78,7 +78,7 @@ TEST(RadialProfile, MeansAreThoseOfAnEllipse) {
     radii.push_back(1 / std::sqrt(x * x + y * y));
   }
   const LogVolume volume = log_volume(radii, 100, 2);
-  EXPECT_STREQ(volume.status, "ok");
+  EXPECT_EQ(volume.status, VolumeStatus::ok);
   // Five standard errors; that of the power's mean by hand: r^2 has mean ab = 1.5 and mean square
   // ab (a^2 + b^2)/2 = 6.94, so 0.0153 on the mean, 0.0051 on half its log.
   EXPECT_NEAR(volume.mean_log_radius, -std::log((1 / a + 1 / b) / 2), 5 * volume.standard_error);
@@ -104,7 +104,7 @@ TEST(RadialProfile, IntervalsOfTheMeanCover) {
 
 TEST(RadialProfile, CountsTheCensored) {
   const LogVolume some = log_volume({1, NAN, 1}, 10, 1000);
-  EXPECT_STREQ(some.status, "censored");
+  EXPECT_EQ(some.status, VolumeStatus::censored);
   EXPECT_EQ(some.reached, 2);
   EXPECT_EQ(some.directions, 3);
   EXPECT_NEAR(some.mean_log_radius, std::log(10) / 3, 1e-15);
@@ -112,7 +112,7 @@ TEST(RadialProfile, CountsTheCensored) {
   EXPECT_NEAR(some.log_mean_power, std::log(10) - std::log(3) / 1000, 1e-14);  // the largest of them
   EXPECT_NEAR(some.effective_directions, 1, 1e-14);
   const LogVolume none = log_volume({NAN, NAN}, 10, 1000);
-  EXPECT_STREQ(none.status, "not_resolved");
+  EXPECT_EQ(none.status, VolumeStatus::not_resolved);
   EXPECT_TRUE(std::isnan(none.mean_log_radius) && std::isnan(none.log_mean_power));
 }
 

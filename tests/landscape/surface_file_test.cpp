@@ -125,7 +125,7 @@ TEST(Surface, ReadsBackWhatWasWritten) {
   record.vectors = {{"bend", at::arange(5, at::kFloat)}};
   write_surface_file(folder / "s.h5", record);
   const SurfaceRecord found = read_surface_file(folder / "s.h5");
-  EXPECT_EQ(found.status(), "partial");
+  EXPECT_EQ(found.status(), SurfaceStatus::partial);
   EXPECT_EQ(recipe_text(found.recipe), recipe_text(record.recipe));
   ASSERT_EQ(found.plots.size(), 2u);
   EXPECT_EQ(found.plots[0].state, cells.state);
@@ -222,7 +222,7 @@ TEST(Tiles, ThoseOfAnotherProcessAreLeftToIt) {
   const TileFolder tiles(folder / "t", "seed = 1\n", kTenCells);
   Grid grid;
   {
-    const std::optional<TileLock> other = tiles.claim(1);
+    const std::optional<FileLock> other = tiles.claim(1);
     ASSERT_TRUE(other);
     EXPECT_FALSE(tiles.claim(1));
     compute_tiles(tiles, grid.function(), /*wait=*/false, [](int64_t) {});

@@ -1,4 +1,4 @@
-# cmake -DBUILD= -DSOURCE= -DGENERATOR= -DCXX= -P: installs BUILD, builds the consumer in SOURCE against it, runs both.
+# cmake -DBUILD= -DSOURCE= -DGENERATOR= -DCXX= -DFLAGS= -P: installs BUILD, builds the consumer in SOURCE against it, runs both.
 set(prefix ${BUILD}/package-test/prefix)
 set(consumer ${BUILD}/package-test/consumer)
 file(REMOVE_RECURSE ${BUILD}/package-test)
@@ -13,6 +13,7 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE} -B ${consumer} -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${CXX}
+  "-DCMAKE_CXX_FLAGS=${FLAGS}"
   -DCMAKE_PREFIX_PATH=${prefix})
 run(${CMAKE_COMMAND} --build ${consumer})
 run(${consumer}/consumer)

@@ -71,7 +71,7 @@ TEST(BatchSharpness, OfTheWholeSetIsInClosedForm) {
   const auto [along, square] = problem.along_and_square(all);
   for (const char* size : {"batch_size=12", "batch_size=4096"}) {  // larger ones hold each example as often
     const ProbeResult result = run_probe("batch_sharpness", problem.objective, {size});
-    EXPECT_EQ(result.status, "ok");
+    EXPECT_EQ(result.status, ProbeStatus::ok);
     EXPECT_EQ(attribute<int64_t>(result, "batch_size"), 12);
     EXPECT_EQ(attribute<int64_t>(result, "batches"), 1);
     // float64, sums of some hundred products.
@@ -80,7 +80,7 @@ TEST(BatchSharpness, OfTheWholeSetIsInClosedForm) {
     EXPECT_NEAR(value_of(result, "rate_batch_sharpness"), 0.1 * along / square, 1e-13 * along / square);
     EXPECT_NEAR(value_of(result, "batch_curvature"), along, 1e-13 * along);
     EXPECT_NEAR(value_of(result, "batch_gradient_square"), square, 1e-13 * square);
-    EXPECT_EQ(quantity(result, "batch_sharpness").uncertainty_kind, "none");
+    EXPECT_EQ(quantity(result, "batch_sharpness").uncertainty_kind, UncertaintyKind::none);
     EXPECT_EQ(quantity(result, "batch_sharpness").ci_low, quantity(result, "batch_sharpness").ci_high);
   }
 }
@@ -145,7 +145,7 @@ TEST(BatchSharpness, StandsBesideTheLimitOfMethodsThatStepAlongTheGradient) {
 TEST(BatchSharpness, OfMoreExamplesThanAreMeasuredIsNotResolved) {
   LeastSquares problem;
   const ProbeResult result = run_probe("batch_sharpness", problem.objective, {"batch_size=13"}, 11, 100);
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_EQ(result.message,
             "a batch of 13 can't be drawn from the 12 examples measured (subset = 0 measures all)");
   EXPECT_TRUE(std::isnan(value_of(result, "batch_sharpness")));
@@ -173,9 +173,9 @@ TEST(BatchSharpness, ABatchWithoutAGradientIsNotResolved) {
   Objective flat(std::make_shared<testing::LinearModel>(problem.w.clone()), LossKind::mse, problem.x,
                  problem.labels, 5);
   const ProbeResult result = run_probe("batch_sharpness", flat, {"batch_size=3", "batches=5"});
-  EXPECT_EQ(result.status, "not_resolved");
-  EXPECT_EQ(quantity(result, "batch_sharpness").status, "not_resolved");
-  EXPECT_EQ(quantity(result, "batch_gradient_square").status, "ok");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
+  EXPECT_EQ(quantity(result, "batch_sharpness").status, ProbeStatus::not_resolved);
+  EXPECT_EQ(quantity(result, "batch_gradient_square").status, ProbeStatus::ok);
   EXPECT_EQ(value_of(result, "batch_gradient_square"), 0);
 }
 

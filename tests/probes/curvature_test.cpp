@@ -38,7 +38,7 @@ TEST(CurvatureProbe, AgreesWithTheDenseMatrixForEveryKind) {
     const at::Tensor a = f.dense(kind), exact = at::linalg_eigvalsh(a);
     const ProbeResult result =
         run_probe("curvature", f.objective, {"matrix=" + name, "tolerance=1e-6", "count=3"});
-    EXPECT_EQ(result.status, "ok") << name;
+    EXPECT_EQ(result.status, ProbeStatus::ok) << name;
     const Quantity& lambda = quantity(result, "lambda");
     for (int64_t i = 0; i < 3; ++i) EXPECT_NEAR(lambda.value[i], exact[142 - i].item<double>(), 1e-9);
     EXPECT_NEAR(quantity(result, "lambda_min").value[0], exact[0].item<double>(), 1e-6);
@@ -94,11 +94,12 @@ TEST(CurvatureProbe, PyHessiansNumbersKeepAnErrorBesideThem) {
   EXPECT_EQ(quantity(one, "lambda").value.size(), 1u);
   const Quantity& lambda = quantity(two, "lambda");
   ASSERT_EQ(lambda.value.size(), 2u) << "what was set by hand counts, before the tool's name as well";
-  EXPECT_EQ(lambda.uncertainty_kind, "residual");
+  EXPECT_EQ(lambda.uncertainty_kind, UncertaintyKind::residual);
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_LE((exact - lambda.value[i]).abs().min().item<double>(), lambda.uncertainty[i]);
-    EXPECT_EQ(lambda.entry_status[i],
-              lambda.uncertainty[i] <= 1e-3 * std::abs(lambda.value[i]) ? "ok" : "not_converged");
+    EXPECT_EQ(lambda.entry_status[i], lambda.uncertainty[i] <= 1e-3 * std::abs(lambda.value[i])
+                                          ? ProbeStatus::ok
+                                          : ProbeStatus::not_converged);
   }
   EXPECT_NEAR(lambda.value[0], exact[142].item<double>(), 0.02 * lambda.value[0]);  // some ten of its steps
   const Quantity& trace = quantity(one, "trace");

@@ -50,7 +50,7 @@ TEST(FisherRao, IsTheQuadraticFormOfTheDenseFisherMatrix) {
     const at::Tensor w = problem.w(), g = problem.gradients(problem.batch.labels);
     const at::Tensor fisher = g.t().matmul(g) / 24;
     const ProbeResult result = run_probe("fisher_rao", objective);
-    ASSERT_EQ(result.status, "ok") << result.message;
+    ASSERT_EQ(result.status, ProbeStatus::ok) << result.message;
     expect_relative(value_of(result, "fisher_rao_empirical"), w.dot(fisher.mv(w)).item<double>());
     // Labels of the network itself: every label with its probability.
     const at::Tensor p = at::softmax(objective.logits(0, 24).detach(), 1);
@@ -60,7 +60,7 @@ TEST(FisherRao, IsTheQuadraticFormOfTheDenseFisherMatrix) {
       own += of_c.t().matmul(of_c * p.select(1, c).unsqueeze(1)) / 24;
     }
     expect_relative(value_of(result, "fisher_rao_model"), w.dot(own.mv(w)).item<double>());
-    EXPECT_EQ(quantity(result, "fisher_rao_model").uncertainty_kind, "none");
+    EXPECT_EQ(quantity(result, "fisher_rao_model").uncertainty_kind, UncertaintyKind::none);
   }
 }
 
@@ -70,7 +70,7 @@ TEST(FisherRao, ClosedFormIsThatOfAReluNetworkWithoutBiases) {
                           testing::tiny_batch(testing::tiny_shape(), 24), loss};
     Objective objective = problem.objective();
     const ProbeResult result = run_probe("fisher_rao", objective, kAll);
-    ASSERT_EQ(result.status, "ok") << result.message;
+    ASSERT_EQ(result.status, ProbeStatus::ok) << result.message;
     const at::Tensor f = objective.logits(0, 24).detach();
     const at::Tensor y = at::one_hot(problem.batch.labels, 3).to(at::kDouble);
     const at::Tensor slope = (loss == LossKind::mse ? f : at::softmax(f, 1)) - y;
@@ -89,16 +89,16 @@ TEST(FisherRao, NoClosedFormWithBiasesSmoothActivationsOrShortcuts) {
   const testing::TinyBatch images = testing::tiny_batch(testing::tiny_image_shape(), 24);
   const Problem linear{std::make_shared<testing::LinearModel>(testing::sine_numbers({3, 9}))};
   Objective of_degree_one = linear.objective();
-  EXPECT_EQ(run_probe("fisher_rao", of_degree_one, kAll).status, "ok");
+  EXPECT_EQ(run_probe("fisher_rao", of_degree_one, kAll).status, ProbeStatus::ok);
   const Problem biases{testing::tiny_mlp(1, at::kDouble, "relu")}, smooth{testing::tiny_mlp()},
       residual{testing::tiny_model("resnet20", {"activation=relu", "norm=none"}), images};
   for (const Problem& problem : {biases, smooth, residual}) {
     Objective objective = problem.objective();
     const ProbeResult result = run_probe("fisher_rao", objective, kAll);
-    EXPECT_EQ(result.status, "not_resolved");
-    EXPECT_EQ(quantity(result, "fisher_rao_closed_form").status, "not_resolved");
+    EXPECT_EQ(result.status, ProbeStatus::not_resolved);
+    EXPECT_EQ(quantity(result, "fisher_rao_closed_form").status, ProbeStatus::not_resolved);
     EXPECT_TRUE(std::isnan(value_of(result, "fisher_rao_closed_form")));
-    EXPECT_EQ(quantity(result, "fisher_rao_empirical").status, "ok");
+    EXPECT_EQ(quantity(result, "fisher_rao_empirical").status, ProbeStatus::ok);
     EXPECT_EQ(result.message.find("no closed form"), 0u) << result.message;
   }
 }

@@ -41,7 +41,7 @@ TEST(GradientStatistics, IdentitiesHoldOnTheSet) {
   EXPECT_NEAR(coherence, 1 / (1 + b), 1e-13);
   EXPECT_NEAR(b, sum_of((g - g.mean(0)).square()) * n / of_sum, 1e-11 * b);
   for (const char* name : {"diversity_finite", "batch_bound_finite", "coherence_finite", "gsnr_finite"}) {
-    EXPECT_EQ(quantity(result, name).uncertainty_kind, "none") << name;
+    EXPECT_EQ(quantity(result, name).uncertainty_kind, UncertaintyKind::none) << name;
     EXPECT_EQ(quantity(result, name).uncertainty[0], 0) << name;
   }
   // It holds for the distribution too, since both sides take one estimate of |G|^2.
@@ -128,9 +128,9 @@ TEST(GradientStatistics, ParametersWithoutGradientsAreLeftOutOfTheRatio) {
   EXPECT_EQ(attribute<int64_t>(result, "gsnr_parameters"), 15);
   EXPECT_DOUBLE_EQ(value_of(result, "gsnr_finite"), value_of(plain, "gsnr_finite"));
   const Quantity& layers = quantity(result, "layer_gsnr_finite");
-  EXPECT_EQ(layers.entry_status, (std::vector<std::string>{"ok", "not_resolved"}));
+  EXPECT_EQ(layers.entry_status, (std::vector<ProbeStatus>{ProbeStatus::ok, ProbeStatus::not_resolved}));
   EXPECT_TRUE(std::isnan(layers.value[1]));
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_EQ(result.message, "not resolved: layer_b_simple_finite, layer_g2_finite, layer_gsnr_finite");
 }
 
@@ -139,22 +139,22 @@ TEST(GradientStatistics, AtAMinimumWhatNeedsTheMeanIsNotResolved) {
   const at::Tensor y = at::one_hot(known.labels, 3).to(at::kDouble);
   known.objective.parameters().scatter(at::linalg_pinv(known.x).matmul(y).t().flatten());
   const ProbeResult result = run_probe("gradient_statistics", known.objective, {}, 11, 200);
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_FALSE(result.message.empty());
   for (const char* name : {"b_simple", "batch_bound", "coherence", "gsnr", "batch_bound_finite"})
-    EXPECT_EQ(quantity(result, name).status, "not_resolved") << name;
+    EXPECT_EQ(quantity(result, name).status, ProbeStatus::not_resolved) << name;
   EXPECT_LT(value_of(result, "coherence"), 0);  // as it comes
-  EXPECT_EQ(quantity(result, "tr_sigma").status, "ok");
-  EXPECT_EQ(quantity(result, "gradient_norm_p50_finite").status, "ok");
+  EXPECT_EQ(quantity(result, "tr_sigma").status, ProbeStatus::ok);
+  EXPECT_EQ(quantity(result, "gradient_norm_p50_finite").status, ProbeStatus::ok);
 }
 
 TEST(GradientStatistics, TooFewExamplesAreNotResolved) {
   Known few(7);
   const ProbeResult result = run_probe("gradient_statistics", few.objective, {"by_layer=true"});
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_EQ(result.message, "fewer than 8 examples");
   for (const Quantity& q : result.quantities) {
-    EXPECT_EQ(q.status, "not_resolved") << q.name;
+    EXPECT_EQ(q.status, ProbeStatus::not_resolved) << q.name;
     EXPECT_TRUE(std::isnan(q.value[0])) << q.name;
   }
 }

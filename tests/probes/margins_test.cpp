@@ -50,7 +50,7 @@ TEST(Margins, AreTheDistancesToTheNextLogit) {
   for (const LossKind loss : {LossKind::cross_entropy, LossKind::mse}) {
     Objective objective = problem.objective(loss);
     const ProbeResult result = run_probe("margins", objective);
-    ASSERT_EQ(result.status, "ok") << result.message;
+    ASSERT_EQ(result.status, ProbeStatus::ok) << result.message;
     // 40 gaps: the 10 % percentile is the fifth number, the median the twenty-first.
     EXPECT_NEAR(quantity(result, "margin_p10").value[0], margins[4], 1e-14);
     EXPECT_NEAR(quantity(result, "margin_p50").value[0], margins[20], 1e-14);
@@ -58,7 +58,8 @@ TEST(Margins, AreTheDistancesToTheNextLogit) {
     EXPECT_NEAR(quantity(result, "margin_mean").value[0], mean, 1e-14);
     EXPECT_NEAR(quantity(result, "negative_share").value[0], 1 - objective.accuracy(), 1e-14);
     EXPECT_NEAR(quantity(result, "negative_share").value[0], 6.0 / 41, 1e-14);
-    for (const Quantity& q : result.quantities) EXPECT_EQ(q.uncertainty_kind, "none") << q.name;
+    for (const Quantity& q : result.quantities)
+      EXPECT_EQ(q.uncertainty_kind, UncertaintyKind::none) << q.name;
     const double spectral = std::get<1>(at::linalg_svd(problem.w)).max().item<double>();
     const double path = problem.w.norm().item<double>();  // one layer
     EXPECT_NEAR(quantity(result, "margin_over_spectral").value[0], margins[4] / spectral, 1e-13);
@@ -80,8 +81,8 @@ TEST(Margins, OfPartOfTheTrainingSetHaveErrors) {
   // Ranks 20.5 -+ 1.96 sqrt(41/4 (400 - 41)/399) = 14.55 and 26.45, outwards.
   EXPECT_NEAR(quantity(result, "margin_p50").ci_low[0], margins[13].item<double>(), 1e-14);
   EXPECT_NEAR(quantity(result, "margin_p50").ci_high[0], margins[27].item<double>(), 1e-14);
-  EXPECT_EQ(quantity(result, "margin_p1").status, "not_resolved");  // open below
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(quantity(result, "margin_p1").status, ProbeStatus::not_resolved);  // open below
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_EQ(result.message, "too few examples for the interval of a percentile");
 }
 
@@ -114,7 +115,7 @@ TEST(Margins, OfANetworkOfZerosHaveNoNormToGoBy) {
                       batch.labels, 40);
   objective.parameters().scatter(at::zeros_like(objective.parameters().gather()));
   const ProbeResult result = run_probe("margins", objective);
-  EXPECT_EQ(quantity(result, "margin_over_path").status, "not_resolved");
+  EXPECT_EQ(quantity(result, "margin_over_path").status, ProbeStatus::not_resolved);
   EXPECT_NE(result.message.find("margin_over_path: no path"), std::string::npos) << result.message;
 }
 
@@ -122,10 +123,10 @@ TEST(Margins, WithoutAPathNormThatOneIsNotResolved) {
   const testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 20);
   Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 20);
   const ProbeResult result = run_probe("margins", objective);
-  EXPECT_EQ(quantity(result, "margin_over_path").status, "not_resolved");
-  EXPECT_EQ(quantity(result, "margin_over_spectral").status, "ok");
+  EXPECT_EQ(quantity(result, "margin_over_path").status, ProbeStatus::not_resolved);
+  EXPECT_EQ(quantity(result, "margin_over_spectral").status, ProbeStatus::ok);
   EXPECT_EQ(result.message.find("margin_over_path: "), 0u) << result.message;
-  EXPECT_EQ(run_probe("margins", objective, {"over=spectral"}).status, "ok");
+  EXPECT_EQ(run_probe("margins", objective, {"over=spectral"}).status, ProbeStatus::ok);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(NoiseCurvature, OfSingleExamplesIsTheDefinition) {
   EXPECT_NEAR(value_of(result, "b_hessian_finite"), trace / along,
               2 * kDifferences * std::abs(trace / along));
   for (const char* name : {"tr_h_sigma_finite", "g_h_g_finite", "b_hessian_finite"})
-    EXPECT_EQ(quantity(result, name).uncertainty_kind, "none") << name;
+    EXPECT_EQ(quantity(result, name).uncertainty_kind, UncertaintyKind::none) << name;
   // The examples as a draw: 1/(n - 1), and the noise that the mean gradient holds taken off.
   const double unbiased = trace * 30 / 29, signal = along - unbiased / 30;
   EXPECT_NEAR(value_of(result, "tr_h_sigma"), unbiased, kDifferences * std::abs(trace));
@@ -70,7 +70,7 @@ TEST(NoiseCurvature, EigenvaluesOverlapAndAlignmentsAreThoseOfTheMatrices) {
   const ProbeResult tight = run_probe("noise_curvature", tiny.objective,
                                       {"count=3", "tolerance=1e-9", "trace_samples=100", "groups=30"});
   for (const char* name : {"covariance_lambda", "overlap", "alignment_cosine", "alignment_trace"})
-    EXPECT_EQ(quantity(tight, name).status, "ok") << name;
+    EXPECT_EQ(quantity(tight, name).status, ProbeStatus::ok) << name;
   for (int64_t i = 0; i < 3; ++i) {
     const double exact = values[142 - i].item<double>();
     EXPECT_NEAR(quantity(tight, "covariance_lambda").value[i], exact, 1e-12);
@@ -98,19 +98,19 @@ TEST(NoiseCurvature, OfAFewParametersIsExact) {
   EXPECT_NEAR(value_of(result, "alignment_cosine"), trace / (h.norm() * c.norm()).item<double>(), 1e-12);
   EXPECT_NEAR(value_of(result, "alignment_trace"), trace * 15 / (h.trace() * c.trace()).item<double>(),
               1e-12);
-  EXPECT_EQ(quantity(result, "alignment_cosine").uncertainty_kind, "none");
-  EXPECT_EQ(quantity(result, "alignment_trace").uncertainty_kind, "none");
+  EXPECT_EQ(quantity(result, "alignment_cosine").uncertainty_kind, UncertaintyKind::none);
+  EXPECT_EQ(quantity(result, "alignment_trace").uncertainty_kind, UncertaintyKind::none);
   // H has each eigenvalue three times, so its leading three are a space of their own.
   EXPECT_NEAR(value_of(result, "overlap"),
               leading(h, 3).t().mm(leading(c, 3)).square().sum().item<double>() / 3, 1e-10);
-  EXPECT_EQ(quantity(result, "overlap").status, "ok");
+  EXPECT_EQ(quantity(result, "overlap").status, ProbeStatus::ok);
 }
 
 TEST(NoiseCurvature, OverlapWithoutAGapIsNotResolved) {
   testing::KnownGradients known;  // two of three equal eigenvalues are no space
   const ProbeResult result = run_probe("noise_curvature", known.objective, {"count=2"});
-  EXPECT_EQ(quantity(result, "overlap").status, "not_resolved");
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(quantity(result, "overlap").status, ProbeStatus::not_resolved);
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_EQ(result.message, "not ok: overlap (not_resolved)");
 }
 
@@ -176,10 +176,10 @@ TEST(NoiseCurvature, LeavesFewExamplesOver) {
 TEST(NoiseCurvature, TooFewExamplesAreNotResolved) {
   testing::KnownGradients few(7);
   const ProbeResult result = run_probe("noise_curvature", few.objective);
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_EQ(result.message, "fewer than 8 examples");
   for (const Quantity& q : result.quantities) {
-    EXPECT_EQ(q.status, "not_resolved") << q.name;
+    EXPECT_EQ(q.status, ProbeStatus::not_resolved) << q.name;
     for (const double value : q.value) EXPECT_TRUE(std::isnan(value)) << q.name;
   }
 }

@@ -30,7 +30,7 @@ TEST(NoiseScale, PerExampleMatchesKnownGradients) {
   EXPECT_NEAR(quantity(result, "b_simple").value[0], trace / (g2 - trace / n), 1e-9);
   EXPECT_NEAR(quantity(result, "tr_sigma_finite").value[0], spread / n, 1e-12 * trace);
   EXPECT_NEAR(quantity(result, "g2_finite").value[0], g2, 1e-12);
-  EXPECT_EQ(quantity(result, "b_simple_finite").uncertainty_kind, "none");
+  EXPECT_EQ(quantity(result, "b_simple_finite").uncertainty_kind, UncertaintyKind::none);
   // Yin et al.'s gradient diversity on the same set: n Delta = 1 + B, exactly.
   const double diversity = g.square().sum().item<double>() / g.sum(0).square().sum().item<double>();
   EXPECT_NEAR(n * diversity, 1 + quantity(result, "b_simple_finite").value[0], 1e-10);
@@ -70,7 +70,7 @@ TEST(NoiseScale, FiniteSetIsTheTrainingSetThatTheExamplesCameFrom) {
   const double g2 = mean.square().sum().item<double>(), trace = (g - mean).square().sum().item<double>() / 42;
   EXPECT_NEAR(quantity(result, "g2_finite").value[0], g2 - trace * (1.0 / 43 - 1.0 / 200), 1e-12);
   EXPECT_NEAR(quantity(result, "tr_sigma_finite").value[0], trace * 199 / 200, 1e-12 * trace);
-  EXPECT_EQ(quantity(result, "b_simple_finite").uncertainty_kind, "standard_error");
+  EXPECT_EQ(quantity(result, "b_simple_finite").uncertainty_kind, UncertaintyKind::standard_error);
   // Between the two ends: the set is neither these examples alone nor without end.
   EXPECT_LT(quantity(result, "g2_finite").value[0], g2);
   EXPECT_GT(quantity(result, "g2_finite").value[0], quantity(result, "g2").value[0]);
@@ -100,10 +100,10 @@ TEST(NoiseScale, AtAMinimumTheSignalIsNotResolved) {
   const at::Tensor y = at::one_hot(known.labels, 3).to(at::kDouble);
   known.objective.parameters().scatter(at::linalg_pinv(known.x).matmul(y).t().flatten());
   const ProbeResult result = run_probe("noise_scale", known.objective, {"estimator=per_example"});
-  EXPECT_EQ(result.status, "not_resolved");
-  EXPECT_EQ(quantity(result, "b_simple").status, "not_resolved");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
+  EXPECT_EQ(quantity(result, "b_simple").status, ProbeStatus::not_resolved);
   EXPECT_LT(quantity(result, "g2").value[0], 0);  // as it comes, not clamped: -tr Sigma / n
-  EXPECT_EQ(quantity(result, "tr_sigma").status, "ok");
+  EXPECT_EQ(quantity(result, "tr_sigma").status, ProbeStatus::ok);
   EXPECT_TRUE(std::isinf(quantity(result, "b_simple").ci_high[0]));
 }
 
@@ -112,7 +112,7 @@ TEST(NoiseScale, TooFewExamplesAreNotResolved) {
   Objective few(std::make_shared<testing::LinearModel>(known.w.clone()), LossKind::mse,
                 known.x.slice(0, 0, 5), known.labels.slice(0, 0, 5), 5);
   const ProbeResult result = run_probe("noise_scale", few);
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_EQ(result.message, "fewer than 8 examples");
   for (const Quantity& q : result.quantities) EXPECT_TRUE(std::isnan(q.value[0]));
 }

@@ -68,7 +68,7 @@ TEST(PacBayes, SigmaOfALinearNetworkInClosedForm) {
   ASSERT_EQ(objective.accuracy(), 1);
   const ProbeResult result = run_probe("pac_bayes", objective, {"draws=500", "tolerance=0.001"}, 5, 1000,
                                        nullptr, problem.w.flatten());
-  ASSERT_EQ(result.status, "ok") << result.message;
+  ASSERT_EQ(result.status, ProbeStatus::ok) << result.message;
   const Quantity &sigma = quantity(result, "sigma"), &magnitude = quantity(result, "sigma_magnitude");
   for (const auto& [found, expected] :
        {std::pair{sigma, problem.sigma()}, std::pair{magnitude, problem.magnitude()}}) {
@@ -99,7 +99,7 @@ TEST(PacBayes, IntervalsCoverSigmaByRepetition) {
     const ProbeResult result =
         run_probe("pac_bayes", objective, {"forms=plain"}, seed, 1000, nullptr, problem.w.flatten());
     const Quantity& sigma = quantity(result, "sigma");
-    ASSERT_EQ(sigma.status, "ok");
+    ASSERT_EQ(sigma.status, ProbeStatus::ok);
     covered += sigma.ci_low[0] <= expected && expected <= sigma.ci_high[0];
     sigmas.push_back(sigma.value[0]);
     if (std::isfinite(sigma.uncertainty[0])) errors.push_back(sigma.uncertainty[0]);
@@ -118,7 +118,7 @@ TEST(PacBayes, RgmPutsTheSquareWhereTheDeviationBelongs) {
   Objective objective = problem.objective();
   const ProbeResult result =
       run_probe("pac_bayes", objective, {"compat=rgm", "draws=500"}, 5, 1000, nullptr, problem.w.flatten());
-  ASSERT_EQ(result.status, "ok") << result.message;
+  ASSERT_EQ(result.status, ProbeStatus::ok) << result.message;
   // Its sigma^2 is the deviation. It stops where the drop is within 0.01 of 0.1, so the deviation is between
   // those of drops of 0.09 and 0.11, less what 500 draws scatter.
   const double found = std::pow(quantity(result, "sigma").value[0], 2);
@@ -169,7 +169,7 @@ TEST(PacBayes, MagnitudeBoundsAreThoseOfTheNearestGaussianPrior) {
   const at::Tensor w = problem.w.flatten();
   const at::Tensor start = w - at::linspace(-0.4, 1.3, 12, at::kDouble);
   const ProbeResult result = run_probe("pac_bayes", objective, {"eps=0.02"}, 5, 1000, nullptr, start);
-  ASSERT_EQ(result.status, "ok") << result.message;
+  ASSERT_EQ(result.status, ProbeStatus::ok) << result.message;
   const double s = quantity(result, "sigma_magnitude").value[0];
   std::vector<double> variances, from_start, from_zero;
   for (int64_t i = 0; i < 12; ++i) {
@@ -273,7 +273,7 @@ TEST(PacBayes, ABoundThatTurnsHoldsItsValueInItsInterval) {
     const ProbeResult result = measured(share * s);
     const Quantity &sigma = quantity(result, "sigma_magnitude"),
                    &bound = quantity(result, "pac_bound_magnitude");
-    ASSERT_EQ(sigma.status, "ok") << share;
+    ASSERT_EQ(sigma.status, ProbeStatus::ok) << share;
     EXPECT_LE(bound.ci_low[0], bound.value[0]) << share;
     EXPECT_GE(bound.ci_high[0], bound.value[0]) << share;
     const auto at = [&](double x) {
@@ -294,12 +294,12 @@ TEST(PacBayes, WithoutInitialWeightsTheBoundIsNotResolved) {
   const TwoClasses problem;
   Objective objective = problem.objective();
   const ProbeResult result = run_probe("pac_bayes", objective, {}, 5);
-  EXPECT_EQ(quantity(result, "pac_bound").status, "not_resolved");
+  EXPECT_EQ(quantity(result, "pac_bound").status, ProbeStatus::not_resolved);
   EXPECT_TRUE(std::isnan(quantity(result, "pac_bound").value[0]));
-  EXPECT_EQ(quantity(result, "sigma").status, "ok");
-  EXPECT_EQ(quantity(result, "pac_bound_magnitude").status, "not_resolved");
-  EXPECT_EQ(quantity(result, "pac_bound_magnitude_origin").status, "ok");
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(quantity(result, "sigma").status, ProbeStatus::ok);
+  EXPECT_EQ(quantity(result, "pac_bound_magnitude").status, ProbeStatus::not_resolved);
+  EXPECT_EQ(quantity(result, "pac_bound_magnitude_origin").status, ProbeStatus::ok);
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_NE(result.message.find("initial weights"), std::string::npos) << result.message;
 }
 
@@ -311,7 +311,7 @@ TEST(PacBayes, AnEndOfTheRangeIsNoValue) {
                                       std::pair{fmt::format("sigma_min={}", sigma * 3), "already"}}) {
     const ProbeResult result = run_probe("pac_bayes", objective, {"forms=plain", "sigma_max=20", range}, 5);
     for (const std::string name : {"sigma", "inverse_sigma2", "pac_bound"}) {
-      EXPECT_EQ(quantity(result, name).status, "not_resolved") << name << range;
+      EXPECT_EQ(quantity(result, name).status, ProbeStatus::not_resolved) << name << range;
       EXPECT_TRUE(std::isnan(quantity(result, name).value[0])) << name << range;
     }
     EXPECT_NE(result.message.find(reason), std::string::npos) << result.message;
@@ -341,7 +341,7 @@ TEST(SigmaSearch, FindsTheCrossingAndWhereTheIntervalHoldsTheTarget) {
   const DropFunction drop = [](double sigma) { return SampleMean{sigma, 0.02, 10}; };
   const SigmaFound found = search_sigma(drop, narrow());
   const double t = student_quantile(9);
-  EXPECT_EQ(found.status, "ok");
+  EXPECT_EQ(found.status, ProbeStatus::ok);
   EXPECT_NEAR(found.sigma, 0.1, 1e-6);
   EXPECT_NEAR(found.ci_low, 0.1 - 0.02 * t, 1e-6);
   EXPECT_NEAR(found.ci_high, 0.1 + 0.02 * t, 1e-6);
@@ -370,7 +370,7 @@ TEST(SigmaSearch, StopsAtItsCapAndSaysSo) {
   SigmaSearch search = narrow();
   search.iterations = 4;
   const SigmaFound found = search_sigma(drop, search);
-  EXPECT_EQ(found.status, "not_converged");
+  EXPECT_EQ(found.status, ProbeStatus::not_converged);
   EXPECT_FALSE(found.reason.empty());
   EXPECT_LE(looks, 2 + 3 * 4);
   EXPECT_NEAR(std::log(found.sigma / 0.1), 0, std::log(2e4) / 16);  // in a bracket of a sixteenth

@@ -51,7 +51,7 @@ TEST(PreconditionedCurvature, AgreesWithADenseUnsymmetricSolverForEveryOptimiser
     const auto optimizer = f.trained(name, 4);
     const ProbeResult result =
         run_probe("preconditioned_curvature", f.objective, {"tolerance=1e-7"}, 11, 0, optimizer.get());
-    EXPECT_EQ(result.status, "ok") << name;
+    EXPECT_EQ(result.status, ProbeStatus::ok) << name;
     const double exact = f.dense_largest(*optimizer), found = quantity(result, "lambda").value[0];
     EXPECT_NEAR(found, exact, 1e-9 * std::abs(exact)) << name;  // residual^2 / gap, and LAPACK's rounding
     EXPECT_DOUBLE_EQ(quantity(result, "rate_lambda_1").value[0], 0.1 * found);
@@ -65,10 +65,10 @@ TEST(PreconditionedCurvature, AStateWithoutUpdatesIsNotResolved) {
   Fixture f;
   const auto fresh = f.trained("lamb", 0);
   const ProbeResult result = run_probe("preconditioned_curvature", f.objective, {}, 11, 0, fresh.get());
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_EQ(result.message, "the optimiser's state holds no update yet, or its P is no diagonal");
   EXPECT_TRUE(std::isnan(quantity(result, "lambda").value[0]));
-  EXPECT_EQ(quantity(result, "rate_lambda_1").status, "not_resolved");
+  EXPECT_EQ(quantity(result, "rate_lambda_1").status, ProbeStatus::not_resolved);
 }
 
 }  // namespace

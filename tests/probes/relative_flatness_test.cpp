@@ -57,7 +57,7 @@ Flatness flatness_of(const Objective& objective, const at::Tensor& h, const std:
 }
 
 void expect_flatness(const ProbeResult& result, const Flatness& exact, double tolerance) {
-  ASSERT_EQ(result.status, "ok") << result.message;
+  ASSERT_EQ(result.status, ProbeStatus::ok) << result.message;
   EXPECT_NEAR(quantity(result, "relative_flatness").value[0], exact.kappa, tolerance * std::abs(exact.kappa));
   EXPECT_NEAR(quantity(result, "relative_flatness_simple").value[0], exact.simple,
               tolerance * std::abs(exact.simple));
@@ -77,7 +77,7 @@ TEST(RelativeFlatness, ClosedFormIsThatOfTheDenseHessian) {
   expect_flatness(result, flatness_of(objective, dense_hessian(objective), "fc3"), kRounding);
   EXPECT_EQ(attribute<std::string>(result, "layer"), "fc3");
   EXPECT_EQ(attribute<int64_t>(result, "hvps"), 0);
-  EXPECT_EQ(quantity(result, "relative_flatness").uncertainty_kind, "none");
+  EXPECT_EQ(quantity(result, "relative_flatness").uncertainty_kind, UncertaintyKind::none);
 }
 
 TEST(RelativeFlatness, ProductsGiveEveryLayersExactly) {
@@ -152,7 +152,7 @@ TEST(RelativeFlatness, SignVectorsCoverTheExactValueByRepetition) {
         run_probe("relative_flatness", objective, {"method=hessian", "layer=fc1", "samples=4"}, seed);
     const Quantity &kappa = quantity(result, "relative_flatness"),
                    &simple = quantity(result, "relative_flatness_simple");
-    EXPECT_EQ(kappa.uncertainty_kind, "standard_error");
+    EXPECT_EQ(kappa.uncertainty_kind, UncertaintyKind::standard_error);
     covered += kappa.ci_low[0] <= exact.kappa && exact.kappa <= kappa.ci_high[0];
     covered_simple += simple.ci_low[0] <= exact.simple && exact.simple <= simple.ci_high[0];
     values.push_back(kappa.value[0]);
@@ -217,7 +217,7 @@ TEST(RelativeFlatness, OfPartOfTheTrainingSetHasAnError) {
   const double error = shares.std().item<double>() * std::sqrt((1 - 30.0 / 50) / 30);
   EXPECT_NEAR(kappa.uncertainty[0], error, 1e-10 * error);
   Objective one = objective.part(at::zeros({1}, at::kLong));
-  EXPECT_EQ(run_probe("relative_flatness", one, {}, 11, 50).status, "not_resolved");
+  EXPECT_EQ(run_probe("relative_flatness", one, {}, 11, 50).status, ProbeStatus::not_resolved);
 }
 
 TEST(RelativeFlatness, RefusesWhatHasNoClosedFormOrIsNotLinear) {

@@ -44,7 +44,7 @@ TEST(SharpnessAdaptive, WorstCaseOfALinearLossInClosedForm) {
     const ProbeResult result = run_probe(
         "sharpness_adaptive", objective,
         {"measures=[\"worst_l2\", \"worst_linf\"]", "logits=plain", "group_size=6", "scale=" + scale}, 5);
-    ASSERT_EQ(result.status, "ok") << result.message;
+    ASSERT_EQ(result.status, ProbeStatus::ok) << result.message;
     const bool adaptive = scale == "adaptive";
     const at::Tensor c = adaptive ? problem.w.abs() + 1e-3 : at::ones({6}, at::kDouble);
     const std::string stem = adaptive ? "" : "_standard";
@@ -57,7 +57,7 @@ TEST(SharpnessAdaptive, WorstCaseOfALinearLossInClosedForm) {
     EXPECT_NEAR(found_l2.uncertainty[0], l2_error, kRounding);
     EXPECT_NEAR(found_linf.value[0], linf, kRounding);
     EXPECT_NEAR(found_linf.uncertainty[0], linf_error, kRounding);
-    EXPECT_EQ(found_linf.uncertainty_kind, "lower_bound");
+    EXPECT_EQ(found_linf.uncertainty_kind, UncertaintyKind::lower_bound);
     EXPECT_EQ(found_linf.definition, "adaptive-worst");
     const auto norms = attribute<std::vector<double>>(result, found_l2.name + "_group_norms");
     ASSERT_EQ(norms.size(), 4u);
@@ -110,7 +110,7 @@ TEST(SharpnessAdaptive, AverageOfAQuadraticInClosedForm) {
   const double slope = 0.01 * (c * g).square().sum().item<double>();
   EXPECT_GT(found_l2.uncertainty[0], 0.9 * std::sqrt(slope / 4000));
   EXPECT_LT(found_l2.uncertainty[0], 1.1 * std::sqrt((slope + 0.5e-4 * curvature * curvature) / 4000));
-  EXPECT_EQ(found_l2.uncertainty_kind, "standard_error");
+  EXPECT_EQ(found_l2.uncertainty_kind, UncertaintyKind::standard_error);
 }
 
 TEST(SharpnessAdaptive, StandardErrorOfTheAverageCoversByRepetition) {
@@ -243,13 +243,13 @@ TEST(SharpnessAdaptive, RestartsFindAtLeastAsMuchAndHelpWhereThereIsNoGradient) 
                  at::arange(8).remainder(2), 8);
   const std::vector<std::string> settings = {"measures=worst_l2", "logits=plain", "scale=standard"};
   const ProbeResult alone = run_probe("sharpness_adaptive", flat, settings);
-  EXPECT_EQ(alone.status, "not_resolved");
+  EXPECT_EQ(alone.status, ProbeStatus::not_resolved);
   EXPECT_TRUE(std::isnan(alone.quantities[0].value[0]));
   EXPECT_FALSE(alone.message.empty());
   std::vector<std::string> twice = settings;
   twice.emplace_back("restarts=2");
   const ProbeResult found = run_probe("sharpness_adaptive", flat, twice);
-  EXPECT_EQ(found.status, "ok");
+  EXPECT_EQ(found.status, ProbeStatus::ok);
   EXPECT_GT(found.quantities[0].value[0], 0);
 }
 
@@ -257,7 +257,7 @@ TEST(SharpnessAdaptive, OfOneExampleHasNoErrorOverGroups) {
   Objective objective(std::make_shared<testing::LinearModel>(testing::sine_numbers({3, 4})), LossKind::mse,
                       testing::sine_numbers({1, 4}, 7), at::zeros({1}, at::kLong), 1);
   const ProbeResult result = run_probe("sharpness_adaptive", objective, {"measures=[\"worst_l2\"]"});
-  EXPECT_EQ(result.quantities.front().status, "not_resolved");
+  EXPECT_EQ(result.quantities.front().status, ProbeStatus::not_resolved);
   EXPECT_TRUE(std::isnan(result.quantities.front().value[0]));
   EXPECT_EQ(result.message, "one group of examples only");
 }
@@ -270,13 +270,13 @@ TEST(SharpnessAdaptive, ALossBeyondAllNumbersIsNonfinite) {
       run_probe("sharpness_adaptive", objective,
                 {"logits=plain", "worst_l2_rhos=[0.5, 1e200]", "average_l2_rhos=[0.1, 1e200]",
                  "measures=[\"worst_l2\", \"average_l2\"]"});
-  EXPECT_EQ(result.status, "nonfinite");
+  EXPECT_EQ(result.status, ProbeStatus::nonfinite);
   for (const std::string name : {"worst_l2_m11_1e200", "average_l2_1e200"}) {
-    EXPECT_EQ(quantity(result, name).status, "nonfinite");
+    EXPECT_EQ(quantity(result, name).status, ProbeStatus::nonfinite);
     EXPECT_TRUE(std::isnan(quantity(result, name).value[0]));
   }
-  EXPECT_EQ(quantity(result, "worst_l2_m11_5e-1").status, "ok");
-  EXPECT_EQ(quantity(result, "average_l2_1e-1").status, "ok");
+  EXPECT_EQ(quantity(result, "worst_l2_m11_5e-1").status, ProbeStatus::ok);
+  EXPECT_EQ(quantity(result, "average_l2_1e-1").status, ProbeStatus::ok);
   EXPECT_TRUE(at::equal(objective.parameters().gather(), before));
 }
 

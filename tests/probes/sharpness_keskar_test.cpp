@@ -45,7 +45,7 @@ TEST(SharpnessKeskar, SeparableQuadraticInClosedForm) {
   const at::Tensor w = problem.minimiser() + testing::sine_numbers({2, 6});
   Objective objective = problem.objective(w);
   const ProbeResult result = run_probe("sharpness_keskar", objective, {"spaces=[\"full\", \"relative\"]"});
-  EXPECT_EQ(result.status, "ok");
+  EXPECT_EQ(result.status, ProbeStatus::ok);
   for (const double eps : {1e-3, 5e-4}) {
     const std::string tail = eps == 1e-3 ? "1e-3" : "5e-4";
     const double full = problem.phi(w, eps * (w.abs() + 1)), relative = problem.phi(w, eps * w.abs());
@@ -53,7 +53,7 @@ TEST(SharpnessKeskar, SeparableQuadraticInClosedForm) {
     EXPECT_NEAR(quantity(result, "phi_full_" + tail).value[0], full, 1e-9 * full);
     EXPECT_NEAR(quantity(result, "phi_relative_" + tail).value[0], relative, 1e-9 * relative);
   }
-  EXPECT_EQ(quantity(result, "phi_full_1e-3").uncertainty_kind, "lower_bound");
+  EXPECT_EQ(quantity(result, "phi_full_1e-3").uncertainty_kind, UncertaintyKind::lower_bound);
   EXPECT_EQ(attribute<std::vector<double>>(result, "phi_full_1e-3_start_values").size(), 2u);
   EXPECT_EQ(attribute<int64_t>(result, "gradients"), objective.gradients_done());
 }
@@ -186,7 +186,7 @@ TEST(SharpnessKeskar, DrawsGiveAMeanAndItsStandardError) {
   const at::Tensor values = at::tensor(draws, at::kDouble);
   EXPECT_NEAR(phi.value[0], values.mean().item<double>(), 1e-12);
   EXPECT_NEAR(phi.uncertainty[0], values.std().item<double>() / 2, 1e-12);
-  EXPECT_EQ(phi.uncertainty_kind, "standard_error");
+  EXPECT_EQ(phi.uncertainty_kind, UncertaintyKind::standard_error);
 }
 
 TEST(SharpnessKeskar, SubspaceIsNoLargerThanTheSpace) {
@@ -252,11 +252,11 @@ TEST(SharpnessKeskar, ZeroGradientHasNoCornerToStartFrom) {
                       labels, 6);
   const ProbeResult alone =
       run_probe("sharpness_keskar", objective, {"spaces=full", "epsilons=[0.001]", "starts=signed_gradient"});
-  EXPECT_EQ(alone.status, "not_resolved");
+  EXPECT_EQ(alone.status, ProbeStatus::not_resolved);
   EXPECT_FALSE(alone.message.empty());
   EXPECT_TRUE(std::isnan(alone.quantities[0].value[0]));
   const ProbeResult both = run_probe("sharpness_keskar", objective, {"spaces=full", "epsilons=[0.001]"});
-  EXPECT_EQ(both.status, "ok");
+  EXPECT_EQ(both.status, ProbeStatus::ok);
   EXPECT_EQ(both.quantities[0].value[0], 0);  // truly flat
   EXPECT_EQ(attribute<std::vector<std::string>>(both, "phi_full_1e-3_start_ends"),
             std::vector<std::string>({"stationary", "zero gradient"}));

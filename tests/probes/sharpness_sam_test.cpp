@@ -34,7 +34,7 @@ TEST(SharpnessSam, QuadraticInClosedForm) {
   Objective objective = problem.objective();
   const ProbeResult result = run_probe("sharpness_sam", objective,
                                        {"rhos=[0.05, 2.0]", "asam_rhos=[0.5]", "eta=0.01", "group_size=23"});
-  EXPECT_EQ(result.status, "ok") << result.message;
+  EXPECT_EQ(result.status, ProbeStatus::ok) << result.message;
   const at::Tensor one = at::ones({10}, at::kDouble);
   for (const double rho : {0.05, 2.0}) {
     const Expected expected(problem, problem.all(), one, rho);
@@ -47,7 +47,7 @@ TEST(SharpnessSam, QuadraticInClosedForm) {
   EXPECT_NEAR(quantity(result, "asam_5e-1").value[0], asam.ascended, kRounding);
   EXPECT_NEAR(quantity(result, "asam_first_5e-1").value[0], asam.first_order, kRounding);
   EXPECT_EQ(quantity(result, "asam_5e-1").definition, "asam-ascended");
-  EXPECT_EQ(quantity(result, "sam_5e-2").uncertainty_kind, "none");
+  EXPECT_EQ(quantity(result, "sam_5e-2").uncertainty_kind, UncertaintyKind::none);
   EXPECT_EQ(quantity(result, "sam_5e-2").units, "1");
 }
 
@@ -77,7 +77,7 @@ TEST(SharpnessSam, GroupsAscendOnTheirOwn) {
   const Quantity& ascended = quantity(result, "sam_m5_5e-2");
   EXPECT_NEAR(ascended.value[0], rise.mean().item<double>(), kRounding);
   EXPECT_NEAR(ascended.uncertainty[0], rise.std().item<double>() / 2, kRounding);
-  EXPECT_EQ(ascended.uncertainty_kind, "standard_error");
+  EXPECT_EQ(ascended.uncertainty_kind, UncertaintyKind::standard_error);
   EXPECT_NEAR(quantity(result, "sam_first_m5_5e-2").value[0], slope.mean().item<double>(), kRounding);
   // One direction can't ascend for each group what its own does.
   EXPECT_GT(ascended.value[0], quantity(result, "sam_5e-2").value[0]);
@@ -137,22 +137,22 @@ TEST(SharpnessSam, WithoutAGradientThereIsNoDirection) {
   Objective objective(std::make_shared<testing::LinearModel>(testing::sine_numbers({2, 4})), LossKind::mse, x,
                       labels, 6);
   const ProbeResult result = run_probe("sharpness_sam", objective);
-  EXPECT_EQ(result.status, "not_resolved");
+  EXPECT_EQ(result.status, ProbeStatus::not_resolved);
   EXPECT_FALSE(result.message.empty());
   for (const std::string name : {"sam_5e-2", "asam_5e-1", "sam_m3_5e-2"}) {
-    EXPECT_EQ(quantity(result, name).status, "not_resolved");
+    EXPECT_EQ(quantity(result, name).status, ProbeStatus::not_resolved);
     EXPECT_TRUE(std::isnan(quantity(result, name).value[0]));
   }
   EXPECT_EQ(quantity(result, "sam_first_5e-2").value[0], 0);
-  EXPECT_EQ(quantity(result, "sam_first_5e-2").status, "ok");
+  EXPECT_EQ(quantity(result, "sam_first_5e-2").status, ProbeStatus::ok);
 }
 
 TEST(SharpnessSam, OfOneExampleHasNoErrorOverGroups) {
   Objective objective(std::make_shared<testing::LinearModel>(testing::sine_numbers({3, 4})), LossKind::mse,
                       testing::sine_numbers({1, 4}, 7), at::zeros({1}, at::kLong), 1);
   const ProbeResult result = run_probe("sharpness_sam", objective, {"rhos=[0.05]", "asam_rhos=[0.5]"});
-  EXPECT_EQ(quantity(result, "sam_5e-2").status, "ok");
-  EXPECT_EQ(quantity(result, "sam_m1_5e-2").status, "not_resolved");
+  EXPECT_EQ(quantity(result, "sam_5e-2").status, ProbeStatus::ok);
+  EXPECT_EQ(quantity(result, "sam_m1_5e-2").status, ProbeStatus::not_resolved);
   EXPECT_TRUE(std::isnan(quantity(result, "sam_m1_5e-2").value[0]));
 }
 
@@ -161,10 +161,10 @@ TEST(SharpnessSam, AStepIntoInfinityIsNonfiniteAlone) {
   Objective objective = problem.objective();
   const at::Tensor before = objective.parameters().gather();
   const ProbeResult result = run_probe("sharpness_sam", objective, {"rhos=[0.05, 1e200]"});
-  EXPECT_EQ(result.status, "nonfinite");
-  EXPECT_EQ(quantity(result, "sam_1e200").status, "nonfinite");
+  EXPECT_EQ(result.status, ProbeStatus::nonfinite);
+  EXPECT_EQ(quantity(result, "sam_1e200").status, ProbeStatus::nonfinite);
   EXPECT_TRUE(std::isnan(quantity(result, "sam_1e200").value[0]));
-  EXPECT_EQ(quantity(result, "sam_5e-2").status, "ok");
+  EXPECT_EQ(quantity(result, "sam_5e-2").status, ProbeStatus::ok);
   EXPECT_TRUE(at::equal(objective.parameters().gather(), before));
 }
 

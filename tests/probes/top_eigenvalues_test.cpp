@@ -22,7 +22,7 @@ TEST(TopEigenvaluesProbe, LeastSquaresInClosedForm) {
   Objective objective(std::make_shared<testing::LinearModel>(testing::sine_numbers({2, 20})), LossKind::mse,
                       at::diag(d), labels, 7);
   const ProbeResult result = run_probe("top_eigenvalues", objective, {"count=3", "tolerance=1e-8"});
-  EXPECT_EQ(result.status, "ok");
+  EXPECT_EQ(result.status, ProbeStatus::ok);
   const Quantity& lambda = quantity(result, "lambda");
   ASSERT_EQ(lambda.value.size(), 3u);
   EXPECT_NEAR(lambda.value[0], 20, 1e-9);
@@ -46,7 +46,7 @@ TEST(TopEigenvaluesProbe, StoredResidualCoversTheErrorInFloat32) {
   const at::Tensor spectrum = at::linalg_eigvalsh(testing::dense_matrix(hessian));
   const int64_t n = hessian.size();
   const ProbeResult result = run_probe("top_eigenvalues", single, {"count=2", "tolerance=1e-3"});
-  EXPECT_EQ(result.status, "ok");
+  EXPECT_EQ(result.status, ProbeStatus::ok);
   const double float32 =
       1e-5 * spectrum[n - 1].item<double>();  // an HVP's own error: some ten roundings of 6e-8
   for (int64_t i = 0; i < 2; ++i) {
@@ -67,11 +67,11 @@ TEST(TopEigenvaluesProbe, OneEntryThatHasNotConvergedLeavesTheOthersAlone) {
   const ProbeResult result = run_probe("top_eigenvalues", objective,
                                        {"count=2", "tolerance=1e-9", "max_krylov=10", "max_restarts=0"});
   const Quantity& lambda = quantity(result, "lambda");
-  EXPECT_EQ(lambda.entry_status, std::vector<std::string>({"ok", "not_converged"}));
-  EXPECT_EQ(lambda.status, "not_converged");
+  EXPECT_EQ(lambda.entry_status, std::vector<ProbeStatus>({ProbeStatus::ok, ProbeStatus::not_converged}));
+  EXPECT_EQ(lambda.status, ProbeStatus::not_converged);
   EXPECT_NEAR(lambda.value[0], 400.0 / 120, 1e-9);
-  EXPECT_EQ(quantity(result, "lambda_1_w2").status, "ok");
-  EXPECT_EQ(result.status, "not_converged");
+  EXPECT_EQ(quantity(result, "lambda_1_w2").status, ProbeStatus::ok);
+  EXPECT_EQ(result.status, ProbeStatus::not_converged);
 }
 
 TEST(TopEigenvaluesProbe, LambdaIsAVectorAlsoWithOneEntry) {
@@ -106,8 +106,8 @@ TEST(TopEigenvaluesProbe, StopsByTheEigenvalueWhereAskedTo) {
   const ProbeResult by_value = run_probe("top_eigenvalues", objective, {"smallest=0", "stop=\"eigenvalue\""});
   EXPECT_LT(attribute<int64_t>(by_value, "hvps"), attribute<int64_t>(by_residual, "hvps"));
   const Quantity& lambda = quantity(by_value, "lambda");
-  EXPECT_EQ(lambda.uncertainty_kind, "eigenvalue_bound");
-  EXPECT_EQ(lambda.status, "ok");
+  EXPECT_EQ(lambda.uncertainty_kind, UncertaintyKind::eigenvalue_bound);
+  EXPECT_EQ(lambda.status, ProbeStatus::ok);
   for (int64_t i = 0; i < 2; ++i) {
     EXPECT_LE(std::abs(lambda.value[i] - exact[i].item<double>()), lambda.uncertainty[i]);
     EXPECT_LE(lambda.uncertainty[i], 1e-3 * lambda.value[i]);
@@ -119,7 +119,7 @@ TEST(TopEigenvaluesProbe, SaysNotConverged) {
   Objective objective(testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 30);
   const ProbeResult result = run_probe("top_eigenvalues", objective,
                                        {"count=2", "tolerance=1e-11", "max_krylov=10", "max_restarts=0"});
-  EXPECT_EQ(result.status, "not_converged");
+  EXPECT_EQ(result.status, ProbeStatus::not_converged);
   EXPECT_FALSE(result.message.empty());
   EXPECT_TRUE(std::isfinite(quantity(result, "lambda").value[0]));
 }

@@ -79,7 +79,7 @@ TEST(WeightNorms, ALayerOfZerosHasNoRatioOfNorms) {
   Objective objective = network.objective();
   at::Tensor(objective.parameters().parameters()[2].tensor).detach().zero_();  // fc2.weight
   const ProbeResult result = run_probe("weight_norms", objective);
-  EXPECT_EQ(quantity(result, "frobenius_over_spectral").status, "not_resolved");
+  EXPECT_EQ(quantity(result, "frobenius_over_spectral").status, ProbeStatus::not_resolved);
   EXPECT_NE(result.message.find("frobenius_over_spectral: a layer's weights are all 0"), std::string::npos)
       << result.message;
   EXPECT_EQ(result.message.find("distance_from_start: "), 0u) << result.message;  // no reason is lost
@@ -91,7 +91,7 @@ TEST(WeightNorms, AreThoseOfSingularValuesAndPaths) {
   Objective objective = network.objective();
   const at::Tensor start = at::cos(at::arange(55, at::kDouble));
   const ProbeResult result = run_probe("weight_norms", objective, kByLayer, 11, 0, nullptr, start);
-  ASSERT_EQ(result.status, "ok") << result.message;
+  ASSERT_EQ(result.status, ProbeStatus::ok) << result.message;
   const at::Tensor w = objective.parameters().gather();
   expect_relative(value_of(result, "weight_norm"), w.norm().item<double>());
   expect_relative(value_of(result, "squared_weight_norm"), w.dot(w).item<double>());
@@ -119,7 +119,7 @@ TEST(WeightNorms, AreThoseOfSingularValuesAndPaths) {
   expect_relative(value_of(result, "frobenius_over_spectral"), ratios);
   expect_relative(value_of(result, "distance_spectral"), apart);
   expect_relative(value_of(result, "path_norm"), std::sqrt(sum_over_paths(*network.model)));
-  EXPECT_EQ(quantity(result, "spectral_product").uncertainty_kind, "residual");
+  EXPECT_EQ(quantity(result, "spectral_product").uncertainty_kind, UncertaintyKind::residual);
 }
 
 TEST(WeightNorms, UnderRescalingThePathNormStaysAndFrobeniusMoves) {
@@ -157,7 +157,7 @@ TEST(WeightNorms, AFrozenBatchNormIsFoldedIntoTheLayerBefore) {
     expect_relative(value_of(result, "path_norm"), std::sqrt(logits.sum().item<double>()));
     expect_relative(value_of(result, "layer_frobenius"), w.norm().item<double>());
     expect_relative(value_of(result, "layer_spectral"), singular_values(w).max().item<double>());
-    EXPECT_EQ(quantity(result, "distance_spectral").status, "not_resolved");
+    EXPECT_EQ(quantity(result, "distance_spectral").status, ProbeStatus::not_resolved);
   }
 }
 
@@ -206,8 +206,8 @@ TEST(WeightNorms, WithoutReluOrWithGroupNormThereIsNoPathNorm) {
                                              {"norm=group", "groups=1", "activation=relu"}}) {
     Objective objective = on_images(testing::tiny_model("small_cnn", settings), testing::tiny_image_shape());
     const ProbeResult result = run_probe("weight_norms", objective, kByLayer);
-    EXPECT_EQ(quantity(result, "path_norm").status, "not_resolved") << settings[1];
-    EXPECT_EQ(quantity(result, "spectral_product").status, "ok") << settings[1];
+    EXPECT_EQ(quantity(result, "path_norm").status, ProbeStatus::not_resolved) << settings[1];
+    EXPECT_EQ(quantity(result, "spectral_product").status, ProbeStatus::ok) << settings[1];
     EXPECT_NE(result.message.find("path_norm: an activation other than ReLU"), std::string::npos)
         << result.message;
   }
@@ -216,8 +216,8 @@ TEST(WeightNorms, WithoutReluOrWithGroupNormThereIsNoPathNorm) {
       std::make_shared<testing::AffineModel>(testing::sine_numbers({2, 4}), at::zeros({2}, at::kDouble)),
       LossKind::cross_entropy, x, at::zeros({6}, at::kLong), 6);
   const ProbeResult result = run_probe("weight_norms", unknown);
-  EXPECT_EQ(quantity(result, "frobenius_product").status, "not_resolved");
-  EXPECT_EQ(quantity(result, "weight_norm").status, "ok");
+  EXPECT_EQ(quantity(result, "frobenius_product").status, ProbeStatus::not_resolved);
+  EXPECT_EQ(quantity(result, "weight_norm").status, ProbeStatus::ok);
   EXPECT_NE(result.message.find("fc.weight enters the network outside"), std::string::npos) << result.message;
 }
 

@@ -1,4 +1,5 @@
 """`basin inspect --list NAME --json`: what other programs read of the registries, against --print-config and the lists for people."""
+
 import json
 import os
 import subprocess

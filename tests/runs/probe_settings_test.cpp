@@ -50,7 +50,7 @@ TEST(ProbeSettings, PathIsShortForTheStudysOwn) {
   ProbeRecord record;
   record.probe = "noise_scale";
   record.checkpoint = "loss-1.5";
-  record.status = "ok";
+  record.status = ProbeStatus::ok;
   record.attributes = {{"settings", std::string("12345678")}};
   write_probe_file(own, record);
   EXPECT_EQ(probe_path(run.path(), "loss-1.5", "noise_scale", "12345678", std::nullopt), own);

@@ -20,7 +20,7 @@ struct Numbers {
 struct Pinned {
   const char* name;
   const char* settings;  // on top of kCommon
-  const char* resolved;  // status of B_simple
+  ProbeStatus resolved;  // status of B_simple
   Numbers float64;
 };
 
@@ -81,17 +81,17 @@ constexpr Tolerance kFloat32{2e-5, 1.2e-2, 1e-3, 7.5e-2, 1};
 const Pinned kPinned[] = {
     {"small_cnn",
      "model = \"small_cnn\"\nlearning_rate = 0.05\n[small_cnn]\nwidths = [4, 8]\n",
-     "not_resolved",
+     ProbeStatus::not_resolved,
      {2.20992141632, 2.27104245052, 0.15234375, 0.12, 5.85365507935, 1.47296638849, 39.9898986518}},
     {"keskar_c1",
      "model = \"keskar_c1\"\noptimizer = \"lamb\"\nlearning_rate = 0.01\n[keskar_c1]\nwidth = 4\nhidden = "
      "[16, 8]\n",
-     "ok",
+     ProbeStatus::ok,
      {2.31025928977, 2.36547205319, 0.11328125, 0.1, 128.171503649, 8.46935213068, 31.8895824128}},
     {"resnet20",
      "model = \"resnet20\"\noptimizer = \"lars\"\nlearning_rate = 0.05\n[resnet20]\nwidth = 4\nblocks = 1\n"
      "[lars]\ntrust_coefficient = 0.02\n",
-     "not_resolved",
+     ProbeStatus::not_resolved,
      {2.65184973141, 2.54148067054, 0.16015625, 0.13, 24.6152392893, 3.08401053558, 48.6641761109}},
 };
 
@@ -102,9 +102,9 @@ double summary_value(const RunRecord& run, const std::string& name) {
 }
 
 double headline(const std::string& folder, const std::string& probe, const std::string& quantity,
-                const std::string& status) {
+                ProbeStatus status) {
   const ProbeRecord record = read_probe_file(folder + "/probes/end." + probe + ".h5");
-  for (const ProbeQuantity& q : record.quantities) {
+  for (const Quantity& q : record.quantities) {
     if (q.name != quantity) continue;
     EXPECT_EQ(q.status, status) << quantity << ": " << record.message;
     return q.value.at(0);
@@ -125,7 +125,7 @@ TEST_P(RegressionTest, TrainingAndProbesGiveThePinnedNumbers) {
   for (const char* key : {"dtype", "probes.dtype"}) table.set(key, std::string(dtype), "test");
 
   const std::string folder = run_folder(out.path(), cell);
-  EXPECT_EQ(train_run(cell, folder), "finished");
+  EXPECT_EQ(train_run(cell, folder), RunState::finished);
   probe_run(folder, {cell.probes, cell.probe_options, cell.runtime, false});
 
   const RunRecord run = read_run_file(folder + "/run.h5");
@@ -133,8 +133,8 @@ TEST_P(RegressionTest, TrainingAndProbesGiveThePinnedNumbers) {
                          summary_value(run, "test_loss"),
                          summary_value(run, "train_acc"),
                          summary_value(run, "test_acc"),
-                         headline(folder, "top_eigenvalues", "lambda", "ok"),
-                         headline(folder, "sharpness_keskar", "phi_full_1e-3", "ok"),
+                         headline(folder, "top_eigenvalues", "lambda", ProbeStatus::ok),
+                         headline(folder, "sharpness_keskar", "phi_full_1e-3", ProbeStatus::ok),
                          headline(folder, "noise_scale", "b_simple", pinned->resolved)};
   // To pin anew after a deliberate change, copy this line of the float64 run. Where 64 examples
   // don't resolve B_simple's denominator its status must say so; the number is pinned all the same.

@@ -9,6 +9,7 @@
 #include "study/probe_plan_text.h"
 #include "study/run_options.h"
 #include "study/study.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin {
 namespace {
@@ -153,7 +154,7 @@ TEST(RunOptionsTest, ChecksRelations) {
 
 TEST(RunOptionsTest, ThePerturbationIsPartOfTheRun) {
   const RunOptions options = from("[perturbation]\nkind = \"asam\"\nrho = 0.5\n");
-  EXPECT_EQ(options.train.perturbation.kind, "asam");
+  EXPECT_EQ(options.train.hook<PerturbationOptions>().kind, "asam");
   EXPECT_NE(options.run_id(), from("").run_id());
   EXPECT_EQ(from(options.resolved()).run_id(), options.run_id());
 }

@@ -5,11 +5,12 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "io/run_file.h"
 #include "probes/registry.h"
+#include "runs/train.h"
 #include "sweep/cost_model.h"
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
-#include "trainers/batch_schedule.h"
 
 namespace basin {
 namespace {
@@ -42,14 +43,37 @@ TEST(PlanWork, ABatchBeyondTheDataCostsTheDataOnce) {
   EXPECT_EQ(plan_work(cell_of("duplicates = 'repeated'\n" + text), kSizes, true).updates, 5);
 }
 
-TEST(PlanWork, CountsTheUpdatesThatTheRunWillMake) {
-  // 3 x 2 examples of 4: the second batch holds examples of two epochs, and may hold one of them twice. The trainer counts
-  // them on the stream; a cap of two epochs is reached after 3 or 4 updates, never after the 2.67 of the division.
-  const Cell cell = cell_of("protocol = 'B'\nmax_gradients = 8\nbatch_size = 3\n");
-  BatchPlan plan;
-  plan.batch_size = 3;
-  plan.merge_duplicates = true;
-  EXPECT_EQ(plan_work(cell, {4, 0, 1}, false).updates, BatchSchedule(cell.options.train, plan, 4).updates());
+double summary_of(const RunRecord& run, const std::string& name) {
+  for (const auto& [key, value] : run.summary)
+    if (key == name) return static_cast<double>(std::get<int64_t>(value));
+  return NAN;
+}
+
+// Against runs, which count on the stream of examples. Nobody reaches the target; one with 3 x 3 examples of 8 has
+// batches with examples of two epochs, and may hold one of them twice, so that it comes to its cap later than by division.
+TEST(PlanWork, CountsTheUpdatesThatTheRunMakes) {
+  const std::string tiny =
+      "model = 'mlp'\nmicro_batch = 4\ntarget_loss = 1e-9\ncheck_every = 100\n"
+      "[data]\nset = 'synthetic'\ntrain_examples = 8\ntest_examples = 4\n[mlp]\nhidden = [2]\n"
+      "[runtime]\nprogress = false\n";
+  for (const std::string settings :
+       {"protocol = 'B'\nmax_gradients = 19\nbatch_size = 3\n",
+        "protocol = 'B'\nmax_gradients = 40\nbatch_size = 20\n",
+        "protocol = 'B'\nmax_gradients = 40\nbatch_size = 20\nduplicates = 'repeated'\n",
+        "epochs = 2.5\nbatch_size = 3\n",
+        "epochs = 4\nbatch_size = 2\nbatch_milestones = [0.5]\nbatch_factor = 3\n",
+        "protocol = 'A-updates'\nupdates = 5\nbatch_size = 4\n"}) {
+    SCOPED_TRACE(settings);
+    const Cell cell = cell_of(settings + tiny);
+    const testing::TemporaryFolder folder;
+    train_run(cell.options, folder.path());
+    const RunRecord run = read_run_file(folder / "run.h5");
+    const CellWork work = plan_work(cell, {8, 0, 4}, false);
+    EXPECT_EQ(static_cast<double>(work.updates), summary_of(run, "updates"));
+    // A batch over the end of an epoch costs an image less for each that comes up twice in it: at most one per batch here.
+    EXPECT_GE(work.gradients, summary_of(run, "gradients"));
+    EXPECT_LE(work.gradients, summary_of(run, "gradients") + static_cast<double>(work.updates));
+  }
 }
 
 TEST(PlanWork, RefusesASchedulePastItsEnd) {

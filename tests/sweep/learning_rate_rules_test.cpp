@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "runs/parts.h"
 #include "sweep/cost_model.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/tiny_models.h"
 #include "trainers/batch_schedule.h"
 
@@ -20,9 +21,7 @@ constexpr int64_t kImageNet = 1281167, kCifar = 50000;
 /// The backticked `key = value` of the second cell of each row of the table below "| source | study |", by
 /// the first cell.
 std::map<std::string, std::vector<std::string>> documented_rules() {
-  const char* source = std::getenv("BASIN_SOURCE_DIR");
-  if (!source) throw IoError("BASIN_SOURCE_DIR isn't set");
-  std::istringstream text(read_file(std::string(source) + "/docs/optimizers.md"));
+  std::istringstream text(read_file(testing::source_folder() + "/docs/optimizers.md"));
   std::map<std::string, std::vector<std::string>> rules;
   bool inside = false;
   for (std::string line; std::getline(text, line);) {

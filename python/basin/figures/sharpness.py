@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ..analysis.audit_verdict import Audit, load_audit
 from ..analysis.matched import OVERSHOT
@@ -23,8 +27,8 @@ MEASURES = [
 ]
 
 
-def sharpness_against_batch(sweep: Sweep):
-    """λ₁, φ and B_simple at the end of protocol B, where training losses match, their scale-aware companions below, and beside those
+def sharpness_against_batch(sweep: Sweep) -> Figure:
+    """λ₁, φ and B_simple at the end of protocol B, where training losses match, their scale-aware companions below, and next to those
     the curvature that the optimiser sees: a stability number for SGD (limit in docs/probes.md), a gauge for LARS and LAMB."""
     runs = sweep.runs[sweep.runs.protocol == "B"]
     optimizers = style.optimizers_of(sweep.runs)
@@ -54,7 +58,7 @@ def _moved(audit: Audit, sweep: Sweep, probe: str, quantity: str) -> bool:
     return any(audit.moved(definition, quantity) for definition in known)
 
 
-def sharpness_against_loss(sweep: Sweep, measures=tuple(MEASURES[:3])):
+def sharpness_against_loss(sweep: Sweep, measures: Sequence[tuple[str, str, str, str]] = MEASURES[:3]) -> Figure:
     """These quantities at every probed checkpoint, a column an optimiser: compare at equal loss, that is, vertically."""
     optimizers = style.optimizers_of(sweep.runs)
     figure, axes = style.panels(len(measures), max(1, len(optimizers)), 3.7, 2.6, sharey="row", sharex=True)
@@ -85,8 +89,8 @@ def sharpness_against_loss(sweep: Sweep, measures=tuple(MEASURES[:3])):
 
 
 def _at_losses(probes: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
-    """The rows with a place on the axis, the column that gives it, and the axis' label. Files from before the full training loss was
-    stored beside the probed subset's have the latter alone. A checkpoint that lies far below its loss level is none of that loss."""
+    """The rows with a place on the axis, the column that gives it, and the axis' label. Files from before the full training loss
+    was stored have that of the probed subset alone. A checkpoint that lies far below its loss level is none of that loss."""
     column, label = "train_loss", "training loss (nat)"
     if not np.isfinite(probes.train_loss.astype(float)).any() and "subset_loss" in probes:
         column, label = "subset_loss", "training loss on the probed subset (nat)"
@@ -96,8 +100,8 @@ def _at_losses(probes: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
     return probes[np.isfinite(loss) & ~(loss < OVERSHOT * level)], column, label
 
 
-def _loss_lines(ax, rows: pd.DataFrame, loss: str, colours) -> None:
-    """One line a run; bars are a value's own interval or residual, none where the value is a search's lower bound."""
+def _loss_lines(ax: Axes, rows: pd.DataFrame, loss: str, colours: style.Colours) -> None:
+    """One line per run; bars are a value's own interval or residual, none where the value is a search's lower bound."""
     for (size, _), run in rows.groupby(["batch_size", "run_id"]):
         run = run.sort_values(loss)
         x, y = (

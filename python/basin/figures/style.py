@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from numpy.typing import ArrayLike
 
 from ..analysis.names import optimizer_name, optimizer_order
 
@@ -38,11 +46,11 @@ def hash_index(name: str, n: int) -> int:
     return sum(map(ord, name)) % n
 
 
-def optimizers_of(runs) -> list[str]:
+def optimizers_of(runs: pd.DataFrame) -> list[str]:
     return sorted(runs.optimizer.dropna().unique(), key=optimizer_order)
 
 
-def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options):
+def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options: Any) -> tuple[Figure, np.ndarray]:
     return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
 
 
@@ -52,7 +60,7 @@ def batch_label(size: float) -> str:
     return f"{size // 1024}K" if size >= 1024 and size % 1024 == 0 else f"{size:,}"
 
 
-def batch_axis(ax, sizes) -> None:
+def batch_axis(ax: Axes, sizes: Iterable[float]) -> None:
     """log2, a tick at the sizes that were run; where they lie closer than a factor of two, every other one."""
     sizes = sorted({float(s) for s in sizes})
     ax.set_xscale("log", base=2)
@@ -70,13 +78,13 @@ def batch_axis(ax, sizes) -> None:
         ax.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6)
 
 
-def plain_log(axis) -> None:
+def plain_log(axis: Axis) -> None:
     """A logarithmic axis with plain numbers and few of them."""
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axis.set_minor_formatter(FuncFormatter(_minor_label(axis)))
 
 
-def few_logs(axis) -> None:
+def few_logs(axis: Axis) -> None:
     """The same for a narrow panel: labels that don't touch."""
     low, high = axis.get_view_interval()
     decades = np.log10(high / low)
@@ -85,14 +93,14 @@ def few_logs(axis) -> None:
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
 
 
-def positive_log(ax, values) -> None:
+def positive_log(ax: Axes, values: ArrayLike) -> None:
     if (values[np.isfinite(values)] > 0).any():
         ax.set_yscale("log")
         plain_log(ax.yaxis)
 
 
-def _minor_label(axis):
-    def label(v, _):
+def _minor_label(axis: Axis) -> Callable[[float, object], str]:
+    def label(v: float, _: object) -> str:
         low, high = sorted(axis.get_view_interval())
         if low <= 0 or high / low > 100:
             return ""
@@ -102,7 +110,7 @@ def _minor_label(axis):
     return label
 
 
-def count_axis(ax) -> None:
+def count_axis(ax: Axes) -> None:
     """A logarithmic x axis of counts: 500, 2k, 10k, 1M; few enough labels not to touch."""
     ax.set_xscale("log")
     low, high = ax.get_xlim()
@@ -119,11 +127,11 @@ def dodge(optimizer: str, optimizers: list[str]) -> float:
     return 2 ** (0.16 * offset)
 
 
-def legend(figure, handles, columns: int = 6, title: str | None = None) -> None:
+def legend(figure: Figure, handles: list, columns: int = 6, title: str | None = None) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)), title=title, title_fontsize=9)
 
 
-def optimizer_legend(optimizers, hollow: str = "", one_seed: str = "", reference: str = "") -> list[Line2D]:
+def optimizer_legend(optimizers: Iterable[str], hollow: str = "", one_seed: str = "", reference: str = "") -> list[Line2D]:
     handles = [
         Line2D([], [], color=colour(o), marker=marker(o), linestyle="-", markersize=5.5, label=optimizer_name(o))
         for o in optimizers
@@ -139,14 +147,17 @@ def optimizer_legend(optimizers, hollow: str = "", one_seed: str = "", reference
     return handles
 
 
-def batch_colours(sizes):
+Colours = dict[float, tuple[float, float, float, float]]  # by batch size
+
+
+def batch_colours(sizes: Iterable[float]) -> Colours:
     """Dark for small, light for large batches; the lightest stays readable on white."""
     sizes = sorted({float(s) for s in sizes})
     norm = LogNorm(sizes[0], sizes[-1] * (1.0 if len(sizes) > 1 else 2.0))
     return {s: mpl.colormaps["viridis"](0.88 * norm(s)) for s in sizes}
 
 
-def batch_legend(sizes) -> list[Line2D]:
+def batch_legend(sizes: Iterable[float]) -> list[Line2D]:
     colours = batch_colours(sizes)
     return [Line2D([], [], color=colours[s], linewidth=2.4, label=batch_label(s)) for s in colours]
 
@@ -154,7 +165,7 @@ def batch_legend(sizes) -> list[Line2D]:
 NOT_INVARIANT = "moves where the function doesn't"
 
 
-def grey(ax) -> None:
+def grey(ax: Axes) -> None:
     """A measure that failed the audit (analysis/audit_verdict.py)."""
     ax.set_facecolor("#eeeeee")
     for artist in (*ax.lines, *ax.collections):
@@ -162,7 +173,7 @@ def grey(ax) -> None:
     ax.text(0.98, 0.03, NOT_INVARIANT, transform=ax.transAxes, ha="right", fontsize=8, color="#666666")
 
 
-def nothing(ax, why: str) -> None:
+def nothing(ax: Axes, why: str) -> None:
     ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=GREY)
     ax.set_xticks([])
     ax.set_yticks([])

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 
@@ -15,7 +16,7 @@ from .schema import ReadError, attributes, reading, require, text
 
 TABLES = ("train", "eval")
 NOISE_STATUS = ("ok", "not_resolved", "unavailable", "nonfinite")  # of a look, by its number in the file
-CHECKPOINT_GROUPS = ("model", "buffers", "optimizer", "generators", "average", "slow_weights", "gradient_sum")
+NOT_ARRAYS = ("config", "progress", "data")  # of a checkpoint: text and attributes
 
 
 @dataclass
@@ -46,17 +47,17 @@ class Run:
 
     @property
     def train(self) -> pd.DataFrame:
-        """One row an update."""
+        """One row per update."""
         return self.tables.get("train", pd.DataFrame())
 
     @property
     def eval(self) -> pd.DataFrame:
-        """One row an evaluation."""
+        """One row per evaluation."""
         return self.tables.get("eval", pd.DataFrame())
 
     @property
     def noise_scale(self) -> pd.DataFrame:
-        """The gradient noise scale while training, one row a look; empty where `noise_scale_every` was 0. `status` in words; how it
+        """The gradient noise scale while training, one row per look; empty where `noise_scale_every` was 0. `status` in words; how it
         was measured is in `attrs`."""
         return self.tables.get("noise_scale", pd.DataFrame())
 
@@ -64,15 +65,13 @@ class Run:
         return sorted(p.stem for p in (self.folder / "ckpt").glob("*.h5"))
 
     def checkpoint(self, label: str = "end", group: str = "model") -> dict[str, np.ndarray]:
-        """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers"), the state of the "optimizer" or of the
-        random "generators", the "average" of the weights where the run keeps one, Lookahead's "slow_weights", and the
-        "gradient_sum" of GPT-NeoX's noise scale."""
+        """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers"), the state of the "optimizer", and of what
+        else keeps some: the "average" of the weights, Lookahead's "slow_weights", ... (docs/file-format.md)."""
         require(self.folder, "checkpoint", label, self.checkpoints())
-        require(self.folder, "group of a checkpoint", group, CHECKPOINT_GROUPS)
         with reading(self.folder / "ckpt" / f"{label}.h5", "checkpoint") as file:
+            require(self.folder, "group of a checkpoint", group, [name for name in file if name not in NOT_ARRAYS])
             found: dict[str, np.ndarray] = {}
-            if group in file:
-                file[group].visititems(lambda name, item: found.update({name: item[()]}) if hasattr(item, "shape") else None)
+            file[group].visititems(lambda name, item: found.update({name: item[()]}) if hasattr(item, "shape") else None)
             return found
 
     def probes(self) -> list[ProbeName]:
@@ -95,7 +94,7 @@ class Run:
         raise ReadError(f"{self.folder}: no {what}; there are: {', '.join(map(str, there)) or 'none'}")
 
 
-def load_run(path) -> Run:
+def load_run(path: str | Path) -> Run:
     """Reads a run folder or its run.h5."""
     path = Path(path)
     folder, record = (path, _record_of(path)) if path.is_dir() else (path.parent, path)
@@ -129,7 +128,7 @@ def _record_of(folder: Path) -> Path:
     raise ReadError(f"{folder}: not a run's folder, no run.h5 in it")
 
 
-def read_status(path) -> dict:
+def read_status(path: str | Path) -> dict:
     """status.json as a dict; ReadError where it is damaged."""
     try:
         return json.loads(Path(path).read_text())
@@ -139,11 +138,11 @@ def read_status(path) -> dict:
         raise ReadError(f"{path}: damaged ({error})") from None
 
 
-def _group(file, name: str) -> dict:
+def _group(file: h5py.File, name: str) -> dict:
     return attributes(file[name]) if name in file else {}
 
 
-def _tables(file) -> dict[str, pd.DataFrame]:
+def _tables(file: h5py.File) -> dict[str, pd.DataFrame]:
     """Groups of equally long 1-D datasets: /train, /eval and, where there is one, /noise_scale."""
     tables = {}
     for name in (*TABLES, "noise_scale"):
@@ -158,15 +157,15 @@ def _tables(file) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def _is_row_column(group, column: str) -> bool:
-    """The second dimension scale (parameter names) is 1-D too, but not one entry a row."""
+def _is_row_column(group: h5py.Group, column: str) -> bool:
+    """The second dimension scale (parameter names) is 1-D too, but not one entry per row."""
     if group[column].dtype.kind not in "fiu":
         return False
     rows = group["update"].shape[0] if "update" in group else group[column].shape[0]
     return group[column].shape[0] == rows
 
 
-def _outcomes(group) -> Outcomes:
+def _outcomes(group: h5py.Group) -> Outcomes:
     count = int(group.attrs["n"])
     correct = np.unpackbits(group["correct"][()].astype(np.uint8))[:count].astype(bool)
     if correct.size != count:

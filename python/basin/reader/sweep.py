@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import tomllib
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 
@@ -18,12 +21,12 @@ NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
 STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
 
 
-def load_sweep(path, source: str = "auto") -> pd.DataFrame:
-    """One row a run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
+def load_sweep(path: str | Path, source: str = "auto") -> pd.DataFrame:
+    """One row per run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
     return open_sweep(path, source).runs
 
 
-def open_sweep(path, source: str = "auto") -> Sweep:
+def open_sweep(path: str | Path, source: str = "auto") -> Sweep:
     path = Path(path)
     if path.is_file():
         return FileSweep(path)
@@ -39,21 +42,21 @@ def open_sweep(path, source: str = "auto") -> Sweep:
 
 
 class Sweep:
-    """What both sources offer. `runs`: one row a run; `probes`: one row a number, at any checkpoint; `study`: TOML text."""
+    """What both sources offer. `runs`: one row per run; `probes`: one row per number, at any checkpoint; `study`: TOML text."""
 
     path: Path
     study: str
     runs: pd.DataFrame
     probes: pd.DataFrame
 
-    def correct(self, run_ids) -> np.ndarray | None:
+    def correct(self, run_ids: Iterable[str]) -> np.ndarray | None:
         """Right or wrong on the test images, [run, example] float; None where a run has no outcomes."""
         for run_id in run_ids:
             self._require_run(run_id)
         return self._correct(list(run_ids))
 
     def curve(self, run_id: str, table: str = "train") -> pd.DataFrame:
-        """All columns of "train" (one row an update) or "eval"; empty where the run has no rows yet."""
+        """All columns of "train" (one row per update) or "eval"; empty where the run has no rows yet."""
         self._require_run(run_id)
         require(self.path, "table of a run", table, TABLES)
         return self._curve(run_id, table)
@@ -86,13 +89,13 @@ class FileSweep(Sweep):
             self._outcomes = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
 
-    def _correct(self, run_ids):
+    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         if self._outcomes is None:
             return None
         rows = self._outcomes[[self._row[r] for r in run_ids]]
         return None if rows.size == 0 or (rows == NOT_THERE).any() else rows.astype(float)
 
-    def _curve(self, run_id, table):
+    def _curve(self, run_id: str, table: str) -> pd.DataFrame:
         with reading(self.path, "sweep") as file:
             if f"curves/{table}" not in file:
                 return pd.DataFrame()
@@ -100,7 +103,7 @@ class FileSweep(Sweep):
             frame = pd.DataFrame({name: group[name][row] for name in group if group[name].ndim == 2})
         return frame[frame["update"].notna()] if "update" in frame else frame
 
-    def _layers(self, run_id):
+    def _layers(self, run_id: str) -> Layers | None:
         with reading(self.path, "sweep") as file:
             return layers_of_sweep(file, run_id)
 
@@ -156,17 +159,17 @@ class FolderSweep(Sweep):
             row |= probe_columns(probe)
         return row, probes
 
-    def _correct(self, run_ids):
+    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         if not run_ids or any(r not in self._runs or "test" not in self._runs[r].outcomes for r in run_ids):
             return None
         rows = [self._runs[r].outcomes["test"].correct for r in run_ids]
         return np.array(rows, float) if len({len(r) for r in rows}) == 1 else None
 
-    def _curve(self, run_id, table):
+    def _curve(self, run_id: str, table: str) -> pd.DataFrame:
         run = self._runs.get(run_id)
         return run.tables.get(table, pd.DataFrame()) if run else pd.DataFrame()
 
-    def _layers(self, run_id):
+    def _layers(self, run_id: str) -> Layers | None:
         run = self._runs.get(run_id)
         return run.layers if run else None
 
@@ -193,13 +196,13 @@ def probe_columns(probe: ProbeResult) -> dict:
 
 def flat_options(tree: dict, prefix: str = "") -> dict:
     """Nested TOML tables as dotted keys."""
-    flat = {}
+    flat: dict = {}
     for key, value in tree.items():
         flat |= flat_options(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: option_text(value)}
     return flat
 
 
-def option_text(value):
+def option_text(value: Any) -> Any:
     """A list as TOML text, so that a column holds one kind of thing; everything else as it is."""
     if not isinstance(value, list):
         return value
@@ -210,7 +213,7 @@ def option_text(value):
     )
 
 
-def _columns(group) -> pd.DataFrame:
+def _columns(group: h5py.Group) -> pd.DataFrame:
     columns = {}
     for name, data in group.items():
         if data.ndim != 1:
@@ -262,7 +265,7 @@ def _has_marks_of_a_sweep(folder: Path) -> bool:
 
 
 def _collected(path: Path) -> set[str]:
-    """Runs that sweep.h5 has: one trained by hand may be the study's all the same, and `basin collect` can tell."""
+    """Runs that sweep.h5 has: one trained by hand may be the study's all the same, and `basin collect` knows which."""
     try:
         with reading(path / "sweep.h5", "sweep") as file:
             return set(strings(file["runs/run_id"]))

@@ -51,7 +51,7 @@ class Collect : public ::testing::Test {
         {"name", std::string("synthetic")}, {"pixels", std::string("synthetic")}, {"n_test", int64_t{3}}};
     record.header.parameters = {{"fc.weight", "fc", "weight", {2, 2}, 0, 4},
                                 {"fc.bias", "fc", "bias", {2}, 4, 2}};
-    record.status = "finished";
+    record.status = RunState::finished;
     Table train{
         "train",
         "training",
@@ -66,7 +66,7 @@ class Collect : public ::testing::Test {
     write_run_file(at("runs/" + id + "/run.h5"), record);
     RunStatus status;
     status.run_id = id;
-    status.status = "finished";
+    status.status = RunState::finished;
     write_status(at("runs/" + id + "/status.json"), status);
 
     ProbeRecord probe;
@@ -74,16 +74,13 @@ class Collect : public ::testing::Test {
     probe.probe = "top_eigenvalues";
     probe.checkpoint = "end";
     probe.attributes = {{"update", int64_t{3}}, {"train_loss", 0.66}, {"n_examples", int64_t{100}}};
-    probe.quantities = {{"lambda",
-                         "hessian-lambda",
-                         "loss/weight^2",
-                         "largest",
-                         "residual",
-                         "ok",
-                         {9.0, 4.0},
-                         {0.01, 0.02},
-                         {},
-                         {}}};
+    probe.quantities = {{.name = "lambda",
+                         .definition = "hessian-lambda",
+                         .units = "loss/weight^2",
+                         .long_name = "largest",
+                         .uncertainty_kind = UncertaintyKind::residual,
+                         .value = {9.0, 4.0},
+                         .uncertainty = {0.01, 0.02}}};
     write_probe_file(at("runs/" + id + "/probes/end.top_eigenvalues.h5"), probe);
   }
 

@@ -78,9 +78,9 @@ TEST(Table, SaysHowManySeedsAreLeftOutAndWhy) {
               HasSubstr("| 1 of 5 finished, 1 of 5 failed, 2 of 5 missed the target, 1 of 5 not begun |"));
 }
 
-ProbeQuantity quantity(const std::string& name, double value, const std::string& status,
-                       const std::string& kind = "none", double uncertainty = NAN) {
-  ProbeQuantity q;
+Quantity quantity(const std::string& name, double value, ProbeStatus status,
+                  UncertaintyKind kind = UncertaintyKind::none, double uncertainty = NAN) {
+  Quantity q;
   q.name = name;
   q.definition = "definition-of-" + name;
   q.uncertainty_kind = kind;
@@ -90,8 +90,7 @@ ProbeQuantity quantity(const std::string& name, double value, const std::string&
   return q;
 }
 
-ProbeRecord probe(const std::string& name, const std::vector<ProbeQuantity>& quantities,
-                  int64_t examples = 100) {
+ProbeRecord probe(const std::string& name, const std::vector<Quantity>& quantities, int64_t examples = 100) {
   ProbeRecord record;
   record.probe = name;
   record.checkpoint = "end";
@@ -113,31 +112,34 @@ std::string table_of(const std::vector<ProbeRecord>& records) {
   return line_of(table_markdown(rows), "| 256");
 }
 
-ProbeRecord eigenvalue(double value, const std::string& status, int64_t examples = 100) {
-  return probe("top_eigenvalues", {quantity("lambda", value, status, "residual", 0.25)}, examples);
+ProbeRecord eigenvalue(double value, ProbeStatus status, int64_t examples = 100) {
+  return probe("top_eigenvalues", {quantity("lambda", value, status, UncertaintyKind::residual, 0.25)},
+               examples);
 }
 
 TEST(Table, AProbeValueCountsOnlyWithStatusOk) {
-  EXPECT_THAT(table_of({eigenvalue(12, "ok"), eigenvalue(14, "ok"), eigenvalue(99, "not_converged")}),
+  EXPECT_THAT(table_of({eigenvalue(12, ProbeStatus::ok), eigenvalue(14, ProbeStatus::ok),
+                        eigenvalue(99, ProbeStatus::not_converged)}),
               HasSubstr("| 13.0 ± 1.0 (2), 1 not converged |"));
 }
 
 TEST(Table, OneRunShowsItsOwnUncertainty) {
-  EXPECT_THAT(table_of({eigenvalue(12.5, "ok")}), HasSubstr("| 12.5 (1; residual 0.25) |"));
-  EXPECT_THAT(table_of({eigenvalue(12.5, "ok"), eigenvalue(99, "not_converged")}),
+  EXPECT_THAT(table_of({eigenvalue(12.5, ProbeStatus::ok)}), HasSubstr("| 12.5 (1; residual 0.25) |"));
+  EXPECT_THAT(table_of({eigenvalue(12.5, ProbeStatus::ok), eigenvalue(99, ProbeStatus::not_converged)}),
               HasSubstr("| 12.5 (1; residual 0.25), 1 not converged |"));
 }
 
 TEST(Table, OtherExamplesAreNeverPooled) {
-  EXPECT_THAT(table_of({eigenvalue(12, "ok", 100), eigenvalue(14, "ok", 200)}),
+  EXPECT_THAT(table_of({eigenvalue(12, ProbeStatus::ok, 100), eigenvalue(14, ProbeStatus::ok, 200)}),
               HasSubstr("| 2 settings, not pooled |"));
 }
 
-ProbeRecord noise(double tr_sigma, double g2, const std::string& status, int64_t examples = 100) {
-  ProbeQuantity ratio = quantity("b_simple", tr_sigma / g2, status, "standard_error", 1);
+ProbeRecord noise(double tr_sigma, double g2, ProbeStatus status, int64_t examples = 100) {
+  Quantity ratio = quantity("b_simple", tr_sigma / g2, status, UncertaintyKind::standard_error, 1);
   ratio.ci_low = {4};
   ratio.ci_high = {9};
-  return probe("noise_scale", {ratio, quantity("g2", g2, status), quantity("tr_sigma", tr_sigma, "ok")},
+  return probe("noise_scale",
+               {ratio, quantity("g2", g2, status), quantity("tr_sigma", tr_sigma, ProbeStatus::ok)},
                examples);
 }
 
@@ -163,17 +165,17 @@ TEST(PooledRatio, IsNotResolvedWhereTheMeanGradientIsNot) {
 
 TEST(Table, TheNoiseScaleCountsUnresolvedRunsToo) {
   // With the two resolved runs alone it would be 22/2.2 = 10; the third has |G|^2 = 0.8 and doubles nothing.
-  const std::string line =
-      table_of({noise(10, 1.0, "ok"), noise(12, 1.2, "ok"), noise(11, 0.8, "not_resolved")});
+  const std::string line = table_of({noise(10, 1.0, ProbeStatus::ok), noise(12, 1.2, ProbeStatus::ok),
+                                     noise(11, 0.8, ProbeStatus::not_resolved)});
   EXPECT_THAT(line, HasSubstr("| 11 ["));  // 33 / 3
   EXPECT_THAT(line, HasSubstr("] (3) |"));
-  EXPECT_THAT(table_of({noise(10, 1.0, "ok"), noise(12, -0.9, "not_resolved")}),
+  EXPECT_THAT(table_of({noise(10, 1.0, ProbeStatus::ok), noise(12, -0.9, ProbeStatus::not_resolved)}),
               HasSubstr("| not resolved (2) |"));
-  EXPECT_THAT(table_of({noise(12, 2, "ok")}), HasSubstr("| 6 [4, 9] (1) |"));
-  EXPECT_THAT(table_of({noise(12, 2, "not_resolved")}), HasSubstr("| not resolved (1) |"));
-  EXPECT_THAT(table_of({noise(10, 1, "ok"), noise(10, 1, "ok", 200)}),
+  EXPECT_THAT(table_of({noise(12, 2, ProbeStatus::ok)}), HasSubstr("| 6 [4, 9] (1) |"));
+  EXPECT_THAT(table_of({noise(12, 2, ProbeStatus::not_resolved)}), HasSubstr("| not resolved (1) |"));
+  EXPECT_THAT(table_of({noise(10, 1, ProbeStatus::ok), noise(10, 1, ProbeStatus::ok, 200)}),
               HasSubstr("| 2 settings, not pooled |"));
-  EXPECT_THAT(table_of({noise(10, 1, "ok"), noise(NAN, NAN, "nonfinite")}),
+  EXPECT_THAT(table_of({noise(10, 1, ProbeStatus::ok), noise(NAN, NAN, ProbeStatus::nonfinite)}),
               HasSubstr("| 10 [4, 9] (1), 1 nonfinite |"));
 }
 

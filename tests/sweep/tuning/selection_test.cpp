@@ -18,7 +18,7 @@ Candidate candidate(double rate) {
   return {static_cast<int64_t>(std::llround(1000 * rate)), {{"learning_rate", rate, NAN, Edge::none}}};
 }
 
-Trial trial(double rate, const std::string& status, double validation_loss, double gradients = 0,
+Trial trial(double rate, RunState status, double validation_loss, double gradients = 0,
             const std::string& protocol = "A-epochs", const std::string& group = "g") {
   Trial t;
   t.group = group;
@@ -32,7 +32,7 @@ Trial trial(double rate, const std::string& status, double validation_loss, doub
 }
 
 Trial with_losses(double rate, std::vector<double> losses) {
-  Trial t = trial(rate, "finished",
+  Trial t = trial(rate, RunState::finished,
                   std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size()));
   t.losses = std::move(losses);
   return t;
@@ -42,9 +42,9 @@ double winner(const std::vector<Trial>& trials) { return choose(trials).at(0).wi
 
 TEST(Choose, TakesTheLeastMeanValidationLoss) {
   // 0.1: mean 1.5; 0.2: mean 1.25; 0.4: one of two diverged.
-  const auto choices =
-      choose({trial(0.1, "finished", 1.4), trial(0.1, "finished", 1.6), trial(0.2, "finished", 1.0),
-              trial(0.2, "finished", 1.5), trial(0.4, "finished", 0.5), trial(0.4, "diverged", NAN)});
+  const auto choices = choose({trial(0.1, RunState::finished, 1.4), trial(0.1, RunState::finished, 1.6),
+                               trial(0.2, RunState::finished, 1.0), trial(0.2, RunState::finished, 1.5),
+                               trial(0.4, RunState::finished, 0.5), trial(0.4, RunState::diverged, NAN)});
   ASSERT_EQ(choices.size(), 1u);
   EXPECT_EQ(choices[0].winner.rate(), 0.2);
   ASSERT_EQ(choices[0].scores.size(), 3u);
@@ -57,9 +57,9 @@ TEST(Choose, TakesTheLeastMeanValidationLoss) {
 TEST(Choose, MatchedLossGoesByValidationLossOfThoseThatReachedTheTarget) {
   // 0.1 never got there, 0.4 is there with fewer gradients than 0.2 but a worse validation loss, 0.8
   // overshot.
-  std::vector<Trial> trials = {trial(0.1, "target_not_reached", 0.1, 900, "B"),
-                               trial(0.2, "finished", 1.0, 500, "B"), trial(0.4, "finished", 1.1, 300, "B"),
-                               trial(0.8, "finished", 0.9, 100, "B")};
+  std::vector<Trial> trials = {
+      trial(0.1, RunState::target_not_reached, 0.1, 900, "B"), trial(0.2, RunState::finished, 1.0, 500, "B"),
+      trial(0.4, RunState::finished, 1.1, 300, "B"), trial(0.8, RunState::finished, 0.9, 100, "B")};
   trials[3].overshot = true;
   const Choice choice = choose(trials)[0];
   EXPECT_EQ(choice.winner.rate(), 0.2);
@@ -68,24 +68,31 @@ TEST(Choose, MatchedLossGoesByValidationLossOfThoseThatReachedTheTarget) {
 
 TEST(Choose, MatchedLossNeedsEverySeedAtTheTarget) {
   // 0.2 has the better mean but one of its two seeds ended above the target.
-  EXPECT_EQ(winner({trial(0.1, "finished", 1.5, 10, "B"), trial(0.1, "finished", 1.5, 10, "B"),
-                    trial(0.2, "finished", 1.0, 10, "B"), trial(0.2, "target_not_reached", 1.0, 10, "B")}),
-            0.1);
+  EXPECT_EQ(
+      winner({trial(0.1, RunState::finished, 1.5, 10, "B"), trial(0.1, RunState::finished, 1.5, 10, "B"),
+              trial(0.2, RunState::finished, 1.0, 10, "B"),
+              trial(0.2, RunState::target_not_reached, 1.0, 10, "B")}),
+      0.1);
 }
 
 TEST(Choose, EqualValidationLossGoesByGradientsThenByTheSmallerRate) {
-  EXPECT_EQ(winner({trial(0.1, "finished", 1, 500, "B"), trial(0.2, "finished", 1, 300, "B")}), 0.2);
-  EXPECT_EQ(winner({trial(0.2, "finished", 1, 300, "B"), trial(0.1, "finished", 1, 300, "B")}), 0.1);
+  EXPECT_EQ(
+      winner({trial(0.1, RunState::finished, 1, 500, "B"), trial(0.2, RunState::finished, 1, 300, "B")}),
+      0.2);
+  EXPECT_EQ(
+      winner({trial(0.2, RunState::finished, 1, 300, "B"), trial(0.1, RunState::finished, 1, 300, "B")}),
+      0.1);
 }
 
 TEST(Choose, MatchedLossNeverReachedGoesByValidationLoss) {
-  EXPECT_EQ(winner({trial(0.1, "target_not_reached", 1.3, 900, "B"),
-                    trial(0.2, "target_not_reached", 1.2, 900, "B"), trial(0.4, "diverged", NAN, 10, "B")}),
+  EXPECT_EQ(winner({trial(0.1, RunState::target_not_reached, 1.3, 900, "B"),
+                    trial(0.2, RunState::target_not_reached, 1.2, 900, "B"),
+                    trial(0.4, RunState::diverged, NAN, 10, "B")}),
             0.2);
 }
 
 TEST(Choose, WhereAllDivergeTakesTheSmallestAndSaysSo) {
-  const auto choices = choose({trial(0.2, "diverged", NAN), trial(0.1, "failed", NAN)});
+  const auto choices = choose({trial(0.2, RunState::diverged, NAN), trial(0.1, RunState::failed, NAN)});
   EXPECT_EQ(choices[0].winner.rate(), 0.1);
   EXPECT_FALSE(choices[0].any_ended);
   EXPECT_EQ(choices[0].scores[0].failed + choices[0].scores[1].diverged, 2);
@@ -93,20 +100,21 @@ TEST(Choose, WhereAllDivergeTakesTheSmallestAndSaysSo) {
 
 TEST(Choose, PromotesTheBestOfEachGroup) {
   const auto choices =
-      choose({trial(0.1, "finished", 3), trial(0.2, "finished", 1), trial(0.4, "finished", 2),
-              trial(0.1, "diverged", NAN, 0, "B", "h"), trial(0.2, "target_not_reached", 5, 0, "B", "h"),
-              trial(0.4, "finished", 9, 0, "B", "h")});
+      choose({trial(0.1, RunState::finished, 3), trial(0.2, RunState::finished, 1),
+              trial(0.4, RunState::finished, 2), trial(0.1, RunState::diverged, NAN, 0, "B", "h"),
+              trial(0.2, RunState::target_not_reached, 5, 0, "B", "h"),
+              trial(0.4, RunState::finished, 9, 0, "B", "h")});
   EXPECT_EQ(best_of(choices, 2), (Entrants{{"g", {200, 400}}, {"h", {400, 200}}}));
 }
 
 // By hand: differences to the winner's losses are 0.2, 0, 0.2, 0 for the second and 1, 1, 1, 2 for the third.
 TEST(Sensitivity, ComparesExampleByExample) {
   const Choice choice = choose({with_losses(0.1, {1, 2, 3, 4}), with_losses(0.2, {1.2, 2, 3.2, 4}),
-                                with_losses(0.4, {2, 3, 4, 6}), trial(0.8, "diverged", NAN)})[0];
+                                with_losses(0.4, {2, 3, 4, 6}), trial(0.8, RunState::diverged, NAN)})[0];
   // sd of 1, 2, 3, 4 is sqrt(5/3).
   EXPECT_NEAR(choice.best().standard_error, std::sqrt(5.0 / 3) / 2, 1e-12);  // float64 sums of four numbers
   const Sensitivity sensitivity = sensitivity_of(choice);
-  EXPECT_EQ(sensitivity.status, "paired");
+  EXPECT_EQ(sensitivity.status, LossComparison::paired);
   EXPECT_EQ(sensitivity.second, 200);
   const double error = std::sqrt(0.04 / 3) / 2;
   EXPECT_NEAR(sensitivity.to_second.value, 0.1, 1e-12);
@@ -120,44 +128,46 @@ TEST(Sensitivity, ComparesExampleByExample) {
 
 TEST(Sensitivity, SaysWhyThereIsNoError) {
   const Sensitivity unrecorded =
-      sensitivity_of(choose({trial(0.1, "finished", 1), trial(0.2, "finished", 2)})[0]);
-  EXPECT_EQ(unrecorded.status, "not_recorded");
+      sensitivity_of(choose({trial(0.1, RunState::finished, 1), trial(0.2, RunState::finished, 2)})[0]);
+  EXPECT_EQ(unrecorded.status, LossComparison::not_recorded);
   EXPECT_EQ(unrecorded.to_second.value, 1);
   EXPECT_TRUE(std::isnan(unrecorded.distance));
   EXPECT_FALSE(unrecorded.like_winner.has_value());
   EXPECT_TRUE(std::isnan(unrecorded.span.at(0).first));
 
-  const Sensitivity lost = sensitivity_of(choose({with_losses(0.1, {1, 2}), trial(0.2, "diverged", NAN)})[0]);
-  EXPECT_EQ(lost.status, "diverged");
+  const Sensitivity lost =
+      sensitivity_of(choose({with_losses(0.1, {1, 2}), trial(0.2, RunState::diverged, NAN)})[0]);
+  EXPECT_EQ(lost.status, LossComparison::diverged);
   EXPECT_THAT(*lost.like_winner, ElementsAre());
 
   const Sensitivity same = sensitivity_of(choose({with_losses(0.1, {1, 2}), with_losses(0.2, {1, 2})})[0]);
-  EXPECT_EQ(same.status, "identical");
+  EXPECT_EQ(same.status, LossComparison::identical);
   EXPECT_THAT(*same.like_winner, ElementsAre(200));
 
   const Sensitivity unpaired =
       sensitivity_of(choose({with_losses(0.1, {1, 2}), with_losses(0.2, {1, 2, 4.5})})[0]);
-  EXPECT_EQ(unpaired.status, "unpaired");
+  EXPECT_EQ(unpaired.status, LossComparison::unpaired);
   // Errors of 1, 2 and of 1, 2, 4.5: 1/2 and sd / sqrt(3) with variance 13/4.
   EXPECT_NEAR(unpaired.to_second.standard_error, std::sqrt(0.25 + 3.25 / 3), 1e-12);
 
-  EXPECT_EQ(sensitivity_of(choose({with_losses(0.1, {1, 2})})[0]).status, "alone");
+  EXPECT_EQ(sensitivity_of(choose({with_losses(0.1, {1, 2})})[0]).status, LossComparison::alone);
 }
 
 TEST(Sensitivity, CountsNoneThatTheRuleTellsApart) {
   // 0.2 has the same losses but didn't reach the target.
   Trial reached = with_losses(0.1, {1, 2}), missed = with_losses(0.2, {1, 2.1});
   reached.protocol = missed.protocol = "B";
-  missed.status = "target_not_reached";
+  missed.status = RunState::target_not_reached;
   EXPECT_THAT(*sensitivity_of(choose({reached, missed})[0]).like_winner, ElementsAre());
-  missed.status = "finished";
+  missed.status = RunState::finished;
   EXPECT_THAT(*sensitivity_of(choose({reached, missed})[0]).like_winner, ElementsAre(200));
 }
 
 TEST(SelectionFile, KeepsGroupsApartAndIsReadAsWinners) {
-  const auto choices = choose(
-      {trial(0.1, "finished", 1, 0, "A-epochs", "lamb"), trial(0.2, "finished", 2, 0, "A-epochs", "lamb"),
-       trial(0.1, "finished", 2, 0, "A-epochs", "sgd"), trial(0.2, "diverged", NAN, 0, "A-epochs", "sgd")});
+  const auto choices = choose({trial(0.1, RunState::finished, 1, 0, "A-epochs", "lamb"),
+                               trial(0.2, RunState::finished, 2, 0, "A-epochs", "lamb"),
+                               trial(0.1, RunState::finished, 2, 0, "A-epochs", "sgd"),
+                               trial(0.2, RunState::diverged, NAN, 0, "A-epochs", "sgd")});
   ASSERT_EQ(choices.size(), 2u);
   EXPECT_EQ(winners_of(choices),
             (Winners{{"lamb", {{"learning_rate", 0.1}}}, {"sgd", {{"learning_rate", 0.1}}}}));
