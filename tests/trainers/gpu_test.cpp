@@ -53,7 +53,7 @@ std::vector<RunSettings> kinds() {
   merged.data.cutout = 0;
   merged.train.batch_milestones = {0.3, 0.7};
   merged.train.batch_factor = 2;
-  merged.train.hook<NoiseScaleOptions>().every = 2;  // two kinds of step, captured each
+  merged.train.hook<NoiseGaugeOptions>().every = 2;  // two kinds of step, captured each
   RunSettings ghosts = on_gpu("resnet20", {"width=4", "norm=batch"});
   RunSettings rounded = ghosts;
   rounded.train.autocast = "bfloat16";

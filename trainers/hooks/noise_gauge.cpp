@@ -27,7 +27,7 @@ std::vector<double> saved_state(const Checkpoint& checkpoint) {
 
 class MicroBatchGauge final : public NoiseGauge {
  public:
-  MicroBatchGauge(const NoiseScaleOptions& options, const HookSetup& setup)
+  MicroBatchGauge(const NoiseGaugeOptions& options, const HookSetup& setup)
       : every_(options.every),
         micro_batch_(setup.plan.micro_batch),
         n_(setup.data.train.size()),
@@ -113,7 +113,7 @@ class MicroBatchGauge final : public NoiseGauge {
 
 class GptNeoxGauge final : public NoiseGauge {
  public:
-  GptNeoxGauge(const NoiseScaleOptions& options, const HookSetup& setup)
+  GptNeoxGauge(const NoiseGaugeOptions& options, const HookSetup& setup)
       : options_(options),
         gradient_(setup.gradient),
         noise_(setup.model.parameter_table(), setup.train.batch_size, options.every, options.beta) {}
@@ -160,14 +160,14 @@ class GptNeoxGauge final : public NoiseGauge {
   }
 
  private:
-  NoiseScaleOptions options_;
+  NoiseGaugeOptions options_;
   const BatchGradient& gradient_;
   GptNeoxNoise noise_;
 };
 
 }  // namespace
 
-void bind_options(OptionTable& table, NoiseScaleOptions& o) {
+void bind_options(OptionTable& table, NoiseGaugeOptions& o) {
   table.add("noise_scale_every", o.every, at_least(0),
             "updates between looks at the gradient noise scale by the micro-batches of one; 0: none");
   table.add("noise_scale_beta", o.beta, half_open(0, 1),

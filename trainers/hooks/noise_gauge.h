@@ -9,12 +9,12 @@
 
 namespace basin {
 
-struct NoiseScaleOptions {
+struct NoiseGaugeOptions {
   int64_t every = 0;            // updates between looks; 0: none
   double beta = 0.99;           // weight of a look against the one after it, in its moving means
   std::string compat = "none";  // none | gpt-neox: of windows of `every` updates
 };
-void bind_options(OptionTable& table, NoiseScaleOptions& options);
+void bind_options(OptionTable& table, NoiseGaugeOptions& options);
 
 /// As numbers in the table, whose columns are all numbers.
 enum class NoiseStatus { ok = 0, not_resolved = 1, unavailable = 2, nonfinite = 3 };
@@ -30,7 +30,7 @@ enum class NoiseStatus { ok = 0, not_resolved = 1, unavailable = 2, nonfinite = 
 /// means with ghost batches, dropout and augmentation: docs/probes.md#noise-scale-online.
 class NoiseGauge : public UpdateHook {
  public:
-  using Options = NoiseScaleOptions;
+  using Options = NoiseGaugeOptions;
   /// Not with a perturbation, whose gradient is another one, nor an optimiser with overlap, where it is computed in two parts;
   /// GPT-NeoX's needs windows of at least two updates of one batch size.
   static void check(const Options& options, const HookCheck& run);

@@ -78,8 +78,8 @@ TEST(GptNeoxNoiseTest, InARunTheGradientsAreThoseOfItsUpdates) {
   s.train.batch_size = 20;
   s.train.learning_rate = 1e-300;
   s.train.hook<GradientClippingOptions>().limit = 0.001;
-  s.train.hook<NoiseScaleOptions>().every = 3;
-  s.train.hook<NoiseScaleOptions>().compat = "gpt-neox";
+  s.train.hook<NoiseGaugeOptions>().every = 3;
+  s.train.hook<NoiseGaugeOptions>().compat = "gpt-neox";
   TestRun run(s), by_hand(s);
   run.run();
   const auto& rows = run.listener.rows.at("noise_scale");

@@ -192,7 +192,7 @@ RunSettings looking(int64_t every, int64_t batch_size, int64_t micro_batch) {
   RunSettings s = small_settings();
   s.train.batch_size = batch_size;
   s.train.micro_batch = micro_batch;
-  s.train.hook<NoiseScaleOptions>().every = every;
+  s.train.hook<NoiseGaugeOptions>().every = every;
   return s;
 }
 
@@ -291,7 +291,7 @@ std::vector<RunSettings> kinds_of_runs() {
 TEST(OnlineNoiseTest, ChangesNoBitOfTheRun) {
   for (const RunSettings& s : kinds_of_runs()) {
     RunSettings off = s, theirs = s;
-    off.train.hook<NoiseScaleOptions>().every = 0;
+    off.train.hook<NoiseGaugeOptions>().every = 0;
     TestRun with(s), without(off);
     with.run();
     without.run();
@@ -303,9 +303,9 @@ TEST(OnlineNoiseTest, ChangesNoBitOfTheRun) {
       EXPECT_EQ(with.listener.updates[t].loss, without.listener.updates[t].loss);
       EXPECT_EQ(with.listener.updates[t].gradient_norm, without.listener.updates[t].gradient_norm);
     }
-    theirs.train.hook<NoiseScaleOptions>().every = 2;
+    theirs.train.hook<NoiseGaugeOptions>().every = 2;
     theirs.train.batch_milestones = off.train.batch_milestones = {};
-    theirs.train.hook<NoiseScaleOptions>().compat = "gpt-neox";
+    theirs.train.hook<NoiseGaugeOptions>().compat = "gpt-neox";
     TestRun neox(theirs), plain(off);
     neox.run();
     plain.run();
@@ -349,7 +349,7 @@ class OnlineNoiseFiles : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(OnlineNoiseFiles, AreTheSameAfterAStopAndACrash) {
   RunSettings s = looking(std::string(GetParam()) == "none" ? 1 : 4, 50, 20);
-  s.train.hook<NoiseScaleOptions>().compat = GetParam();
+  s.train.hook<NoiseGaugeOptions>().compat = GetParam();
   s.train.updates = 9;
   const TemporaryFolder quiet, disturbed;
   RecordedRun(s, quiet.path()).finish();
@@ -404,10 +404,10 @@ TEST(OnlineNoiseTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(message_of([&] { TestRun run(s); }),
             "noise_scale_every and an optimiser with overlap exclude each other");
   s = looking(1, 50, 20);
-  s.train.hook<NoiseScaleOptions>().compat = "gpt-neox";
+  s.train.hook<NoiseGaugeOptions>().compat = "gpt-neox";
   EXPECT_THAT(message_of([&] { TestRun run(s); }),
               ::testing::HasSubstr("needs noise_scale_every >= 2, not 1"));
-  s.train.hook<NoiseScaleOptions>().every = 2;
+  s.train.hook<NoiseGaugeOptions>().every = 2;
   s.train.batch_milestones = {0.5};
   EXPECT_EQ(message_of([&] { TestRun run(s); }),
             "noise_scale_compat = \"gpt-neox\" and batch_milestones exclude each other");
