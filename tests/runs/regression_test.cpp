@@ -86,8 +86,8 @@ const Pinned kPinned[] = {
     {"keskar_c1",
      "model = \"keskar_c1\"\noptimizer = \"lamb\"\nlearning_rate = 0.01\n[keskar_c1]\nwidth = 4\nhidden = "
      "[16, 8]\n",
-     ProbeStatus::ok,
-     {2.31025928977, 2.36547205319, 0.11328125, 0.1, 128.171503649, 8.46935213068, 31.8895824128}},
+     ProbeStatus::not_resolved,
+     {2.33032475272, 2.36094268839, 0.08984375, 0.08, 122.199824129, 8.37309290791, 31.6684837375}},
     {"resnet20",
      "model = \"resnet20\"\noptimizer = \"lars\"\nlearning_rate = 0.05\n[resnet20]\nwidth = 4\nblocks = 1\n"
      "[lars]\ntrust_coefficient = 0.02\n",
