@@ -43,9 +43,6 @@ tolerance = 0.1
 tolerance = 0.1
 [noise_curvature]
 tolerance = 0.1
-[landscape]
-subset = 32
-test_subset = 32
 [sweep]
 seed = [1, 2]
 %s
