@@ -87,7 +87,9 @@ def probes():
 def kinds_of_landscape(end):
     """As the error for an unknown one lists them."""
     done = subprocess.run([BINARY, "landscape", end, "--kind", "none"], capture_output=True, text=True)
-    return re.findall(r"\w+", done.stderr.split("known:")[1])
+    listed = re.search(r"\{(.*)\}", done.stderr)
+    assert listed, done.stderr
+    return listed[1].split(",")
 
 
 def landscape(kind, ends):
