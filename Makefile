@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build study test test-slow test-asan oracles bench-training bench-optimizers bench-curvature coverage tidy format clean
+.PHONY: help setup build study check format test test-slow test-asan oracles bench-training bench-optimizers bench-curvature coverage tidy clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -35,6 +35,14 @@ study: build     ## the quick study on the embedded data: out/quick/{table.md,sw
 	$(BASIN) sweep configs/quick.toml --out out/quick --jobs $(JOBS)
 	$(PYTHON) -m basin.report out/quick
 
+check:           ## without a build: format, lint, types, rooms, links of docs, phrases
+	@scripts/setup check
+	@scripts/check
+
+format:          ## format every C++ and Python source in place
+	@scripts/setup check
+	@scripts/check --format
+
 test: build      ## every test but the slow ones
 	@$(CTEST) -LE 'slow|oracle' -j $(JOBS)
 
@@ -45,15 +53,15 @@ oracles: build   ## compare with PyTorch (its own environment, .venv-oracles)
 	@scripts/setup oracles
 	@$(CTEST) -L oracle
 
-bench-training: build ## training speed beside PyTorch eager: out/bench/training.json
+bench-training: build ## training speed against PyTorch eager: out/bench/training.json
 	@scripts/setup oracles
 	$(PYTHON) bench/training.py --bin $(BUILD)/bin --python .venv-oracles/bin/python --out out/bench/training.json
 
-bench-optimizers: build ## time of an update beside torch.optim and torch_optimizer: out/bench/optimizers.json
+bench-optimizers: build ## time of an update against torch.optim and torch_optimizer: out/bench/optimizers.json
 	@scripts/setup peers
 	$(PYTHON) bench/optimizers.py --basin $(BUILD)/bin/bench_optimizers --python .venv-peers/bin/python --out out/bench/optimizers.json
 
-bench-curvature: build ## eigenvalues beside PyHessian, curvlinops, eigenthings and eigsh: out/bench/curvature.json
+bench-curvature: build ## eigenvalues against PyHessian, curvlinops, eigenthings and eigsh: out/bench/curvature.json
 	@scripts/setup peers
 	$(PYTHON) bench/curvature.py --basin $(BUILD)/bin/bench_curvature --python .venv-peers/bin/python --out out/bench/curvature.json
 
@@ -77,10 +85,6 @@ tidy:            ## clang-tidy over every source
 	@scripts/setup dev
 	@cmake --preset tidy
 	@cmake --build build/tidy -j $(JOBS)
-
-format:          ## clang-format every C++ source in place
-	@scripts/setup dev
-	@git ls-files '*.h' '*.cpp' '*.cu' | xargs clang-format-14 -i
 
 clean:           ## remove build trees (keeps environments and results)
 	rm -rf build

@@ -10,7 +10,7 @@ class App;
 
 namespace basin {
 
-/// `--set key=value`, one value an occurrence.
+/// `--set key=value`, one value per occurrence.
 void add_set_option(CLI::App& command, std::vector<std::string>& sets);
 
 /// `NAME A[,B...]`: one comma-separated list an occurrence, later ones added. What follows a space is another argument.

@@ -7,7 +7,6 @@
 #include "core/interrupt.h"
 #include "data/import.h"
 #include "data/load.h"
-#include "data/manifest.h"
 #include "data/registry.h"
 
 namespace basin {
@@ -103,6 +102,13 @@ int get(const std::string& set, const std::string& out) {
   return import(options, out);
 }
 
+std::vector<std::string> names_where(bool (DatasetEntry::*holds)() const) {
+  std::vector<std::string> names;
+  for (const DatasetEntry& entry : dataset_registry())
+    if ((entry.*holds)()) names.push_back(entry.name);
+  return names;
+}
+
 }  // namespace
 
 void add_data(CLI::App& app, Action& action) {
@@ -115,8 +121,7 @@ void add_data(CLI::App& app, Action& action) {
     command->add_option("set", options.set, "data set")->required()->check(CLI::IsMember(sets));
     return command;
   };
-  const std::vector<std::string> all = names_of(dataset_registry()),
-                                 known = {"cifar10", "cifar100", "fashion_mnist"};
+  const std::vector<std::string> all = names_of(dataset_registry());
 
   CLI::App* describing = add("describe", "print counts, class balance, mean and std, SHA-256", all);
   describing->add_option("--path", options.path, "folder or official archive");
@@ -129,14 +134,15 @@ void add_data(CLI::App& app, Action& action) {
   checking->add_option("--path", options.path, "folder or official archive");
   checking->callback([arguments, &action] { action = [arguments] { return check(arguments->options); }; });
 
-  CLI::App* importing = add("import", "check a set and write its files into a new folder", known);
+  CLI::App* importing = add("import", "check a set and write its files into a new folder",
+                            names_where(&DatasetEntry::can_be_imported));
   importing->add_option("--path", options.path, "folder or official archive")->required();
   importing->add_option("--out", arguments->out, "folder to make")->required();
   importing->callback(
       [arguments, &action] { action = [arguments] { return import(arguments->options, arguments->out); }; });
 
-  CLI::App* getting =
-      add("get", "fetch the official archive, check its hash, import it", {"cifar10", "cifar100"});
+  CLI::App* getting = add("get", "fetch the official archive, check its hash, import it",
+                          names_where(&DatasetEntry::can_be_fetched));
   getting->add_option("--out", arguments->out, "folder to make")->required();
   getting->callback(
       [arguments, &action] { action = [arguments] { return get(arguments->options.set, arguments->out); }; });

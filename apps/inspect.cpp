@@ -1,19 +1,15 @@
 #include <CLI/CLI.hpp>
 
+#include "apps/registry_list.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "data/registry.h"
 #include "io/journal.h"
 #include "io/journal_frames.h"
 #include "io/probe_file.h"
 #include "io/run_file.h"
 #include "io/schema.h"
 #include "landscape/surface_file.h"
-#include "models/registry.h"
-#include "optim/registry.h"
-#include "optim/schedule.h"
-#include "probes/registry.h"
 #include "runs/folder.h"
 
 namespace basin {
@@ -175,51 +171,16 @@ int inspect_file(std::string path) {
   return 0;
 }
 
-// ---- registries
-
-void print_entry(const std::string& name, const std::string& help, AnyOptions* options) {
-  fmt::print("{}\n  {}\n", name, help);
-  if (!options) return;
-  OptionTable table;
-  options->bind(table);
-  for (const Option& option : table.options()) {
-    fmt::print("    {:<24} {:<16} {}{}\n", name + "." + option.key, to_toml(option.get()), option.help,
-               option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
-  }
-}
-
-template <class Entry>
-void print_registry(const std::vector<Entry>& entries) {
-  for (const Entry& entry : entries) print_entry(entry.name, entry.help, entry.make_options().get());
-}
-
-void print_schedules() {
-  OptionsOf<ScheduleOptions> options;
-  OptionTable table;
-  options.bind(table);
-  for (const Option& option : table.options()) {
-    fmt::print("{:<24} {:<16} {}{}\n", option.key, to_toml(option.get()), option.help,
-               option.constraint.text.empty() ? "" : " (" + option.constraint.text + ")");
-  }
-}
-
-int list(const std::string& what) {
-  if (what == "models") print_registry(model_registry());
-  if (what == "optimizers") print_registry(optimizer_registry());
-  if (what == "probes") print_registry(probe_registry());
-  if (what == "schedules") print_schedules();
-  if (what == "datasets") {
-    for (const DatasetEntry& entry : dataset_registry()) print_entry(entry.name, entry.help, nullptr);
-  }
-  return 0;
-}
-
 struct InspectArguments {
   std::string path, list;
+  bool json = false;
 };
 
 int inspect(const InspectArguments& arguments) {
-  if (!arguments.list.empty()) return list(arguments.list);
+  if (!arguments.list.empty()) {
+    print_list(arguments.list, arguments.json);
+    return 0;
+  }
   if (arguments.path.empty()) throw ConfigError("inspect: name a file or say --list");
   return inspect_file(arguments.path);
 }
@@ -233,8 +194,10 @@ void add_inspect(CLI::App& app, Action& action) {
   command->add_option("FILE", arguments->path,
                       "run.h5, a checkpoint, a probe's file, sweep.h5, tune.h5, a landscape, a journal, or "
                       "the folder of a run or sweep");
-  command->add_option("--list", arguments->list, "models, optimizers, schedules, datasets or probes")
-      ->check(CLI::IsMember({"models", "optimizers", "schedules", "datasets", "probes"}));
+  CLI::Option* const list =
+      command->add_option("--list", arguments->list, fmt::format("{}", fmt::join(list_names(), ", ")))
+          ->check(CLI::IsMember(list_names()));
+  command->add_flag("--json", arguments->json, "the list as JSON, for programs")->needs(list);
   command->callback([arguments, &action] { action = [arguments] { return inspect(*arguments); }; });
 }
 

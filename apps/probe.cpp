@@ -43,14 +43,20 @@ RunOptions default_options(const std::string& run_folder) {
   return options;
 }
 
+bool is_set(const std::string& key, const std::vector<std::string>& sets) {
+  return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
+    return set.rfind(key, 0) == 0 && set.find_first_of(" =", key.size()) == key.size();
+  });
+}
+
 // A tool's variant asked for by hand has that tool's values and what else is set by hand: a study's own, all
 // of which cell.toml spells out, would leave it nothing.
 void make_room_for_variants(const std::vector<std::string>& sets, OptionSets& probe_options) {
   OptionSets kept;
   for (const ProbeEntry& entry : probe_registry()) {
-    const std::string key = entry.name + ".compat";
-    const bool asked = std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
-      return set.rfind(key, 0) == 0 && set.find_first_of(" =", key.size()) == key.size();
+    const OptionView options = probe_options.at(entry.name).view(entry.name);
+    const bool asked = std::any_of(options.begin(), options.end(), [&](const Option& option) {
+      return option.traits.is_preset && is_set(option.key, sets);
     });
     kept.add(entry.name, asked ? entry.make_options() : probe_options.at(entry.name).clone());
   }

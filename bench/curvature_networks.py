@@ -1,5 +1,6 @@
-"""What eigenvalues cost on whole networks: seconds, products and memory of `basin probe --only top_eigenvalues` on three networks after a few
-updates on the embedded images. Memory is the largest of the process that probes, data and network included. The table goes to stdout.
+"""What eigenvalues cost on whole networks: seconds, products and memory of `basin probe --only top_eigenvalues` on three
+networks after a few updates on the embedded images. Memory is the largest of the process that probes, data and network included.
+The table goes to stdout.
 """
 
 import argparse
@@ -46,7 +47,8 @@ def main():
     out.mkdir(parents=True)
     (out / "study.toml").write_text(STUDY)
     print(
-        "| network | parameters | eigenvalues | products | largest residual | s | s a product | memory, MiB |\n|---|---|---|---|---|---|---|---|"
+        "| network | parameters | eigenvalues | products | largest residual | s | s per product | memory, MiB |\n"
+        "|---|---|---|---|---|---|---|---|"
     )
     for name, about in NETWORKS.items():
         folder = out / about["model"]
@@ -74,8 +76,8 @@ def main():
         found = record.probe(kept.probe, kept.checkpoint, kept.settings).attributes
         products, seconds = int(found["hvps"]), float(found["seconds"])
         print(
-            f"| {name} | {found['parameters']:,} | {about['count']} | {products} | {max(found['relative_residuals']):.1e} | {seconds:.3g} | "
-            f"{seconds / products:.2g} | {memory:,.0f} |",
+            f"| {name} | {found['parameters']:,} | {about['count']} | {products} | {max(found['relative_residuals']):.1e} | "
+            f"{seconds:.3g} | {seconds / products:.2g} | {memory:,.0f} |",
             flush=True,
         )
 

@@ -1,4 +1,4 @@
-"""One tool beside Basin in `make bench-curvature`:
+"""One tool that `make bench-curvature` measures next to Basin:
 
     curvature_peers.py TOOL SETTING.h5 EXAMPLES SEED THREADS
 

@@ -1,5 +1,6 @@
-"""`make bench-optimizers`: time of one update, Basin beside torch.optim (foreach, fused) and torch_optimizer's LARS and LAMB. All run
-in turn, a process each, several times over; medians, spreads and ratios go to stdout and to a JSON file, one row a case and tool.
+"""`make bench-optimizers`: time of one update, Basin against torch.optim (foreach, fused) and torch_optimizer's LARS and LAMB.
+All run in turn, a process each, several times over; medians, spreads and ratios go to stdout and to a JSON file, one row per
+case and tool.
 """
 
 import argparse

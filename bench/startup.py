@@ -1,5 +1,6 @@
 """What runs of a sweep spend outside of training and probing: python bench/startup.py LOG OUT, after
-`basin sweep STUDY.toml --out OUT 2>&1 | tee LOG` of a study that tunes nothing, from nothing to its end. LOG says how long each worker took, OUT's files how long its training and probes did.
+`basin sweep STUDY.toml --out OUT 2>&1 | tee LOG` of a study that tunes nothing, from nothing to its end. LOG says how long
+each worker took, OUT's files how long its training and probes did.
 """
 
 import pathlib
@@ -26,7 +27,7 @@ def main():
     took = {run_id: float(seconds) for run_id, seconds in ENDED.findall(log.read_text())}
     rest = {run_id: seconds - recorded_seconds(out / "runs" / run_id) for run_id, seconds in took.items()}
     shares = [rest[run_id] / took[run_id] for run_id in took]
-    print(f"{len(took)} runs, {sum(took.values()):.0f} s of workers, {statistics.mean(took.values()):.1f} s a run")
+    print(f"{len(took)} runs, {sum(took.values()):.0f} s of workers, {statistics.mean(took.values()):.1f} s per run")
     print(
         f"outside of training and probing: {100 * sum(rest.values()) / sum(took.values()):.1f} % of all; of a run "
         f"{statistics.median(rest.values()):.2f} s, {100 * statistics.median(shares):.1f} % (median), at most {100 * max(shares):.1f} %"

@@ -1,7 +1,7 @@
-"""`make bench-training`: training speed, Basin beside PyTorch eager: one run of small_cnn 16-32-64 on two threads, and a sweep of eight
-runs by two workers beside two PyTorch processes; with --device cuda one run of small_cnn and of davidnet. Both sides run in turn, several times over, so that what else the machine
-does falls on both; medians, spreads and ratios go to stdout and to a JSON file, one row a case and tool. Exit code 1 where a ratio is
-below the wanted one.
+"""`make bench-training`: training speed, Basin against PyTorch eager: one run of small_cnn 16-32-64 on two threads, and a sweep
+of eight runs by two workers against two PyTorch processes; with --device cuda one run of small_cnn and of davidnet. Both sides
+run in turn, several times over, so that what else the machine does falls on both; medians, spreads and ratios go to stdout and
+to a JSON file, one row per case and tool. Exit code 1 where a ratio is below the wanted one.
 """
 
 import argparse

@@ -156,11 +156,31 @@ Constraint distinct(Constraint each) {
           }};
 }
 
+bool OptionView::has(const std::string& key) const {
+  return std::any_of(begin(), end(), [&](const Option& o) { return o.key == key; });
+}
+
+const Option& OptionView::at(const std::string& key) const {
+  for (const Option& option : options_)
+    if (option.key == key) return option;
+  throw ConfigError(unknown_key(options_, key));
+}
+
+std::string OptionView::to_toml() const { return print_table(options_, false); }
+std::string OptionView::to_toml_with_help() const { return print_table(options_, true); }
+
 void OptionTable::group(const std::string& name, const std::function<void(OptionTable&)>& bind) {
   const std::string outer = prefix_;
   prefix_ += name + ".";
   bind(*this);
   prefix_ = outer;
+}
+
+void OptionTable::within(const OptionTraits& traits, const std::function<void(OptionTable&)>& bind) {
+  const OptionTraits outer = traits_;
+  traits_ = traits;
+  bind(*this);
+  traits_ = outer;
 }
 
 void OptionTable::watch(
@@ -169,33 +189,32 @@ void OptionTable::watch(
   const size_t first = options_.size();
   bind(*this);
   for (size_t i = first; i < options_.size(); ++i) {
-    options_[i].assign = [name = options_[i].key.substr(prefix_.size()), assigned,
-                          assign = options_[i].assign](const OptionValue& value) {
+    assign_[i] = [name = options_[i].key.substr(prefix_.size()), assigned,
+                  assign = assign_[i]](const OptionValue& value) {
       assign(value);
       assigned(name, value);
     };
   }
 }
 
-void OptionTable::insert(Option option) {
+OptionTraits& OptionTable::insert(Option option, Assign assign) {
   if (has(option.key)) throw std::logic_error("option bound twice: " + option.key);
   options_.push_back(std::move(option));
+  assign_.push_back(std::move(assign));
+  return options_.back().traits;
 }
 
-bool OptionTable::has(const std::string& key) const {
-  return std::any_of(options_.begin(), options_.end(), [&](const Option& o) { return o.key == key; });
-}
-
-const Option& OptionTable::at(const std::string& key) const {
-  for (const Option& option : options_)
-    if (option.key == key) return option;
-  throw ConfigError(unknown_key(options_, key));
+OptionView OptionTable::view() const {
+  OptionView view;
+  view.options_ = options_;
+  return view;
 }
 
 void OptionTable::set(const std::string& key, OptionValue value, const std::string& where) {
   const std::string prefix = where.empty() ? "" : where + ": ";
-  if (!has(key)) throw ConfigError(prefix + unknown_key(options_, key));
-  const Option& option = at(key);
+  const auto found = std::find_if(begin(), end(), [&](const Option& o) { return o.key == key; });
+  if (found == end()) throw ConfigError(prefix + unknown_key(options_, key));
+  const Option& option = *found;
   const OptionValue current = option.get();
   const std::optional<OptionValue> fitting = converted(value, current);
   if (!fitting)
@@ -206,7 +225,7 @@ void OptionTable::set(const std::string& key, OptionValue value, const std::stri
   if (!option.constraint.holds(*fitting))
     throw ConfigError(fmt::format("{}{} = {} violates {} {}", prefix, key, basin::to_toml(value), key,
                                   option.constraint.text));
-  option.assign(*fitting);
+  assign_[static_cast<size_t>(found - begin())](*fitting);
 }
 
 void OptionTable::set_from_text(const std::string& text, const std::string& where) {
@@ -227,9 +246,6 @@ void OptionTable::set_from_text(const std::string& text, const std::string& wher
   }
   set(key, std::move(parsed), where);
 }
-
-std::string OptionTable::to_toml() const { return print_table(options_, false); }
-std::string OptionTable::to_toml_with_help() const { return print_table(options_, true); }
 
 void set_all(OptionTable& table, const std::vector<TomlEntry>& entries) {
   for (const TomlEntry& entry : entries) table.set(entry.key, entry.value, entry.where);

@@ -1,8 +1,10 @@
-// defines: OptionTable, the one table of a struct's options that serves TOML, --set, --print-config and HDF5 attributes.
+// defines: OptionTable, the one table of a struct's options that serves TOML, --set, --print-config and HDF5 attributes;
+// OptionView, the same to be looked at; OptionTraits, what an option is besides its value.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/option_value.h"
@@ -25,12 +27,60 @@ Constraint one_of(std::vector<std::string> names);  // strings
 /// A list with at least one element and none twice, each of which satisfies `each`.
 Constraint distinct(Constraint each);
 
+/// What depends on an option's value.
+enum class OptionRole {
+  identity,     // what a run computes: part of its name
+  execution,    // how and where it is computed: times, memory and rounding, never what is computed
+  measurement,  // what is measured of a run afterwards
+};
+/// Whether the cost of an image depends on an option: never, on whether it is on (neither 0 nor empty), on its value.
+enum class OptionCost { none, if_on, by_value };
+
+/// What an option is besides its value. The defaults are those of most options; a binder says the rest where it adds one:
+///   t.add("checkpoint_seconds", o.checkpoint_seconds, at_least(0), "...").execution();
+struct OptionTraits {
+  OptionRole role = OptionRole::identity;
+  OptionCost cost = OptionCost::none;
+  bool is_yardstick = false;  // what the trials of a tuning are compared at, so none of what it searches
+  bool is_preset = false;     // chooses the values of other options (core/presets.h)
+
+  OptionTraits& execution() { return role = OptionRole::execution, *this; }
+  OptionTraits& costs() { return cost = OptionCost::by_value, *this; }
+  OptionTraits& costs_if_on() { return cost = OptionCost::if_on, *this; }
+  OptionTraits& yardstick() { return is_yardstick = true, *this; }
+
+  /// Runs with different values are different runs: a study may have a list of them.
+  bool may_be_swept() const { return role == OptionRole::identity; }
+  bool may_be_tuned() const { return may_be_swept() && !is_yardstick; }
+};
+
 struct Option {
   std::string key;  // dotted: "batch_size", "lamb.beta1"
   std::string help;
   Constraint constraint;
+  OptionTraits traits;
   std::function<OptionValue()> get;
-  std::function<void(const OptionValue&)> assign;  // the value already has this option's type
+};
+
+/// Options to be looked at: their values are those of the fields now, and can't be set. Refers to the structs that the fields
+/// are in, which outlive it.
+class OptionView {
+ public:
+  bool has(const std::string& key) const;
+  /// ConfigError for an unknown key, with the nearest known one.
+  const Option& at(const std::string& key) const;
+  size_t size() const { return options_.size(); }
+  std::vector<Option>::const_iterator begin() const { return options_.begin(); }
+  std::vector<Option>::const_iterator end() const { return options_.end(); }
+
+  /// Canonical TOML: keys in the table's order, groups as [tables]. Reading it back gives the same text.
+  std::string to_toml() const;
+  /// The same with each option's help and constraint as a comment, for --print-config.
+  std::string to_toml_with_help() const;
+
+ private:
+  friend class OptionTable;
+  std::vector<Option> options_;
 };
 
 /// A list of options bound to the fields of structs that outlive the table.
@@ -45,16 +95,21 @@ struct Option {
 ///   table.set("sgd.momentum", 0.95, "study.toml:7");
 ///
 /// Field types: bool, int64_t, double, std::string and vectors of the last three. An int64_t value is taken for a double
-/// field, never the other way round. Values are checked when they are set; NaN and infinity are refused everywhere.
-class OptionTable {
+/// field, never the other way round. Values are checked when they are set; NaN and infinity are refused everywhere. A binder
+/// binds and changes no field: it serves view_of() too.
+class OptionTable : public OptionView {
  public:
+  /// Valid until the next add().
   template <class T>
-  void add(const std::string& key, T& field, Constraint constraint, const std::string& help) {
-    insert({prefix_ + key, help, std::move(constraint), [&field] { return OptionValue(field); },
-            [&field](const OptionValue& v) { field = std::get<T>(v); }});
+  OptionTraits& add(const std::string& key, T& field, Constraint constraint, const std::string& help) {
+    return insert(
+        {prefix_ + key, help, std::move(constraint), traits_, [&field] { return OptionValue(field); }},
+        [&field](const OptionValue& v) { field = std::get<T>(v); });
   }
   /// Options bound inside `bind` get the prefix "name.".
   void group(const std::string& name, const std::function<void(OptionTable&)>& bind);
+  /// Options bound inside `bind` have these traits where they don't say otherwise.
+  void within(const OptionTraits& traits, const std::function<void(OptionTable&)>& bind);
   /// Options bound inside `bind` call `assigned` with their name, without the table's prefix, and the value, after they
   /// were assigned (core/presets.h).
   void watch(const std::function<void(OptionTable&)>& bind,
@@ -65,20 +120,47 @@ class OptionTable {
   void set(const std::string& key, OptionValue value, const std::string& where);
   /// `text` is "key=value", the value in TOML syntax or a bare string.
   void set_from_text(const std::string& text, const std::string& where);
-  bool has(const std::string& key) const;
-  const Option& at(const std::string& key) const;
-  const std::vector<Option>& options() const { return options_; }
 
-  /// Canonical TOML: keys in the table's order, groups as [tables]. Reading it back gives the same text.
-  std::string to_toml() const;
-  /// The same with each option's help and constraint as a comment, for --print-config.
-  std::string to_toml_with_help() const;
+  /// The same fields, to be looked at.
+  OptionView view() const;
 
  private:
-  void insert(Option option);
+  using Assign = std::function<void(const OptionValue&)>;  // the value already has the option's type
+  OptionTraits& insert(Option option, Assign assign);
   std::string prefix_;
-  std::vector<Option> options_;
+  OptionTraits traits_;
+  std::vector<Assign> assign_;  // one for each of options_
 };
+
+/// What `bind` binds of a const object. The cast is for binders, which are written once and take fields that may be set: they
+/// change none, and a view has no way to.
+template <class O, class Bind>
+OptionView view_of(const O& object, const Bind& bind) {
+  OptionTable table;
+  bind(table, const_cast<O&>(object));
+  return table.view();
+}
+/// The view of a struct with a function bind_options(OptionTable&, O&).
+template <class O>
+OptionView view_of(const O& options) {
+  return view_of(options, [](OptionTable& table, O& o) { bind_options(table, o); });
+}
+// A view of a temporary would outlive it.
+template <class O, class Bind>
+OptionView view_of(const O&& object, const Bind& bind) = delete;
+template <class O>
+OptionView view_of(const O&& options) = delete;
+
+/// The same options, those of one role as they are by default.
+template <class O>
+O with_defaults(O options, OptionRole role) {
+  const O defaults;
+  OptionTable table;
+  bind_options(table, options);
+  for (const Option& option : view_of(defaults))
+    if (option.traits.role == role) table.set(option.key, option.get(), "default");
+  return options;
+}
 
 /// Sets every entry in the table; an unknown key is an error with its line.
 void set_all(OptionTable& table, const std::vector<TomlEntry>& entries);

@@ -45,15 +45,17 @@ void bind_presets(OptionTable& table, O& options, const std::vector<Preset<O>>& 
     OptionTable from, to;
     bind_fields(from, theirs);
     bind_fields(to, options);
-    if (theirs.preset != options.values_of && options.by_hand.size() == from.options().size())
+    if (theirs.preset != options.values_of && options.by_hand.size() == from.size())
       throw ConfigError(key + " = \"" + theirs.preset +
                         "\" changes nothing: every option that it sets is set already");
-    for (const Option& option : from.options())
-      if (options.by_hand.count(option.key) == 0) to.at(option.key).assign(option.get());
+    for (const Option& option : from)
+      if (options.by_hand.count(option.key) == 0) to.set(option.key, option.get(), key);
     options.values_of = theirs.preset;
   };
-  table.watch([&](OptionTable& t) { t.add(key, options.preset, one_of(names_of(presets)), help); },
-              take_preset);
+  const auto bind_preset = [&](OptionTable& t) {
+    t.add(key, options.preset, one_of(names_of(presets)), help).is_preset = true;
+  };
+  table.watch(bind_preset, take_preset);
   table.watch([&](OptionTable& t) { bind_fields(t, options); },
               [&options](const std::string& name, const OptionValue&) { options.by_hand.insert(name); });
 }

@@ -14,6 +14,13 @@ namespace basin {
 struct AnyOptions {
   virtual ~AnyOptions() = default;
   virtual void bind(OptionTable& table) = 0;
+  /// To be looked at; in a group where one is named.
+  OptionView view(const std::string& group = "") const {
+    return view_of(*this, [&](OptionTable& table, AnyOptions& options) {
+      if (group.empty()) return options.bind(table);
+      table.group(group, [&](OptionTable& t) { options.bind(t); });
+    });
+  }
   virtual std::unique_ptr<AnyOptions> clone() const = 0;
 };
 
@@ -34,6 +41,10 @@ std::unique_ptr<AnyOptions> make_options() {
 template <class O>
 const O& options_as(const AnyOptions& options) {
   return static_cast<const OptionsOf<O>&>(options).value;
+}
+template <class O>
+O& options_as(AnyOptions& options) {
+  return static_cast<OptionsOf<O>&>(options).value;
 }
 
 /// An entry of an explicit table; explicit because static-initialiser registration is dropped from static archives.

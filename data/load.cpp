@@ -9,9 +9,9 @@ namespace {
 
 void check_path(const DatasetEntry& entry, const DataOptions& o) {
   if (entry.needs_path && o.path.empty())
-    throw ConfigError(
-        "data.path is empty: " + o.set +
-        " needs the folder or archive that holds it (`basin data get` fetches CIFAR, and only when asked)");
+    throw ConfigError(fmt::format(
+        "data.path is empty: {0} needs the folder or archive that holds it{1}", o.set,
+        entry.can_be_fetched() ? " (`basin data get " + o.set + "` fetches it, and only when asked)" : ""));
   if (!entry.needs_path && !o.path.empty())
     throw ConfigError("data.path = \"" + o.path + "\", but " + o.set + " is not read from a path");
 }
@@ -65,23 +65,27 @@ void fill_levels(Dataset& data) {
 }  // namespace
 
 void bind_options(OptionTable& table, DataOptions& options) {
-  table.add("set", options.set, one_of(names_of(dataset_registry())), "data set");
-  table.add("path", options.path, anything(),
-            "folder or official archive; empty for embedded and synthetic sets");
-  table.add("validation", options.validation, half_open(0, 1),
-            "share taken out of the training set by a hash of the image bytes");
-  table.add("train_examples", options.train_examples, at_least(0),
-            "training examples, the first by hash; 0: all");
-  table.add("test_examples", options.test_examples, at_least(0), "test examples, the first by hash; 0: all");
-  table.add("augmentation", options.augmentation, one_of({"none", "crop_flip"}),
-            "random crop with padding, flip and cutout");
-  table.add("padding", options.padding, at_least(0), "pixels around the image before the random crop");
-  table.add("padding_mode", options.padding_mode, one_of({"zeros", "reflect"}),
-            "those pixels: the mean colour, or the image mirrored at its border");
-  table.add("flip", options.flip, one_of({"random", "alternating", "none"}),
-            "alternating: each image one way in even epochs and the other in odd ones");
-  table.add("cutout", options.cutout, at_least(0),
-            "side of a square of the mean colour at a random place; 0: none");
+  table.within({.is_yardstick = true}, [&](OptionTable& t) {
+    t.add("set", options.set, one_of(names_of(dataset_registry())), "data set").costs();
+    t.add("path", options.path, anything(),
+          "folder or official archive; empty for embedded and synthetic sets")
+        .execution();
+    t.add("validation", options.validation, half_open(0, 1),
+          "share taken out of the training set by a hash of the image bytes");
+    t.add("train_examples", options.train_examples, at_least(0),
+          "training examples, the first by hash; 0: all");
+    t.add("test_examples", options.test_examples, at_least(0), "test examples, the first by hash; 0: all");
+    t.add("augmentation", options.augmentation, one_of({"none", "crop_flip"}),
+          "random crop with padding, flip and cutout")
+        .costs();
+    t.add("padding", options.padding, at_least(0), "pixels around the image before the random crop");
+    t.add("padding_mode", options.padding_mode, one_of({"zeros", "reflect"}),
+          "those pixels: the mean colour, or the image mirrored at its border");
+    t.add("flip", options.flip, one_of({"random", "alternating", "none"}),
+          "alternating: each image one way in even epochs and the other in odd ones");
+    t.add("cutout", options.cutout, at_least(0),
+          "side of a square of the mean colour at a random place; 0: none");
+  });
 }
 
 Dataset load_dataset(const DataOptions& options) {

@@ -1,5 +1,4 @@
-// defines: Manifest, what is known of a published data set: files, layout, counts and SHA-256; the list of
-// manifests.
+// defines: Manifest, what is known of a published data set: files, layout, counts and SHA-256.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,8 @@ struct ManifestFile {
   FileRole role = FileRole::records;
 };
 
-/// SHA-256 of every file, in the manifest's order, of one copy that is known to be in circulation.
+/// SHA-256 of every file, in the manifest's order, of one copy that is known to be in circulation; where each comes from stands
+/// next to it.
 struct KnownCopy {
   std::string pixels;  // what Dataset::pixels says of it
   std::vector<std::string> sha256;
@@ -40,9 +40,5 @@ struct Manifest {
   int64_t pixels_per_image() const { return channels * height * width; }
   int64_t record_bytes() const { return static_cast<int64_t>(label_bytes.size()) + pixels_per_image(); }
 };
-
-/// cifar10, cifar100, fashion_mnist, cifar10-5k; where each checksum comes from stands next to it in
-/// manifest.cpp.
-const Manifest& manifest_of(const std::string& set);
 
 }  // namespace basin

@@ -1,29 +1,44 @@
-// defines: the table of data sets.
+// defines: DatasetEntry and the table of data sets.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/registry.h"
 #include "data/dataset.h"
+#include "data/manifest.h"
 
 namespace basin {
 
 struct DatasetEntry {
-  std::string name;
-  std::string help;
-  bool needs_path;  // a folder or archive of the user's; the others refuse one
-  bool any_size;    // train_examples and test_examples make it, instead of taking a part of it
-  Dataset (*read)(
-      const DataOptions& options);  // train and test as in the files, no validation share taken yet
+  std::string name = {};
+  std::string label = {};  // in figures and tables
+  std::string help = {};
+  bool needs_path = false;  // a folder or archive of the user's; the others refuse one
+  bool any_size = false;    // train_examples and test_examples make it, instead of taking a part of it
+  std::optional<Manifest> manifest = {};  // of sets that lie in files
+  /// Train and test as in the files, no validation share taken yet.
+  std::function<Dataset(const DataOptions&)> read = {};
+
+  /// Whether `basin data import` can check and write it, and `basin data get` fetch it.
+  bool can_be_imported() const { return needs_path && manifest; }
+  bool can_be_fetched() const { return can_be_imported() && !manifest->archive_url.empty(); }
 };
 
-/// cifar10, cifar100, fashion_mnist, cifar10-5k (embedded), synthetic, coin_flips. A new set is one reader
-/// and one line here.
+/// The entry of a set whose files the user has, and of one that comes with the program, both named by the manifest.
+DatasetEntry published_set(DatasetEntry entry, const Manifest& manifest);
+DatasetEntry embedded_set(DatasetEntry entry, const Manifest& manifest);
+
+/// In the order of lists. A new set is one file and one line in registry.cpp.
 const std::vector<DatasetEntry>& dataset_registry();
 
-/// Where cifar10-5k lies: $BASIN_DATA/cifar10-5k, else ../share/basin/data/cifar10-5k as seen from the
-/// running program's folder.
+/// ConfigError for a set that is made and not read from files.
+const Manifest& manifest_of(const std::string& set);
+
+/// Where an embedded set lies: $BASIN_DATA/SET, else ../share/basin/data/SET as seen from the running program's
+/// folder.
 std::string embedded_folder(const std::string& set);
 
 }  // namespace basin

@@ -3,6 +3,7 @@
 #include "core/hash.h"
 #include "core/seed.h"
 #include "data/readers.h"
+#include "data/registry.h"
 
 namespace basin {
 namespace {
@@ -104,6 +105,28 @@ Dataset make_synthetic(int64_t train_examples, int64_t test_examples) {
 
 Dataset make_coin_flips(int64_t train_examples, int64_t test_examples) {
   return made_here("coin_flips", kCoins, draw_flips(train_examples, 3), draw_flips(test_examples, 4));
+}
+
+DatasetEntry synthetic_entry() {
+  return {.name = "synthetic",
+          .label = "synthetic",
+          .help = "ten block patterns in noise, 512 / 256 images unless sized, for tests",
+          .any_size = true,
+          .read = [](const DataOptions& o) {
+            return make_synthetic(o.train_examples > 0 ? o.train_examples : 512,
+                                  o.test_examples > 0 ? o.test_examples : 256);
+          }};
+}
+
+DatasetEntry coin_flips_entry() {
+  return {.name = "coin_flips",
+          .label = "coin flips",
+          .help = "256 coin flips per example, 8,192 / 256 unless sized, for the noisy quadratic model",
+          .any_size = true,
+          .read = [](const DataOptions& o) {
+            return make_coin_flips(o.train_examples > 0 ? o.train_examples : 8192,
+                                   o.test_examples > 0 ? o.test_examples : 256);
+          }};
 }
 
 }  // namespace basin

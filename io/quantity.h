@@ -6,14 +6,14 @@
 
 namespace basin {
 
-/// Of a number or of all that a probe found; each graver than those before it. `failed`: the probe threw.
+/// The status of a number or of all that a probe found; each graver than those before it. `failed`: the probe threw.
 /// In files as text, spelled like the value; so are kinds of uncertainty.
 enum class ProbeStatus { ok, not_resolved, not_converged, nonfinite, failed };
 
 const char* to_string(ProbeStatus status);
 /// IoError naming `where`, the file, for any other text.
 ProbeStatus parse_probe_status(const std::string& text, const std::string& where);
-/// Of none: ok.
+/// ok where there are none.
 ProbeStatus gravest_status(const std::vector<ProbeStatus>& statuses);
 
 /// What an uncertainty is: a residual |Hv - lambda v|; a bound on an eigenvalue's error, or on an overlap of

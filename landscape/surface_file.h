@@ -44,11 +44,11 @@ struct SurfacePlot {
   std::vector<double> coordinates(int64_t cell) const;
 };
 
-/// Of a whole file: partial while a cell is todo, failed where a cell failed.
+/// The status of a whole file: partial while a cell is todo, failed where a cell failed.
 enum class SurfaceStatus { ok, partial, failed };
 const char* to_string(SurfaceStatus status);
 
-/// HDF5, schema basin/surface: /recipe (attributes: all that makes the numbers), a group a plot (the first is
+/// HDF5, schema basin/surface: /recipe (attributes: all that makes the numbers), a group per plot (the first is
 /// what a viewer draws), /vectors/<name> (flat tensors, e.g. what was trained), /provenance. Root attributes:
 /// kind, recipe_hash, status.
 struct SurfaceRecord {

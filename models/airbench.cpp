@@ -1,6 +1,7 @@
 #include "models/airbench.h"
 
 #include "core/error.h"
+#include "models/registry.h"
 #include "models/unit_sources.h"
 
 namespace basin {
@@ -77,6 +78,15 @@ std::vector<UnitGroup> Airbench::unit_groups() const {
                       {i < blocks_.size() ? name(i + 1, "conv1") : "fc"}, kNormEps);
   }
   return groups;
+}
+
+ModelEntry airbench_entry() {
+  return model_entry<Airbench, AirbenchOptions>(
+      {"airbench",
+       "airbench94",
+       "Jordan's network of airbench94: frozen whitening convolution, six 3x3 convolutions, GELU.",
+       {"widths=[3, 4]", "groups=1"}},
+      [](const AirbenchOptions& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 
 }  // namespace basin

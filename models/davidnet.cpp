@@ -1,6 +1,7 @@
 #include "models/davidnet.h"
 
 #include "core/error.h"
+#include "models/registry.h"
 #include "models/unit_sources.h"
 
 namespace basin {
@@ -80,6 +81,15 @@ std::vector<UnitGroup> DavidNet::unit_groups() const {
     }
   }
   return groups;
+}
+
+ModelEntry davidnet_entry() {
+  return model_entry<DavidNet, DavidNetOptions>(
+      {"davidnet",
+       "DavidNet",
+       "Page's residual network of nine weight layers, made for speed.",
+       {"width=2", "groups=2"}},
+      [](const DavidNetOptions& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 
 }  // namespace basin

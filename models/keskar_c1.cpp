@@ -1,5 +1,6 @@
 #include "models/keskar_c1.h"
 
+#include "models/registry.h"
 #include "models/unit_sources.h"
 
 namespace basin {
@@ -66,6 +67,17 @@ std::vector<UnitGroup> KeskarC1::unit_groups() const {
                       {{layers[i], fmt::format("norm{}", i + 1)}}, {layers[i + 1]});
   }
   return groups;
+}
+
+ModelEntry keskar_c1_entry() {
+  return model_entry<KeskarC1, KeskarC1Options>(
+      {"keskar_c1",
+       "C1",
+       "Keskar et al.'s shallow convolutional network C1, with batch norm and dropout.",
+       {"width=4", "hidden=[6, 4]", "groups=2"}},
+      [](const KeskarC1Options& o) {
+        return ModelTraits{.batch_statistics = has_batch_statistics(o.norm), .dropout = o.dropout > 0};
+      });
 }
 
 }  // namespace basin

@@ -115,6 +115,8 @@ NormKind norm_named(const std::string& name) {
   return static_cast<NormKind>(index_in(norm_names(), name, "norm"));
 }
 
+bool has_batch_statistics(const std::string& norm) { return norm_named(norm) == NormKind::batch; }
+
 Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups,
            const Variant& variant)
     : model_(&builder.model), kind_(kind), groups_(groups), eps_(variant.eps) {

@@ -69,6 +69,8 @@ class Linear {
 enum class NormKind { none, batch, group };
 const std::vector<std::string>& norm_names();
 NormKind norm_named(const std::string& name);
+/// Whether the norm of that name takes statistics of a batch.
+bool has_batch_statistics(const std::string& norm);
 
 /// y = weight (x - mean) / sqrt(var + eps) + bias over [n, C, ...], or the identity for NormKind::none.
 /// Without a learned scale the weight is 1 and no parameter.

@@ -1,5 +1,6 @@
 #include "models/mlp.h"
 
+#include "models/registry.h"
 #include "models/unit_sources.h"
 
 namespace basin {
@@ -37,6 +38,12 @@ std::vector<UnitGroup> Mlp::unit_groups() const {
                       {{fmt::format("fc{}", i), fmt::format("norm{}", i)}}, {fmt::format("fc{}", i + 1)});
   }
   return groups;
+}
+
+ModelEntry mlp_entry() {
+  return model_entry<Mlp, MlpOptions>(
+      {"mlp", "MLP", "Fully connected layers.", {"hidden=[6]"}},
+      [](const MlpOptions& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 
 }  // namespace basin

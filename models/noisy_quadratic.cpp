@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "models/layers/layer_calls.h"
+#include "models/registry.h"
 
 namespace basin {
 
@@ -41,6 +42,15 @@ at::Tensor NoisyQuadratic::forward(const at::Tensor& images) {
     calls->add({LayerCall::Kind::scaling, phi_, {}, x, 1, 0, slope}, y);
   }
   return y;
+}
+
+ModelEntry noisy_quadratic_entry() {
+  return model_entry<NoisyQuadratic, NoisyQuadraticOptions>(
+      {"noisy_quadratic",
+       "noisy quadratic",
+       "Zhang et al.'s quadratic with known training, for loss = \"mse\" on coin_flips.",
+       {}},
+      [](const NoisyQuadraticOptions&) { return ModelTraits{}; });
 }
 
 }  // namespace basin

@@ -1,22 +1,31 @@
 #include "models/registry.h"
 
 #include "core/seed.h"
-#include "models/airbench.h"
-#include "models/davidnet.h"
-#include "models/keskar_c1.h"
-#include "models/mlp.h"
-#include "models/noisy_quadratic.h"
-#include "models/resnet20.h"
-#include "models/small_cnn.h"
 
 namespace basin {
 
-namespace {
+// One line for each, in the order of lists and figures: NAME_entry() is a function of its own file.
+// clang-format off
+#define BASIN_MODELS(entry) \
+  entry(mlp) \
+  entry(small_cnn) \
+  entry(keskar_c1) \
+  entry(resnet20) \
+  entry(davidnet) \
+  entry(airbench) \
+  entry(noisy_quadratic)
+// clang-format on
 
-template <class M, class O>
-std::shared_ptr<Model> make(const AnyOptions& options, const InputShape& shape, at::Generator& init) {
-  return std::make_shared<M>(options_as<O>(options), shape, init);
+#define BASIN_DECLARE(name) ModelEntry name##_entry();
+BASIN_MODELS(BASIN_DECLARE)
+
+const std::vector<ModelEntry>& model_registry() {
+#define BASIN_MAKE(name) name##_entry(),
+  static const std::vector<ModelEntry> table{BASIN_MODELS(BASIN_MAKE)};
+  return table;
 }
+
+namespace {
 
 // set_data() keeps the tensor objects, which layers and tables share.
 void move(at::Tensor& tensor, at::ScalarType dtype, at::Device device) {
@@ -25,26 +34,6 @@ void move(at::Tensor& tensor, at::ScalarType dtype, at::Device device) {
 }
 
 }  // namespace
-
-const std::vector<ModelEntry>& model_registry() {
-  static const std::vector<ModelEntry> table{
-      {"mlp", "Fully connected layers.", make_options<MlpOptions>, make<Mlp, MlpOptions>},
-      {"small_cnn", "3x3 convolutions, each halving the image, and a linear layer.",
-       make_options<SmallCnnOptions>, make<SmallCnn, SmallCnnOptions>},
-      {"keskar_c1", "Keskar et al.'s shallow convolutional network C1, with batch norm and dropout.",
-       make_options<KeskarC1Options>, make<KeskarC1, KeskarC1Options>},
-      {"resnet20", "He et al.'s CIFAR ResNet-20, option-A shortcuts.", make_options<ResNet20Options>,
-       make<ResNet20, ResNet20Options>},
-      {"davidnet", "Page's residual network of nine weight layers, made for speed.",
-       make_options<DavidNetOptions>, make<DavidNet, DavidNetOptions>},
-      {"airbench",
-       "Jordan's network of airbench94: frozen whitening convolution, six 3x3 convolutions, GELU.",
-       make_options<AirbenchOptions>, make<Airbench, AirbenchOptions>},
-      {"noisy_quadratic", "Zhang et al.'s quadratic with known training, for loss = \"mse\" on coin_flips.",
-       make_options<NoisyQuadraticOptions>, make<NoisyQuadratic, NoisyQuadraticOptions>},
-  };
-  return table;
-}
 
 std::shared_ptr<Model> make_model(const std::string& name, const AnyOptions& options, const InputShape& shape,
                                   uint64_t master_seed, at::ScalarType dtype, at::Device device) {

@@ -1,25 +1,43 @@
-// defines: the table of models and make_model().
+// defines: ModelEntry, the table of models and make_model().
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/registry.h"
 #include "models/model.h"
+#include "models/traits.h"
 
 namespace basin {
 
 struct ModelEntry {
   std::string name;
-  std::string help;  // one sentence
-  std::unique_ptr<AnyOptions> (*make_options)();
-  std::shared_ptr<Model> (*make)(const AnyOptions& options, const InputShape& shape, at::Generator& init);
+  std::string label;  // in figures and tables
+  std::string help;   // one sentence
+  /// Settings of a network small enough for dense Hessians of 2 x 8 x 8 images: "width=2".
+  std::vector<std::string> tiny = {};
+  std::unique_ptr<AnyOptions> (*make_options)() = nullptr;
+  std::shared_ptr<Model> (*make)(const AnyOptions& options, const InputShape& shape,
+                                 at::Generator& init) = nullptr;
+  std::function<ModelTraits(const AnyOptions&)> traits = {};
 };
 
-/// mlp, small_cnn, keskar_c1, resnet20, davidnet, airbench, noisy_quadratic. A new model is one file and one
-/// line here.
+/// The entry of a class M, made from options O, a shape and a generator.
+template <class M, class O>
+ModelEntry model_entry(ModelEntry entry, ModelTraits (*traits)(const O&)) {
+  entry.make_options = basin::make_options<O>;
+  entry.make = [](const AnyOptions& options, const InputShape& shape,
+                  at::Generator& init) -> std::shared_ptr<Model> {
+    return std::make_shared<M>(options_as<O>(options), shape, init);
+  };
+  entry.traits = [traits](const AnyOptions& options) { return traits(options_as<O>(options)); };
+  return entry;
+}
+
+/// In the order of lists and figures. A new model is one file and one line in registry.cpp.
 const std::vector<ModelEntry>& model_registry();
 
 /// `master_seed` feeds the streams "init" and "dropout". Parameters come as `dtype`, on `device`, conv

@@ -1,5 +1,6 @@
 #include "models/resnet20.h"
 
+#include "models/registry.h"
 #include "models/unit_sources.h"
 
 namespace basin {
@@ -89,6 +90,15 @@ std::vector<UnitGroup> ResNet20::unit_groups() const {
                       {block + ".conv2"});
   }
   return groups;
+}
+
+ModelEntry resnet20_entry() {
+  return model_entry<ResNet20, ResNet20Options>(
+      {"resnet20",
+       "ResNet-20",
+       "He et al.'s CIFAR ResNet-20, option-A shortcuts.",
+       {"width=2", "blocks=1", "groups=2"}},
+      [](const ResNet20Options& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 
 }  // namespace basin

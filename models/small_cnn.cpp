@@ -1,6 +1,7 @@
 #include "models/small_cnn.h"
 
 #include "core/error.h"
+#include "models/registry.h"
 #include "models/unit_sources.h"
 
 namespace basin {
@@ -63,6 +64,15 @@ std::vector<UnitGroup> SmallCnn::unit_groups() const {
                       {i < last ? fmt::format("conv{}", i + 1) : "fc"});
   }
   return groups;
+}
+
+ModelEntry small_cnn_entry() {
+  return model_entry<SmallCnn, SmallCnnOptions>(
+      {"small_cnn",
+       "small CNN",
+       "3x3 convolutions, each halving the image, and a linear layer.",
+       {"widths=[3, 4]"}},
+      [](const SmallCnnOptions& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 
 }  // namespace basin

@@ -47,8 +47,8 @@ display(Markdown("\n\n".join(filter(None, [
 # ## The generalisation gap
 # τ: Kendall's τ-b over configurations (means over seeds), 95 % interval from a bootstrap over configurations. Placebo's p: how often the
 # same numbers, dealt out at random, are as far from 0; then Holm's correction for the number of measures. Ψ: τ with one
-# hyper-parameter varied at a time. ρ given covariates: the correlation left when these are held: learning rate, updates, training loss. τ without errors: what it would be if
-# the means of measure and gap had no errors. *: moves where the function doesn't.
+# hyper-parameter varied at a time. ρ given covariates: the correlation left when these are held: learning rate, updates, training
+# loss. τ without errors: what it would be if the means of measure and gap had no errors. *: moves where the function doesn't.
 
 # %%
 display(Markdown(measure_text.answer(gap)))
@@ -63,13 +63,15 @@ error = correlate(measures, basis, audited, "test_error")
 # Grey band: 95 % of placebos. Grey names: nothing may be claimed, or the measure moves where the function doesn't.
 
 # %%
-figures.forest(gap, error)
+figures.forest(gap, error);
+
 # %% [markdown]
 # ## Each measure against the gap
-# One mark a configuration: the mean over its seeds with standard errors.
+# One mark per configuration: the mean over its seeds with standard errors.
 
 # %%
-figures.against_gap(gap, basis)
+figures.against_gap(gap, basis);
+
 # %% [markdown]
 # ## The test error
 
@@ -80,10 +82,9 @@ show(measure_text.table(error))
 
 # %% [markdown]
 # ## Other statistics
-# Of the gap. Robust sign error: the share of pairs put in the wrong order in the worst environment (two levels of a hyper-parameter), 0
-# to 1.
-# Conditional information: what the measure tells of the order once hyper-parameters are known, 0 to 1, and far too high with few
-# configurations, as that of placebos shows.
+# They are about the gap. Robust sign error: the share of pairs put in the wrong order in the worst environment (two levels of a
+# hyper-parameter), 0 to 1. Conditional information: what the measure says about the order once hyper-parameters are known, 0 to 1,
+# and far too high with few configurations, as that of placebos shows.
 
 # %%
 show(measure_text.second_table(gap, basis))
@@ -92,7 +93,8 @@ show(measure_text.second_table(gap, basis))
 # ## Measures against batch size
 
 # %%
-figures.against_batch(gap, basis)
+figures.against_batch(gap, basis);
+
 # %% [markdown]
 # ## Which measures mean anything
 
@@ -103,7 +105,7 @@ if len(audited.table):
 
 # %% [markdown]
 # ## Landscapes
-# What `basin landscape` measured beside this sweep. One plane through one network says little of any other.
+# What `basin landscape` measured on runs of this sweep. One plane through one network says little of any other.
 
 # %%
 for path in landscapes.beside(sweep):

@@ -58,13 +58,15 @@ display(Markdown(text.limits(sweep)))
 # is compared with.
 
 # %%
-accuracy.accuracy_against_batch(sweep)
+accuracy.accuracy_against_batch(sweep);
+
 # %% [markdown]
 # ## Training loss against test accuracy
-# One mark a run, coloured by batch size, shaped by optimiser.
+# One mark per run, coloured by batch size, shaped by optimiser.
 
 # %%
-accuracy.loss_against_accuracy(sweep)
+accuracy.loss_against_accuracy(sweep);
+
 # %% [markdown]
 # ## Sharpness and noise at matched loss
 # At the end of protocol B. SGD, LARS and LAMB end at different weight norms, so λ₁ and φ alone don't compare across them;
@@ -74,32 +76,36 @@ accuracy.loss_against_accuracy(sweep)
 # the value did not converge, or the mean |G|² is not resolved; a cross: it came out negative.
 
 # %%
-sharpness.sharpness_against_batch(sweep)
+sharpness.sharpness_against_batch(sweep);
+
 # %% [markdown]
 # ## Sharpness and noise against training loss
 # Every checkpoint that was probed, protocol B, but for those far below the loss level they were kept for. Training goes from left to
 # right; compare vertically, at equal loss. Bars: residuals of λ₁, 95 % intervals of B_simple, one run each.
 
 # %%
-sharpness.sharpness_against_loss(sweep)
+sharpness.sharpness_against_loss(sweep);
+
 # %% [markdown]
 # ## Trust ratios by layer
 # Median over recorded updates and seeds, bars from the 10th to the 90th percentile.
 
 # %%
-layer_norms.trust_ratios(sweep)
+layer_norms.trust_ratios(sweep);
+
 # %% [markdown]
 # ## Layers over training
 # Norms of each layer's weights before an update, of its gradient before clipping, of the update relative to the weights, and trust
-# ratios; one run an optimiser, at its largest batch size with a comparable run, columns on one scale. Biases and norms aren't drawn.
+# ratios; one run per optimiser, at its largest batch size with a comparable run, columns on one scale. Biases and norms aren't drawn.
 # Dashed: weights excluded from trust ratios, missing in the last panel. A gap: a norm of zero, or none that is finite.
 
 # %%
-layer_norms.of_sweep(sweep)
+layer_norms.of_sweep(sweep);
+
 # %% [markdown]
 # ## Learning curves
 # Batch loss (running mean) against the image gradients computed, the cost that all batch sizes share; one seed.
 # Dashed: the run is not comparable.
 
 # %%
-learning_curves.learning_curves(sweep)
+learning_curves.learning_curves(sweep);

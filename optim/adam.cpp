@@ -1,5 +1,7 @@
 #include "optim/adam.h"
 
+#include "optim/registry.h"
+
 namespace basin {
 
 void bind_options(OptionTable& table, AdamOptions& options) {
@@ -28,6 +30,18 @@ std::vector<at::Tensor> Adam::preconditioner(const std::vector<at::Tensor>& /*gr
   for (size_t i = 0; i < parameters_.size(); ++i)
     p.push_back(denominator(i).div_(treatments_[i].rate_factor));
   return p;
+}
+
+OptimizerEntry adam_entry() {
+  return optimizer_entry<Adam, AdamOptions>(
+      {"adam", "Adam", "Adam, weight decay in the gradient."},
+      [](const AdamOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
+}
+
+OptimizerEntry adamw_entry() {
+  return optimizer_entry<Adam, AdamWOptions>(
+      {"adamw", "AdamW", "Adam with decoupled weight decay."},
+      [](const AdamWOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
 }
 
 }  // namespace basin

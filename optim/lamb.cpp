@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/math/tensor_norms.h"
+#include "optim/registry.h"
 
 namespace basin {
 namespace {
@@ -76,9 +77,8 @@ Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o)
 
 std::string Lamb::trust_ratio_definition() const {
   return fmt::format(
-      "{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: factor beside the "
-      "learning rate on the whole "
-      "step, without a coefficient; NaN where excluded",
+      "{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: factor on top of "
+      "the learning rate on the whole step, without a coefficient; NaN where excluded",
       rule_.weight_norm_min > 0 || std::isfinite(rule_.weight_norm_max) ? "clamped " : "",
       std::isfinite(rule_.ratio_max) ? fmt::format(", at most {:g}", rule_.ratio_max) : "",
       rule_.decay == Decay::update ? " plus weight decay" : "");
@@ -98,6 +98,19 @@ std::vector<at::Tensor> Lamb::preconditioner(const std::vector<at::Tensor>& grad
     p.push_back(below / (ratio * rate_correction() * factor * treatments_[i].rate_factor));
   }
   return p;
+}
+
+OptimizerEntry lamb_entry() {
+  return optimizer_entry<Lamb, LambOptions>(
+      {"lamb", "LAMB",
+       "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded by default."},
+      [](const LambOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
+}
+
+OptimizerEntry lambc_entry() {
+  return optimizer_entry<Lamb, LambcOptions>(
+      {"lambc", "LAMBC", "LAMB with trust ratios of at most 1, as in timm."},
+      [](const LambcOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
 }
 
 }  // namespace basin

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/math/tensor_norms.h"
+#include "optim/registry.h"
 
 namespace basin {
 namespace {
@@ -117,8 +118,8 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
 
 std::string Lars::trust_ratio_definition() const {
   return fmt::format(
-      "{:g} |w| / |{}| of each tensor{}, {:g} where a norm is 0: factor beside the learning rate on {}; NaN "
-      "where excluded",
+      "{:g} |w| / |{}| of each tensor{}, {:g} where a norm is 0: factor on top of the learning rate on {}; "
+      "NaN where excluded",
       rule_.coefficient, kDenominators[static_cast<size_t>(rule_.denominator)].first,
       rule_.clip_to_rate ? ", over the learning rate and at most 1" : "", rule_.degenerate_ratio,
       rule_.ratio_inside ? "the new gradient as it enters the momentum buffer, not on the step"
@@ -144,6 +145,19 @@ void Lars::update(TensorLists& lists) {
       lists.first[i].copy_(lists.gradients[i]);
   }
   report(momentum_step(rule_, {.rate = learning_rate()}, treatments_, lists, tables_));
+}
+
+OptimizerEntry lars_entry() {
+  return optimizer_entry<Lars, LarsOptions>(
+      {"lars", "LARS",
+       "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded by default."},
+      [](const LarsOptions&) { return OptimizerTraits{}; });
+}
+
+OptimizerEntry larc_entry() {
+  return optimizer_entry<Lars, LarcOptions>(
+      {"larc", "LARC", "LARS with a local rate of at most the learning rate, as in apex."},
+      [](const LarcOptions&) { return OptimizerTraits{}; });
 }
 
 }  // namespace basin

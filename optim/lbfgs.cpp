@@ -1,6 +1,7 @@
 #include "optim/lbfgs.h"
 
 #include "core/math/tensor_norms.h"
+#include "optim/registry.h"
 
 namespace basin {
 namespace {
@@ -127,6 +128,12 @@ Lbfgs::Vector Lbfgs::direction(const Vector& gradient) const {
     add(d, s(age), alpha[k] - rho[k] * dot(y(age), d));
   }
   return d;
+}
+
+OptimizerEntry lbfgs_entry() {
+  return optimizer_entry<Lbfgs, LbfgsOptions>(
+      {"lbfgs", "L-BFGS", "Multi-batch L-BFGS with overlapping batches (Berahas et al. 2016)."},
+      [](const LbfgsOptions& o) { return OptimizerTraits{.overlap = o.overlap}; });
 }
 
 }  // namespace basin

@@ -23,7 +23,7 @@ MomentOptimizer::MomentOptimizer(std::vector<ParameterInfo> parameters, const Mo
   rule_.beta2 = options.beta2;
   rule_.eps = options.eps;
   add_slot("first_moment");
-  add_slot("second_moment");
+  add_slot(kSecondMoment);
 }
 
 StepScalars MomentOptimizer::scalars(int64_t t) const {

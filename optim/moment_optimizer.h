@@ -9,6 +9,9 @@
 
 namespace basin {
 
+/// The slot of v below.
+inline constexpr const char* kSecondMoment = "second_moment";
+
 struct MomentOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;

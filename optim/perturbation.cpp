@@ -6,8 +6,10 @@
 namespace basin {
 
 void bind_options(OptionTable& table, PerturbationOptions& options) {
-  table.add("kind", options.kind, one_of({"none", "sam", "asam", "gradient_penalty"}),
-            "gradient at displaced weights; two gradients per example");
+  table
+      .add("kind", options.kind, one_of({"none", "sam", "asam", "gradient_penalty"}),
+           "gradient at displaced weights; two gradients per example")
+      .costs();
   table.add(
       "rho", options.rho, at_least(0),
       "sam, asam: radius; 0.05 and 0.5 in the authors' code for CIFAR-10, not portable between the two");
@@ -16,8 +18,10 @@ void bind_options(OptionTable& table, PerturbationOptions& options) {
             "gradient_penalty: alpha of loss + alpha/2 |gradient|^2");
   table.add("difference", options.difference, greater_than(0),
             "gradient_penalty: length of the step of the forward difference");
-  table.add("examples", options.examples, at_least(0),
-            "m: one displacement for each m consecutive examples of the batch; 0: one for the whole batch");
+  table
+      .add("examples", options.examples, at_least(0),
+           "m: one displacement for each m consecutive examples of the batch; 0: one for the whole batch")
+      .costs();
 }
 
 Perturbation::Kind Perturbation::kind_of(const std::string& name) {

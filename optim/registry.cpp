@@ -1,39 +1,26 @@
 #include "optim/registry.h"
 
-#include "optim/adam.h"
-#include "optim/lamb.h"
-#include "optim/lars.h"
-#include "optim/lbfgs.h"
-#include "optim/sgd.h"
-
 namespace basin {
 
-namespace {
+// One line for each, in the order of lists and figures: NAME_entry() is a function of its own file.
+// clang-format off
+#define BASIN_OPTIMIZERS(entry) \
+  entry(sgd) \
+  entry(adam) \
+  entry(adamw) \
+  entry(lars) \
+  entry(larc) \
+  entry(lamb) \
+  entry(lambc) \
+  entry(lbfgs)
+// clang-format on
 
-template <class T, class O>
-std::unique_ptr<Optimizer> make(std::vector<ParameterInfo> parameters, const AnyOptions& options) {
-  return std::make_unique<T>(std::move(parameters), options_as<O>(options));
-}
-
-}  // namespace
+#define BASIN_DECLARE(name) OptimizerEntry name##_entry();
+BASIN_OPTIMIZERS(BASIN_DECLARE)
 
 const std::vector<OptimizerEntry>& optimizer_registry() {
-  static const std::vector<OptimizerEntry> table{
-      {"sgd", "Gradient descent with momentum or Nesterov momentum.", make_options<SgdOptions>,
-       make<Sgd, SgdOptions>},
-      {"adam", "Adam, weight decay in the gradient.", make_options<AdamOptions>, make<Adam, AdamOptions>},
-      {"adamw", "Adam with decoupled weight decay.", make_options<AdamWOptions>, make<Adam, AdamWOptions>},
-      {"lars", "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded by default.",
-       make_options<LarsOptions>, make<Lars, LarsOptions>},
-      {"larc", "LARS with a local rate of at most the learning rate, as in apex.", make_options<LarcOptions>,
-       make<Lars, LarcOptions>},
-      {"lamb", "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded by default.",
-       make_options<LambOptions>, make<Lamb, LambOptions>},
-      {"lambc", "LAMB with trust ratios of at most 1, as in timm.", make_options<LambcOptions>,
-       make<Lamb, LambcOptions>},
-      {"lbfgs", "Multi-batch L-BFGS with overlapping batches (Berahas et al. 2016).",
-       make_options<LbfgsOptions>, make<Lbfgs, LbfgsOptions>},
-  };
+#define BASIN_MAKE(name) name##_entry(),
+  static const std::vector<OptimizerEntry> table{BASIN_OPTIMIZERS(BASIN_MAKE)};
   return table;
 }
 

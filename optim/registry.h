@@ -1,23 +1,45 @@
-// defines: the table of optimisers.
+// defines: OptimizerEntry and the table of optimisers.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/registry.h"
+#include "optim/moment_optimizer.h"
 #include "optim/optimizer.h"
+#include "optim/traits.h"
 
 namespace basin {
 
 struct OptimizerEntry {
   std::string name;
+  std::string label;  // in figures and tables
   std::string help;
-  std::unique_ptr<AnyOptions> (*make_options)();
-  std::unique_ptr<Optimizer> (*make)(std::vector<ParameterInfo> parameters, const AnyOptions& options);
+  std::unique_ptr<AnyOptions> (*make_options)() = nullptr;
+  std::unique_ptr<Optimizer> (*make)(std::vector<ParameterInfo> parameters,
+                                     const AnyOptions& options) = nullptr;
+  std::function<OptimizerTraits(const AnyOptions&)> traits = {};
+  /// Adam's constants among its options; null for a method without.
+  MomentOptions* (*moments)(AnyOptions& options) = nullptr;
 };
 
-/// sgd, adam, adamw, lars, larc, lamb, lambc, lbfgs. A new optimiser is one file and one line here.
+/// The entry of a class T, made from parameters and options O.
+template <class T, class O>
+OptimizerEntry optimizer_entry(OptimizerEntry entry, OptimizerTraits (*traits)(const O&)) {
+  entry.make_options = basin::make_options<O>;
+  entry.make = [](std::vector<ParameterInfo> parameters,
+                  const AnyOptions& options) -> std::unique_ptr<Optimizer> {
+    return std::make_unique<T>(std::move(parameters), options_as<O>(options));
+  };
+  entry.traits = [traits](const AnyOptions& options) { return traits(options_as<O>(options)); };
+  if constexpr (std::is_base_of_v<MomentOptions, O>)
+    entry.moments = [](AnyOptions& options) -> MomentOptions* { return &options_as<O>(options); };
+  return entry;
+}
+
+/// In the order of lists and figures. A new optimiser is one file and one line in registry.cpp.
 const std::vector<OptimizerEntry>& optimizer_registry();
 
 }  // namespace basin

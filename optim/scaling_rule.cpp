@@ -1,6 +1,7 @@
 #include "optim/scaling_rule.h"
 
 #include "core/error.h"
+#include "optim/registry.h"
 
 namespace basin {
 namespace {
@@ -92,21 +93,17 @@ double warmup_at(const ScheduleOptions& options, int64_t batch_size) {
 void scale_moments(const ScheduleOptions& options, int64_t batch_size, const std::string& optimizer,
                    AnyOptions& of_optimizer) {
   if (options.scaling_rule != "malladi") return;
-  OptionTable table;
-  table.group(optimizer, [&](OptionTable& t) { of_optimizer.bind(t); });
-  const double k = ratio_of(options, batch_size);
-  const auto key_of = [&](const char* name) { return optimizer + "." + name; };
-  for (const char* name : {"beta1", "beta2", "eps"}) {
-    if (!table.has(key_of(name))) {
-      throw ConfigError(
-          fmt::format("scaling_rule = \"malladi\" is of Adam's constants: optimizer = \"{}\" has no {}",
-                      optimizer, name));
-    }
+  const OptimizerEntry& entry = find_entry(optimizer_registry(), optimizer, "optimizer");
+  if (!entry.moments) {
+    throw ConfigError(fmt::format(
+        "scaling_rule = \"malladi\" is of Adam's constants: optimizer = \"{}\" has no beta1, beta2 and eps",
+        optimizer));
   }
-  const auto value = [&](const char* name) { return std::get<double>(table.at(key_of(name)).get()); };
-  for (const char* name : {"beta1", "beta2"})
-    table.set(key_of(name), scaled_beta(key_of(name), value(name), k), "scaling_rule");
-  table.set(key_of("eps"), value("eps") / std::sqrt(k), "scaling_rule");
+  MomentOptions& moments = *entry.moments(of_optimizer);
+  const double k = ratio_of(options, batch_size);
+  moments.beta1 = scaled_beta(optimizer + ".beta1", moments.beta1, k);
+  moments.beta2 = scaled_beta(optimizer + ".beta2", moments.beta2, k);
+  moments.eps /= std::sqrt(k);
 }
 
 }  // namespace basin

@@ -73,7 +73,8 @@ void bind_options(OptionTable& table, ScheduleOptions& options) {
   table.add("scaling_rule", options.scaling_rule, one_of(scaling_rules()),
             "how learning_rate grows with batch_size; malladi: Adam's betas and eps as well; mlperf, "
             "torchlars, tpu: published rates and warm-ups");
-  table.add("base_batch", options.base_batch, at_least(1), "batch size at which learning_rate holds");
+  table.add("base_batch", options.base_batch, at_least(1), "batch size at which learning_rate holds")
+      .yardstick();
   table.add("effective_rate", options.effective_rate, anything(),
             "learning_rate is the effective one: with momentum m the update has (1 - m) times it");
 }

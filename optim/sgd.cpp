@@ -1,6 +1,7 @@
 #include "optim/sgd.h"
 
 #include "core/error.h"
+#include "optim/registry.h"
 
 namespace basin {
 
@@ -45,6 +46,12 @@ double Sgd::stability_limit() const {
 void Sgd::update(TensorLists& lists) {
   if (rule_.momentum > 0) lists.first = slot(0);
   report(momentum_step(rule_, {.rate = learning_rate()}, treatments_, lists, tables_));
+}
+
+OptimizerEntry sgd_entry() {
+  return optimizer_entry<Sgd, SgdOptions>(
+      {"sgd", "SGD", "Gradient descent with momentum or Nesterov momentum."},
+      [](const SgdOptions&) { return OptimizerTraits{.steps_along_gradients = true}; });
 }
 
 }  // namespace basin

@@ -12,6 +12,7 @@
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -186,6 +187,18 @@ void bind_options(OptionTable& table, BatchSharpnessOptions& options) {
 
 std::unique_ptr<Probe> make_batch_sharpness(const BatchSharpnessOptions& options) {
   return std::make_unique<BatchSharpness>(options);
+}
+
+ProbeEntry batch_sharpness_entry() {
+  return probe_entry<BatchSharpnessOptions, make_batch_sharpness>({
+      .name = "batch_sharpness",
+      .label = "batch sharpness",
+      .help = "curvature of batches along their own gradients",
+      .version = 1,
+      .definitions = {"batch-sharpness", "batch-sharpness-rate", "batch-sharpness-ratio",
+                      "batch-sharpness-numerator", "batch-sharpness-denominator"},
+      .audit = {.cheap = {"batch_size=32", "batches=32"}},
+  });
 }
 
 }  // namespace basin

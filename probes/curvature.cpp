@@ -12,6 +12,7 @@
 #include "optim/exclusion.h"
 #include "probes/common.h"
 #include "probes/eigen_quantity.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -228,6 +229,20 @@ void bind_options(OptionTable& table, CurvatureOptions& options) {
 
 std::unique_ptr<Probe> make_curvature(const CurvatureOptions& options) {
   return std::make_unique<CurvatureProbe>(options);
+}
+
+ProbeEntry curvature_entry() {
+  return probe_entry<CurvatureOptions, make_curvature>({
+      .name = "curvature",
+      .label = "curvature",
+      .help = "spectrum of a curvature matrix: eigenvalues, density, trace, Frobenius norm",
+      .version = 1,
+      .definitions = {"curvature-lambda", "curvature-lambda-min", "curvature-trace", "curvature-frobenius",
+                      "curvature-outliers", "curvature-density", "hessian-lambda-pyhessian",
+                      "curvature-trace-pyhessian"},
+      .audit = {.cheap = {"count=1", "starts=3", "steps=4", "trace_samples=8", "density_points=2"},
+                .variants = {{"", {"compat=pyhessian"}}}},
+  });
 }
 
 }  // namespace basin

@@ -11,6 +11,7 @@
 #include "hessian/jacobian.h"
 #include "probes/estimators/set_estimates.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -145,6 +146,18 @@ void bind_options(OptionTable& table, FisherRaoOptions& options) {
 
 std::unique_ptr<Probe> make_fisher_rao(const FisherRaoOptions& options) {
   return std::make_unique<FisherRao>(options);
+}
+
+ProbeEntry fisher_rao_entry() {
+  return probe_entry<FisherRaoOptions, make_fisher_rao>({
+      .name = "fisher_rao",
+      .label = "Fisher-Rao norm",
+      .help = "Fisher-Rao norm w'Fw of the weights",
+      .version = 1,
+      .draws = false,
+      .definitions = {"fisher-rao-empirical", "fisher-rao-model", "fisher-rao-closed-form"},
+      .audit = {.cheap = {"forms=[\"empirical\", \"model\", \"closed_form\"]"}},
+  });
 }
 
 }  // namespace basin

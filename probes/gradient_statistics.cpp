@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "probes/gradient_findings.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -163,6 +164,20 @@ void bind_options(OptionTable& table, GradientStatisticsOptions& options) {
 
 std::unique_ptr<Probe> make_gradient_statistics(const GradientStatisticsOptions& options) {
   return std::make_unique<GradientStatistics>(options);
+}
+
+ProbeEntry gradient_statistics_entry() {
+  return probe_entry<GradientStatisticsOptions, make_gradient_statistics>({
+      .name = "gradient_statistics",
+      .label = "gradient statistics",
+      .help = "noise by single gradients: diversity, coherence, GSNR, norms",
+      .version = 2,
+      .draws = false,
+      .definitions = {"gradient-diversity-population", "gradient-diversity-finite",
+                      "gradient-coherence-population", "gradient-coherence-finite", "gsnr-population",
+                      "gsnr-finite", "gradient-norm-percentile-finite"},
+      .copies = {"batch_bound", "coherence", "diversity"},
+  });
 }
 
 }  // namespace basin

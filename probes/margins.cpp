@@ -12,6 +12,7 @@
 #include "probes/estimators/percentile.h"
 #include "probes/estimators/set_estimates.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -135,6 +136,18 @@ void bind_options(OptionTable& table, MarginsOptions& options) {
 
 std::unique_ptr<Probe> make_margins(const MarginsOptions& options) {
   return std::make_unique<Margins>(options);
+}
+
+ProbeEntry margins_entry() {
+  return probe_entry<MarginsOptions, make_margins>({
+      .name = "margins",
+      .label = "margins",
+      .help = "margins of the logits, as they are and normalised",
+      .version = 1,
+      .draws = false,
+      .definitions = {"margin-mean", "margin-percentile", "margin-negative-share", "margin-over-spectral",
+                      "margin-over-path"},
+  });
 }
 
 }  // namespace basin

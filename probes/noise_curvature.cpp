@@ -13,6 +13,7 @@
 #include "probes/estimators/set_estimates.h"
 #include "probes/estimators/subspace_overlap.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -241,6 +242,19 @@ void bind_options(OptionTable& table, NoiseCurvatureOptions& options) {
 
 std::unique_ptr<Probe> make_noise_curvature(const NoiseCurvatureOptions& options) {
   return std::make_unique<NoiseCurvature>(options);
+}
+
+ProbeEntry noise_curvature_entry() {
+  return probe_entry<NoiseCurvatureOptions, make_noise_curvature>({
+      .name = "noise_curvature",
+      .label = "noise and curvature",
+      .help = "gradient noise against curvature: weighted noise scale, overlap, alignment",
+      .version = 2,
+      .definitions = {"noise-scale-hessian-population", "noise-scale-hessian-finite", "covariance-lambda",
+                      "noise-hessian-overlap", "noise-hessian-cosine", "noise-hessian-trace-alignment"},
+      .ratios = {{"b_hessian", "tr_h_sigma", "g_h_g"}},
+      .audit = {.cheap = {"count=1", "groups=8", "trace_samples=6"}},
+  });
 }
 
 }  // namespace basin

@@ -9,6 +9,7 @@
 #include "probes/common.h"
 #include "probes/estimators/noise_estimate.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -101,6 +102,18 @@ void bind_options(OptionTable& table, NoiseScaleOptions& options) {
 
 std::unique_ptr<Probe> make_noise_scale(const NoiseScaleOptions& options) {
   return std::make_unique<NoiseScale>(options);
+}
+
+ProbeEntry noise_scale_entry() {
+  return probe_entry<NoiseScaleOptions, make_noise_scale>({
+      .name = "noise_scale",
+      .label = "gradient noise scale",
+      .help = "gradient noise scale tr Sigma / |G|^2",
+      .version = 3,
+      .definitions = {"noise-scale-population", "noise-scale-finite"},
+      .headlines = {{"b_simple", "B_simple [95 %]", "B_simple (examples)"}},
+      .ratios = {{"b_simple", "tr_sigma", "g2"}},
+  });
 }
 
 }  // namespace basin

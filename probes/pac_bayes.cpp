@@ -10,6 +10,7 @@
 #include "probes/common.h"
 #include "probes/estimators/pac_bayes_bound.h"
 #include "probes/estimators/sigma_search.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -275,6 +276,21 @@ void bind_options(OptionTable& table, PacBayesOptions& options) {
 std::unique_ptr<Probe> make_pac_bayes(const PacBayesOptions& options) {
   check(options);
   return std::make_unique<PacBayes>(options);
+}
+
+ProbeEntry pac_bayes_entry() {
+  return probe_entry<PacBayesOptions, make_pac_bayes>({
+      .name = "pac_bayes",
+      .label = "PAC-Bayes",
+      .help = "noise on the weights that costs 0.1 of the accuracy",
+      .version = 2,
+      .definitions = {"pac-bayes-sigma", "pac-bayes-sigma-magnitude", "pac-bayes-inverse", "pac-bayes-bound",
+                      "pac-bayes-bound-magnitude", "pac-bayes-bound-magnitude-origin", "pac-bayes-sigma-rgm",
+                      "pac-bayes-sigma-magnitude-rgm", "pac-bayes-inverse-rgm", "pac-bayes-bound-rgm",
+                      "pac-bayes-bound-magnitude-rgm", "pac-bayes-bound-magnitude-origin-rgm"},
+      .audit = {.cheap = {"draws=6", "tolerance=0.05"},
+                .variants = {{"eps=0", {"eps=0", "forms=[\"magnitude\"]"}}, {"", {"compat=rgm"}}}},
+  });
 }
 
 }  // namespace basin

@@ -7,6 +7,7 @@
 #include "hessian/operators.h"
 #include "probes/common.h"
 #include "probes/eigen_quantity.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -86,6 +87,17 @@ void bind_options(OptionTable& table, PreconditionedCurvatureOptions& options) {
 
 std::unique_ptr<Probe> make_preconditioned_curvature(const PreconditionedCurvatureOptions& options) {
   return std::make_unique<PreconditionedCurvature>(options);
+}
+
+ProbeEntry preconditioned_curvature_entry() {
+  return probe_entry<PreconditionedCurvatureOptions, make_preconditioned_curvature>({
+      .name = "preconditioned_curvature",
+      .label = "preconditioned curvature",
+      .help = "largest eigenvalues of the Hessian as the optimiser sees it",
+      .version = 1,
+      .definitions = {"preconditioned-lambda", "preconditioned-rate-lambda"},
+      .headlines = {{"rate_lambda_1", "", "η λ₁(P⁻¹H)"}},
+  });
 }
 
 }  // namespace basin

@@ -15,6 +15,7 @@
 #include "probes/estimators/network_layers.h"
 #include "probes/estimators/set_estimates.h"
 #include "probes/noise_quantities.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -211,6 +212,19 @@ void bind_options(OptionTable& table, RelativeFlatnessOptions& options) {
 
 std::unique_ptr<Probe> make_relative_flatness(const RelativeFlatnessOptions& options) {
   return std::make_unique<RelativeFlatness>(options);
+}
+
+ProbeEntry relative_flatness_entry() {
+  return probe_entry<RelativeFlatnessOptions, make_relative_flatness>({
+      .name = "relative_flatness",
+      .label = "relative flatness",
+      .help = "relative flatness of a linear layer, as a rule the last",
+      .version = 1,
+      .draws = false,
+      .definitions = {"relative-flatness", "relative-flatness-simple", "relative-flatness-hessian",
+                      "relative-flatness-simple-hessian"},
+      .audit = {.variants = {{"", {"method=hessian"}}}},
+  });
 }
 
 }  // namespace basin

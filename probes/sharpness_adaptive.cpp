@@ -12,6 +12,7 @@
 #include "landscape/displaced_weights.h"
 #include "landscape/normalised_logits.h"
 #include "probes/common.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -276,6 +277,19 @@ void bind_options(OptionTable& table, SharpnessAdaptiveOptions& options) {
 
 std::unique_ptr<Probe> make_sharpness_adaptive(const SharpnessAdaptiveOptions& options) {
   return std::make_unique<SharpnessAdaptive>(options);
+}
+
+ProbeEntry sharpness_adaptive_entry() {
+  return probe_entry<SharpnessAdaptiveOptions, make_sharpness_adaptive>({
+      .name = "sharpness_adaptive",
+      .label = "adaptive sharpness",
+      .help = "worst and average rise of the loss in balls that follow the weights",
+      .version = 1,
+      .definitions = {"adaptive-worst", "adaptive-worst-unprojected", "adaptive-average"},
+      .audit = {.cheap = {"iterations=10"},
+                .variants = {{"eta=0", {"eta=0"}},
+                             {"", {"compat=sharpness_vs_generalization", "measures=[\"worst_l2\"]"}}}},
+  });
 }
 
 }  // namespace basin

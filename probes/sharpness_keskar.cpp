@@ -15,6 +15,7 @@
 #include "landscape/displaced_weights.h"
 #include "landscape/random_subspace.h"
 #include "probes/common.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -197,7 +198,7 @@ class SharpnessKeskar final : public Probe {
       : Probe("sharpness_keskar"), options_(std::move(options)) {
     OptionTable table;  // for callers from C++, whose options no table has seen
     bind_options(table, options_);
-    for (const Option& option : table.options()) table.set(option.key, option.get(), "sharpness_keskar");
+    for (const Option& option : table) table.set(option.key, option.get(), "sharpness_keskar");
   }
 
   ProbeCost expected_cost() const override {
@@ -320,6 +321,21 @@ void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
 
 std::unique_ptr<Probe> make_sharpness_keskar(const SharpnessKeskarOptions& options) {
   return std::make_unique<SharpnessKeskar>(options);
+}
+
+ProbeEntry sharpness_keskar_entry() {
+  return probe_entry<SharpnessKeskarOptions, make_sharpness_keskar>({
+      .name = "sharpness_keskar",
+      .label = "Keskar sharpness",
+      .help = "Keskar's phi in three kinds of box",
+      .version = 2,
+      .definitions = {"keskar-phi-full", "keskar-phi-subspace-gaussian", "keskar-phi-subspace-orthonormal",
+                      "keskar-phi-relative"},
+      .headlines = {{"phi_full_1e-3", "φ (ε = 1e-3)", "φ, full space, ε = 1e-3 (%)"},
+                    {"phi_relative_1e-3", "", "φ, box relative to |w| (%)"}},
+      .audit = {.cheap = {"epsilons=[1e-3]"},
+                .variants = {{"", {"spaces=[\"subspace\"]", "subspace_distribution=orthonormal"}}}},
+  });
 }
 
 }  // namespace basin

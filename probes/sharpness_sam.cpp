@@ -8,6 +8,7 @@
 #include "landscape/displaced_weights.h"
 #include "optim/steepest_ascent.h"
 #include "probes/common.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -185,6 +186,20 @@ void bind_options(OptionTable& table, SharpnessSamOptions& options) {
 
 std::unique_ptr<Probe> make_sharpness_sam(const SharpnessSamOptions& options) {
   return std::make_unique<SharpnessSam>(options);
+}
+
+ProbeEntry sharpness_sam_entry() {
+  return probe_entry<SharpnessSamOptions, make_sharpness_sam>({
+      .name = "sharpness_sam",
+      .label = "SAM sharpness",
+      .help = "SAM and ASAM sharpness, and by groups of examples",
+      .version = 1,
+      .definitions = {"sam-first-order", "sam-ascended", "asam-first-order", "asam-ascended",
+                      "asam-all-first-order", "asam-all-ascended"},
+      .audit = {.variants = {{"eta=0", {"eta=0"}},
+                             {"", {"scaled=all"}},
+                             {"eta=0, scaled=all", {"eta=0", "scaled=all"}}}},
+  });
 }
 
 }  // namespace basin

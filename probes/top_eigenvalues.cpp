@@ -6,6 +6,7 @@
 #include "hessian/top_eigenpairs.h"
 #include "probes/common.h"
 #include "probes/eigen_quantity.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -87,6 +88,18 @@ void bind_options(OptionTable& table, TopEigenvaluesOptions& options) {
 
 std::unique_ptr<Probe> make_top_eigenvalues(const TopEigenvaluesOptions& options) {
   return std::make_unique<TopEigenvalues>(options);
+}
+
+ProbeEntry top_eigenvalues_entry() {
+  return probe_entry<TopEigenvaluesOptions, make_top_eigenvalues>({
+      .name = "top_eigenvalues",
+      .label = "Hessian eigenvalues",
+      .help = "largest and smallest Hessian eigenvalues",
+      .version = 3,
+      .definitions = {"hessian-lambda", "hessian-lambda-min", "hessian-lambda-norm"},
+      .headlines = {{"lambda", "λ₁", "λ₁ (loss / weight²)"}, {"lambda_1_w2", "", "λ₁ ‖w‖² (loss)"}},
+      .audit = {.cheap = {"count=1"}},
+  });
 }
 
 }  // namespace basin

@@ -10,6 +10,7 @@
 #include "core/seed.h"
 #include "probes/common.h"
 #include "probes/estimators/layer_norms.h"
+#include "probes/registry.h"
 
 namespace basin {
 namespace {
@@ -212,6 +213,21 @@ void bind_options(OptionTable& table, WeightNormsOptions& options) {
 
 std::unique_ptr<Probe> make_weight_norms(const WeightNormsOptions& options) {
   return std::make_unique<WeightNorms>(options);
+}
+
+ProbeEntry weight_norms_entry() {
+  return probe_entry<WeightNormsOptions, make_weight_norms>({
+      .name = "weight_norms",
+      .label = "weight norms",
+      .help = "norms of the weights and layers, distances from the start, path norm",
+      .version = 1,
+      .draws = false,
+      .definitions = {"weight-norm", "weight-norm-squared", "distance-from-start", "layer-frobenius",
+                      "layer-spectral", "layer-operator", "frobenius-product", "frobenius-sum",
+                      "spectral-product", "spectral-sum", "operator-product", "frobenius-over-spectral",
+                      "distance-spectral", "path-norm"},
+      .audit = {.cheap = {"by_layer=true", "operator_norms=true"}},
+  });
 }
 
 }  // namespace basin

@@ -22,8 +22,7 @@ std::string SweepPaths::tuning_folder(const std::string& run_id) const {
 std::string cell_path(const std::string& folder) { return folder + "/cell.toml"; }
 
 void write_cell_file(const std::string& folder, const RunOptions& options) {
-  RunOptions copy = options;
-  write_file_atomically(cell_path(folder), copy.table().to_toml());
+  write_file_atomically(cell_path(folder), options.table().to_toml());
 }
 
 std::optional<RunOptions> study_options(const std::string& run_folder) {

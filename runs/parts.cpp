@@ -4,17 +4,6 @@
 #include "optim/registry.h"
 
 namespace basin {
-namespace {
-
-bool has_dropout(const RunOptions& options) {
-  RunOptions copy = options;
-  const OptionTable table = copy.table();
-  const std::string key = options.model + ".dropout";
-  return table.has(key) && table.at(key).get() != OptionValue(false) &&
-         table.at(key).get() != OptionValue(0.0);
-}
-
-}  // namespace
 
 std::shared_ptr<Model> build_model(const RunOptions& options, const Dataset& data, at::ScalarType dtype,
                                    at::Device device) {
@@ -30,8 +19,9 @@ std::unique_ptr<Optimizer> build_optimizer(const RunOptions& options, const Mode
 }
 
 BatchPlan batch_plan_of(const RunOptions& options) {
-  return plan_batches(options.train, options.data, has_dropout(options), wants_batch_statistics(options),
-                      batch_overlap(options));
+  const ModelTraits model = model_traits(options);
+  return plan_batches(options.train, options.data, model.dropout, model.batch_statistics,
+                      optimizer_traits(options).overlap);
 }
 
 }  // namespace basin

@@ -40,10 +40,8 @@ ProbeAttributes chosen_settings(const std::string& probe, int64_t examples, cons
                                 const OptionSets& probe_options) {
   ProbeAttributes chosen = {
       {"set", std::string("train")}, {"n_examples", examples}, {"dtype", dtype}, {"tf32", false}};
-  const std::unique_ptr<AnyOptions> copy = probe_options.at(probe).clone();
-  OptionTable table;
-  table.group("option", [&](OptionTable& t) { copy->bind(t); });
-  for (const Option& option : table.options()) chosen.emplace_back(option.key, option.get());
+  for (const Option& option : probe_options.at(probe).view("option"))
+    if (option.traits.role != OptionRole::execution) chosen.emplace_back(option.key, option.get());
   return chosen;
 }
 

@@ -90,7 +90,7 @@ ProbeAttributes Subject::given_settings(const Checkpoint& checkpoint, const std:
           {"version", find_entry(probe_registry(), probe, "probe").version},
           {"train_examples", train_examples()},
           {"subset_hash", subset_hash_},
-          {"bn_mode", std::string(wants_batch_statistics(options_) ? "running" : "none")},
+          {"bn_mode", std::string(model_traits(options_).batch_statistics ? "running" : "none")},
           {"seed", std::to_string(seed())}};
 }
 

@@ -37,6 +37,7 @@ class Subject {
   /// The context for a probe, without a search's state.
   ProbeContext context(const Prepared& prepared) const;
 
+  const RunOptions& options() const { return options_; }
   uint64_t seed() const;
   int64_t train_examples() const { return data_.train.size(); }
   int64_t classes() const { return data_.classes(); }

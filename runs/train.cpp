@@ -12,6 +12,7 @@
 #include "io/run_file.h"
 #include "io/status_file.h"
 #include "optim/exclusion.h"
+#include "optim/registry.h"
 #include "runs/folder.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
@@ -38,7 +39,7 @@ void add_exclusions(RunHeader& header, const Optimizer& optimizer) {
 }
 
 /// And the lists of factors: "norm1.bias=64" for each factor that is not 1.
-void add_factors(RunHeader& header, const OptionTable& table, const std::string& method,
+void add_factors(RunHeader& header, const OptionView& table, const std::string& method,
                  const Optimizer& optimizer) {
   for (const auto& [option, record] :
        {std::pair{".lr_factors", "learning_rate_factors"}, {".decay_factors", "weight_decay_factors"}}) {
@@ -58,17 +59,18 @@ void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data
                const RateSchedule& rates) {
   header.options.emplace_back("peak_learning_rate", rates.peak());
   header.options.emplace_back("warmup_updates", rates.warmup_updates());
-  if (options.optimizer == "sgd" && options.train.batch_milestones.empty()) {
+  if (optimizer_traits(options).steps_along_gradients && options.train.batch_milestones.empty()) {
     const double n = static_cast<double>(data.train.size());
     const double b = static_cast<double>(options.train.batch_size);
     header.options.emplace_back("sgd_noise_scale", rates.peak() * optimizer.gain() * (n / b));
   }
   if (options.schedule.scaling_rule != "malladi") return;
   const std::unique_ptr<AnyOptions> scaled = scaled_optimizer_options(options);
-  OptionTable table;
-  scaled->bind(table);
-  for (const char* name : {"beta1", "beta2", "eps"})
-    header.options.emplace_back(std::string("scaled_") + name, table.at(name).get());
+  const MomentOptions& moments =
+      *find_entry(optimizer_registry(), options.optimizer, "optimizer").moments(*scaled);
+  header.options.emplace_back("scaled_beta1", moments.beta1);
+  header.options.emplace_back("scaled_beta2", moments.beta2);
+  header.options.emplace_back("scaled_eps", moments.eps);
 }
 
 RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model,
@@ -78,9 +80,8 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   header.config_id = options.config_id();
   header.config = options.resolved();
   header.created_utc = utc_now();
-  RunOptions copy = options;
-  const OptionTable table = copy.defining_table();
-  for (const Option& option : table.options()) header.options.emplace_back(option.key, option.get());
+  const OptionView table = options.defining_table();
+  for (const Option& option : table) header.options.emplace_back(option.key, option.get());
   add_exclusions(header, optimizer);
   add_factors(header, table, options.optimizer, optimizer);
   add_rates(header, options, data, optimizer, trainer.rates());

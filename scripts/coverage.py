@@ -1,4 +1,4 @@
-"""Line coverage of the rooms after `make coverage` ran the tests: one line a room, the total, exit code 1 below the wanted share.
+"""Line coverage of the rooms after `make coverage` ran the tests: one line per room, the total, exit code 1 below the wanted share.
 
 coverage.py BUILD --at-least 85
 """

@@ -26,8 +26,8 @@ OptionValue as_option(double value, bool whole) {
 
 // By range: whether its option is a whole number.
 std::vector<bool> are_whole(const std::vector<SearchRange>& ranges) {
-  RunOptions scratch;
-  const OptionTable table = scratch.table();
+  const RunOptions scratch;
+  const OptionView table = scratch.table();
   std::vector<bool> whole;
   for (const SearchRange& range : ranges)
     whole.push_back(std::holds_alternative<int64_t>(table.at(range.key).get()));

@@ -8,14 +8,11 @@ namespace {
 
 // Everything that decides what the cell runs and measures, in the order of the options.
 std::vector<std::pair<std::string, OptionValue>> deciding_options(const Cell& cell) {
-  RunOptions options = cell.options;
   std::vector<std::pair<std::string, OptionValue>> deciding;
-  const OptionTable run = options.defining_table();
-  for (const Option& option : run.options()) {
-    if (!is_execution_key(option.key)) deciding.emplace_back(option.key, option.get());
+  for (const OptionView& view : {cell.options.defining_table(), probe_plan(cell.options)}) {
+    for (const Option& option : view)
+      if (option.traits.role != OptionRole::execution) deciding.emplace_back(option.key, option.get());
   }
-  const OptionTable probes = probe_plan_table(options);
-  for (const Option& option : probes.options()) deciding.emplace_back(option.key, option.get());
   return deciding;
 }
 

@@ -5,7 +5,7 @@
 namespace basin {
 namespace {
 
-bool hold(const std::vector<Condition>& conditions, const OptionTable& table) {
+bool hold(const std::vector<Condition>& conditions, const OptionView& table) {
   return std::all_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
     return contains(condition.values, table.at(condition.key).get());
   });
@@ -72,7 +72,7 @@ std::string group_of(const Point& point) {
 }
 
 // What tells the group from others in any study.
-Settings when_of(const OptionTable& table, const Point& point) {
+Settings when_of(const OptionView& table, const Point& point) {
   Settings when;
   std::set<std::string> told;
   for (const auto& [key, value] : point) {
@@ -85,8 +85,8 @@ Settings when_of(const OptionTable& table, const Point& point) {
 }
 
 // The ranges that hold, the learning rate's first: its coordinate is the same in every group.
-std::vector<SearchRange> ranges_at(const Study& study, RunOptions options, const std::string& group) {
-  const OptionTable table = options.table();
+std::vector<SearchRange> ranges_at(const Study& study, const RunOptions& options, const std::string& group) {
+  const OptionView table = options.table();
   std::vector<SearchRange> ranges;
   for (const RangeRule& rule : study.tuning.ranges) {
     if (!hold(rule.when, table)) continue;
@@ -106,8 +106,8 @@ std::vector<SearchRange> ranges_at(const Study& study, RunOptions options, const
   return ranges;
 }
 
-Candidate selected_at(const Study& study, RunOptions options, const std::string& group) {
-  const OptionTable table = options.table();
+Candidate selected_at(const Study& study, const RunOptions& options, const std::string& group) {
+  const OptionView table = options.table();
   Candidate candidate;
   for (const Rule& winner : study.selected) {
     if (!hold(winner.when, table)) continue;
@@ -146,7 +146,7 @@ std::string label_of(const RunOptions& options, const Point& point, const Settin
   return label + fmt::format(" seed {}", options.train.seed);
 }
 
-bool holds_any(const std::vector<Rule>& rules, const OptionTable& table) {
+bool holds_any(const std::vector<Rule>& rules, const OptionView& table) {
   return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return hold(rule.when, table); });
 }
 

@@ -1,21 +1,25 @@
 #include "study/probe_plan_text.h"
 
 namespace basin {
+namespace {
 
-OptionTable probe_plan_table(RunOptions& options) {
-  const ProbePlan defaults;
-  options.probes.micro_batch = defaults.micro_batch;
-  options.probes.graph_memory = defaults.graph_memory;
-  options.probes.fold_norm = defaults.fold_norm;
-  OptionTable table;
-  table.group("probes", [&](OptionTable& t) { bind_options(t, options.probes); });
-  for (const std::string& probe : options.probes.run) options.probe_options.bind_only(table, probe);
-  return table;
+void bind_plan(OptionTable& table, ProbePlan& plan, OptionSets& probe_options) {
+  table.group("probes", [&](OptionTable& t) { bind_options(t, plan); });
+  for (const std::string& probe : plan.run) probe_options.bind_only(table, probe);
+}
+
+}  // namespace
+
+OptionView probe_plan(const RunOptions& options) {
+  return view_of(options,
+                 [](OptionTable& table, RunOptions& o) { bind_plan(table, o.probes, o.probe_options); });
 }
 
 std::string probe_plan_text(const RunOptions& options) {
-  RunOptions copy = options;
-  return probe_plan_table(copy).to_toml();
+  ProbePlan plan = with_defaults(options.probes, OptionRole::execution);
+  return view_of(options.probe_options,
+                 [&](OptionTable& table, OptionSets& sets) { bind_plan(table, plan, sets); })
+      .to_toml();
 }
 
 }  // namespace basin

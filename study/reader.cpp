@@ -78,7 +78,7 @@ class StudyReader {
       study_.rates = checked_rates(entry.value, entry.where);
       note_tuned(study_.rates, entry.where);
     } else {
-      if (!defines_a_run(key)) {
+      if (!may_be_swept(key)) {
         throw ConfigError(
             fmt::format("{}: {} does not tell runs apart, so it can't be swept", entry.where, key));
       }
@@ -164,8 +164,8 @@ class StudyReader {
     } catch (const ConfigError&) {
       if (!value.empty() && (value[0] == '[' || value[0] == '"')) throw;
     }
-    RunOptions scratch;
-    const OptionTable table = scratch.table();
+    const RunOptions scratch;
+    const OptionView table = scratch.table();
     if (table.has(key) && std::holds_alternative<std::string>(table.at(key).get()) && !is_list(entry.value) &&
         !std::holds_alternative<std::string>(entry.value)) {
       entry.value = value;  // a name that reads as a number

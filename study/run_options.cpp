@@ -15,22 +15,26 @@
 namespace basin {
 namespace {
 
+const OptionTraits kOfModels{.cost = OptionCost::by_value}, kOfProbes{.role = OptionRole::measurement};
+
 void bind_top_level(OptionTable& table, RunOptions& options) {
-  table.add("model", options.model, one_of(names_of(model_registry())),
-            "network; its options stand in a table of its name");
-  table.add("optimizer", options.optimizer, one_of(names_of(optimizer_registry())),
-            "method; its options stand in a table of its name");
+  table
+      .add("model", options.model, one_of(names_of(model_registry())),
+           "network; its options stand in a table of its name")
+      .costs();
+  table
+      .add("optimizer", options.optimizer, one_of(names_of(optimizer_registry())),
+           "method; its options stand in a table of its name")
+      .costs();
   bind_options(table, options.train);
   bind_options(table, options.schedule);
   table.group("data", [&](OptionTable& t) { bind_options(t, options.data); });
 }
 
 std::string identity_hash(const RunOptions& options, bool with_seed) {
-  RunOptions copy = options;
-  const OptionTable table = copy.defining_table();
   std::string text;
-  for (const Option& option : table.options()) {
-    if (is_execution_key(option.key) || (!with_seed && option.key == "seed")) continue;
+  for (const Option& option : options.defining_table()) {
+    if (option.traits.role != OptionRole::identity || (!with_seed && option.key == "seed")) continue;
     text += option.key + " = " + to_toml(option.get()) + "\n";
   }
   return sha256_hex(text).substr(0, 12);
@@ -44,13 +48,8 @@ bool is_study_key(const std::string& key) {
 
 }  // namespace
 
-bool is_execution_key(const std::string& key) { return key == "checkpoint_seconds" || key == "data.path"; }
-
-bool wants_batch_statistics(const RunOptions& options) {
-  RunOptions copy = options;
-  const OptionTable table = copy.table();
-  const std::string key = options.model + ".norm";
-  return table.has(key) && table.at(key).get() == OptionValue(std::string("batch"));
+ModelTraits model_traits(const RunOptions& options) {
+  return find_entry(model_registry(), options.model, "model").traits(options.models.at(options.model));
 }
 
 std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options) {
@@ -59,26 +58,30 @@ std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options) 
   return scaled;
 }
 
-double batch_overlap(const RunOptions& options) {
-  RunOptions copy = options;
-  const OptionTable table = copy.table();
-  const std::string key = options.optimizer + ".overlap";
-  return table.has(key) ? std::get<double>(table.at(key).get()) : 0;
+OptimizerTraits optimizer_traits(const RunOptions& options) {
+  return find_entry(optimizer_registry(), options.optimizer, "optimizer")
+      .traits(options.optimizers.at(options.optimizer));
 }
 
 void bind_options(OptionTable& table, ProbePlan& plan) {
-  table.add("run", plan.run, one_of(names_of(probe_registry())), "probes to run on checkpoints");
-  table.add("subset", plan.subset, at_least(0), "training examples, chosen by image hash; 0: all");
-  table.add("micro_batch", plan.micro_batch, at_least(1), "examples per pass; memory alone");
-  table.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes");
-  table.add("graph_memory", plan.graph_memory, at_least(0),
-            "MiB for Hessian-vector products, graphs kept between them included; speed alone");
-  table.add(
-      "fold_norm", plan.fold_norm, anything(),
-      "compute batch normalisation within the layer before it: the same function, rounding and speed alone");
-  table.add("at", plan.at, anything(),
-            "checkpoints: end, start, average (of the weights), loss (every level), "
-            "every (each that checkpoint_every keeps), all, or labels");
+  table.within(kOfProbes, [&](OptionTable& t) {
+    t.add("run", plan.run, one_of(names_of(probe_registry())), "probes to run on checkpoints").costs_if_on();
+    t.add("subset", plan.subset, at_least(0), "training examples, chosen by image hash; 0: all");
+    t.add("micro_batch", plan.micro_batch, at_least(1), "examples per pass; memory alone")
+        .execution()
+        .costs();
+    t.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes").costs();
+    t.add("graph_memory", plan.graph_memory, at_least(0),
+          "MiB for Hessian-vector products, graphs kept between them included; speed alone")
+        .execution();
+    t.add("fold_norm", plan.fold_norm, anything(),
+          "compute batch normalisation within the layer before it: the same function, rounding and speed "
+          "alone")
+        .execution();
+    t.add("at", plan.at, anything(),
+          "checkpoints: end, start, average (of the weights), loss (every level), "
+          "every (each that checkpoint_every keeps), all, or labels");
+  });
 }
 
 OptionSets::OptionSets(const OptionSets& other) { *this = other; }
@@ -117,29 +120,34 @@ RunOptions::RunOptions() {
   for (const auto& entry : probe_registry()) probe_options.add(entry.name, entry.make_options());
 }
 
-OptionTable RunOptions::table() {
-  OptionTable table;
+void RunOptions::bind(OptionTable& table) {
   bind_top_level(table, *this);
-  models.bind(table);
+  table.within(kOfModels, [&](OptionTable& t) { models.bind(t); });
   optimizers.bind(table);
   table.group("runtime", [&](OptionTable& t) { bind_options(t, runtime); });
   table.group("probes", [&](OptionTable& t) { bind_options(t, probes); });
-  probe_options.bind(table);
-  return table;
+  table.within(kOfProbes, [&](OptionTable& t) { probe_options.bind(t); });
 }
 
-OptionTable RunOptions::defining_table() {
+OptionTable RunOptions::table() & {
   OptionTable table;
-  bind_top_level(table, *this);
-  models.bind_only(table, model);
-  optimizers.bind_only(table, optimizer);
+  bind(table);
   return table;
 }
 
-std::string RunOptions::resolved() const {
-  RunOptions copy = *this;
-  return copy.defining_table().to_toml();
+OptionView RunOptions::table() const& {
+  return view_of(*this, [](OptionTable& table, RunOptions& options) { options.bind(table); });
 }
+
+OptionView RunOptions::defining_table() const& {
+  return view_of(*this, [](OptionTable& table, RunOptions& options) {
+    bind_top_level(table, options);
+    table.within(kOfModels, [&](OptionTable& t) { options.models.bind_only(t, options.model); });
+    options.optimizers.bind_only(table, options.optimizer);
+  });
+}
+
+std::string RunOptions::resolved() const { return defining_table().to_toml(); }
 
 std::string RunOptions::run_id() const { return identity_hash(*this, true); }
 std::string RunOptions::config_id() const { return identity_hash(*this, false); }
@@ -167,7 +175,7 @@ RunOptions load_run_options(const std::string& path, const std::vector<std::stri
 }
 
 void check(const RunOptions& options) {
-  check_training(options.train, wants_batch_statistics(options), batch_overlap(options));
+  check_training(options.train, model_traits(options).batch_statistics, optimizer_traits(options).overlap);
   check_schedule(options.schedule, options.train.learning_rate, options.train.batch_size);
   if (options.schedule.schedule_unit == "epochs" && !options.train.batch_milestones.empty()) {
     throw ConfigError(

@@ -12,7 +12,9 @@
 #include "core/runtime.h"
 #include "core/toml_file.h"
 #include "data/dataset.h"
+#include "models/traits.h"
 #include "optim/schedule.h"
+#include "optim/traits.h"
 #include "trainers/train_options.h"
 
 namespace basin {
@@ -49,7 +51,7 @@ class OptionSets {
   std::vector<std::pair<std::string, std::unique_ptr<AnyOptions>>> sets_;
 };
 
-/// A copyable value. table() binds every key there is to this object's fields:
+/// A copyable value. table() binds every key there is to this object's fields, of a const object to be looked at:
 ///
 ///   RunOptions cell = base;
 ///   cell.table().set("batch_size", int64_t{4096}, "sweep.batch_size");
@@ -67,19 +69,25 @@ struct RunOptions {
   RuntimeOptions runtime;
   ProbePlan probes;
 
-  /// All known keys; the table refers to this object and must not outlive it.
-  OptionTable table();
+  /// All known keys; the table refers to this object, which outlives it.
+  OptionTable table() &;
+  OptionView table() const&;
+  OptionView table() const&& = delete;
   /// Only what defines the run: top-level keys, [data], the active model's and optimiser's tables.
-  OptionTable defining_table();
+  OptionView defining_table() const&;
+  OptionView defining_table() const&& = delete;
 
   /// Canonical TOML of defining_table(), what config.toml and every file of the run hold. Reads back as a
   /// study file.
   std::string resolved() const;
-  /// First 12 hex digits of SHA-256 over the lines `key = value` of defining_table() but for the keys that
-  /// say how and where a run executes (checkpoint_seconds, data.path).
+  /// First 12 hex digits of SHA-256 over the lines `key = value` of defining_table(), those of
+  /// OptionRole::identity.
   std::string run_id() const;
   /// The same without `seed`: equal for the repetitions of one setting.
   std::string config_id() const;
+
+ private:
+  void bind(OptionTable& table);
 };
 
 /// Default < file < sets ("key=value"). Entries under [sweep], [[sweep.*]], [tune] and [[tune.*]] are left to the study;
@@ -87,18 +95,14 @@ struct RunOptions {
 RunOptions load_run_options(const std::string& path, const std::vector<std::string>& sets);
 RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets);
 
-/// Whether the key says how or where a run executes and changes no number but times (checkpoint_seconds,
-/// data.path).
-bool is_execution_key(const std::string& key);
-
-/// Whether the run's model was asked for batch normalisation.
-bool wants_batch_statistics(const RunOptions& options);
+/// What follows about the run's model from its options.
+ModelTraits model_traits(const RunOptions& options);
 
 /// The options of the run's optimiser, as its scaling rule leaves them at this batch size (optim/scaling_rule.h).
 std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options);
 
-/// Optimizer::overlap() of the run's optimiser.
-double batch_overlap(const RunOptions& options);
+/// What follows about the run's optimiser from its options.
+OptimizerTraits optimizer_traits(const RunOptions& options);
 
 /// Relations between options that no single option can check; ConfigError in one line.
 void check(const RunOptions& options);

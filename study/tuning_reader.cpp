@@ -14,14 +14,6 @@ Condition condition_of(const TomlEntry& entry, const std::string& key) {
   return {key, checked_values(key, entry.value, entry.where), entry.where};
 }
 
-// What the trials of a group are compared at.
-bool is_yardstick(const std::string& key) {
-  static const std::set<std::string> keys = {"seed",        "batch_size",    "epochs",
-                                             "updates",     "max_gradients", "regime_batch",
-                                             "target_loss", "base_batch",    "divergence_loss"};
-  return keys.count(key) > 0 || key.rfind("data.", 0) == 0;
-}
-
 void check_searchable(const SearchRange& range) {
   RunOptions scratch;
   OptionTable table = scratch.table();
@@ -29,7 +21,7 @@ void check_searchable(const SearchRange& range) {
   const size_t type = known ? table.at(range.key).get().index() : OptionValue(0.0).index();
   if (type != OptionValue(0.0).index() && type != OptionValue(int64_t{0}).index())
     throw ConfigError(fmt::format("{}: {} is not a number, so it can't be searched", range.where, range.key));
-  if (known && (!defines_a_run(range.key) || is_yardstick(range.key))) {
+  if (known && !table.at(range.key).traits.may_be_tuned()) {
     throw ConfigError(
         fmt::format("{}: {} can't be searched: trials are compared at the same one", range.where, range.key));
   }

@@ -53,13 +53,10 @@ RateChoices checked_rates(const OptionValue& value, const std::string& where) {
   return rates;
 }
 
-bool defines_a_run(const std::string& key) {
-  RunOptions scratch;
-  OptionTable table;
-  table.group("runtime", [&](OptionTable& t) { bind_options(t, scratch.runtime); });
-  table.group("probes", [&](OptionTable& t) { bind_options(t, scratch.probes); });
-  scratch.probe_options.bind(table);
-  return !table.has(key) && !is_execution_key(key);
+bool may_be_swept(const std::string& key) {
+  const RunOptions scratch;
+  const OptionView table = scratch.table();
+  return !table.has(key) || table.at(key).traits.may_be_swept();
 }
 
 }  // namespace basin

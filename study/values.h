@@ -1,5 +1,5 @@
 // defines: values in a study file: checked_values(), RateChoices and checked_rates(), is_list(), contains(),
-// defines_a_run().
+// may_be_swept().
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct RateChoices {
 };
 RateChoices checked_rates(const OptionValue& value, const std::string& where);
 
-/// Keys outside a run's identity can't be swept: the cells would be the same run.
-bool defines_a_run(const std::string& key);
+/// Keys outside a run's identity can't be swept: the cells would be the same run. True of unknown ones, which are refused as such.
+bool may_be_swept(const std::string& key);
 
 }  // namespace basin

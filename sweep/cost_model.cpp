@@ -8,7 +8,7 @@
 #include "core/process_pool.h"
 #include "core/scratch_folder.h"
 #include "data/load.h"
-#include "data/manifest.h"
+#include "data/registry.h"
 #include "probes/registry.h"
 #include "runs/folder.h"
 #include "runs/parts.h"
@@ -31,7 +31,7 @@ int64_t images_of(int64_t batch, const BatchPlan& plan, int64_t n) {
 double forwards_of(const RunOptions& options, const CellWork& work, double examples,
                    const SplitSizes& sizes) {
   const TrainOptions& train = options.train;
-  const double passes = wants_batch_statistics(options) ? 2 : 1;  // statistics are re-estimated first
+  const double passes = model_traits(options).batch_statistics ? 2 : 1;  // statistics are re-estimated first
   const double n = static_cast<double>(sizes.train);
   const double all = passes * n + static_cast<double>(sizes.validation + sizes.test);
   double forwards = train.weight_average > 0 ? 2 * all : all;
@@ -66,18 +66,34 @@ double probed_checkpoints(const RunOptions& options, int64_t updates) {
   return checkpoints;
 }
 
+// Neither false, 0, "" nor [].
+bool is_on(const OptionValue& value) {
+  return std::visit(
+      [](const auto& v) {
+        if constexpr (requires { v.empty(); })
+          return !v.empty();
+        else
+          return v != 0;
+      },
+      value);
+}
+
 // What a cell's speed depends on; the rest (batch size, rate, seed, protocol) does not change the cost of an image.
 std::string kind_of(const RunOptions& options) {
-  RunOptions copy = options;
-  OptionTable model;
-  copy.models.bind_only(model, options.model);
-  const TrainOptions& train = options.train;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", options.model,
-                     options.optimizer, train.micro_batch, train.ghost_batch, train.duplicates, train.dtype,
-                     train.autocast, train.loss, options.data.set, options.data.augmentation,
-                     options.probes.dtype, options.probes.micro_batch, options.probes.run.empty(),
-                     options.runtime.device, model.to_toml(), train.perturbation.kind,
-                     train.perturbation.examples, train.clip_gradient > 0, train.weight_average > 0);
+  std::string kind;
+  for (const OptionView& view :
+       {options.defining_table(), view_of(options.probes), view_of(options.runtime)}) {
+    for (const Option& option : view) {
+      if (option.traits.cost == OptionCost::none) continue;
+      const bool by_value = option.traits.cost == OptionCost::by_value;
+      kind += option.key + " = " +
+              (by_value              ? to_toml(option.get())
+               : is_on(option.get()) ? "on"
+                                     : "off") +
+              "\n";
+    }
+  }
+  return kind;
 }
 
 // At most four of the batch sizes, the smallest and largest among them; what lies beyond 1,024 images is linear.
@@ -175,10 +191,7 @@ CostModel::CostModel(const std::vector<Cell>& cells, bool with_probes) {
 }
 
 SplitSizes CostModel::sizes_of(const RunOptions& options) {
-  RunOptions copy = options;
-  OptionTable table;
-  bind_options(table, copy.data);
-  const std::string key = table.to_toml();
+  const std::string key = view_of(options.data).to_toml();
   const auto known = sizes_.find(key);
   if (known != sizes_.end()) return known->second;
   std::string message;

@@ -59,11 +59,8 @@ void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells) {
     const std::string folder = out.tuning_folder(cell.run_id);
     const std::optional<DataAttributes> then = data_of_done_run(folder, cell.run_id);
     if (!then) continue;
-    DataOptions options = cell.options.data;
-    OptionTable table;
-    bind_options(table, options);
-    const std::string key = table.to_toml();
-    if (!known.count(key)) known[key] = data_now(options);
+    const std::string key = view_of(cell.options.data).to_toml();
+    if (!known.count(key)) known[key] = data_now(cell.options.data);
     if (known[key]) check_same_data(folder + "/run.h5", *then, *known[key]);
   }
 }

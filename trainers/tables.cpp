@@ -34,7 +34,7 @@ Column column(const std::string& name, const std::string& units, const std::stri
 Table train_table(const TrainOptions& options) {
   Table table;
   table.name = "train";
-  table.long_name = "training, one row an update";
+  table.long_name = "training, one row per update";
   table.columns = {
       column("update", "1", "updates done", "number of this update, from 1"),
       column(

@@ -13,30 +13,44 @@ Constraint share_above_zero() {
 }  // namespace
 
 void bind_options(OptionTable& table, TrainOptions& o) {
-  table.add("seed", o.seed, at_least(0), "master seed of init, data order, augmentation, dropout and probes");
+  table.add("seed", o.seed, at_least(0), "master seed of init, data order, augmentation, dropout and probes")
+      .yardstick();
   table.add("protocol", o.protocol, one_of({"A-epochs", "A-updates", "B"}),
             "A: fixed budget in epochs or updates; B: matched training loss");
-  table.add("batch_size", o.batch_size, at_least(1),
-            "logical batch, the first one with batch_milestones; may exceed the training set");
+  table
+      .add("batch_size", o.batch_size, at_least(1),
+           "logical batch, the first one with batch_milestones; may exceed the training set")
+      .yardstick();
   table.add("batch_milestones", o.batch_milestones, between(0, 1),
             "where the batch size grows, as shares of the budget in examples; protocol A");
   table.add("batch_factor", o.batch_factor, at_least(2),
             "factor on the batch size at each of batch_milestones");
-  table.add("micro_batch", o.micro_batch, at_least(1),
-            "examples per pass; memory, never mathematics: results change by rounding alone");
-  table.add("ghost_batch", o.ghost_batch, at_least(0),
-            "examples that a batch normalisation sees; 0: min(256, batch_size)");
-  table.add("duplicates", o.duplicates, one_of({"weighted", "repeated"}),
-            "an example that comes up k times in a batch is computed once with weight k, or k times");
+  table
+      .add("micro_batch", o.micro_batch, at_least(1),
+           "examples per pass; memory, never mathematics: results change by rounding alone")
+      .costs();
+  table
+      .add("ghost_batch", o.ghost_batch, at_least(0),
+           "examples that a batch normalisation sees; 0: min(256, batch_size)")
+      .costs();
+  table
+      .add("duplicates", o.duplicates, one_of({"weighted", "repeated"}),
+           "an example that comes up k times in a batch is computed once with weight k, or k times")
+      .costs();
   table.add("learning_rate", o.learning_rate, greater_than(0), "peak, before the scaling rule");
-  table.add("epochs", o.epochs, greater_than(0), "A-epochs: budget; at least one update is made");
-  table.add(
-      "regime_batch", o.regime_batch, at_least(0),
-      "A-epochs: epochs, and what the schedule counts in them, times ceil(batch_size/regime_batch); 0: once");
-  table.add("updates", o.updates, between(1, kMostExamples), "A-updates: budget");
-  table.add("target_loss", o.target_loss, greater_than(0), "B: full training loss to stop at, in eval mode");
-  table.add("max_gradients", o.max_gradients, between(1, kMostExamples),
-            "B: length of the schedule and cap, in image gradients");
+  table.add("epochs", o.epochs, greater_than(0), "A-epochs: budget; at least one update is made").yardstick();
+  table
+      .add("regime_batch", o.regime_batch, at_least(0),
+           "A-epochs: epochs, and what the schedule counts in them, times ceil(batch_size/regime_batch); 0: "
+           "once")
+      .yardstick();
+  table.add("updates", o.updates, between(1, kMostExamples), "A-updates: budget").yardstick();
+  table.add("target_loss", o.target_loss, greater_than(0), "B: full training loss to stop at, in eval mode")
+      .yardstick();
+  table
+      .add("max_gradients", o.max_gradients, between(1, kMostExamples),
+           "B: length of the schedule and cap, in image gradients")
+      .yardstick();
   table.add(
       "check_every", o.check_every, between(1, kMostExamples),
       "examples, duplicates counted, between checks of the training loss; a quarter of it near the target");
@@ -48,19 +62,26 @@ void bind_options(OptionTable& table, TrainOptions& o) {
   table.add(
       "layers_every", o.layers_every, at_least(0),
       "updates between rows of norms and trust ratios by parameter; 0: 100 to 200 rows over the budget");
-  table.add("checkpoint_seconds", o.checkpoint_seconds, at_least(0),
-            "wall time between checkpoints for resuming");
-  table.add("divergence_loss", o.divergence_loss, greater_than(0),
-            "a batch loss, or a checked or final training loss, above it or not finite is a divergence");
-  table.add("dtype", o.dtype, one_of({"float32", "float64"}), "type of parameters and arithmetic");
-  table.add(
-      "autocast", o.autocast, one_of({"none", "bfloat16"}),
-      "convolutions and matrix products of training batches in bfloat16; never of evaluations or probes");
-  table.add("loss", o.loss, one_of({"cross_entropy", "mse"}), "per-example loss");
+  table
+      .add("checkpoint_seconds", o.checkpoint_seconds, at_least(0),
+           "wall time between checkpoints for resuming")
+      .execution();
+  table
+      .add("divergence_loss", o.divergence_loss, greater_than(0),
+           "a batch loss, or a checked or final training loss, above it or not finite is a divergence")
+      .yardstick();
+  table.add("dtype", o.dtype, one_of({"float32", "float64"}), "type of parameters and arithmetic").costs();
+  table
+      .add("autocast", o.autocast, one_of({"none", "bfloat16"}),
+           "convolutions and matrix products of training batches in bfloat16; never of evaluations or probes")
+      .costs();
+  table.add("loss", o.loss, one_of({"cross_entropy", "mse"}), "per-example loss").costs();
   table.add("label_smoothing", o.label_smoothing, half_open(0, 1),
             "cross_entropy: share of each label spread over all classes, in the loss trained on alone");
-  table.add("clip_gradient", o.clip_gradient, at_least(0),
-            "largest Euclidean norm of the gradient over all parameters; 0: none");
+  table
+      .add("clip_gradient", o.clip_gradient, at_least(0),
+           "largest Euclidean norm of the gradient over all parameters; 0: none")
+      .costs_if_on();
   table.add("lookahead_every", o.lookahead_every, at_least(0),
             "updates between Lookahead's synchronisations of weights and slow weights; 0: no Lookahead");
   table.add("lookahead_alpha", o.lookahead_alpha, share_above_zero(),
@@ -73,8 +94,10 @@ void bind_options(OptionTable& table, TrainOptions& o) {
             "weight of each look against the next one in the noise scale's moving means");
   table.add("noise_scale_compat", o.noise_scale_compat, one_of({"none", "gpt-neox"}),
             "gpt-neox: that tool's noise scale, of windows of noise_scale_every updates (its default: 10)");
-  table.add("weight_average", o.weight_average, half_open(0, 1),
-            "decay per update of the weights' exponential average, which is evaluated at the end; 0: none");
+  table
+      .add("weight_average", o.weight_average, half_open(0, 1),
+           "decay per update of the weights' exponential average, which is evaluated at the end; 0: none")
+      .costs_if_on();
   table.add("test_time_augmentation", o.test_time_augmentation, one_of({"none", "flip", "flip_shift"}),
             "views of the test images whose averaged logits are scored next to the plain ones, at the end");
   table.group("perturbation", [&](OptionTable& t) { bind_options(t, o.perturbation); });

@@ -2,7 +2,7 @@
 arrays; `train` runs the program.
 
 >>> import basin
->>> runs = basin.load_sweep("out/quick")          # one row a run
+>>> runs = basin.load_sweep("out/quick")          # one row per run
 >>> run = basin.load_run("out/quick/runs/0123456789ab")
 >>> run.probe("top_eigenvalues").value("lambda_1")  # as in the column probe.end.top_eigenvalues.lambda_1
 """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from .reader.program import find_program
 from .reader.run import Run, load_run
@@ -13,7 +15,12 @@ class TrainError(Exception):
     """The program's own line on what it couldn't do. A run that diverged is a result, not an error."""
 
 
-def train(study, settings: Mapping[str, object] | None = None, out=None, program=None) -> Run:
+def train(
+    study: str | Path,
+    settings: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    program: str | Path | None = None,
+) -> Run:
     """Trains the study's run with `settings` (dotted keys, as of `--set`) and returns its record; a run that is done is read, one
     that was interrupted goes on.
 
@@ -33,7 +40,7 @@ def train(study, settings: Mapping[str, object] | None = None, out=None, program
     return load_run(folder)
 
 
-def toml(value) -> str:
+def toml(value: Any) -> str:
     """A setting as TOML: numpy's numbers as Python's, floats with every digit."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool):
@@ -43,7 +50,7 @@ def toml(value) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def _program(program) -> str:
+def _program(program: str | Path | None) -> str:
     found = program or find_program()
     if found is None:
         raise TrainError("no program `basin`: name it as `program`, in BASIN_BINARY, or put it on the PATH (make build makes it)")

@@ -6,59 +6,15 @@
 namespace basin {
 namespace {
 
-using Settings = std::vector<std::string>;
-
-/// What an audit asks is whether a number moves, not what it is: fewer draws and pairs will do.
-const std::map<std::string, Settings>& cheap_settings() {
-  static const std::map<std::string, Settings> table{
-      {"top_eigenvalues", {"count=1"}},
-      {"curvature", {"count=1", "starts=3", "steps=4", "trace_samples=8", "density_points=2"}},
-      {"sharpness_keskar", {"epsilons=[1e-3]"}},
-      {"sharpness_adaptive", {"iterations=10"}},
-      {"pac_bayes", {"draws=6", "tolerance=0.05"}},
-      {"batch_sharpness", {"batch_size=32", "batches=32"}},
-      {"noise_curvature", {"count=1", "groups=8", "trace_samples=6"}},
-      {"fisher_rao", {"forms=[\"empirical\", \"model\", \"closed_form\"]"}},
-      {"weight_norms", {"by_layer=true", "operator_norms=true"}},
-  };
-  return table;
-}
-
-/// Besides the usual ones; under a name where the definitions' ids don't say what differs.
-struct FurtherSettings {
-  std::string probe, name;
-  Settings settings;
-};
-
-/// Without the constant that keeps weights of size 0 moving; ASAM's biases with and without a scale of their
-/// own; other methods, and variants of tools.
-const std::vector<FurtherSettings>& further_settings() {
-  static const std::vector<FurtherSettings> table{
-      {"sharpness_sam", "eta=0", {"eta=0"}},
-      {"sharpness_sam", "", {"scaled=all"}},
-      {"sharpness_sam", "eta=0, scaled=all", {"eta=0", "scaled=all"}},
-      {"sharpness_adaptive", "eta=0", {"eta=0"}},
-      {"sharpness_adaptive", "", {"compat=sharpness_vs_generalization", "measures=[\"worst_l2\"]"}},
-      {"sharpness_keskar", "", {"spaces=[\"subspace\"]", "subspace_distribution=orthonormal"}},
-      {"pac_bayes", "eps=0", {"eps=0", "forms=[\"magnitude\"]"}},
-      {"pac_bayes", "", {"compat=rgm"}},
-      {"curvature", "", {"compat=pyhessian"}},
-      {"relative_flatness", "", {"method=hessian"}},
-  };
-  return table;
-}
-
-AuditVariant variant(const std::string& probe, const std::string& name, const Settings& special,
-                     const Settings& sets) {
-  AuditVariant made{probe, name, find_entry(probe_registry(), probe, "probe").make_options()};
+AuditVariant variant(const ProbeEntry& entry, const ProbeAudit::Variant& special,
+                     const std::vector<std::string>& sets) {
+  AuditVariant made{entry.name, special.name, entry.make_options()};
   OptionTable table;
-  table.group(probe, [&](OptionTable& t) { made.options->bind(t); });
-  const auto cheap = cheap_settings().find(probe);
-  if (cheap != cheap_settings().end())
-    for (const std::string& text : cheap->second) table.set_from_text(probe + "." + text, "audit");
+  table.group(entry.name, [&](OptionTable& t) { made.options->bind(t); });
+  for (const std::string& text : entry.audit.cheap) table.set_from_text(entry.name + "." + text, "audit");
   for (const std::string& text : sets)
-    if (text.rfind(probe + ".", 0) == 0) table.set_from_text(text, "--set");
-  for (const std::string& text : special) table.set_from_text(probe + "." + text, "audit");
+    if (text.rfind(entry.name + ".", 0) == 0) table.set_from_text(text, "--set");
+  for (const std::string& text : special.settings) table.set_from_text(entry.name + "." + text, "audit");
   return made;
 }
 
@@ -89,15 +45,18 @@ std::vector<AuditTrial> rescalings(const Model& model, const std::vector<UnitGro
   return trials;
 }
 
-/// Transforms each slot ("momentum/conv1.weight") tensor by tensor. Second moments are squares.
-void transform_optimizer(const Symmetry& symmetry, const NamedTensors& state) {
+/// Transforms each slot ("momentum/conv1.weight") tensor by tensor.
+void transform_optimizer(const Symmetry& symmetry, const NamedTensors& state,
+                         const std::vector<std::string>& squares_in) {
   std::map<std::string, NamedTensors> slots;
   for (const auto& [name, tensor] : state) {
     const size_t slash = name.find('/');
     if (slash != std::string::npos) slots[name.substr(0, slash)].emplace_back(name.substr(slash + 1), tensor);
   }
-  for (const auto& [slot, tensors] : slots)
-    apply_symmetry(symmetry, tensors, slot == "second_moment" ? -2 : -1);
+  for (const auto& [slot, tensors] : slots) {
+    const bool squares = std::count(squares_in.begin(), squares_in.end(), slot) > 0;
+    apply_symmetry(symmetry, tensors, squares ? -2 : -1);
+  }
 }
 
 at::Tensor copied(const at::Tensor& tensor) {
@@ -128,14 +87,16 @@ std::vector<AuditVariant> audit_variants(const std::vector<std::string>& probes,
                                          const std::vector<std::string>& sets) {
   std::vector<AuditVariant> variants;
   for (const std::string& probe : probes) {
-    variants.push_back(variant(probe, "", {}, sets));
-    for (const FurtherSettings& further : further_settings())
-      if (further.probe == probe) variants.push_back(variant(probe, further.name, further.settings, sets));
+    const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
+    variants.push_back(variant(entry, {}, sets));
+    for (const ProbeAudit::Variant& special : entry.audit.variants)
+      variants.push_back(variant(entry, special, sets));
   }
   return variants;
 }
 
-Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry) {
+Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry,
+                       const std::vector<std::string>& squares_in) {
   Checkpoint other = checkpoint;
   NamedTensors tensors;
   for (ParameterInfo& parameter : other.parameters) {
@@ -148,7 +109,7 @@ Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry) {
   }
   for (auto& [name, tensor] : other.optimizer) tensor = copied(tensor);
   apply_symmetry(symmetry, tensors);
-  transform_optimizer(symmetry, other.optimizer);
+  transform_optimizer(symmetry, other.optimizer, squares_in);
   return other;
 }
 

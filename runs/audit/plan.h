@@ -36,14 +36,15 @@ struct AuditVariant {
   std::unique_ptr<AnyOptions> options;
 };
 
-/// The probes with options that make them cheap, `sets` (PROBE.KEY=VALUE) on top; and some once more with
-/// options on which invariance hangs, as eta = 0.
+/// The probes with the settings that their entries make them cheap by (ProbeAudit), `sets` (PROBE.KEY=VALUE) on top; and once
+/// more with each of their variants.
 std::vector<AuditVariant> audit_variants(const std::vector<std::string>& probes,
                                          const std::vector<std::string>& sets);
 
 /// As the checkpoint of the transformed network would have it, in float64: weights, statistics, and the
-/// gradients and their squares that the optimiser keeps.
-Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry);
+/// gradients and their squares that the optimiser keeps, these in the slots `squares_in` (OptimizerTraits).
+Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry,
+                       const std::vector<std::string>& squares_in);
 
 /// Flat weights in the model's order, likewise.
 at::Tensor transformed(const at::Tensor& weights, const Model& model, const Symmetry& symmetry);

@@ -25,10 +25,8 @@ h5::Attributes recipe_of(const LandscapeKind& kind, const LandscapeRequest& requ
     recipe.insert(recipe.end(), more.begin(), more.end());
   };
   append(subject.recipe());
-  const std::unique_ptr<AnyOptions> copy = request.kinds.at(kind.name).clone();
-  OptionTable table;
-  table.group(kind.name, [&](OptionTable& t) { copy->bind(t); });
-  for (const Option& option : table.options()) recipe.emplace_back(option.key, option.get());
+  for (const Option& option : request.kinds.at(kind.name).view(kind.name))
+    recipe.emplace_back(option.key, option.get());
   append(task.recipe());
   return recipe;
 }

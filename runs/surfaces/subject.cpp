@@ -60,7 +60,7 @@ LandscapeSubject::LandscapeSubject(std::vector<std::string> files, const Landsca
   ExampleSet train = example_set(model_, loss, data, data.train, options_.subset, options_.micro_batch),
              test = example_set(model_, loss, data, data.test, options_.test_subset, options_.micro_batch);
   ghost_batch_ = plan_batches(run_.train, run_.data, model_->has_dropout(), model_->has_batch_statistics(),
-                              batch_overlap(run_))
+                              optimizer_traits(run_).overlap)
                      .ghost_batch;
   evaluator_ = std::make_unique<PointEvaluator>(
       train.labelled(), test.labelled(), PointEvaluator::Setup{statistics_mode(options_.bn), ghost_batch_});

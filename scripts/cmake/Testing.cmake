@@ -56,7 +56,7 @@ endforeach()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
 endfunction()
 
-# What a test outside the test programs needs beside its label.
+# What a test outside the test programs needs besides its label.
 function(basin_test_properties name label)
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1800 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
     ENVIRONMENT "${BASIN_TEST_ENVIRONMENT}")

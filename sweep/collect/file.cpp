@@ -2,6 +2,7 @@
 
 #include "io/schema.h"
 #include "sweep/collect/columns.h"
+#include "sweep/collect/names.h"
 
 namespace basin {
 namespace {
@@ -26,7 +27,7 @@ const Meanings& sweep_meanings() {
        {"updates", "updates at the first check at or below the target", "steps-to-target"}},
       {"seconds", {"s", "wall time of training", "seconds"}},
       {"update_seconds", {"s", "wall time of updates alone", "update-seconds"}},
-      {"images_per_second", {"1/s", "image gradients a second", "images-per-second"}},
+      {"images_per_second", {"1/s", "image gradients per second", "images-per-second"}},
       {"planned_updates",
        {"updates", "the schedule's length; under protocol B what its cap allows", "planned-updates"}},
       {"epochs_over_budget",
@@ -99,7 +100,7 @@ h5::DataSet write_run_scale(h5::Group& group, const std::vector<std::string>& ru
 
 void write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
   h5::Group group = file.create_group("runs");
-  group.set_attribute("long_name", std::string("one row a run"));
+  group.set_attribute("long_name", std::string("one row per run"));
   const h5::DataSet scale = write_run_scale(group, ids_of(rows));
 
   std::vector<const ColumnRow*> columns;
@@ -158,7 +159,7 @@ void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
   }
   if (table.indices.empty()) return;
   h5::Group group = file.create_group("probes");
-  group.set_attribute("long_name", std::string("one row a number that a probe gave, at any checkpoint"));
+  group.set_attribute("long_name", std::string("one row per number that a probe gave, at any checkpoint"));
   h5::DataSet scale = group.write_texts("run_id", table.texts.at("run_id"));
   describe(scale, meaning_of("run_id", {}));
   scale.make_scale("run_id");
@@ -340,8 +341,8 @@ void write_layers(h5::File& file, const std::vector<SweepRow>& rows) {
   if (lots.empty()) return;
   h5::Group group = file.create_group("layers");
   group.set_attribute("long_name",
-                      fmt::format("norms by run, row and parameter, NaN-padded, at most {} rows a run; "
-                                  "a group a network",
+                      fmt::format("norms by run, row and parameter, NaN-padded, at most {} rows per run; "
+                                  "a group per network",
                                   kLayersRows));
   for (size_t i = 0; i < lots.size(); ++i)
     write_layers_of(group.create_group(std::to_string(i + 1)), lots[i]);
@@ -354,11 +355,12 @@ void write_sweep_file(const std::string& path, const std::string& study, const s
   file.set_attribute("default", std::string("runs"));
   file.set_attribute("study", study);
   write_runs(file, rows);
+  write_names(file, rows);
   write_probes(file, rows);
   write_outcomes(file, rows);
   h5::Group curves = file.create_group("curves");
   curves.set_attribute("long_name",
-                       fmt::format("curves by run and row, NaN-padded, at most {} rows a run of train, "
+                       fmt::format("curves by run and row, NaN-padded, at most {} rows per run of train, "
                                    "{} of eval",
                                    kTrainRows, kEvalRows));
   write_curves(curves, "train", rows, &SweepRow::train);

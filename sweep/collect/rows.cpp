@@ -92,10 +92,9 @@ std::vector<fs::path> sorted_entries(const fs::path& folder, const std::string& 
   return found;
 }
 
-void take_options(SweepRow& row, RunOptions options) {
+void take_options(SweepRow& row, const RunOptions& options) {
   put(row, "config_id", options.config_id());
-  const OptionTable table = options.defining_table();
-  for (const Option& option : table.options()) put(row, option.key, option.get());
+  for (const Option& option : options.defining_table()) put(row, option.key, option.get());
 }
 
 void fill(SweepRow& row, const fs::path& folder, bool knows_its_options) {

@@ -1,5 +1,7 @@
 #include "sweep/collect/table.h"
 
+#include "probes/registry.h"
+
 namespace basin {
 namespace {
 
@@ -27,12 +29,14 @@ std::vector<TableColumn> columns_of(const std::string& protocol) {
     return columns;
   }
   columns.push_back(plain("updates to target", "steps_to_target"));
-  columns.push_back(
-      {"λ₁", [](const RowList& runs) { return probe_text(runs, "top_eigenvalues", "lambda"); }});
-  columns.push_back({"φ (ε = 1e-3)", [](const RowList& runs) {
-                       return probe_text(runs, "sharpness_keskar", "phi_full_1e-3");
-                     }});
-  columns.push_back({"B_simple [95 %]", noise_text});
+  for (const ProbeEntry& probe : probe_registry()) {
+    for (const ProbeHeadline& headline : probe.headlines) {
+      if (headline.heading.empty()) continue;
+      columns.push_back({headline.heading, [&probe, &headline](const RowList& runs) {
+                           return probe_text(runs, probe, headline.quantity);
+                         }});
+    }
+  }
   return columns;
 }
 

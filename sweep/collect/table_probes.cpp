@@ -81,11 +81,8 @@ std::string alone(const Entry& entry) {
   return fmt::format("{:.4g} (1; {} {:.2g})", entry.value(), in_words(to_string(kind)), uncertainty);
 }
 
-}  // namespace
-
-std::string probe_text(const RowList& runs, const std::string& probe, const std::string& quantity) {
-  const std::vector<Entry> entries = entries_of(runs, probe, quantity);
-  if (const std::string reason = refusal(entries); !reason.empty()) return reason;
+/// The mean of the entries that came out.
+std::string mean_text(const std::vector<Entry>& entries) {
   std::vector<Entry> good;
   std::map<std::string, int> refused;
   for (const Entry& entry : entries) {
@@ -102,53 +99,63 @@ std::string probe_text(const RowList& runs, const std::string& probe, const std:
   return others.empty() ? text : text + ", " + others;
 }
 
-PooledNoise pooled_noise(const std::vector<double>& tr_sigma, const std::vector<double>& g2) {
-  PooledNoise pooled;
-  pooled.runs = static_cast<int64_t>(g2.size());
+/// "120 [95, 160] (3)" or "not resolved (3)"; one run shows its own value and interval.
+std::string ratio_text(const std::vector<Entry>& entries, const ProbeRatio& ratio) {
+  std::vector<double> numerators, denominators;
+  std::map<std::string, int> refused;
+  const Entry* only = nullptr;
+  for (const Entry& entry : entries) {
+    const Quantity* above = quantity_of(*entry.record, ratio.numerator);
+    const Quantity* below = quantity_of(*entry.record, ratio.denominator);
+    const bool there =
+        above && below && std::isfinite(above->value.front()) && std::isfinite(below->value.front());
+    if (!there) {
+      ++refused[to_string(entry.status())];
+      continue;
+    }
+    numerators.push_back(above->value.front());
+    denominators.push_back(below->value.front());
+    only = &entry;
+  }
+  const std::string others = in_words(refused);
+  if (denominators.empty()) return others.empty() ? "–" : others;
+  std::string text;
+  if (denominators.size() == 1) {
+    text = only->status() == ProbeStatus::ok ? alone(*only) : in_words(to_string(only->status())) + " (1)";
+  } else {
+    const PooledRatio pooled = pooled_ratio(numerators, denominators);
+    text = pooled.resolved ? fmt::format("{:.3g} [{:.3g}, {:.3g}] ({})", pooled.value, pooled.low,
+                                         pooled.high, pooled.runs)
+                           : fmt::format("not resolved ({})", pooled.runs);
+  }
+  return others.empty() ? text : text + ", " + others;
+}
+
+}  // namespace
+
+PooledRatio pooled_ratio(const std::vector<double>& numerators, const std::vector<double>& denominators) {
+  PooledRatio pooled;
+  pooled.runs = static_cast<int64_t>(denominators.size());
   if (pooled.runs < 2) return pooled;
   const double t = student_quantile(static_cast<double>(pooled.runs - 1));
-  const double mean_tr = mean_of(tr_sigma).value, mean_g2 = mean_of(g2).value;
-  const double variance_g2 = covariance_of_means(g2, g2);
-  const Estimate ratio = fieller_ratio(mean_tr, mean_g2, covariance_of_means(tr_sigma, tr_sigma), variance_g2,
-                                       covariance_of_means(tr_sigma, g2), t);
-  pooled.resolved = mean_g2 - t * std::sqrt(variance_g2) > 0;
+  const double mean_numerator = mean_of(numerators).value, mean_denominator = mean_of(denominators).value;
+  const double variance = covariance_of_means(denominators, denominators);
+  const Estimate ratio =
+      fieller_ratio(mean_numerator, mean_denominator, covariance_of_means(numerators, numerators), variance,
+                    covariance_of_means(numerators, denominators), t);
+  pooled.resolved = mean_denominator - t * std::sqrt(variance) > 0;
   pooled.value = ratio.value;
   pooled.low = ratio.low;
   pooled.high = ratio.high;
   return pooled;
 }
 
-std::string noise_text(const RowList& runs) {
-  const std::vector<Entry> ratios = entries_of(runs, "noise_scale", "b_simple");
-  if (const std::string reason = refusal(ratios); !reason.empty()) return reason;
-  std::vector<double> tr_sigma, g2;
-  std::map<std::string, int> refused;
-  const Entry* only = nullptr;
-  for (const Entry& ratio : ratios) {
-    const Quantity* trace = quantity_of(*ratio.record, "tr_sigma");
-    const Quantity* square = quantity_of(*ratio.record, "g2");
-    const bool there =
-        trace && square && std::isfinite(trace->value.front()) && std::isfinite(square->value.front());
-    if (!there) {
-      ++refused[to_string(ratio.status())];
-      continue;
-    }
-    tr_sigma.push_back(trace->value.front());
-    g2.push_back(square->value.front());
-    only = &ratio;
-  }
-  const std::string others = in_words(refused);
-  if (g2.empty()) return others.empty() ? "–" : others;
-  std::string text;
-  if (g2.size() == 1) {
-    text = only->status() == ProbeStatus::ok ? alone(*only) : in_words(to_string(only->status())) + " (1)";
-  } else {
-    const PooledNoise pooled = pooled_noise(tr_sigma, g2);
-    text = pooled.resolved ? fmt::format("{:.3g} [{:.3g}, {:.3g}] ({})", pooled.value, pooled.low,
-                                         pooled.high, pooled.runs)
-                           : fmt::format("not resolved ({})", pooled.runs);
-  }
-  return others.empty() ? text : text + ", " + others;
+std::string probe_text(const RowList& runs, const ProbeEntry& probe, const std::string& quantity) {
+  const std::vector<Entry> entries = entries_of(runs, probe.name, quantity);
+  if (const std::string reason = refusal(entries); !reason.empty()) return reason;
+  for (const ProbeRatio& ratio : probe.ratios)
+    if (ratio.quantity == quantity) return ratio_text(entries, ratio);
+  return mean_text(entries);
 }
 
 std::string mean_and_error(const std::vector<double>& values) {

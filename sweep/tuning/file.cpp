@@ -214,9 +214,10 @@ void write_tune_file(const std::string& path, const Study& study, const std::vec
     winners.push_back(
         winner_row(choice, static_cast<int64_t>(group.trials.size()), group.diverged, group.failed));
   }
-  write_table(file, "runs", "one row a tuning run", "run_id", runs);
-  write_table(file, "scores", "one row a candidate of a group at a rung, means over seeds", "group", scores);
-  write_table(file, "winners", "one row a group: its winner and how sure it is", "group", winners);
+  write_table(file, "runs", "one row per tuning run", "run_id", runs);
+  write_table(file, "scores", "one row per candidate of a group at a rung, means over seeds", "group",
+              scores);
+  write_table(file, "winners", "one row per group: its winner and how sure it is", "group", winners);
   file.save();
 }
 

@@ -1,7 +1,7 @@
 """Holds the sources to the plan: the table of rooms in CONTRIBUTING.md.
 
 rooms.py [ROOT]        prints each violation as file:line: what, and exits with 1 if there is one
-rooms.py --rooms       prints the rooms, one a line, in the table's order
+rooms.py --rooms       prints the rooms, one per line, in the table's order
 rooms.py --self-test   plants one violation of each kind in a temporary tree and expects it to be found
 """
 

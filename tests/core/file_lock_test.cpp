@@ -1,4 +1,4 @@
-// One process at a time, and who is refused is told by whom.
+// One process at a time, and who is refused learns by whom.
 #include "core/file_lock.h"
 
 #include <gmock/gmock.h>

@@ -121,6 +121,64 @@ TEST(Options, CommandLineTextIsTomlOrABareString) {
             "--set: expected key=value, got \"count\"");
 }
 
+TEST(Options, RolesStandWithTheOption) {
+  Sample s;
+  OptionTable table;
+  table.add("name", s.name, one_of({"sgd", "lamb"}), "which");
+  table.within({.role = OptionRole::measurement, .cost = OptionCost::by_value}, [&](OptionTable& t) {
+    t.add("count", s.count, at_least(1), "how many");
+    t.add("flag", s.flag, anything(), "whether").execution();
+  });
+  table.add("rate", s.rate, anything(), "how fast").yardstick();
+  table.add("levels", s.levels, anything(), "at which").costs_if_on();
+  const auto traits = [&](const char* key) { return table.at(key).traits; };
+  EXPECT_EQ(traits("name").role, OptionRole::identity);
+  EXPECT_TRUE(traits("name").may_be_swept() && traits("name").may_be_tuned());
+  EXPECT_EQ(traits("count").role, OptionRole::measurement);
+  EXPECT_FALSE(traits("count").may_be_swept() || traits("count").may_be_tuned());
+  EXPECT_EQ(traits("flag").role, OptionRole::execution);
+  EXPECT_EQ(traits("flag").cost, OptionCost::by_value);
+  EXPECT_TRUE(traits("rate").may_be_swept());
+  EXPECT_FALSE(traits("rate").may_be_tuned());
+  EXPECT_EQ(traits("rate").cost, OptionCost::none);
+  EXPECT_EQ(traits("levels").cost, OptionCost::if_on);
+}
+
+void bind_options(OptionTable& table, Sample& s) {
+  table.add("name", s.name, one_of({"sgd", "lamb"}), "which");
+  table.add("count", s.count, at_least(1), "how many").execution();
+}
+
+template <class Table>
+concept CanSet = requires(Table table) {
+  table.set("name", std::string("lamb"), "");
+};
+template <class O>
+concept HasView = requires(O&& options) {
+  view_of(std::forward<O>(options));
+};
+
+TEST(OptionView, ShowsTheFieldsAsTheyAreNowAndSetsNone) {
+  Sample s;
+  const OptionView view = view_of(s);
+  s.count = 7;
+  EXPECT_EQ(view.at("count").get(), OptionValue(int64_t{7}));
+  EXPECT_EQ(view.to_toml(), "name = \"sgd\"\ncount = 7\n");
+  EXPECT_EQ(message_of([&] { view.at("cuont"); }), "unknown key \"cuont\"; did you mean \"count\"?");
+  static_assert(CanSet<OptionTable> && !CanSet<OptionView>);
+  static_assert(HasView<Sample&> && HasView<const Sample&>);
+  static_assert(!HasView<Sample>, "a view of a temporary would outlive it");
+}
+
+TEST(OptionView, DefaultsOfOneRole) {
+  Sample s;
+  s.name = "lamb";
+  s.count = 9;
+  const Sample same = with_defaults(s, OptionRole::execution);
+  EXPECT_EQ(same.name, "lamb");
+  EXPECT_EQ(same.count, Sample().count);
+}
+
 TEST(Toml, KeepsFileOrderLinesAndTableArrays) {
   const auto document = parse_toml(
       "zebra = 1\nalpha = 2\n[sweep]\nseed = [1, 2]\n[[sweep.set]]\nwhen = { optimizer = \"lamb\", "

@@ -250,6 +250,31 @@ TEST(LoadDataset, TakesTheFirstExamplesByHash) {
   EXPECT_EQ(data.test.size(), 10);
 }
 
+// What anybody can read, without files of their own.
+TEST(LoadDataset, EverySetThatIsAtHandIsWholeAndReadsTheSameTwice) {
+  for (const DatasetEntry& entry : dataset_registry()) {
+    if (entry.needs_path) continue;
+    SCOPED_TRACE(entry.name);
+    DataOptions options;
+    options.set = entry.name;
+    options.train_examples = 40;
+    options.test_examples = 20;
+    const Dataset data = load_dataset(options), again = load_dataset(options);
+    EXPECT_EQ(data.name, entry.name);
+    EXPECT_EQ(data.train.size(), 40);
+    EXPECT_EQ(data.test.size(), 20);
+    EXPECT_FALSE(data.pixels.empty());
+    for (const Split* split : {&data.train, &data.test}) {
+      EXPECT_EQ(split->images.scalar_type(), at::kByte);
+      EXPECT_EQ(split->images.size(0), split->size());
+      EXPECT_TRUE(((split->labels >= 0) & (split->labels < data.classes())).all().item<bool>());
+    }
+    EXPECT_EQ(data.sha256, again.sha256);
+    EXPECT_EQ(data.split_hash, again.split_hash);
+    EXPECT_TRUE(at::equal(data.train.images, again.train.images));
+  }
+}
+
 TEST(DataOptionsTable, ChecksItsValues) {
   DataOptions options;
   OptionTable table;

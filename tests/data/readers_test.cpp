@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/hash.h"
+#include "data/registry.h"
 #include "tests/data/tiny_files.h"
 #include "tests/support/temporary_folder.h"
 
@@ -256,10 +257,13 @@ TEST(Gunzip, ReportsDamage) {
 }
 
 TEST(Manifests, AreWhole) {
-  for (const char* set : {"cifar10", "cifar100", "fashion_mnist", "cifar10-5k"}) {
-    SCOPED_TRACE(set);
-    const Manifest& m = manifest_of(set);
-    EXPECT_EQ(m.class_names.size(), std::string(set) == "cifar100" ? 100u : 10u);
+  for (const DatasetEntry& entry : dataset_registry()) {
+    if (!entry.manifest) continue;
+    SCOPED_TRACE(entry.name);
+    const Manifest& m = *entry.manifest;
+    EXPECT_EQ(m.set, entry.name);
+    EXPECT_EQ(static_cast<int64_t>(m.class_names.size()), m.label_bytes.back());
+    EXPECT_EQ(m.archive_url.empty(), m.archive_sha256.empty());
     EXPECT_EQ(std::set<std::string>(m.class_names.begin(), m.class_names.end()).size(), m.class_names.size());
     for (const KnownCopy& copy : m.copies) {
       EXPECT_EQ(copy.sha256.size(), m.files.size());
@@ -274,6 +278,7 @@ TEST(Manifests, AreWhole) {
   }
   const std::vector<std::string>& fine = manifest_of("cifar100").class_names;
   EXPECT_TRUE(std::is_sorted(fine.begin(), fine.end()));  // the official list is alphabetical
+  EXPECT_EQ(fine.size(), 100u);
   EXPECT_EQ(manifest_of("cifar100").record_bytes(), 3074);
   EXPECT_EQ(manifest_of("cifar10").record_bytes(), 3073);
 }

@@ -41,7 +41,7 @@ struct SummedRecipe {
 };
 
 void expect_same_step(const RunOptions& options, const SummedRecipe& theirs) {
-  OptionTable table = RunOptions(options).table();
+  const OptionView table = options.table();
   const double decay = std::get<double>(table.at("sgd.weight_decay").get());
   const double b = static_cast<double>(options.train.batch_size);
   for (const auto& [g, w] : {std::pair{1.0, 0.0}, {0.0, 1.0}, {0.3, -2.0}}) {
@@ -64,8 +64,8 @@ TEST(Configs, AirbenchsRateAndDecayAreThoseOfAirbench94) {
 // Its bias_scaler: lr_biases = 64 lr and weight_decay = wd / lr_biases for what has "norm" in its name and is
 // trained.
 TEST(Configs, AirbenchsNormBiasesHaveTheirOwnRateAndDecay) {
-  RunOptions options = first_run("airbench.toml");
-  const OptionTable table = options.table();
+  const RunOptions options = first_run("airbench.toml");
+  const OptionView table = options.table();
   const auto factors = [&](const std::string& key) {
     const ParameterInfo norm{"block1.norm1.bias", "block1.norm1", ParameterKind::norm_bias, at::zeros({4})};
     const ParameterInfo whiten{"whiten.bias", "whiten", ParameterKind::bias, at::zeros({4})};

@@ -1,4 +1,5 @@
-"""Every `definition` in a file that is one word is an anchor in docs: an id or a heading. Of the files of tiny runs, and of the source."""
+"""Every `definition` in a file that is one word is an anchor in docs: an id or a heading. Looked at are the files of tiny runs, and
+the source."""
 
 import os
 import re
@@ -82,7 +83,7 @@ def basin(*words, sets=()):
 
 
 def probes():
-    """Of `basin inspect --list`: the first word of each line that isn't indented."""
+    """As `basin inspect --list` has them: the first word of each line that isn't indented."""
     return [line.split()[0] for line in basin("inspect", "--list", "probes").splitlines() if line[:1].strip()]
 
 
@@ -93,7 +94,7 @@ def kinds_of_landscape(end):
 
 
 def landscape(kind, ends):
-    """Of one checkpoint, or of two where the kind asks for two."""
+    """A landscape of one checkpoint, or of two where the kind asks for two."""
     options = ["--kind", kind, "--set", "landscape.subset=32", "--set", "landscape.test_subset=32"]
     for checkpoints in (ends[:1], ends):
         done = subprocess.run([BINARY, "landscape", *checkpoints, *options], capture_output=True, text=True)

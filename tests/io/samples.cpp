@@ -6,7 +6,7 @@ namespace basin::testing {
 namespace {
 
 Table sample_train_table() {
-  Table table{"train", "training, one row an update", {}, {}};
+  Table table{"train", "training, one row per update", {}, {}};
   table.columns = {{"update", "updates", "updates done", "updates", 1, {}},
                    {"loss", "nat", "batch loss", "batch-loss", 1, {}}};
   table.rows = {1, 2.5, 2, 2.25};

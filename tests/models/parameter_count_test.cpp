@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "models/registry.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -88,8 +89,7 @@ void expect_config_error(const std::string& name, const std::vector<std::string>
 TEST(BadModelOptions, AreNamed) {
   expect_config_error(
       "nonsense", {},
-      "unknown model \"nonsense\"; known: mlp, small_cnn, keskar_c1, resnet20, davidnet, airbench, "
-      "noisy_quadratic");
+      fmt::format("unknown model \"nonsense\"; known: {}", fmt::join(names_of(model_registry()), ", ")));
   expect_config_error("small_cnn", {"widths=[4, 4, 4, 4, 4, 4]"}, "widths has 6 entries, too many");
   expect_config_error("small_cnn", {"kernel=4"}, "kernel = 4");
   expect_config_error("small_cnn", {"norm=group", "groups=5"}, "groups = 5");

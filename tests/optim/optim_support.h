@@ -22,11 +22,7 @@ inline std::unique_ptr<Optimizer> make_test_optimizer(const std::string& name,
 
 /// Whether the registry's method has this option.
 inline bool takes(const std::string& name, const std::string& key) {
-  const std::unique_ptr<AnyOptions> options =
-      find_entry(optimizer_registry(), name, "optimizer").make_options();
-  OptionTable table;
-  options->bind(table);
-  return table.has(key);
+  return find_entry(optimizer_registry(), name, "optimizer").make_options()->view().has(key);
 }
 
 inline ParameterInfo make_parameter(const std::string& name, ParameterKind kind,

@@ -1,4 +1,4 @@
-// Which optimiser has which property: a row for each entry of the registry, and a test for each column.
+// Which optimiser has which property: a row for each whose closed form is known, and a test for each column.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -60,12 +60,15 @@ const std::vector<Properties>& table() {
 
 class OptimizerProperty : public ::testing::TestWithParam<std::string> {
  protected:
-  static const Properties& row() {
+  /// Null where no closed form is known.
+  static const Properties* row() {
     for (const Properties& row : table())
-      if (row.name == GetParam()) return row;
-    throw std::logic_error("properties_test.cpp has no row for " + GetParam());
+      if (row.name == GetParam()) return &row;
+    return nullptr;
   }
 };
+#define NEEDS_A_ROW() \
+  if (!row()) GTEST_SKIP() << "no row: " << GetParam() << " has no closed form that is known"
 INSTANTIATE_TEST_SUITE_P(Registry, OptimizerProperty, ::testing::ValuesIn(names_of(optimizer_registry())),
                          [](const auto& info) { return info.param; });
 
@@ -81,12 +84,13 @@ std::vector<double> after_scaled_gradients(const std::string& name, const Settin
 }
 
 TEST_P(OptimizerProperty, ScaleOfGradients) {
-  const auto usual = after_scaled_gradients(GetParam(), row().plain, 1);
-  const auto scaled = after_scaled_gradients(GetParam(), row().plain, 1e4);
+  NEEDS_A_ROW();
+  const auto usual = after_scaled_gradients(GetParam(), row()->plain, 1);
+  const auto scaled = after_scaled_gradients(GetParam(), row()->plain, 1e4);
   double difference = 0;
   for (size_t j = 0; j < 3; ++j) difference = std::max(difference, std::abs(usual[j] - scaled[j]));
   // Roundings of numbers of order one, or a scale of 10^4.
-  if (row().scale_free) {
+  if (row()->scale_free) {
     EXPECT_LT(difference, 1e-13);
   } else {
     EXPECT_GT(difference, 1);
@@ -108,17 +112,19 @@ std::vector<double> descend(const std::string& name, const Settings& settings, d
 }
 
 TEST_P(OptimizerProperty, WithoutMemoryIsTheClosedForm) {
-  const std::vector<double> path = descend(GetParam(), row().plain, 3, 0.05, 15);
+  NEEDS_A_ROW();
+  const std::vector<double> path = descend(GetParam(), row()->plain, 3, 0.05, 15);
   for (size_t t = 0; t < path.size(); ++t)
-    EXPECT_NEAR(path[t], row().path(3, 0.05, static_cast<int>(t) + 1), 1e-14) << "step " << t + 1;
+    EXPECT_NEAR(path[t], row()->path(3, 0.05, static_cast<int>(t) + 1), 1e-14) << "step " << t + 1;
 }
 
 // Two roots of one modulus: Casorati's determinant w_t^2 - w_{t-1} w_{t+1} falls by their product, the squared rate, exactly.
 TEST_P(OptimizerProperty, ConvergesAtThePredictedRate) {
-  if (std::isnan(row().spectral_radius)) GTEST_SKIP() << "no linear iteration, so no rate from theory";
-  const std::vector<double> w = descend(GetParam(), row().with_memory, 1, 0.1, 103);
+  NEEDS_A_ROW();
+  if (std::isnan(row()->spectral_radius)) GTEST_SKIP() << "no linear iteration, so no rate from theory";
+  const std::vector<double> w = descend(GetParam(), row()->with_memory, 1, 0.1, 103);
   const auto determinant = [&](size_t t) { return w[t] * w[t] - w[t - 1] * w[t + 1]; };
-  EXPECT_NEAR(std::pow(determinant(101) / determinant(1), 1.0 / 200), row().spectral_radius, 1e-12);
+  EXPECT_NEAR(std::pow(determinant(101) / determinant(1), 1.0 / 200), row()->spectral_radius, 1e-12);
 }
 
 std::vector<ParameterInfo> three_tensors(at::ScalarType dtype) {
@@ -159,13 +165,14 @@ double distance(const std::vector<ParameterInfo>& a, const std::vector<Parameter
 }
 
 // Twenty updates, each rounded to float32 (6e-8) in state and weights; Adam's r of an element with a tiny gradient magnifies
-// a rounding up to a hundred times. L-BFGS's y is the difference of two gradients a thousandth apart: a thousand times.
+// a rounding up to a hundred times. With overlap (L-BFGS) y is the difference of two gradients a thousandth apart: a thousand times.
 TEST_P(OptimizerProperty, Float32FollowsFloat64) {
   const auto exact = three_tensors(at::kDouble), rounded = three_tensors(at::kFloat);
   take_steps(*make_test_optimizer(GetParam(), {}, exact), exact, 20);
-  take_steps(*make_test_optimizer(GetParam(), {}, rounded), rounded, 20);
+  const auto optimizer = make_test_optimizer(GetParam(), {}, rounded);
+  take_steps(*optimizer, rounded, 20);
   const double found = distance(exact, rounded);
-  EXPECT_LT(found, GetParam() == "lbfgs" ? 1e-4 : 1e-5);
+  EXPECT_LT(found, optimizer->overlap() > 0 ? 1e-4 : 1e-5);
   EXPECT_GT(found, 0);  // or nothing was rounded
 }
 

@@ -108,7 +108,7 @@ std::map<std::string, double> scaled(const std::string& optimizer, const std::ve
   for (const std::string& setting : settings) table.set_from_text(setting, "test");
   scale_moments(with_rule(rule), static_cast<int64_t>(256 * k), optimizer, *options);
   std::map<std::string, double> values;
-  for (const Option& option : table.options()) {
+  for (const Option& option : table) {
     const OptionValue value = option.get();
     if (const auto* number = std::get_if<double>(&value)) values[option.key] = *number;
   }

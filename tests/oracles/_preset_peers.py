@@ -1,4 +1,4 @@
-"""The packages themselves, beside the rules written after them: optim_presets.py --peers. What cannot be
+"""The packages themselves, against the rules written after them: optim_presets.py --peers. What cannot be
 imported is skipped.
 
 Exclusions that a package leaves to its user are given as two groups, or by the number of dimensions where it

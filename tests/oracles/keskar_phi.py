@@ -6,8 +6,8 @@
 The network: 9 inputs, 4 tanh units, 3 classes, cross entropy over 20 examples; parameters and inputs from the sine
 numbers of tests/support/analytic_models.h, labels i mod 3. Two numbers a box: the best of 60 runs of 500 iterations, one
 from the signed-gradient corner, the others from random points, so as good as the global maximum can be found here; and
-what ten iterations from that corner reach. They differ in boxes so wide that the loss has several maxima there. Of a
-random subspace the maximum alone.
+what ten iterations from that corner reach. They differ in boxes so wide that the loss has several maxima there. In a
+random subspace only the maximum is compared.
 """
 
 import argparse

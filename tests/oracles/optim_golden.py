@@ -166,7 +166,7 @@ DECAYS = {"sgd": 0.0, "adamw": 0.01, "lars": 5e-4, "lamb": 0.01}  # by default
 
 
 def factors(entries):
-    """Of each tensor; the last entry that matches counts. All tensors have one dimension."""
+    """Each tensor's factor; the last entry that matches counts. All tensors have one dimension."""
     found = [1.0] * len(NAMES)
     for entry, _, factor in (text.rpartition("=") for text in entries):
         for i, (name, kind) in enumerate(zip(NAMES, KINDS)):
@@ -183,7 +183,7 @@ def own_settings(method, options):
 
 
 def trace(method, options):
-    """After each step: the flat weights of all tensors, and one trust ratio a tensor (None: has none)."""
+    """After each step: the flat weights of all tensors, and one trust ratio per tensor (None: has none)."""
     own = own_settings(method, options)
     weights = [np.array(w, dtype=np.float64) for w in START]
     states = [{} for _ in weights]

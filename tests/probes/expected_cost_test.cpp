@@ -35,10 +35,10 @@ class PassCount {
  private:
   static std::unique_ptr<at::ObserverContext> see(const at::RecordFunction& call) {
     const std::string name = call.name();
-    double* const count = name == "aten::tanh"               ? &counted_.forward
-                          : name == "TanhBackward0"          ? &counted_.backward
-                          : name == "TanhBackwardBackward0"  ? &counted_.twice
-                                                             : nullptr;
+    double* const count = name == "aten::tanh"              ? &counted_.forward
+                          : name == "TanhBackward0"         ? &counted_.backward
+                          : name == "TanhBackwardBackward0" ? &counted_.twice
+                                                            : nullptr;
     if (count) *count += static_cast<double>(call.inputs()[0].toTensor().size(0));
     return nullptr;
   }
@@ -78,7 +78,8 @@ TEST_P(ExpectedCost, IsWithinAFactorOfTheCount) {
   const ProbeEntry& entry = find_entry(probe_registry(), GetParam(), "probe");
   const ProbeCost expected = entry.make(*entry.make_options())->expected_cost();
   const ProbeCost made = cost_of([&] { run_probe(GetParam(), objective); });
-  fmt::print("{} gradients {} of {} hvps {} of {}\n", GetParam(), made.gradients, expected.gradients, made.hvps, expected.hvps);
+  fmt::print("{} gradients {} of {} hvps {} of {}\n", GetParam(), made.gradients, expected.gradients,
+             made.hvps, expected.hvps);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExpectedCost, ::testing::ValuesIn(names_of(probe_registry())),

@@ -130,7 +130,7 @@ def losses(outputs, labels):
 
 
 def gradient(layers, x, labels):
-    """Of the mean loss, by parameter name."""
+    """The gradient of the mean loss, by parameter name."""
     outputs = logits(layers, x)
     p = np.exp(outputs - outputs.max(1, keepdims=True))
     d = p / p.sum(1, keepdims=True)

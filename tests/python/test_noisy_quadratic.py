@@ -1,6 +1,7 @@
 """The whole way from a study to the figure on a problem with a known answer: the noisy quadratic model (docs/noisy-quadratic.md).
 
-The expectation is basin.analysis.closed_form's, numpy's powers of the recursion's roots (checked in python/tests/analysis/test_closed_form.py).
+The expectation is basin.analysis.closed_form's, numpy's powers of the recursion's roots (checked in
+python/tests/analysis/test_closed_form.py).
 """
 
 import os
@@ -165,4 +166,4 @@ def test_a_sweep_of_another_model_is_refused_in_one_line(sweep, tmp_path, capsys
     with pytest.raises(basin.ReadError, match="has optimizer = lamb; the closed form is that of optimizer = sgd"):
         noisy_quadratic.cell_of(run, "here")
     assert quadratic.main([str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("basin.quadratic: ")
+    assert capsys.readouterr().err.startswith("basin.pages.quadratic: ")

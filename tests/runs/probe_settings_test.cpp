@@ -29,6 +29,15 @@ TEST(ProbeSettings, FingerprintTellsChosenSettingsApart) {
   EXPECT_NE(base, fingerprint("top_eigenvalues", 1000, "float32", "top_eigenvalues.count=3"));
 }
 
+// As the program named them before (at f1eed98): in the names of files, and in files.
+TEST(ProbeSettings, FingerprintsAreThoseThatTheyWere) {
+  EXPECT_EQ(fingerprint("top_eigenvalues", 256, "float32"), "68dcc171");
+  EXPECT_EQ(fingerprint("noise_scale", 256, "float32"), "254dbeb4");
+  EXPECT_EQ(fingerprint("noise_scale", 64, "float32"), "375f68ca");
+  EXPECT_EQ(fingerprint("curvature", 60, "float64", "curvature.compat=pyhessian"), "7aee3a5e");
+  EXPECT_EQ(fingerprint("margins", 60, "float64"), "b134d1fc");
+}
+
 TEST(ProbeSettings, PathIsShortForTheStudysOwn) {
   const testing::TemporaryFolder run;
   fs::create_directories(run / "probes");

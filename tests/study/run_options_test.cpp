@@ -3,7 +3,12 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "models/registry.h"
+#include "optim/registry.h"
+#include "probes/registry.h"
+#include "study/probe_plan_text.h"
 #include "study/run_options.h"
+#include "study/study.h"
 
 namespace basin {
 namespace {
@@ -43,6 +48,71 @@ TEST(RunOptionsTest, RunIdHangsOnWhatDefinesTheRunAlone) {
   for (const char* other : {"batch_size=8", "sgd.momentum=0.5", "seed=2", "data.validation=0.1",
                             "micro_batch=8", "autocast=bfloat16"}) {
     EXPECT_NE(from("", {other}).run_id(), id) << other;
+  }
+}
+
+// As the program named them before roles stood with the options (at f1eed98): files in the world have these names.
+TEST(RunOptionsTest, NamesAreThoseThatTheyWere) {
+  const std::string folder = std::string(std::getenv("BASIN_SOURCE_DIR")) + "/configs/";
+  std::vector<std::string> runs, settings;
+  for (const Cell& cell : expand(read_study(folder + "tiny.toml", {}))) {
+    runs.push_back(cell.run_id);
+    settings.push_back(cell.options.config_id());
+  }
+  EXPECT_THAT(
+      runs, ::testing::UnorderedElementsAre("13e46294ec03", "7f6d7ccd6b58", "2d8fbc7a3d12", "ffc9bf9517fc",
+                                            "b706373a9a41", "55b1a36157f5", "9b87c42edf25", "8a712db059ea"));
+  EXPECT_THAT(settings, ::testing::UnorderedElementsAre("fc40aa36186f", "d3432919c09e", "b17acfd3595e",
+                                                        "e6184c0f218b", "cddc59ed3540", "3ae9cf5daaef",
+                                                        "8405f43fb4ae", "cfd8d07d27e5"));
+  const RunOptions other = from(
+      "model = \"mlp\"\noptimizer = \"lars\"\nseed = 3\nbatch_size = 512\nepochs = 2\nlearning_rate = 0.25\n"
+      "micro_batch = 64\nweight_average = 0.99\ncheckpoint_seconds = 11.0\n"
+      "[data]\nset = \"synthetic\"\nvalidation = 0.125\ntrain_examples = 64\n[lars]\npreset = "
+      "\"apex\"\nmomentum = 0.8\n"
+      "[mlp]\nhidden = [4]\n[perturbation]\nkind = \"asam\"\nrho = 0.5\n[runtime]\nthreads = 1\n");
+  EXPECT_EQ(other.run_id(), "8592b911231c");
+  EXPECT_EQ(other.config_id(), "b8163cf6d43c");
+}
+
+// What probes/done has the hash of.
+TEST(RunOptionsTest, ThePlanOfProbesIsSpeltWithDefaultsOfExecution) {
+  const RunOptions options = from(
+      "[probes]\nrun = [\"noise_scale\"]\nsubset = 64\nmicro_batch = 64\ngraph_memory = 7\nfold_norm = "
+      "false\n");
+  EXPECT_EQ(probe_plan_text(options),
+            "\n[probes]\nrun = [\"noise_scale\"]\nsubset = 64\nmicro_batch = 250\ndtype = \"float32\"\n"
+            "graph_memory = 1024\nfold_norm = true\nat = [\"end\", \"loss\"]\n"
+            "\n[noise_scale]\nestimator = \"paired\"\ngroup_size = 10\n");
+  // With the probe's version, the first line of probes/done of a tiny run of protocol A.
+  EXPECT_EQ(sha256_hex(probe_plan_text(options) + "noise_scale 3\n"),
+            "1dbf93d2b9a8cbbfbf1963c6358a74e3b3dfed7a46c22ae15c18d989d360a5a0");
+}
+
+template <class O>
+concept HasTable = requires(O&& options) {
+  std::forward<O>(options).table();
+};
+static_assert(HasTable<RunOptions&> && HasTable<const RunOptions&>);
+static_assert(!HasTable<RunOptions> && !HasTable<const RunOptions>,
+              "a table of a temporary would outlive it");
+static_assert(std::is_same_v<decltype(std::declval<const RunOptions&>().table()), OptionView>);
+
+TEST(RunOptionsTest, RolesTellWhatIsWhat) {
+  const RunOptions options;
+  const OptionView table = options.table();
+  for (const Option& option : table) {
+    const std::string group = option.key.substr(0, option.key.find('.'));
+    const auto is_in = [&](const auto& names) {
+      return std::find(names.begin(), names.end(), group) != names.end();
+    };
+    if (group == "runtime") EXPECT_EQ(option.traits.role, OptionRole::execution) << option.key;
+    if (is_in(names_of(probe_registry())))
+      EXPECT_EQ(option.traits.role, OptionRole::measurement) << option.key;
+    if (is_in(names_of(model_registry()))) EXPECT_EQ(option.traits.cost, OptionCost::by_value) << option.key;
+    if (is_in(names_of(optimizer_registry())))
+      EXPECT_EQ(option.traits.role, OptionRole::identity) << option.key;
+    if (group == "data") EXPECT_FALSE(option.traits.may_be_tuned()) << option.key;
   }
 }
 

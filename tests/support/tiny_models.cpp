@@ -7,18 +7,19 @@ namespace basin::testing {
 
 std::shared_ptr<Model> make_test_model(const std::string& name, const std::vector<std::string>& settings,
                                        const InputShape& shape, uint64_t seed, at::ScalarType dtype) {
-  const std::unique_ptr<AnyOptions> options = find_entry(model_registry(), name, "model").make_options();
+  return make_model(name, *test_options(name, settings), shape, seed, dtype);
+}
+
+std::unique_ptr<AnyOptions> test_options(const std::string& model, const std::vector<std::string>& settings) {
+  std::unique_ptr<AnyOptions> options = find_entry(model_registry(), model, "model").make_options();
   OptionTable table;
   options->bind(table);
   for (const std::string& setting : settings) table.set_from_text(setting, "test");
-  return make_model(name, *options, shape, seed, dtype);
+  return options;
 }
 
 bool has_option(const std::string& model, const std::string& key) {
-  const std::unique_ptr<AnyOptions> options = find_entry(model_registry(), model, "model").make_options();
-  OptionTable table;
-  options->bind(table);
-  return table.has(key);
+  return find_entry(model_registry(), model, "model").make_options()->view().has(key);
 }
 
 InputShape tiny_shape() { return {.channels = 1, .height = 3, .width = 3, .classes = 3}; }
@@ -31,15 +32,7 @@ InputShape tiny_image_shape() { return {.channels = 2, .height = 8, .width = 8, 
 
 std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std::string>& extra,
                                   uint64_t seed, at::ScalarType dtype) {
-  static const std::map<std::string, std::vector<std::string>> smallest{
-      {"mlp", {"hidden=[6]"}},
-      {"small_cnn", {"widths=[3, 4]"}},
-      {"keskar_c1", {"width=4", "hidden=[6, 4]", "groups=2"}},
-      {"resnet20", {"width=2", "blocks=1", "groups=2"}},
-      {"davidnet", {"width=2", "groups=2"}},
-      {"airbench", {"widths=[3, 4]", "groups=1"}},
-  };
-  std::vector<std::string> settings = smallest.count(name) ? smallest.at(name) : std::vector<std::string>{};
+  std::vector<std::string> settings = find_entry(model_registry(), name, "model").tiny;
   if (has_option(name, "activation")) settings.emplace_back("activation=softplus");
   settings.insert(settings.end(), extra.begin(), extra.end());
   return make_test_model(name, settings, tiny_image_shape(), seed, dtype);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/registry.h"
 #include "models/model.h"
 
 namespace basin::testing {
@@ -15,6 +16,9 @@ namespace basin::testing {
 std::shared_ptr<Model> make_test_model(const std::string& name, const std::vector<std::string>& settings,
                                        const InputShape& shape, uint64_t seed = 1,
                                        at::ScalarType dtype = at::kDouble);
+
+/// Those options alone.
+std::unique_ptr<AnyOptions> test_options(const std::string& model, const std::vector<std::string>& settings);
 
 /// Whether the registry's model takes this option: not every one has norms or activations.
 bool has_option(const std::string& model, const std::string& key);

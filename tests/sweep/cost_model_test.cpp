@@ -70,7 +70,7 @@ TEST(PlanWork, CountsTheUpdatesThatTheRunMakes) {
     const RunRecord run = read_run_file(folder / "run.h5");
     const CellWork work = plan_work(cell, {8, 0, 4}, false);
     EXPECT_EQ(static_cast<double>(work.updates), summary_of(run, "updates"));
-    // A batch over the end of an epoch costs an image less for each that comes up twice in it: at most one a batch here.
+    // A batch over the end of an epoch costs an image less for each that comes up twice in it: at most one per batch here.
     EXPECT_GE(work.gradients, summary_of(run, "gradients"));
     EXPECT_LE(work.gradients, summary_of(run, "gradients") + static_cast<double>(work.updates));
   }

@@ -49,7 +49,8 @@ RunOptions options_of(const std::string& source, const std::vector<std::string>&
 
 /// The run's rates on n training images, composed as the trainer composes them.
 RateSchedule rates_of(const RunOptions& options, int64_t n) {
-  const BatchPlan plan = plan_batches(options.train, options.data, false, false, batch_overlap(options));
+  const BatchPlan plan =
+      plan_batches(options.train, options.data, false, false, optimizer_traits(options).overlap);
   const auto network = testing::tiny_mlp();
   const double gain = build_optimizer(options, *network)->gain();
   return {options.schedule, options.train.learning_rate, gain,
@@ -57,7 +58,8 @@ RateSchedule rates_of(const RunOptions& options, int64_t n) {
 }
 
 int64_t updates_of(const RunOptions& options, int64_t n) {
-  const BatchPlan plan = plan_batches(options.train, options.data, false, false, batch_overlap(options));
+  const BatchPlan plan =
+      plan_batches(options.train, options.data, false, false, optimizer_traits(options).overlap);
   return BatchSchedule(options.train, plan, n).updates();
 }
 

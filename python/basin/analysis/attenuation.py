@@ -1,6 +1,6 @@
 """Kendall's tau as it would be without errors of measurement, which pull it towards 0.
 
-Of a configuration's x and y only means over a few seeds are known, x̂_i = x_i + u_i, ŷ_i = y_i + v_i, u and v normal with known standard
+Only means over a few seeds are known of a configuration's x and y, x̂_i = x_i + u_i, ŷ_i = y_i + v_i, u and v normal with known standard
 errors and correlation r (the same runs give both). SIMEX (Cook & Stefanski, J. Am. Stat. Assoc. 89, 1994; Carroll et al., Measurement
 Error in Nonlinear Models, chapter 5): errors of zeta times the variance are added on top, tau(zeta) is followed over zeta = 0, 0.5, 1,
 1.5, 2 and continued to zeta = -1, where none is left. Here
@@ -14,9 +14,9 @@ Error in Nonlinear Models, chapter 5): errors of zeta times the variance are add
     the plain tau is 0.16 too small and this 0.03. Continuing 1/c^2 instead, exact for normal errors in x alone, has several
     times the variance.
 
-So it is a cautious correction: towards the truth, seldom beyond (tests/analysis/test_attenuation.py: bias and coverage). Its own error is larger
-than that of the plain tau, and the interval, by the bootstrap over configurations, shows it. Where the errors are as large as the spread
-itself nothing can be said; `order_kept` gauges that, and below LEAST_KEPT there is no correction.
+So it is a cautious correction: towards the truth, seldom beyond (tests/analysis/test_attenuation.py: bias and coverage). Its own error is
+larger than that of the plain tau, and the interval, by the bootstrap over configurations, shows it. Where the errors are as large
+as the spread itself nothing can be said; `order_kept` gauges that, and below LEAST_KEPT there is no correction.
 
 Cost: some 4 times that of a plain tau. Errors are taken as known: those of three seeds are rough.
 """
@@ -24,6 +24,7 @@ Cost: some 4 times that of a plain tau. Errors are taken as known: those of thre
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import erf
 
 from .rank import Estimate, dealt, in_chunks, pair_signs, pair_sum, placebos, resamples, summarise
@@ -35,7 +36,7 @@ FEWER = 499  # placebos: for the least width of the interval alone
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
-def corrected(x, x_error, y, y_error, correlation: float = 0.0) -> Estimate:
+def corrected(x: ArrayLike, x_error: ArrayLike, y: ArrayLike, y_error: ArrayLike, correlation: float = 0.0) -> Estimate:
     """All but `correlation` have one finite number a configuration."""
     x, x_error, y, y_error = (np.asarray(v, float) for v in (x, x_error, y, y_error))
     kept = order_kept(x, x_error), order_kept(y, y_error)
@@ -53,7 +54,7 @@ def corrected(x, x_error, y, y_error, correlation: float = 0.0) -> Estimate:
     return summarise(value, replicates, null, n)
 
 
-def order_kept(value, error) -> float:
+def order_kept(value: ArrayLike, error: ArrayLike) -> float:
     """How well the order of values is known: 2 E|erf(d / sqrt(2 v))| - 1 over pairs, d their difference, v its variance. 1 without
     errors; about 0 where there is nothing but error, since erf(|d| / sqrt(2 v)) is then spread evenly between 0 and 1."""
     signs = _expected_signs(np.asarray(value, float), np.asarray(error, float), 1.0)
@@ -73,7 +74,7 @@ def _signs(value: np.ndarray, error: np.ndarray) -> np.ndarray:
     return np.array([_expected_signs(value, error, zeta) for zeta in ZETA])
 
 
-def _common(x, x_error, y, y_error, r: float) -> np.ndarray:
+def _common(x: ArrayLike, x_error: ArrayLike, y: ArrayLike, y_error: ArrayLike, r: float) -> np.ndarray:
     """4 int_0^r phi_2(a, b; t) dt for every zeta and pair, r the correlation of the errors of the pair's differences; 0 where r, zeta or
     an error of both is."""
     table = np.zeros((ZETA.size, len(x), len(x)))
@@ -90,7 +91,7 @@ def _common(x, x_error, y, y_error, r: float) -> np.ndarray:
     return table
 
 
-def _continued(both, sx, sy, weights: np.ndarray) -> np.ndarray:
+def _continued(both: np.ndarray, sx: np.ndarray, sy: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """tau at zeta = -1. A tie at zeta = 0 is one in tau-b's denominator; with errors on top there are none but a configuration's own."""
     c = 0.0
     for k, factor in enumerate(TO_NO_ERROR):
@@ -100,7 +101,7 @@ def _continued(both, sx, sy, weights: np.ndarray) -> np.ndarray:
     return 2 / np.pi * np.arcsin(np.clip(c, -1, 1))
 
 
-def _placebo(sx, sy, order: np.ndarray) -> np.ndarray:
+def _placebo(sx: np.ndarray, sy: np.ndarray, order: np.ndarray) -> np.ndarray:
     """x and its errors dealt out together: those of a placebo have nothing to do with y's."""
     parts = [dealt(s, order) for s in sx]
     return _continued([one * two for one, two in zip(parts, sy)], parts, sy, np.ones(order.shape[1]))

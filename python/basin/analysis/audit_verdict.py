@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import tomllib
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +24,7 @@ from ..reader.schema import ReadError, SchemaError
 from ..reader.sweep import Sweep, flat_options
 
 # What a tool's variant sets of the options that settings name (`basin inspect probe NAME`).
-VARIANTS = {
+VARIANTS: dict[tuple[str, str | None], dict[str, object]] = {
     ("sharpness_sam", "davda54"): {"eta": 0, "scaled": "all"},
     ("sharpness_adaptive", "sharpness_vs_generalization"): {"eta": 0},
 }
@@ -34,7 +36,7 @@ IN_WORDS = {
 
 @dataclass
 class Audit:
-    """`table`: a row a number, transformation, strength and run. `options`: what the study sets, by dotted key: each value it sets."""
+    """`table`: a row per number, transformation, strength and run. `options`: what the study sets, by dotted key: each value it sets."""
 
     table: pd.DataFrame
     options: dict[str, list] = field(default_factory=dict)
@@ -77,11 +79,11 @@ class Audit:
         return len(held) if all(held) else -1
 
 
-def _gravest(verdicts) -> str:
+def _gravest(verdicts: Iterable[str]) -> str:
     return next((v for v in reversed(VERDICTS) if v in set(verdicts)), "")
 
 
-def _toml_value(text: str):
+def _toml_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -102,7 +104,7 @@ def options_set(study: str) -> dict[str, list]:
 
 
 def load_audit(sweep: Sweep) -> Audit:
-    """All audits beside the sweep; empty where there are none. One that can't be read is left out with a warning."""
+    """All audits in the sweep's folder; empty where there are none. One that can't be read is left out with a warning."""
     folder = sweep.path if sweep.path.is_dir() else sweep.path.parent
     found = []
     for path in sorted(folder.glob("runs/*/audit/*.h5")):

@@ -13,15 +13,18 @@ and the expected loss above its minimum is Σ k E[φ_t²] / 2. Over N examples i
 
     Cov(x̄_s, x̄_s') = (N δ_ss' / B - [same epoch]) / (N - 1)
 
-exactly, so E[φ_t²] needs sums of K and K² alone. Zhang et al. have independent batches, N = ∞. docs/noisy-quadratic.md says what is compared.
+exactly, so E[φ_t²] needs sums of K and K² alone. Zhang et al. have independent batches, N = ∞. docs/noisy-quadratic.md says
+what is compared.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 REPLICATES = 64  # runs drawn for a cell: their mean is known to an eighth of a run's scatter
 MOST_EXAMPLES = 2**19  # a target that isn't reached after so many, and MORE_UPDATES, is out of reach
@@ -59,7 +62,7 @@ class Cell:
         root = np.sqrt(discriminant.astype(complex))
         return (middle + root) / 2, (middle - root) / 2
 
-    def excess(self, updates) -> tuple[np.ndarray, np.ndarray]:
+    def excess(self, updates: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation over data orders of the training loss above its minimum, after each of these numbers of updates.
 
         The mean is exact. The deviation takes x̄ as Gaussian and directions as independent: to some per cent for coin flips.
@@ -72,8 +75,8 @@ class Cell:
             signal, noise = self.h * mean**2, (self.rate * k) ** 2 * self._variance(a, b, t, at, bt)
             return (signal + noise).sum(1) / 2, np.sqrt((signal * noise + noise**2 / 2).sum(1))
 
-    def _variance(self, a, b, t, at, bt) -> np.ndarray:
-        """Of Σ_(s<t) K_(t-s) x̄_s."""
+    def _variance(self, a: np.ndarray, b: np.ndarray, t: np.ndarray, at: np.ndarray, bt: np.ndarray) -> np.ndarray:
+        """The variance of Σ_(s<t) K_(t-s) x̄_s."""
         sums = [q * (1 - qt) / (1 - q) for q, qt in ((a * a, at * at), (a * b, at * bt), (b * b, bt * bt))]  # q + ... + q^t
         squares = ((sums[0] - 2 * sums[1] + sums[2]) / (a - b) ** 2).real
         n = self.examples
@@ -86,7 +89,7 @@ class Cell:
         length = n // self.batch  # of an epoch in updates
         return (n / self.batch * squares - self._epochs(a, b, t, length)) / (n - 1)
 
-    def _epochs(self, a, b, t, length) -> np.ndarray:
+    def _epochs(self, a: np.ndarray, b: np.ndarray, t: np.ndarray, length: np.ndarray) -> np.ndarray:
         """Σ over epochs of (the sum of K_(t-s) over the epoch's updates s)²."""
         done = t // length * length  # updates of whole epochs
         ar, br, ad, bd, al, bl = (_power(q, u) for u in (t - done, done, length) for q in (a, b))
@@ -112,7 +115,7 @@ class Cell:
             first = int(updates[-1])
         return np.inf
 
-    def checks(self, check_every: int):
+    def checks(self, check_every: int) -> Iterator[int]:
         """The updates at which protocol B looks at the training loss, where it is near the target from the start."""
         dense = -(-max(1, check_every // 4) // self.batch)
         return count(-(-check_every // self.batch), dense)
@@ -158,13 +161,13 @@ class Cell:
                 return stops
 
 
-def _power(q, t):
+def _power(q: np.ndarray, t: np.ndarray) -> np.ndarray:
     """q^t of complex q and t >= 0, several times as fast as numpy's."""
     return np.exp(t * np.log(np.where(q == 0, 1e-300, q)))
 
 
 def best_rate(cell: Cell, excess: float) -> float:
-    """Of the stable rates 2^(j/4), to two digits, the one with the fewest updates to the target in the closed form; the smaller of equals."""
+    """The stable rate 2^(j/4), to two digits, with the fewest updates to the target in the closed form; the smaller of equals."""
     limit = 2 * (1 + cell.momentum) / cell.curvature[0]
     best, fewest = np.nan, np.inf
     for j in range(20, -57, -1):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from . import attenuation, grid, rank
 from .audit_verdict import Audit
@@ -92,7 +93,7 @@ def _numbers(measure: Measure, target: str) -> tuple[pd.DataFrame, list[np.ndarr
     return configs, [configs[c].to_numpy(float) for c in ("value", "value_error", target, f"{target}_error")]
 
 
-def _psi(configs: pd.DataFrame, axes: list[str], x, y) -> Estimate:
+def _psi(configs: pd.DataFrame, axes: list[str], x: ArrayLike, y: ArrayLike) -> Estimate:
     found = grid.groups(configs, axes)
     return (
         rank.estimate(rank.granulated(list(found.values())), x, y)
@@ -101,14 +102,14 @@ def _psi(configs: pd.DataFrame, axes: list[str], x, y) -> Estimate:
     )
 
 
-def _partial(configs: pd.DataFrame, x, y) -> tuple[Estimate, list[str]]:
+def _partial(configs: pd.DataFrame, x: ArrayLike, y: ArrayLike) -> tuple[Estimate, list[str]]:
     held = [name for name in COVARIATES if np.isfinite(configs[name].astype(float)).all() and configs[name].nunique() > 1]
     if not held:
         return Estimate(why="nothing to hold"), held
     return rank.estimate(rank.partial([configs[name].to_numpy(float) for name in held]), x, y), held
 
 
-def _corrected(measure: Measure, target: str, x, x_error, y, y_error) -> Estimate:
+def _corrected(measure: Measure, target: str, x: ArrayLike, x_error: ArrayLike, y: ArrayLike, y_error: ArrayLike) -> Estimate:
     if not np.isfinite(x_error + y_error).all():
         return Estimate(why="errors are not known")
     x, x_error = (np.log(x), x_error / x) if measure.positive else (x, x_error)

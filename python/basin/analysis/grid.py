@@ -25,6 +25,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import erf
 
 from .rank import Estimate, dealt, in_chunks, pair_signs, placebo_p, placebos
@@ -45,7 +46,7 @@ NOT_OPTION_PREFIXES = ("probe.", "average_", "tta_", "sgd_noise_scale", "learnin
 
 
 def axes_of(configs: pd.DataFrame) -> list[str]:
-    """Names of the axes; `configs` has one row a configuration and the columns of a sweep's runs."""
+    """Names of the axes; `configs` has one row per configuration and the columns of a sweep's runs."""
     codes = {c: _codes(configs[c]) for c in configs if _is_option(c)}
     varied = [c for c in codes if codes[c].max(initial=0) > 0]
     varied.sort(key=lambda c: (c in LAST, FIRST.index(c) if c in FIRST else len(FIRST)))
@@ -77,7 +78,7 @@ def _follows(codes: np.ndarray, rest: list[np.ndarray]) -> bool:
 
 
 def _number(codes: list[np.ndarray]) -> np.ndarray:
-    """One number a configuration, from 0 without gaps, the same where all of `codes` are."""
+    """One number per configuration, from 0 without gaps, the same where all of `codes` are."""
     return np.unique(np.array(codes), axis=1, return_inverse=True)[1].ravel()
 
 
@@ -107,7 +108,7 @@ def environments(configs: pd.DataFrame, axes: list[str]) -> dict[tuple[str, str,
     return {name: np.array(pairs) for name, pairs in found.items() if len(pairs) >= FEWEST_PAIRS}
 
 
-def robust_sign_error(configs: pd.DataFrame, axes: list[str], x, y, y_error) -> Estimate:
+def robust_sign_error(configs: pd.DataFrame, axes: list[str], x: ArrayLike, y: ArrayLike, y_error: ArrayLike) -> Estimate:
     """p: how often a placebo does as well or better."""
     x, y, y_error = (np.asarray(v, float) for v in (x, y, y_error))
     found = list(environments(configs, axes).values())
@@ -118,7 +119,7 @@ def robust_sign_error(configs: pd.DataFrame, axes: list[str], x, y, y_error) -> 
         return Estimate(why=f"no two levels of an axis with {FEWEST_PAIRS} pairs of which the target's order is known")
     sx, shares = pair_signs(x), worth / worth.sum(1, keepdims=True)
 
-    def statistic(order):
+    def statistic(order: np.ndarray) -> np.ndarray:
         agreement = (dealt(sx, order) * pair_signs(y)).reshape(len(order), -1) @ shares.T
         wrong = 0.5 * (1 - agreement)
         return np.minimum(wrong.max(1), 1 - wrong.min(1))  # of x, of -x
@@ -141,7 +142,7 @@ def order_certainty(y: np.ndarray, error: np.ndarray) -> np.ndarray:
         return np.where(spread > 0, erf(np.abs(y[:, None] - y[None, :]) / spread), np.abs(pair_signs(y)))
 
 
-def conditional_information(configs: pd.DataFrame, axes: list[str], x, y) -> Estimate:
+def conditional_information(configs: pd.DataFrame, axes: list[str], x: ArrayLike, y: ArrayLike) -> Estimate:
     """p: how often a placebo has as much."""
     sx, n = pair_signs(x), len(x)
     pairs = tuple(np.argwhere(~np.eye(n, dtype=bool)).T)
@@ -151,7 +152,7 @@ def conditional_information(configs: pd.DataFrame, axes: list[str], x, y) -> Est
     if not strata:
         return Estimate(why="not resolved")
 
-    def statistic(order):
+    def statistic(order: np.ndarray) -> np.ndarray:
         vx = (dealt(sx, order)[:, pairs[0], pairs[1]] + 1).astype(int)
         return np.min([_share_told(u[None], vx, vy[None]) for u in strata], axis=0)
 
@@ -159,8 +160,8 @@ def conditional_information(configs: pd.DataFrame, axes: list[str], x, y) -> Est
     return Estimate(value, p=placebo_p(value, null, one_sided=True), band=_band(null))
 
 
-def _strata(configs: pd.DataFrame, names: tuple[str, ...], pairs) -> np.ndarray:
-    """U: one number a pair, the same where both configurations' levels of all of `names` are."""
+def _strata(configs: pd.DataFrame, names: tuple[str, ...], pairs: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """U: one number per pair, the same where both configurations' levels of all of `names` are."""
     keys = _keys(configs, list(names))
     return np.unique(keys[pairs[0]] * len(keys) + keys[pairs[1]], return_inverse=True)[1]
 
@@ -173,7 +174,7 @@ def _share_told(u: np.ndarray, vx: np.ndarray, vy: np.ndarray) -> np.ndarray:
 
 
 def _entropy(labels: np.ndarray) -> np.ndarray:
-    """Of each row of labels [draw, pair], in nats."""
+    """The entropy of each row of labels [draw, pair], in nats."""
     draws, width = len(labels), int(labels.max()) + 1
     counts = np.bincount((labels + width * np.arange(draws)[:, None]).ravel(), minlength=draws * width).reshape(draws, width)
     shares = counts / labels.shape[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -75,6 +76,11 @@ def lost_seeds(runs: pd.DataFrame, reference: bool = False) -> Lost | None:
     return Lost(reference, len(runs), {str(word): int(n) for word, n in words.value_counts().items()})
 
 
+def _lost_text(runs: pd.DataFrame, reference: bool = False) -> str:
+    lost = lost_seeds(runs, reference)
+    return lost.text if lost else ""
+
+
 @dataclass(frozen=True)
 class Reference:
     optimizer: str
@@ -82,12 +88,10 @@ class Reference:
     own: bool  # the optimiser's own small batch; else another optimiser's
 
 
-def reference_of(sweep: Sweep, optimizer: str) -> Reference | None:
+def reference_of(sweep: Sweep, optimizer: str) -> Reference:
     """The smallest batch size of the sweep under the same optimiser, or under the first that has it, in the order of the sweep's
-    names."""
+    names. At least one run must know its batch size."""
     known = sweep.runs[sweep.runs.batch_size.notna()]
-    if known.empty:
-        return None
     smallest = int(known.batch_size.min())
     optimizers = optimizers_of(known[known.batch_size == smallest], sweep.names)
     chosen = optimizer if optimizer in optimizers else optimizers[0]
@@ -143,7 +147,7 @@ def contrast(sweep: Sweep, protocol: str, optimizer: str, batch_size: int, margi
         return found
     found.seeds, found.reference_runs, found.runs = seeds, one, two
     found.estimate = stats.difference(*tables)
-    found.verdict = _verdict(found, margin)
+    found.verdict = _verdict(found, found.estimate, margin)
     loss = sweep.runs.set_index("run_id").train_loss
     found.losses = (float(loss[one].mean()), float(loss[two].mean()))
     found.slope = points_per_nat(sweep.runs, reference)
@@ -158,16 +162,16 @@ def _why_not(arm: pd.DataFrame, base: pd.DataFrame) -> str:
         if settings(runs) > 1:
             return f"{settings(runs)} settings{where}, not pooled"
     if not comparable(arm).any():
-        return lost_seeds(arm).text
+        return _lost_text(arm)
     if base.empty:
         return "the reference was not run"
-    return "" if comparable(base).any() else f"the reference has no comparable run: {lost_seeds(base, reference=True).text}"
+    return "" if comparable(base).any() else f"the reference has no comparable run: {_lost_text(base, reference=True)}"
 
 
-def _verdict(c: Contrast, margin: float) -> stats.Verdict:
+def _verdict(c: Contrast, estimate: stats.Difference, margin: float) -> stats.Verdict:
     """Survivors prove little: who misses the target or diverges is no matter of chance. Only a drop at the fixed budget
     stands where seeds of the cell alone are lost, since those that diverged would add to it."""
-    verdict = stats.verdict(c.estimate, margin)
+    verdict = stats.verdict(estimate, margin)
     stands = c.protocol != "B" and verdict.direction > 0 and not any(lost.reference for lost in c.lost if lost.chosen)
     if not c.survivors or stands or verdict.word == "undecided":
         return verdict
@@ -179,6 +183,8 @@ def points_per_nat(runs: pd.DataFrame, reference: Reference) -> float:
     at matched loss. NaN where one of them is missing, has several settings, or both lie within 0.05 nat."""
     ends = []
     for protocol in (fixed_budget(runs), "B"):
+        if protocol is None:
+            return np.nan
         found = cell(runs, protocol, reference.optimizer, reference.batch_size)
         good = found[comparable(found)]
         if good.empty or settings(good) > 1:
@@ -213,7 +219,7 @@ def answers(sweep: Sweep, margin: float = stats.MARGIN) -> list[CellAnswer]:
         if batch_size == reference.batch_size and optimizer == reference.optimizer:
             continue
         by = {p: contrast(sweep, p, optimizer, int(batch_size), margin) for p in protocols}
-        drop, gap = by.get(budget), by.get("B")
+        drop, gap = by.get(budget or ""), by.get("B")
         answer = CellAnswer(optimizer, sweep.names.label("optimizers", optimizer), int(batch_size), drop, gap, None)
         answer.share = _share(sweep, answer)
         found.append(answer)
@@ -245,11 +251,12 @@ def pooled(sweep: Sweep, found: list[CellAnswer], margin: float = stats.MARGIN) 
     seeds = sorted(set.intersection(*(set(_common_seeds(a)) for a in cells))) if cells else []
     if len(cells) < 2 or len(seeds) < stats.VERDICT_SEEDS:
         return None
-    drop = _mean_arms([_arms(sweep, a.drop, seeds) for a in cells])
-    gap = _mean_arms([_arms(sweep, a.gap, seeds) for a in cells])
+    drops, gaps = [a.drop for a in cells if a.drop], [a.gap for a in cells if a.gap]
+    drop = _mean_arms([_arms(sweep, c, seeds) for c in drops])
+    gap = _mean_arms([_arms(sweep, c, seeds) for c in gaps])
     one, two = stats.difference(*drop), stats.difference(*gap)
-    losses = tuple(np.mean([_losses(sweep, a.gap, seeds) for a in cells], axis=0).tolist())
-    shift = float(np.mean([a.gap.slope * np.diff(_losses(sweep, a.gap, seeds))[0] for a in cells]))
+    losses = tuple(np.mean([_losses(sweep, c, seeds) for c in gaps], axis=0).tolist())
+    shift = float(np.mean([c.slope * np.diff(_losses(sweep, c, seeds))[0] for c in gaps]))
     return Pooled(cells, left_out, seeds, one, two, stats.verdict(one, margin), stats.verdict(two, margin),
                   stats.share(drop, gap), losses, shift)  # fmt: skip
 
@@ -266,7 +273,7 @@ def _why_not_pooled(a: CellAnswer) -> str:
     return "" if n >= stats.VERDICT_SEEDS else f"{n} seed{'s' * (n != 1)}"
 
 
-def _mean_arms(pairs) -> tuple[np.ndarray, np.ndarray]:
+def _mean_arms(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     return np.mean([p[0] for p in pairs], axis=0), np.mean([p[1] for p in pairs], axis=0)
 
 
@@ -295,6 +302,6 @@ def _losses(sweep: Sweep, c: Contrast, seeds: list[int]) -> tuple[float, float]:
 
 def _share(sweep: Sweep, a: CellAnswer) -> stats.Share | None:
     seeds = _common_seeds(a)
-    if len(seeds) < stats.VERDICT_SEEDS or a.drop.survivors or a.gap.survivors:
+    if not a.drop or not a.gap or len(seeds) < stats.VERDICT_SEEDS or a.drop.survivors or a.gap.survivors:
         return None
     return stats.share(_arms(sweep, a.drop, seeds), _arms(sweep, a.gap, seeds))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 from .stats import fieller
@@ -23,7 +24,7 @@ class NoiseScale:
     runs: int
 
 
-def pooled_noise_scale(tr_sigma, g2, level: float = 0.95) -> NoiseScale:
+def pooled_noise_scale(tr_sigma: ArrayLike, g2: ArrayLike, level: float = 0.95) -> NoiseScale:
     """sum tr_sigma / sum g2 over at least two runs, those not resolved by themselves included: leaving them out would take the
     largest ratios away. Fieller's interval from the spread over runs with t(n - 1). Only for runs with the same definition,
     number of examples and subset.

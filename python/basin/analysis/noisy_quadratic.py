@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from ..reader.schema import ReadError
 from ..reader.sweep import Sweep
@@ -25,7 +27,7 @@ METHOD = ["sgd.momentum", "noisy_quadratic.precondition"]
 ORDER = [*reversed(METHOD), "batch_size", "seed"]
 
 
-def cell_of(run: pd.Series, where) -> tuple[Cell, float]:
+def cell_of(run: pd.Series, where: str | Path) -> tuple[Cell, float]:
     """A run's cell, and how far its target is above the least loss. ReadError where the closed form is not that of the run."""
     for key, wanted in REQUIRED.items():
         if run.get(key, wanted) != wanted:
@@ -34,7 +36,8 @@ def cell_of(run: pd.Series, where) -> tuple[Cell, float]:
     cell = Cell(
         int(run.batch_size),
         run.learning_rate,
-        *run[METHOD],
+        run["sgd.momentum"],
+        run["noisy_quadratic.precondition"],
         run["noisy_quadratic.power"],
         dimensions,
         int(run["dataset.n_train"]),
@@ -59,8 +62,8 @@ def method_name(momentum: float, precondition: float) -> str:
     return ", ".join(filter(None, parts)) or "SGD"
 
 
-def table(runs: pd.DataFrame, where="sweep") -> pd.DataFrame:
-    """One row a cell, in updates to the target: closed form (with the runs' examples, and with independent batches), drawn runs (mean and
+def table(runs: pd.DataFrame, where: str | Path = "sweep") -> pd.DataFrame:
+    """One row per cell, in updates to the target: closed form (with the runs' examples, and with independent batches), drawn runs (mean and
     standard deviation of one), measured (mean, standard error, seeds that reached it and seeds)."""
     rows = []
     for _, group in runs.sort_values(ORDER).groupby("config_id", sort=False):
@@ -76,10 +79,10 @@ def table(runs: pd.DataFrame, where="sweep") -> pd.DataFrame:
 
 
 def losses(sweep: Sweep) -> pd.DataFrame:
-    """One row a cell: the training loss at the checks, averaged over seeds, against its expectation, as long as no run can have stopped.
+    """One row per cell: the training loss at the checks, averaged over seeds, against its expectation, as long as no run can have stopped.
 
-    `worst` is the largest difference in standard errors, `checks` how many were compared; where the expectation has no scatter (whole epochs)
-    `worst` is NaN and `relative` the largest relative difference.
+    `worst` is the largest difference in standard errors, `checks` how many were compared; where the expectation has no scatter
+    (whole epochs) `worst` is NaN and `relative` the largest relative difference.
     """
     rows = []
     for _, group in sweep.runs.sort_values(ORDER).groupby("config_id", sort=False):
@@ -96,7 +99,7 @@ def losses(sweep: Sweep) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def critical_batch(batches, updates) -> float:
+def critical_batch(batches: ArrayLike, updates: ArrayLike) -> float:
     """The batch size at which the updates are twice those of the largest, on straight lines in logarithms; NaN where none is."""
     x, y = np.log(np.asarray(batches, float)), np.log(np.asarray(updates, float) / (2 * np.asarray(updates, float)[-1]))
     below = np.flatnonzero((y[:-1] >= 0) & (y[1:] < 0))

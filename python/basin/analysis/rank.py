@@ -8,7 +8,7 @@ All statistics are sums over pairs of configurations of s_x(i,j) = sign(x_i - x_
                        varies (Jiang et al., ICLR 2020, section 4, equations 5 and 6). A group without a tau (one configuration,
                        or all of them tied) is in no mean
     partial            -P_xy / sqrt(P_xx P_yy), P the inverse of the correlation matrix of the normal scores of x, y and covariates z:
-                       Phi^-1((rank - 1/2) / n), ties sharing their mean rank (van der Waerden 1952). Of monotone functions of normal
+                       Phi^-1((rank - 1/2) / n), ties sharing their mean rank (van der Waerden 1952). For monotone functions of normal
                        variables it is their partial correlation. Kendall's own partial tau (1942) isn't 0 where x and y are independent
                        given z (Korn 1984): with normal correlations of 0.8 to z it is 0.14, and at 60 configurations "found" half of
                        the time. Where z's tie (a grid's learning rates) what they make within a tie is left,
@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 DRAWS = 1999  # of the bootstrap and of the placebo
@@ -64,14 +65,14 @@ class Kendall:
     dropped: int  # pairs (x, y) of which one is not a finite number
 
 
-def kendall(x, y) -> Kendall:
+def kendall(x: ArrayLike, y: ArrayLike) -> Kendall:
     x, y = np.asarray(x, float), np.asarray(y, float)
     there = np.isfinite(x) & np.isfinite(y)
     value = tau(pair_signs(x[there]), pair_signs(y[there]), np.ones(int(there.sum())))
     return Kendall(float(value), int(there.sum()), int((~there).sum()))
 
 
-def pair_signs(x) -> np.ndarray:
+def pair_signs(x: ArrayLike) -> np.ndarray:
     x = np.asarray(x, float)
     return np.sign(x[:, None] - x[None, :])
 
@@ -89,7 +90,7 @@ def pair_sum(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def granulated(axes: Sequence[Sequence[np.ndarray]]) -> Statistic:
     """`axes`: for each hyper-parameter its groups, each an array of configurations that differ in it alone (grid.groups)."""
 
-    def statistic(sx, sy, weights):
+    def statistic(sx: np.ndarray, sy: np.ndarray, weights: np.ndarray) -> np.ndarray:
         psi = [_mean([tau(_part(sx, g), _part(sy, g), weights[..., g]) for g in groups]) for groups in axes]
         return _mean(psi) if psi else np.full(np.broadcast_shapes(sx.shape[:-2], weights.shape[:-1]), np.nan)
 
@@ -112,7 +113,7 @@ def partial(covariates: Sequence) -> Statistic:
     """NaN where the covariates, or x or y and they, order the configurations alike, so that nothing is left to correlate."""
     signs = [pair_signs(z) for z in covariates]
 
-    def statistic(sx, sy, weights):
+    def statistic(sx: np.ndarray, sy: np.ndarray, weights: np.ndarray) -> np.ndarray:
         scores = [normal_scores(table, weights) for table in (sx, sy, *signs)]
         scores = np.stack(np.broadcast_arrays(*scores), -2)  # [..., variable, configuration]
         drawn = weights[..., None, :]
@@ -165,7 +166,7 @@ def in_chunks(of: Callable[[np.ndarray], np.ndarray], draws: np.ndarray) -> np.n
     return np.concatenate([of(draws[i : i + step]) for i in range(0, len(draws), step)])
 
 
-def estimate(statistic: Statistic, x, y) -> Estimate:
+def estimate(statistic: Statistic, x: ArrayLike, y: ArrayLike) -> Estimate:
     """x and y: one finite number a configuration."""
     sx, sy, n = pair_signs(x), pair_signs(y), len(x)
     ones = np.ones(n)
@@ -206,10 +207,10 @@ def placebo_p(value: float, null: np.ndarray, one_sided: bool = False) -> float:
 def holm(p: Sequence[float]) -> np.ndarray:
     """p values adjusted for how many there are (Holm 1979): the smallest times m, the next times m - 1, ..., never decreasing. NaN
     stays NaN and is not counted."""
-    p = np.asarray(p, float)
-    adjusted = np.full(p.shape, np.nan)
-    there = np.flatnonzero(np.isfinite(p))
-    order = there[np.argsort(p[there], kind="stable")]
+    given = np.asarray(p, float)
+    adjusted = np.full(given.shape, np.nan)
+    there = np.flatnonzero(np.isfinite(given))
+    order = there[np.argsort(given[there], kind="stable")]
     factors = np.arange(order.size, 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
+    adjusted[order] = np.minimum(np.maximum.accumulate(given[order] * factors), 1.0)
     return adjusted

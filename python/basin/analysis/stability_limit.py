@@ -77,7 +77,7 @@ def sharpness(sweep: Sweep, run_id: str) -> pd.DataFrame:
 
 
 def levels(sweep: Sweep) -> pd.DataFrame:
-    """One row a setting: mean over seeds of (λ₁ over its limit, averaged over the last third), its standard error, and seeds; `first` and
+    """One row per setting: mean over seeds of (λ₁ over its limit, averaged over the last third), its standard error, and seeds; `first` and
     `late` are means of λ₁ itself."""
     rows = []
     for i in range(len(sweep.runs)):

@@ -22,11 +22,13 @@ Not covered: another training set, another model, another way of tuning; nor tha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
 REPLICATES = 2000
@@ -35,7 +37,7 @@ VERDICT_SEEDS = 3
 
 
 class MarginError(ValueError):
-    """Told in one line."""
+    """A margin that makes no sense, in one line."""
 
 
 def margin_of(points: float) -> float:
@@ -80,7 +82,7 @@ class Share:
     resolved: bool
 
 
-def mean_and_error(values) -> tuple[float, float, int]:
+def mean_and_error(values: ArrayLike) -> tuple[float, float, int]:
     """Mean, standard error over seeds (NaN for fewer than two) and n, of the finite values."""
     values = np.asarray(values, float)
     values = values[np.isfinite(values)]
@@ -90,7 +92,7 @@ def mean_and_error(values) -> tuple[float, float, int]:
     return float(values.mean()), float(error), int(values.size)
 
 
-def mean_and_larger_error(values, own) -> tuple[float, float, int]:
+def mean_and_larger_error(values: ArrayLike, own: ArrayLike) -> tuple[float, float, int]:
     """The same, but with the mean of the values' own uncertainties (NaN: none is known) as the error where that is greater."""
     mean, error, n = mean_and_error(values)
     own = np.asarray(own, float)
@@ -103,7 +105,7 @@ def image_error(accuracy: float, examples: int) -> float:
     return float(np.sqrt(accuracy * (1 - accuracy) / examples))
 
 
-def difference(reference, arm) -> Difference:
+def difference(reference: ArrayLike, arm: ArrayLike) -> Difference:
     """Reference minus arm from right-or-wrong tables [seed, image] whose rows and columns belong together.
 
     With one seed the interval holds the test images' part alone.
@@ -113,7 +115,7 @@ def difference(reference, arm) -> Difference:
     return Difference(float(d.mean()), float(error), _degrees_of_freedom(d), *d.shape)
 
 
-def share(drop, gap, level: float = 0.95) -> Share:
+def share(drop: tuple[ArrayLike, ArrayLike], gap: tuple[ArrayLike, ArrayLike], level: float = 0.95) -> Share:
     """`drop` and `gap` are pairs (reference, arm) of tables [seed, image] over the same seeds and images.
 
     Resolved where there is a drop, that is, a positive one that differs from 0.
@@ -167,7 +169,7 @@ def paired_runs(reference: pd.DataFrame, arm: pd.DataFrame) -> tuple[list[str], 
     return [one[s] for s in seeds], [two[s] for s in seeds], [int(s) for s in seeds]
 
 
-def _paired(reference, arm) -> np.ndarray:
+def _paired(reference: ArrayLike, arm: ArrayLike) -> np.ndarray:
     reference, arm = np.atleast_2d(np.asarray(reference, float)), np.atleast_2d(np.asarray(arm, float))
     if reference.shape != arm.shape:
         raise ValueError(f"arms of different shape cannot be paired: {reference.shape} and {arm.shape}")
@@ -179,14 +181,14 @@ def _weights(seeds: int, images: int) -> tuple[np.ndarray, np.ndarray]:
     """Stretched bootstrap weights less 1; the same for every comparison of a report, so that reports repeat."""
     random = np.random.default_rng(20261121)
 
-    def draw(n):
+    def draw(n: int) -> np.ndarray:
         drawn = np.array([np.bincount(random.integers(0, n, n), minlength=n) for _ in range(REPLICATES)], np.float32)
         return (drawn - 1) * np.float32(np.sqrt(n / (n - 1))) if n > 1 else drawn - 1
 
     return draw(seeds), draw(images)
 
 
-def _covariance(tables) -> np.ndarray:
+def _covariance(tables: Sequence[np.ndarray]) -> np.ndarray:
     """Bootstrap covariance of the tables' means under common resampling."""
     replicates = np.array([_replicates(d) for d in tables])
     return np.atleast_2d(np.cov(replicates, ddof=1))

@@ -1,4 +1,4 @@
-"""The measures of a sweep by configuration, beside the generalisation gap: what correlation.py works on.
+"""The measures of a sweep by configuration, with the generalisation gap: what correlation.py works on.
 
 A configuration is a config_id: runs that differ in the seed alone. Its measure is the mean over the runs that have it with status ok at
 the end of training, its targets those of the same runs, in per cent: the gap, test error less training error, and the test error.
@@ -47,7 +47,7 @@ class Basis:
 
 @dataclass
 class Measure:
-    """`configs`: a row a configuration, with the options of its first run, value, seeds, targets and covariates, and value_error,
+    """`configs`: a row per configuration, with the options of its first run, value, seeds, targets and covariates, and value_error,
     gap_error, .... `common`: correlation between the errors of value and target, by target. `positive`: errors of values are
     relative. `dropped`: how many numbers had another status than ok, by status. `aside`: numbers of other lots, and which."""
 
@@ -69,8 +69,8 @@ class Measure:
 
 
 def basis_of(sweep: Sweep) -> Basis:
-    for protocol in ("B", fixed_budget(sweep.runs)):
-        runs = sweep.runs[sweep.runs.protocol == protocol] if protocol else sweep.runs[:0]
+    for protocol in filter(None, ("B", fixed_budget(sweep.runs))):
+        runs = sweep.runs[sweep.runs.protocol == protocol]
         good = runs[comparable(runs)]
         if len(good) and good.run_id.isin(_at_end(sweep).run_id).any():
             return Basis(protocol, good, protocol == "B", len(runs) - len(good), sweep.names)
@@ -78,7 +78,7 @@ def basis_of(sweep: Sweep) -> Basis:
 
 
 def _at_end(sweep: Sweep) -> pd.DataFrame:
-    """One row a number: of a vector its first entry, and nothing of what is by layer."""
+    """One row per number: of a vector its first entry, and nothing of what is by layer."""
     rows = sweep.probes
     rows = rows[(rows.checkpoint == "end") & rows.study.astype(bool) & ~rows.quantity.str.startswith("layer_")]
     return rows[rows["index"] == 0]
@@ -160,8 +160,9 @@ def _by_config(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _pool_ratios(configs: pd.DataFrame, table: pd.DataFrame, siblings: pd.DataFrame, names: tuple[str, str]) -> None:
-    """A noise scale of several runs is the ratio of means, those not resolved by themselves in it (docs/probes.md), and NaN where it is
-    not resolved; its error is that of the delta method over runs, or their own where that is greater. One run has its own number, if that is resolved."""
+    """A noise scale of several runs is the ratio of means, those not resolved by themselves in it (docs/probes.md), and NaN where
+    it is not resolved; its error is that of the delta method over runs, or their own where that is greater. One run has its own
+    number, if that is resolved."""
     parts = [siblings[siblings.quantity == name].set_index("run_id").value for name in names]
     for i, config in configs.iterrows():
         runs = table.run_id[table.config_id == config.config_id]

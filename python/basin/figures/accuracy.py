@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from ..analysis import stats
 from ..analysis.matched import cell, comparable, reference_of, settings
@@ -12,8 +15,8 @@ from . import style
 from .marks import HOLLOW, ONE_SEED, accuracy_cells, draw_cells, numbers
 
 
-def accuracy_against_batch(sweep: Sweep):
-    """Test accuracy, mean and standard error over seeds, a panel a protocol; each optimiser's own small-batch reference beside it."""
+def accuracy_against_batch(sweep: Sweep) -> Figure:
+    """Test accuracy, mean and standard error over seeds, a panel per protocol; each optimiser's own small-batch reference with it."""
     runs, names, found = sweep.runs, sweep.names, protocols_of(sweep.runs)
     figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
     optimizers = optimizers_of(runs, names)
@@ -31,19 +34,19 @@ def accuracy_against_batch(sweep: Sweep):
     return figure
 
 
-def _reference_line(ax, sweep: Sweep, protocol: str, optimizer: str) -> None:
+def _reference_line(ax: Axes, sweep: Sweep, protocol: str, optimizer: str) -> None:
     """The mean that this optimiser's batch sizes are compared with in the text."""
-    reference = reference_of(sweep, optimizer)
-    if reference is None:
+    if sweep.runs.batch_size.isna().all():
         return
+    reference = reference_of(sweep, optimizer)
     base = cell(sweep.runs, protocol, reference.optimizer, reference.batch_size)
     mean, _, n = stats.mean_and_error(100 * numbers(base[comparable(base)], "test_acc"))
     if n and settings(base) <= 1:
         ax.axhline(mean, color=style.colour(optimizer, sweep.names), linewidth=0.9, linestyle=(0, (5, 4)), alpha=0.6)
 
 
-def loss_against_accuracy(sweep: Sweep):
-    """One mark a run: a large batch that is merely undertrained lies on the small batches' line, further up the loss."""
+def loss_against_accuracy(sweep: Sweep) -> Figure:
+    """One mark per run: a large batch that is merely undertrained lies on the small batches' line, further up the loss."""
     runs, found = sweep.runs, protocols_of(sweep.runs)
     figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
     colours = style.batch_colours(runs.batch_size.dropna())
@@ -52,9 +55,10 @@ def loss_against_accuracy(sweep: Sweep):
         good = comparable(part)
         for size, optimizer in part[["batch_size", "optimizer"]].drop_duplicates().dropna().itertuples(index=False):
             inside = (part.batch_size == size) & (part.optimizer == optimizer)
+            marker = style.marker(optimizer, sweep.names)
             for filled in (True, False):
                 some = part[inside & (good == filled)]
-                ax.plot(numbers(some, "train_loss"), 100 * numbers(some, "test_acc"), linestyle="", marker=style.marker(optimizer, sweep.names),
+                ax.plot(numbers(some, "train_loss"), 100 * numbers(some, "test_acc"), linestyle="", marker=marker,
                         color=colours[size], markerfacecolor=colours[size] if filled else "none", markersize=5.5, alpha=0.9)  # fmt: skip
         lost = int((~np.isfinite(numbers(part, "train_loss"))).sum())
         if lost:
@@ -78,7 +82,7 @@ def loss_against_accuracy(sweep: Sweep):
     return figure
 
 
-def _loss_axis(ax, values) -> None:
+def _loss_axis(ax: Axes, values: ArrayLike) -> None:
     ax.set_xlabel("training loss (nat)")
     finite = np.asarray([v for v in values if np.isfinite(v) and v > 0])
     if finite.size and finite.max() / finite.min() > 5:

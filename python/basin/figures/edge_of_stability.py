@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from ..analysis.stability_limit import limit, named, sharpness, why_no_limit
 from ..reader.sweep import Sweep
 from . import style
 
 
-def figure(sweep: Sweep):
-    """λ₁ over updates, a colour a rate, a line a seed, the limit dashed or why there is none; training loss below."""
+def figure(sweep: Sweep) -> Figure:
+    """λ₁ over updates, a colour per rate, a line per seed, the limit dashed or why there is none; training loss below."""
     picture, axes = style.panels(2, 1, 6.4, 2.6, sharex=True)
     upper, lower = axes[0][0], axes[1][0]
     runs = sweep.runs[sweep.runs.learning_rate.notna()].sort_values("learning_rate", kind="stable")

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
+from matplotlib.contour import ContourSet
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
 
@@ -23,7 +26,7 @@ def sets_of(plot: Plot, quantity: str) -> list[str]:
     return [name for name in SETS if f"{name}_{quantity}" in plot.columns]
 
 
-def contours(surface: Surface, quantity: str = "loss"):
+def contours(surface: Surface, quantity: str = "loss") -> Figure:
     """Training and test surface side by side on one scale: alpha across, beta upwards. Losses on a logarithmic scale where they span a
     factor of ten. With the path of a trajectory, or the checkpoints that span the plane."""
     plot = surface.plot
@@ -46,7 +49,7 @@ def contours(surface: Surface, quantity: str = "loss"):
     return figure
 
 
-def relief(surface: Surface, quantity: str = "loss", name: str = "train", elevation: float = 32, azimuth: float = -58):
+def relief(surface: Surface, quantity: str = "loss", name: str = "train", elevation: float = 32, azimuth: float = -58) -> Figure:
     """The surface in three dimensions; the height is log10 where the colours of `contours` would be logarithmic."""
     plot = surface.plot
     require_axes(surface, "plane", ["beta", "alpha"])
@@ -74,7 +77,7 @@ def relief(surface: Surface, quantity: str = "loss", name: str = "train", elevat
     return figure
 
 
-def lines(surface: Surface):
+def lines(surface: Surface) -> Figure:
     """Loss and accuracy along a line: between checkpoints with the standard error over examples; along random directions each
     direction, their mean, and the 95 % interval of the mean."""
     plot = surface.plot
@@ -101,7 +104,7 @@ def require_axes(surface: Surface, what: str, *known: list[str]) -> None:
         raise ValueError(f"{surface.path}: a {surface.kind} has no {what} to draw; its axes are {', '.join(axes)}")
 
 
-def _norm(arrays: list[np.ndarray], logarithmic: bool = True):
+def _norm(arrays: list[np.ndarray], logarithmic: bool = True) -> Normalize:
     values = np.concatenate([np.ravel(a) for a in arrays])
     values = values[np.isfinite(values)]
     if values.size == 0:
@@ -112,11 +115,11 @@ def _norm(arrays: list[np.ndarray], logarithmic: bool = True):
     return Normalize(low, high if high > low else low + 1)
 
 
-def _shades(norm) -> np.ndarray:
+def _shades(norm: Normalize) -> np.ndarray:
     return (np.geomspace if isinstance(norm, LogNorm) else np.linspace)(norm.vmin, norm.vmax, SHADES)
 
 
-def _round_levels(norm) -> np.ndarray:
+def _round_levels(norm: Normalize) -> np.ndarray:
     """Round values to draw lines at: 0.1, 0.2, 0.5, 1 ..., more of them in a small range and fewer in a large one."""
     if not isinstance(norm, LogNorm):
         levels = MaxNLocator(7).tick_values(norm.vmin, norm.vmax)
@@ -128,7 +131,7 @@ def _round_levels(norm) -> np.ndarray:
     return levels[(levels > norm.vmin) & (levels < norm.vmax)]
 
 
-def _contour(ax, plot: Plot, values: np.ndarray, norm):
+def _contour(ax: Axes, plot: Plot, values: np.ndarray, norm: Normalize) -> ContourSet | None:
     shown = np.ma.masked_invalid(values)
     if shown.count() < 4:
         style.nothing(ax, "no finite points")
@@ -142,7 +145,7 @@ def _contour(ax, plot: Plot, values: np.ndarray, norm):
     return filled
 
 
-def _mark_cells(ax, plot: Plot) -> None:
+def _mark_cells(ax: Axes, plot: Plot) -> None:
     if plot.state is None:
         return
     x, y = np.meshgrid(plot.axes["alpha"], plot.axes["beta"])
@@ -152,7 +155,7 @@ def _mark_cells(ax, plot: Plot) -> None:
             ax.scatter(x[there], y[there], marker=marker, s=size, color=style.GREY, linewidths=0.8, clip_on=False, zorder=3)
 
 
-def _overlay(ax, surface: Surface) -> None:
+def _overlay(ax: Axes, surface: Surface) -> None:
     if "path" in surface.plots:
         path = surface["path"]
         ax.plot(path["alpha"], path["beta"], color="#ffffff", linewidth=2.6, zorder=4)
@@ -169,8 +172,8 @@ def _overlay(ax, surface: Surface) -> None:
 
 def _axis_label(plot: Plot, axis: str) -> str:
     share = plot.attributes.get(f"share_{axis}")
-    told = f", {100 * share:.0f} % of ‖w − c‖²" if share is not None else ""
-    return f"{'α' if axis == 'alpha' else 'β'}: {plot.label(axis)}{told}"
+    of_all = f", {100 * share:.0f} % of ‖w − c‖²" if share is not None else ""
+    return f"{'α' if axis == 'alpha' else 'β'}: {plot.label(axis)}{of_all}"
 
 
 def _quantity_label(plot: Plot, quantity: str) -> str:
@@ -178,7 +181,7 @@ def _quantity_label(plot: Plot, quantity: str) -> str:
     return NAMES[quantity] + (f" ({units})" if units not in ("1", "") else "")
 
 
-def _colour_bar(figure, axes, norm, label: str) -> None:
+def _colour_bar(figure: Figure, axes: np.ndarray, norm: Normalize, label: str) -> None:
     bar = figure.colorbar(mpl.cm.ScalarMappable(norm=norm, cmap=CMAP), ax=axes, label=label, pad=0.02, aspect=30)
     if isinstance(norm, LogNorm):
         decades = np.log10(norm.vmax / norm.vmin)
@@ -187,7 +190,7 @@ def _colour_bar(figure, axes, norm, label: str) -> None:
         bar.ax.yaxis.set_minor_formatter(FuncFormatter(lambda v, _: ""))
 
 
-def _explain(figure, surface: Surface) -> None:
+def _explain(figure: Figure, surface: Surface) -> None:
     handles = []
     if "path" in surface.plots:
         farthest = float(np.nanmax(surface["path"]["distance"]))
@@ -211,7 +214,7 @@ def _explain(figure, surface: Surface) -> None:
 # ---- lines
 
 
-def _between(ax, plot: Plot, name: str, quantity: str) -> np.ndarray:
+def _between(ax: Axes, plot: Plot, name: str, quantity: str) -> np.ndarray:
     alpha, values = plot.axes["alpha"], plot[f"{name}_{quantity}"]
     ax.plot(alpha, values, color=COLOURS[name])
     if quantity == "loss":
@@ -223,7 +226,7 @@ def _between(ax, plot: Plot, name: str, quantity: str) -> np.ndarray:
     return values
 
 
-def _directions(ax, surface: Surface, name: str, quantity: str) -> np.ndarray:
+def _directions(ax: Axes, surface: Surface, name: str, quantity: str) -> np.ndarray:
     plot, column = surface.plot, f"{name}_{quantity}"
     alpha, values = plot.axes["alpha"], plot[column]
     for row in values:
@@ -235,7 +238,7 @@ def _directions(ax, surface: Surface, name: str, quantity: str) -> np.ndarray:
     return values
 
 
-def _line_axes(ax, plot: Plot, quantity: str, values: list[np.ndarray]) -> None:
+def _line_axes(ax: Axes, plot: Plot, quantity: str, values: list[np.ndarray]) -> None:
     ax.set_xlabel("α: " + plot.label("alpha"))
     ax.xaxis.set_major_locator(MaxNLocator(6))
     ax.set_ylabel(_quantity_label(plot, quantity))

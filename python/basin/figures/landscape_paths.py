@@ -4,6 +4,8 @@ the kind radial."""
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..reader.landscape import Surface, path_summary
@@ -18,7 +20,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def path_figure(surface: Surface):
+def path_figure(surface: Surface) -> Figure:
     """Loss and error along each path. Where there is a barrier, a bar from the chord of the ends up to it, with twice its standard
     error."""
     require_axes(surface, "path", ["path", "t"])
@@ -37,7 +39,7 @@ def path_figure(surface: Surface):
     return figure
 
 
-def _draw_path(ax, surface: Surface, number: int, path: str, name: str, quantity: str) -> None:
+def _draw_path(ax: Axes, surface: Surface, number: int, path: str, name: str, quantity: str) -> None:
     t = surface.plot.axes["t"]
     values = surface.plot[f"{name}_loss"][number] if quantity == "loss" else 1 - surface.plot[f"{name}_acc"][number]
     colour = style.LINES[number % len(style.LINES)]
@@ -63,7 +65,7 @@ def _legend(surface: Surface) -> list[Line2D]:
     return handles + [Line2D([], [], color=style.GREY, linestyle=DASHES[name], label=SETS[name]) for name in sets]
 
 
-def radial_figure(surface: Surface):
+def radial_figure(surface: Surface) -> Figure:
     """The distance at which the training loss has risen by delta: each direction that got there, and the mean of its logarithm with
     twice its standard error; a triangle where that is a lower bound."""
     require_axes(surface, "radial profile", ["direction", "delta"])

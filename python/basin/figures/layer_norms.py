@@ -6,8 +6,10 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..analysis.matched import cell, comparable, fixed_budget, settings
@@ -27,14 +29,14 @@ PANELS = [
 ]
 
 
-def of_run(run: Run):
-    """Four panels, a line a layer's weights; biases and norms are not drawn."""
+def of_run(run: Run) -> Figure:
+    """Four panels, a line for each layer's weights; biases and norms are not drawn."""
     title = f"{known_names().label('optimizers', run.config.get('optimizer', ''))}, run {run.run_id}"
     return _draw([(title, run.layers)] if run.layers else [], (2, 2))
 
 
-def of_sweep(sweep: Sweep):
-    """A row an optimiser: at matched loss (else the fixed budget), its largest batch size with a comparable run, smallest seed. Columns
+def of_sweep(sweep: Sweep) -> Figure:
+    """A row per optimiser: at matched loss (else the fixed budget), its largest batch size with a comparable run, smallest seed. Columns
     share their y axis, so that optimisers compare."""
     found = []
     for run in shown(sweep).itertuples():
@@ -46,7 +48,7 @@ def of_sweep(sweep: Sweep):
 
 
 def shown(sweep: Sweep) -> pd.DataFrame:
-    """The runs that `of_sweep` draws, one row an optimiser."""
+    """The runs that `of_sweep` draws, one row per optimiser."""
     runs = sweep.runs
     part = runs[runs.protocol == ("B" if (runs.protocol == "B").any() else fixed_budget(runs))]
     order = part.assign(good=comparable(part)).sort_values(["good", "batch_size", "seed"], ascending=[False, False, True])
@@ -55,7 +57,7 @@ def shown(sweep: Sweep) -> pd.DataFrame:
     )
 
 
-def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]):
+def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]) -> Figure:
     one = shape == (2, 2)
     figure, axes = style.panels(*shape, 4.4 if one else 3.1, 2.9 if one else 2.5, sharey=False if one else "col")
     if not found:
@@ -76,7 +78,7 @@ def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]):
     return figure
 
 
-def _panel(ax, values: pd.DataFrame, layers: Layers) -> None:
+def _panel(ax: Axes, values: pd.DataFrame, layers: Layers) -> None:
     """What is not above zero has no place on a logarithmic axis: a gap. Dashed: excluded from trust ratios."""
     for name, colour in _colours(layers.weights).items():
         drawn = values[name].where(np.isfinite(values[name]) & (values[name] > 0))
@@ -91,7 +93,7 @@ def _colours(names: list[str]) -> dict:
     return {name: mpl.colormaps["plasma"](0.88 * i / max(1, len(names) - 1)) for i, name in enumerate(names)}
 
 
-def _explain(figure, axes, shown_layers: list[Layers]) -> None:
+def _explain(figure: Figure, axes: np.ndarray, shown_layers: list[Layers]) -> None:
     names = shown_layers[0].weights
     if len(names) <= MOST_NAMES and all(layers.weights == names for layers in shown_layers):
         handles = [Line2D([], [], color=colour, linewidth=2.4, label=name) for name, colour in _colours(names).items()]
@@ -102,12 +104,13 @@ def _explain(figure, axes, shown_layers: list[Layers]) -> None:
     bar.ax.set_xticklabels(["first layer", "last layer"])
 
 
-def trust_ratios(sweep: Sweep):
-    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel a layer-wise optimiser. Cells of several settings are
-    left out."""
+def trust_ratios(sweep: Sweep) -> Figure:
+    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel per layer-wise optimiser. Cells of
+    several settings are left out."""
     runs = sweep.runs
-    protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs)
-    found, recorded = {}, False
+    protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs) or ""
+    found: dict[str, dict[float, list[pd.DataFrame]]] = {}
+    recorded = False
     for run in runs[runs.protocol == protocol].itertuples():
         layers = sweep.layers(run.run_id)
         recorded |= layers is not None
@@ -128,7 +131,7 @@ def trust_ratios(sweep: Sweep):
     return figure
 
 
-def _trust_panel(ax, by_size: dict, colours) -> None:
+def _trust_panel(ax: Axes, by_size: dict, colours: style.Colours) -> None:
     names = [
         c
         for c in next(iter(by_size.values()))[0].columns

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ..analysis.matched import comparable
 from ..analysis.names import optimizers_of, protocols_of
@@ -11,8 +15,8 @@ from ..reader.sweep import Sweep
 from . import style
 
 
-def learning_curves(sweep: Sweep):
-    """Batch loss against image gradients computed (cost), one run a batch size (its smallest seed), running mean."""
+def learning_curves(sweep: Sweep) -> Figure:
+    """Batch loss against image gradients computed (cost), one run per batch size (its smallest seed), running mean."""
     runs, optimizers, found = sweep.runs, optimizers_of(sweep.runs, sweep.names), protocols_of(sweep.runs)
     figure, axes = style.panels(max(1, len(found)), max(1, len(optimizers)), 3.7, 2.7, sharex="row", sharey="row")
     colours = style.batch_colours(runs.batch_size.dropna())
@@ -30,7 +34,7 @@ def learning_curves(sweep: Sweep):
     return figure
 
 
-def _curve(ax, sweep: Sweep, run, colour) -> None:
+def _curve(ax: Axes, sweep: Sweep, run: Any, colour: Any) -> None:
     """Dashed where the run is not comparable; a point where it has one update."""
     curve = sweep.curve(run.run_id)
     if curve.empty or "gradients" not in curve:
@@ -42,7 +46,7 @@ def _curve(ax, sweep: Sweep, run, colour) -> None:
             markersize=3.5)  # fmt: skip
 
 
-def _loss_limits(ax, sweep: Sweep, runs: pd.DataFrame) -> None:
+def _loss_limits(ax: Axes, sweep: Sweep, runs: pd.DataFrame) -> None:
     """A diverged run must not squeeze the others: at most half above the largest loss at the start."""
     starts = [c.loss.iloc[0] for c in (sweep.curve(r) for r in runs.run_id[:40]) if len(c) and np.isfinite(c.loss.iloc[0])]
     if starts:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
 
 from ..analysis import stats
 from ..analysis.matched import comparable
@@ -47,10 +50,14 @@ def numbers(runs: pd.DataFrame, column: str) -> np.ndarray:
 
 
 def cells(
-    runs: pd.DataFrame, good: pd.Series, values: np.ndarray, estimate: Callable[[pd.DataFrame], Mark], about=None
+    runs: pd.DataFrame,
+    good: pd.Series,
+    values: np.ndarray,
+    estimate: Callable[[pd.DataFrame], Mark],
+    about: pd.Series | None = None,
 ) -> list[Cell]:
-    """One entry a batch size. `good` runs of one setting are put together by `estimate`; runs of several settings, or measured in several
-    ways (`about`, a text a run), never are: each lot gets a mark of its own and no line. Other runs are hollow or crosses."""
+    """One entry per batch size. `good` runs of one setting are put together by `estimate`; runs of several settings, or measured in several
+    ways (`about`, a text per run), never are: each lot gets a mark of its own and no line. Other runs are hollow or crosses."""
     runs = runs.assign(_value=values, _good=good, _about="" if about is None else about)
     found = []
     for size, cell in runs.groupby("batch_size"):
@@ -117,7 +124,7 @@ def _what_was_measured(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: s
     return set(rows.uncertainty_kind), np.array([told.get(r, "") for r in runs.run_id], dtype=object)
 
 
-def draw_cells(ax, found: list[Cell], optimizer: str, optimizers: list[str], names: Names) -> None:
+def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str], names: Names) -> None:
     """Filled: a mean over seeds; half filled: one seed; hollow: not to be compared; a cross on the axis: no value at all. The line
     breaks where a batch size has no single mark to compare."""
     colour, marker = style.colour(optimizer, names), style.marker(optimizer, names)
@@ -135,7 +142,7 @@ def draw_cells(ax, found: list[Cell], optimizer: str, optimizers: list[str], nam
     draw_hollow(ax, [x for x, _ in hollow], [y for _, y in hollow], colour, marker)
 
 
-def draw_hollow(ax, x, y, colour, marker: str) -> None:
+def draw_hollow(ax: Axes, x: ArrayLike, y: ArrayLike, colour: Any, marker: str) -> None:
     x, y = np.asarray(x, float), np.asarray(y, float)
     there = np.isfinite(y)
     ax.plot(x[there], y[there], linestyle="", marker=marker, markersize=5.5, markerfacecolor="none", color=colour)

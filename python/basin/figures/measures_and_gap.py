@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -21,8 +27,8 @@ STATISTICS = [("tau", "τ", "o"), ("psi", "Ψ, one hyper-parameter at a time", "
               ("corrected", "τ without errors", "^")]  # fmt: skip
 
 
-def panels_of(found: list[Correlation]):
-    """A panel a measure; the others are told, not dropped in silence."""
+def panels_of(found: list[Correlation]) -> tuple[Figure, list[tuple[Axes, Correlation]]]:
+    """A panel per measure; the others are named, not dropped in silence."""
     shown = found[:MOST]
     figure, axes = style.grid(len(shown), COLUMNS, 3.5, 2.9)
     if len(found) > MOST:
@@ -32,15 +38,16 @@ def panels_of(found: list[Correlation]):
     return figure, list(zip(axes, shown))
 
 
-def against_gap(found: list[Correlation], basis: Basis):
-    """One mark a configuration, coloured by batch size, shaped by optimiser; bars are standard errors over seeds."""
+def against_gap(found: list[Correlation], basis: Basis) -> Figure:
+    """One mark per configuration, coloured by batch size, shaped by optimiser; bars are standard errors over seeds."""
     figure, panels = panels_of(found)
     sizes = basis.runs.batch_size.dropna()
     for k, (ax, c) in enumerate(panels):
         configs, colours = c.measure.configs, style.batch_colours(sizes)
         for config in configs.itertuples(index=False):
+            marker = style.marker(config.optimizer, basis.names)
             ax.errorbar(config.value, getattr(config, c.target), getattr(config, f"{c.target}_error"), _within(config, c.measure.positive),
-                        color=colours[config.batch_size], marker=style.marker(config.optimizer, basis.names), markersize=5.5, elinewidth=0.7,
+                        color=colours[config.batch_size], marker=marker, markersize=5.5, elinewidth=0.7,
                         linestyle="", fillstyle="full" if config.seeds > 1 else "left", markerfacecoloralt="white")  # fmt: skip
         _value_axis(ax, c)
         if k % COLUMNS == 0:
@@ -56,13 +63,13 @@ def against_gap(found: list[Correlation], basis: Basis):
     return figure
 
 
-def _within(config, positive: bool):
+def _within(config: Any, positive: bool) -> list[list[float]]:
     """The error bar in x; on a logarithmic axis not below a hundredth of the value."""
     error = config.value_error if np.isfinite(config.value_error) else 0.0
     return [[min(error, 0.99 * config.value) if positive else error], [error]]
 
 
-def _value_axis(ax, c: Correlation) -> None:
+def _value_axis(ax: Axes, c: Correlation) -> None:
     m = c.measure
     ax.set_title(f"τ {estimate_text(c.tau)}" if np.isfinite(c.tau.value) else c.why_not, fontsize=8.5)
     ax.set_xlabel(f"{m.label} ({m.units})", fontsize=8.5)
@@ -73,7 +80,7 @@ def _value_axis(ax, c: Correlation) -> None:
         style.few_logs(ax.xaxis)
 
 
-def forest(*by_target: list[Correlation]):
+def forest(*by_target: list[Correlation]) -> Figure:
     """Every τ with its 95 % interval, a panel a target; behind each row the middle 95 % of placebos' plain τ."""
     rows = max((len(found) for found in by_target if any(np.isfinite(c.tau.value) for c in found)), default=0)
     figure, axes = style.panels(1, max(1, len(by_target)), 5.6, max(1.6, 0.5 * rows + 0.9), sharey=True)
@@ -96,7 +103,7 @@ def forest(*by_target: list[Correlation]):
     return figure
 
 
-def _forest_row(ax, y: int, c: Correlation) -> None:
+def _forest_row(ax: Axes, y: int, c: Correlation) -> None:
     """Hollow: nothing may be claimed."""
     low, high = c.tau.band
     if np.isfinite(low):
@@ -111,7 +118,7 @@ def _forest_row(ax, y: int, c: Correlation) -> None:
         ax.plot(e.value, at, marker=marker, color=colour, markersize=4.5, markerfacecolor="white" if c.why_not else colour)
 
 
-def _forest_legend():
+def _forest_legend() -> list[Artist]:
     handles = [Line2D([], [], color=colour, marker=marker, markersize=4.5, label=label)
                for (_, label, marker), colour in zip(STATISTICS, style.LINES)]  # fmt: skip
     handles.append(Patch(color="#dcdcdc", label="95 % of placebos (plain τ)"))
@@ -123,8 +130,8 @@ def _forest_legend():
     ]
 
 
-def against_batch(found: list[Correlation], basis: Basis):
-    """Means over seeds and their standard errors; a line where an optimiser has one configuration a batch size."""
+def against_batch(found: list[Correlation], basis: Basis) -> Figure:
+    """Means over seeds and their standard errors; a line where an optimiser has one configuration per batch size."""
     figure, panels = panels_of(found)
     optimizers = optimizers_of(basis.runs, basis.names)
     for ax, c in panels:
@@ -143,7 +150,7 @@ def against_batch(found: list[Correlation], basis: Basis):
     return figure
 
 
-def _cells(configs) -> list[Cell]:
+def _cells(configs: pd.DataFrame) -> list[Cell]:
     cells = []
     for size, same in configs.groupby("batch_size"):
         marks = [Mark(c.value, c.value - c.value_error, c.value + c.value_error, "mean" if c.seeds > 1 else "one")

@@ -1,4 +1,4 @@
-"""The gradient noise scale while one run trained, beside its batch size: `of_run(run)`.
+"""The gradient noise scale while one run trained, against its batch size: `of_run(run)`.
 
 For runs with `noise_scale_every`. B = tr Σ / |G|² is the batch size at which noise and signal of a gradient are equally strong; far below
 it, batches can grow and save nearly as many updates (McCandlish et al., arXiv 1812.06162). The band is the 95 % interval; where |G|² is
@@ -7,7 +7,12 @@ not resolved there is no number, and what the interval leaves open is grey.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ..reader.run import Run
 from . import style
@@ -15,7 +20,7 @@ from . import style
 NONE = "no noise scale is recorded in this run (noise_scale_every)"
 
 
-def of_run(run: Run):
+def of_run(run: Run) -> Figure:
     """One panel: B by its moving means, and the batch size of each look."""
     figure, axes = style.panels(1, 1, 6.4, 3.6)
     ax, looks = axes[0][0], run.noise_scale
@@ -37,8 +42,8 @@ def of_run(run: Run):
     return figure
 
 
-def _band(ax, looks, good, colour) -> None:
-    """Of numbers first, which set the axis; then what the others leave open, up to its end."""
+def _band(ax: Axes, looks: pd.DataFrame, good: pd.Series, colour: Any) -> None:
+    """The band of numbers first, which sets the axis; then what the others leave open, up to its end."""
     ax.fill_between(
         looks["update"], looks.b_simple_low, looks.b_simple_high, where=good, color=colour, alpha=0.2, linewidth=0, label="95 %"
     )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ..analysis.audit_verdict import Audit, load_audit
 from ..analysis.matched import OVERSHOT
@@ -15,10 +19,9 @@ from .marks import HOLLOW, ONE_SEED, draw_cells, draw_hollow, measure_cells, num
 NOT_MEASURED = "not measured"
 
 
-def sharpness_against_batch(sweep: Sweep):
-    """The measures of sharpness and noise at the end of protocol B, where training losses match, those that the sweep has; behind them
-    their scale-aware companions, and the curvature that the optimiser sees: a stability number for SGD (limit in docs/probes.md), a gauge
-    for LARS and LAMB."""
+def sharpness_against_batch(sweep: Sweep) -> Figure:
+    """The measures of sharpness and noise that the sweep has at the end of protocol B, where training losses match, and behind them their
+    scale-aware companions. η λ₁(P⁻¹H) is a stability number for SGD (limit in docs/probes.md), a gauge for LARS and LAMB."""
     runs, names = sweep.runs[sweep.runs.protocol == "B"], sweep.names
     measured = [m for m in names.measures.itertuples() if _has_values(runs, _column(m))]
     optimizers = optimizers_of(sweep.runs, names)
@@ -41,7 +44,7 @@ def sharpness_against_batch(sweep: Sweep):
     return figure
 
 
-def _column(measure) -> str:
+def _column(measure: Any) -> str:
     return f"probe.end.{measure.probe}.{measure.column}"
 
 
@@ -56,9 +59,9 @@ def _moved(audit: Audit, sweep: Sweep, probe: str, quantity: str) -> bool:
     return any(audit.moved(definition, quantity) for definition in known)
 
 
-def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None):
+def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -> Figure:
     """These quantities (rows as in `names.measures`; by default those that are nobody's companion) at every probed checkpoint, as far as
-    the sweep has them; a column an optimiser: compare at equal loss, that is, vertically."""
+    the sweep has them; a column per optimiser: compare at equal loss, that is, vertically."""
     names = sweep.names
     measures = names.measures[~names.measures.companion] if measures is None else measures
     probes, loss, loss_label = _at_losses(
@@ -93,8 +96,8 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None):
 
 
 def _at_losses(probes: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
-    """The rows with a place on the axis, the column that gives it, and the axis' label. Files from before the full training loss was
-    stored beside the probed subset's have the latter alone. A checkpoint that lies far below its loss level is none of that loss."""
+    """The rows with a place on the axis, the column that gives it, and the axis' label. Files from before the full training loss
+    was stored have that of the probed subset alone. A checkpoint that lies far below its loss level is none of that loss."""
     column, label = "train_loss", "training loss (nat)"
     if not np.isfinite(probes.train_loss.astype(float)).any() and "subset_loss" in probes:
         column, label = "subset_loss", "training loss on the probed subset (nat)"
@@ -104,8 +107,8 @@ def _at_losses(probes: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
     return probes[np.isfinite(loss) & ~(loss < OVERSHOT * level)], column, label
 
 
-def _loss_lines(ax, rows: pd.DataFrame, loss: str, colours) -> None:
-    """One line a run; bars are a value's own interval or residual, none where the value is a search's lower bound."""
+def _loss_lines(ax: Axes, rows: pd.DataFrame, loss: str, colours: style.Colours) -> None:
+    """One line per run; bars are a value's own interval or residual, none where the value is a search's lower bound."""
     for (size, _), run in rows.groupby(["batch_size", "run_id"]):
         run = run.sort_values(loss)
         x, y = (

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from ..analysis.noisy_quadratic import table
 from ..reader.sweep import Sweep
 from . import style
 
 
-def figure(sweep: Sweep):
-    """Left: updates to the target against batch size. Right: measured over the closed form, beside the runs drawn."""
+def figure(sweep: Sweep) -> Figure:
+    """Left: updates to the target against batch size. Right: measured over the closed form, with the runs drawn."""
     found = table(sweep.runs, sweep.path)
     picture, axes = style.panels(1, 2, 5.2, 3.8)
     left, right = axes[0]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from numpy.typing import ArrayLike
 
 from ..reader.names import Names
 
@@ -36,11 +43,11 @@ def marker(optimizer: str, names: Names) -> str:
     return MARKERS[names.place("optimizers", optimizer) % len(MARKERS)]
 
 
-def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options):
+def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options: Any) -> tuple[Figure, np.ndarray]:
     return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
 
 
-def grid(count: int, columns: int, width: float, height: float):
+def grid(count: int, columns: int, width: float, height: float) -> tuple[Figure, np.ndarray]:
     """A figure and `count` panels, row by row; one where there is none to draw."""
     shown = max(1, count)
     figure, axes = panels(-(-shown // columns), min(columns, shown), width, height)
@@ -55,7 +62,7 @@ def batch_label(size: float) -> str:
     return f"{size // 1024}K" if size >= 1024 and size % 1024 == 0 else f"{size:,}"
 
 
-def batch_axis(ax, sizes) -> None:
+def batch_axis(ax: Axes, sizes: Iterable[float]) -> None:
     """log2, a tick at the sizes that were run; where they lie closer than a factor of two, every other one."""
     sizes = sorted({float(s) for s in sizes})
     ax.set_xscale("log", base=2)
@@ -73,13 +80,13 @@ def batch_axis(ax, sizes) -> None:
         ax.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6)
 
 
-def plain_log(axis) -> None:
+def plain_log(axis: Axis) -> None:
     """A logarithmic axis with plain numbers and few of them."""
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axis.set_minor_formatter(FuncFormatter(_minor_label(axis)))
 
 
-def few_logs(axis) -> None:
+def few_logs(axis: Axis) -> None:
     """The same for a narrow panel: labels that don't touch."""
     low, high = axis.get_view_interval()
     decades = np.log10(high / low)
@@ -88,14 +95,14 @@ def few_logs(axis) -> None:
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
 
 
-def positive_log(ax, values) -> None:
+def positive_log(ax: Axes, values: ArrayLike) -> None:
     if (values[np.isfinite(values)] > 0).any():
         ax.set_yscale("log")
         plain_log(ax.yaxis)
 
 
-def _minor_label(axis):
-    def label(v, _):
+def _minor_label(axis: Axis) -> Callable[[float, object], str]:
+    def label(v: float, _: object) -> str:
         low, high = sorted(axis.get_view_interval())
         if low <= 0 or high / low > 100:
             return ""
@@ -105,7 +112,7 @@ def _minor_label(axis):
     return label
 
 
-def count_axis(ax) -> None:
+def count_axis(ax: Axes) -> None:
     """A logarithmic x axis of counts: 500, 2k, 10k, 1M; few enough labels not to touch."""
     ax.set_xscale("log")
     low, high = ax.get_xlim()
@@ -122,11 +129,13 @@ def dodge(optimizer: str, optimizers: list[str]) -> float:
     return 2 ** (0.16 * offset)
 
 
-def legend(figure, handles, columns: int = 6, title: str | None = None) -> None:
+def legend(figure: Figure, handles: list, columns: int = 6, title: str | None = None) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)), title=title, title_fontsize=9)
 
 
-def optimizer_legend(optimizers, names: Names, hollow: str = "", one_seed: str = "", reference: str = "") -> list[Line2D]:
+def optimizer_legend(
+    optimizers: Iterable[str], names: Names, hollow: str = "", one_seed: str = "", reference: str = ""
+) -> list[Line2D]:
     handles = [
         Line2D([], [], color=colour(o, names), marker=marker(o, names), markersize=5.5, label=names.label("optimizers", o))
         for o in optimizers
@@ -142,14 +151,17 @@ def optimizer_legend(optimizers, names: Names, hollow: str = "", one_seed: str =
     return handles
 
 
-def batch_colours(sizes):
+Colours = dict[float, tuple[float, float, float, float]]  # by batch size
+
+
+def batch_colours(sizes: Iterable[float]) -> Colours:
     """Dark for small, light for large batches; the lightest stays readable on white."""
     sizes = sorted({float(s) for s in sizes})
     norm = LogNorm(sizes[0], sizes[-1] * (1.0 if len(sizes) > 1 else 2.0))
     return {s: mpl.colormaps["viridis"](0.88 * norm(s)) for s in sizes}
 
 
-def batch_legend(sizes) -> list[Line2D]:
+def batch_legend(sizes: Iterable[float]) -> list[Line2D]:
     colours = batch_colours(sizes)
     return [Line2D([], [], color=colours[s], linewidth=2.4, label=batch_label(s)) for s in colours]
 
@@ -157,7 +169,7 @@ def batch_legend(sizes) -> list[Line2D]:
 NOT_INVARIANT = "moves where the function doesn't"
 
 
-def grey(ax) -> None:
+def grey(ax: Axes) -> None:
     """A measure that failed the audit (analysis/audit_verdict.py)."""
     ax.set_facecolor("#eeeeee")
     for artist in (*ax.lines, *ax.collections):
@@ -165,7 +177,7 @@ def grey(ax) -> None:
     ax.text(0.98, 0.03, NOT_INVARIANT, transform=ax.transAxes, ha="right", fontsize=8, color="#666666")
 
 
-def nothing(ax, why: str) -> None:
+def nothing(ax: Axes, why: str) -> None:
     ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=GREY)
     ax.set_xticks([])
     ax.set_yticks([])

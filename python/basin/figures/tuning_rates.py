@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ..analysis.names import optimizers_of
 from ..reader.names import Names
@@ -12,8 +15,8 @@ from . import style
 HOLLOW = "under B: missed or overshot the target"
 
 
-def loss_against_rate(tuning: Tuning):
-    """Every candidate of the last rung, a panel a protocol and batch size, a colour an optimiser. Bars: standard errors from the
+def loss_against_rate(tuning: Tuning) -> Figure:
+    """Every candidate of the last rung, a panel per protocol and batch size, a colour per optimiser. Bars: standard errors from the
     validation examples alone. Ringed: the winner. Hollow: what protocol B ranks behind those that ended at the target. A cross at the
     top: some run of it diverged or failed, so its loss is infinite."""
     scores = tuning.last_rung
@@ -36,7 +39,7 @@ def loss_against_rate(tuning: Tuning):
     return figure
 
 
-def _draw(ax, candidates, optimizer: str, names: Names) -> None:
+def _draw(ax: Axes, candidates: pd.DataFrame, optimizer: str, names: Names) -> None:
     colour, marker = style.colour(optimizer, names), style.marker(optimizer, names)
     finite = candidates[np.isfinite(candidates.validation_loss)]
     ax.plot(finite.learning_rate, finite.validation_loss, color=colour, linewidth=0.9)

@@ -1,4 +1,4 @@
-"""python -m basin.pages.edge OUT_DIR [--picture FILE.png]: the largest Hessian eigenvalue over training beside the limit of stability.
+"""python -m basin.pages.edge OUT_DIR [--picture FILE.png]: the largest Hessian eigenvalue over training and the limit of stability.
 
 For sweeps whose probes ran at = ["every"].
 """
@@ -31,7 +31,7 @@ def in_words(sweep: Sweep) -> list[str]:
     return lines
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.edge", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--picture", type=Path)
@@ -49,7 +49,7 @@ def main(arguments=None) -> int:
 
                 save_picture(edge_of_stability.figure, args.folder, args.picture)
     except (ReadError, ReportError) as error:
-        print(f"basin.edge: {error}", file=sys.stderr)
+        print(f"basin.pages.edge: {error}", file=sys.stderr)
         return 1
     return 0
 

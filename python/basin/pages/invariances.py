@@ -1,9 +1,9 @@
 """python -m basin.pages.invariances AUDIT... [--save FILE.csv] --into docs/measures.md: fills the last columns of its table from files of
 `basin audit`, or from the CSV file that --save made of some.
 
-A row of the table is a measure: its definition id, and, where they matter, the settings behind it ("`adaptive-worst` (eta=0)"). A cell says what
-the measure's numbers did under one kind of transformation, in all files: they stay, stay within their error, move, some of them
-move ("in part"), or have no value or too wide an error to say ("?").
+A row of the table is a measure: its definition id, and, where they matter, the settings behind it ("`adaptive-worst` (eta=0)").
+A cell says what the measure's numbers did under one kind of transformation, in all files: they stay, stay within their error, move,
+some of them move ("in part"), or have no value or too wide an error to say ("?").
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -32,8 +33,8 @@ FIELDS = ["probe", "settings", "quantity", "definition", "transformation", "stre
 NOT_TRIED = "–"
 
 
-def read(paths) -> pd.DataFrame:
-    """A row a number, transformation and file, with `measure`, the table's first column."""
+def read(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """A row per number, transformation and file, with `measure`, the table's first column."""
     rows = pd.concat([_read(Path(path)) for path in paths], ignore_index=True)
     settings = rows.settings.map(lambda these: f" ({these})" if these else "")
     return rows.assign(measure="`" + rows.definition + "`" + settings)
@@ -48,7 +49,7 @@ def _read(path: Path) -> pd.DataFrame:
     return read_audit(path)
 
 
-def save(rows: pd.DataFrame, path) -> None:
+def save(rows: pd.DataFrame, path: str | Path) -> None:
     rows.to_csv(path, columns=["run_id", *FIELDS], index=False, float_format="%.6g", na_rep="nan", lineterminator="\n")
 
 
@@ -82,7 +83,7 @@ def filled(table: str, rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.invariances", description=__doc__.split("\n")[0])
     parser.add_argument("audits", nargs="+", help="files of `basin audit`, or a CSV file of --save")
     parser.add_argument("--into", required=True, help="Markdown file with the table between <!-- invariances --> markers")

@@ -1,5 +1,5 @@
-"""python -m basin.pages.keskar OUT_DIR [--picture FILE.png] [--into FILE.md]: a study of Keskar et al.'s protocol (ICLR 2017, arXiv 1609.04836)
-beside the numbers that they published for their network C1 (docs/keskar.md).
+"""python -m basin.pages.keskar OUT_DIR [--picture FILE.png] [--into FILE.md]: a study of Keskar et al.'s protocol (ICLR 2017,
+arXiv 1609.04836) next to the numbers that they published for their network C1 (docs/keskar.md).
 
 Only runs that stopped at the target loss count. Means are over seeds, with the standard deviation of one run as in the paper. Ratios are of
 the larger batch to the smallest, seed by seed: geometric mean and Student's interval of the mean logarithm.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,9 @@ from ..reader.schema import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from .output import ReportError, nothing_in_home, save_picture
 from .paste import PasteError, paste
+
+if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
+    from matplotlib.figure import Figure
 
 PASSAGE = "keskar"
 END = "probe.end."
@@ -46,7 +50,8 @@ FIGURE = [("sharpness_keskar", "phi_full_1e-3"), ("sharpness_keskar", "phi_relat
 
 
 def ended(sweep: Sweep) -> pd.DataFrame:
-    """The runs that stopped at the target. ReadError where there are none, or more than the batch size and the seed differs between runs."""
+    """The runs that stopped at the target. ReadError where there are none, or where more than the batch size and the seed differs
+    between runs."""
     runs = sweep.runs[(sweep.runs.protocol == "B") & comparable(sweep.runs)]
     if runs.empty:
         raise ReadError(f"{sweep.path}: no run of protocol B that stopped at its target")
@@ -56,15 +61,16 @@ def ended(sweep: Sweep) -> pd.DataFrame:
 
 
 def table(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row a quantity and batch size: mean, standard deviation of one run, and how many runs have a value with status ok."""
+    """A row per quantity and batch size: mean, standard deviation of one run, and how many runs have a value with status ok."""
     rows = []
     for column in PUBLISHED:
         if column not in runs:
             continue
         for size, group in runs.groupby("batch_size"):
             values = (100 if column in PERCENT else 1) * _values(group, column)
-            rows.append({"column": column, "batch": int(size), "mean": values.mean() if len(values) else np.nan,
-                         "deviation": values.std(ddof=1) if len(values) > 1 else np.nan, "runs": len(values), "of": len(group)})  # fmt: skip
+            mean, deviation = values.mean() if len(values) else np.nan, values.std(ddof=1) if len(values) > 1 else np.nan
+            about = {"column": column, "batch": int(size), "mean": mean, "deviation": deviation}
+            rows.append({**about, "runs": len(values), "of": len(group)})
     return pd.DataFrame(rows)
 
 
@@ -78,22 +84,24 @@ def _values(runs: pd.DataFrame, column: str) -> pd.Series:
 
 
 def ratio(runs: pd.DataFrame, column: str, batch: int, level: float = 0.95) -> tuple[float, float, float, int]:
-    """Of that batch to the smallest over the seeds that both have: geometric mean, interval, seeds. NaN where a value isn't positive."""
+    """That batch over the smallest, by the seeds that both have: geometric mean, interval, seeds. NaN where a value isn't positive."""
     small, large = (_values(runs[runs.batch_size == b], column) for b in (runs.batch_size.min(), batch))
     seeds = small.index.intersection(large.index)
     if len(seeds) < 2 or (small[seeds] <= 0).any() or (large[seeds] <= 0).any():
         return np.nan, np.nan, np.nan, len(seeds)
     logs = np.log(large[seeds] / small[seeds])
     half = student.ppf(0.5 + level / 2, len(seeds) - 1) * logs.std(ddof=1) / np.sqrt(len(seeds))
-    return *(float(np.exp(v)) for v in (logs.mean(), logs.mean() - half, logs.mean() + half)), len(seeds)
+    value, low, high = (float(np.exp(v)) for v in (logs.mean(), logs.mean() - half, logs.mean() + half))
+    return value, low, high, len(seeds)
 
 
 def markdown(sweep: Sweep) -> str:
     runs = ended(sweep)
     found = table(runs)
     sizes = sorted(found.batch.unique())
-    lines = [f"| at training loss {runs.target_loss.iloc[0]:g} | {' | '.join(f'B = {size:,}' for size in sizes)} | C1 of the paper, B = 256 | B = 5,000 |",
-             "|---" * (len(sizes) + 3) + "|"]  # fmt: skip
+    columns = [f"at training loss {runs.target_loss.iloc[0]:g}", *(f"B = {size:,}" for size in sizes)]
+    columns += ["C1 of the paper, B = 256", "B = 5,000"]
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for column, published in PUBLISHED.items():
         mine = found[found.column == column].set_index("batch")
         if len(mine):
@@ -135,23 +143,27 @@ def accuracy_in_words(sweep: Sweep) -> list[str]:
     lines = []
     for answer in answers(sweep):
         gap = answer.gap
-        if gap.estimate is None:
+        if gap is None:
+            continue
+        if gap.estimate is None or gap.verdict is None:
             lines.append(f"Test accuracy at B = {answer.batch_size:,}: {gap.reason}.")
             continue
         value, (low, high) = 100 * gap.estimate.value, (100 * v for v in gap.estimate.interval())
-        lines.append(f"Test accuracy at B = {gap.reference.batch_size:,} less that at B = {answer.batch_size:,}: {value:.2f} points ({low:.2f} to {high:.2f}; "
-                     f"{gap.estimate.seeds} seeds, {gap.estimate.examples:,} images): {gap.verdict.text}.")  # fmt: skip
+        lines.append(
+            f"Test accuracy at B = {gap.reference.batch_size:,} less that at B = {answer.batch_size:,}: {value:.2f} points "
+            f"({low:.2f} to {high:.2f}; {gap.estimate.seeds} seeds, {gap.estimate.examples:,} images): {gap.verdict.text}."
+        )
     return lines
 
 
-def figure(sweep: Sweep):
+def figure(sweep: Sweep) -> Figure:
     """φ and λ₁ against the training loss on the way down (the paper's figure 6)."""
     from ..figures import sharpness
 
     return sharpness.sharpness_against_loss(sweep, sweep.measures(FIGURE))
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.keskar", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--picture", type=Path)
@@ -166,7 +178,7 @@ def main(arguments=None) -> int:
             with nothing_in_home():
                 save_picture(figure, args.folder, args.picture)
     except (PasteError, ReadError, ReportError) as error:
-        print(f"basin.keskar: {error}", file=sys.stderr)
+        print(f"basin.pages.keskar: {error}", file=sys.stderr)
         return 1
     return 0
 

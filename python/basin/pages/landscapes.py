@@ -1,4 +1,4 @@
-"""The landscapes that lie beside a sweep (OUT/landscape/*.h5), each by the figures of its kind."""
+"""The landscapes of a sweep's runs (OUT/landscape/*.h5), each by the figures of its kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..figures.landscape_paths import path_figure, radial_figure
 from ..reader.landscape import Surface, surface
 from ..reader.sweep import Sweep
 
-FIGURES = {
+FIGURES: dict[str, list] = {
     "plane": [contours, relief], "trajectory": [contours, relief], "line": [lines], "barrier": [path_figure], "curve": [path_figure],
     "radial": [radial_figure],
 }  # fmt: skip
@@ -20,7 +20,7 @@ def beside(sweep: Sweep) -> list[Path]:
     return sorted((folder / "landscape").glob("*.h5"))
 
 
-def draw(path) -> tuple[Surface, list]:
+def draw(path: str | Path) -> tuple[Surface, list]:
     """The surface and its figures; none where not a cell is measured yet, or for a kind that this reader doesn't know."""
     found = surface(path)
     return found, [make(found) for make in FIGURES.get(found.kind, [])]

@@ -16,7 +16,7 @@ from ..analysis.sweep_measures import COVARIATES, Basis, Measure
 
 
 def table(found: list[Correlation]) -> pd.DataFrame:
-    """A row a measure, 95 % intervals in brackets."""
+    """A row per measure, 95 % intervals in brackets."""
     return pd.DataFrame([{
         "measure": c.name, "configurations": _configurations(c), "τ": estimate_text(c.tau), "placebo's p": p_text(c.tau.p),
         "after Holm": p_text(c.holm), "Ψ": estimate_text(c.psi), "ρ given covariates": estimate_text(c.partial),
@@ -25,7 +25,7 @@ def table(found: list[Correlation]) -> pd.DataFrame:
 
 
 def second_table(found: list[Correlation], basis: Basis) -> pd.DataFrame:
-    """The other statistics, those without a sign beside the middle 95 % of placebos."""
+    """The other statistics, those without a sign next to the middle 95 % of placebos."""
     rows = []
     for c in found:
         sign_error, information = other_statistics(c, basis)
@@ -130,7 +130,7 @@ def answer(found: list[Correlation]) -> str:
     text = [f"**{len(claimed)} of {len(found)} measures** show an association"
             + ("." if not claimed else ": " + "; ".join(f"{c.name} {c.says}" for c in claimed) + ".")]  # fmt: skip
     if refused:
-        text.append(f"Of {len(refused)} nothing is claimed, for want of configurations or seeds.")
+        text.append(f"Nothing is claimed of {len(refused)}, for want of configurations or seeds.")
     if len(claimed) < len(found) - len(refused):
         text.append("Where none is shown, none is excluded: see how wide the intervals are.")
     return " ".join(text)
@@ -139,7 +139,7 @@ def answer(found: list[Correlation]) -> str:
 def about_audit(audit: Audit, found: list[Correlation]) -> str:
     if audit.table.empty:
         return (
-            "No audit lies beside this sweep (`basin audit`), so it is not known which measures move where the function doesn't; "
+            "This sweep's folder has no audit (`basin audit`), so it is not known which measures move where the function doesn't; "
             "nothing is greyed."
         )
     moved = [c.measure.label for c in found if c.moved]
@@ -159,9 +159,10 @@ def audit_table(audit: Audit, found: list[Correlation]) -> pd.DataFrame:
 def limits() -> str:
     return (
         f"**What this does not show.** A claim needs {CONFIGURATIONS} configurations with a second seed each, a placebo's p below "
-        f"{LEVEL:g} after Holm's correction, and an interval without 0. Even then it is a correlation in this sweep, over the hyper-parameters that "
-        "were varied, among configurations that were picked and not drawn. Sharpness follows the learning rate, and whatever else follows "
-        f"it goes with sharpness; τ given {', '.join(COVARIATES.values())} holds their order, not their values, and leaves a part behind. "
+        f"{LEVEL:g} after Holm's correction, and an interval without 0. Even then it is a correlation in this sweep, over the "
+        "hyper-parameters that were varied, among configurations that were picked and not drawn. Sharpness follows the learning rate, "
+        f"and whatever else follows it goes with sharpness; τ given {', '.join(COVARIATES.values())} holds their order, not their "
+        "values, and leaves a part behind. "
         "The literature finds weak correlations of adaptive sharpness with test error, often negative ones (Andriushchenko et al., ICML "
         "2023), and that what holds on average fails in some environment (Dziugaite et al., NeurIPS 2020)."
     )

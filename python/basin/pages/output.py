@@ -5,10 +5,15 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..reader.sweep import open_sweep
+from ..reader.sweep import Sweep, open_sweep
+
+if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
+    from matplotlib.figure import Figure
 
 # What matplotlib (and fontconfig under it), IPython and Jupyter would otherwise keep in $HOME.
 KEPT_IN_HOME = {
@@ -18,11 +23,11 @@ KEPT_IN_HOME = {
 
 
 class ReportError(Exception):
-    """Told in one line."""
+    """What keeps a report from being made, in one line."""
 
 
 @contextmanager
-def nothing_in_home():
+def nothing_in_home() -> Iterator[None]:
     """Gives what the environment doesn't place otherwise a temporary folder."""
     missing = {name: folder for name, folder in KEPT_IN_HOME.items() if name not in os.environ}
     with tempfile.TemporaryDirectory(prefix="basin-report-", ignore_cleanup_errors=True) as root:
@@ -50,7 +55,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def save_picture(draw, folder, path) -> None:
+def save_picture(draw: Callable[[Sweep], Figure], folder: str | Path, path: str | Path) -> None:
     """The figure that `draw` makes of the sweep: the README's picture, or another page's."""
     import matplotlib
 

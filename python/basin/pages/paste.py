@@ -7,22 +7,22 @@ from pathlib import Path
 
 
 class PasteError(Exception):
-    """Told in one line."""
+    """A passage without its place in the page, in one line."""
 
 
-def passage(path, name: str) -> str:
+def passage(path: str | Path, name: str) -> str:
     """What stands between the markers, without the line breaks around it."""
     return _match(path, name)[1].strip("\n")
 
 
-def paste(path, name: str, content: str) -> None:
+def paste(path: str | Path, name: str, content: str) -> None:
     """Replaces what stands between the markers."""
     match = _match(path, name)
     whole = match.string
     Path(path).write_text(f"{whole[: match.start(1)]}\n{content.strip()}\n{whole[match.end(1) :]}", encoding="utf-8")
 
 
-def _match(path, name: str) -> re.Match:
+def _match(path: str | Path, name: str) -> re.Match:
     try:
         whole = Path(path).read_text(encoding="utf-8")
     except OSError as error:

@@ -1,5 +1,5 @@
-"""python -m basin.pages.quadratic OUT_DIR [--picture FILE.png] [--into FILE.md]: updates to the target on the noisy quadratic model, as a sweep
-found them and as theory has them (closed_form.py; docs/noisy-quadratic.md).
+"""python -m basin.pages.quadratic OUT_DIR [--picture FILE.png] [--into FILE.md]: updates to the target on the noisy quadratic
+model, as a sweep found them and as theory has them (closed_form.py; docs/noisy-quadratic.md).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PASSAGE = "noisy quadratic"
 
 
 def in_words(found: pd.DataFrame) -> list[str]:
-    """Of each method: perfect scaling, plateau and critical batch size, predicted and measured."""
+    """Each method's perfect scaling, plateau and critical batch size, predicted and measured."""
     lines = []
     for method, rows in found.groupby("method", sort=False):
         predicted, measured = (critical_batch(rows.batch, rows[column]) for column in ("closed", "measured"))
@@ -45,12 +45,14 @@ def markdown(found: pd.DataFrame) -> str:
             if error > 0
             else ""
         )
-        lines.append(f"| {r.method} | {r.batch:,} | {r.rate:g} | {r.closed:,.0f} | {r.independent:,.0f} | {r.drawn:,.1f} ± {r.scatter:.1f} | "
-                     f"{r.measured:,.1f} ± {r.error:.1f}{reached} | {r.measured / r.closed:.2f} | {away} |")  # fmt: skip
+        lines.append(
+            f"| {r.method} | {r.batch:,} | {r.rate:g} | {r.closed:,.0f} | {r.independent:,.0f} | {r.drawn:,.1f} ± {r.scatter:.1f} "
+            f"| {r.measured:,.1f} ± {r.error:.1f}{reached} | {r.measured / r.closed:.2f} | {away} |"
+        )
     return "\n".join([*lines, "", *(f"- {line}" for line in in_words(found))])
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.quadratic", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--picture", type=Path)
@@ -70,7 +72,7 @@ def main(arguments=None) -> int:
 
                 save_picture(steps_against_batch.figure, args.folder, args.picture)
     except (PasteError, ReadError, ReportError) as error:
-        print(f"basin.quadratic: {error}", file=sys.stderr)
+        print(f"basin.pages.quadratic: {error}", file=sys.stderr)
         return 1
     return 0
 

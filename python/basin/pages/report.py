@@ -13,7 +13,9 @@ import re
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ..analysis.stats import MARGIN, MarginError, margin_of
 from ..reader.schema import ReadError
@@ -25,8 +27,14 @@ NOTEBOOK = ROOT / "notebooks" / "study.py"
 PAGES = {"study": "report.html", "measures": "measures.html"}
 
 
-def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=print, margin: float = 100 * MARGIN) -> Path:
-    """Returns the path of the report. `timeout` is seconds a cell, `margin` points of accuracy."""
+def make_report(
+    folder: str | Path,
+    notebook: Path = NOTEBOOK,
+    timeout: int = 300,
+    progress: Callable[[str], object] = print,
+    margin: float = 100 * MARGIN,
+) -> Path:
+    """Returns the path of the report. `timeout` is seconds per cell, `margin` points of accuracy."""
     folder = Path(folder)
     margin_of(margin)
     open_sweep(folder)  # like the line above, a clear error before a kernel is started
@@ -60,7 +68,7 @@ def make_report(folder, notebook: Path = NOTEBOOK, timeout: int = 300, progress=
     return target
 
 
-def _html(book) -> str:
+def _html(book: Any) -> str:
     from nbconvert import HTMLExporter
 
     logging.getLogger("traitlets").setLevel(logging.ERROR)  # it misses the texts that _describe_images gives
@@ -97,11 +105,11 @@ th, td { padding: 0.25rem 0.7rem; text-align: left !important; border-bottom: 1p
 class _Progress:
     """On a terminal one line redrawn, else one line at the end of each third."""
 
-    def __init__(self, total: int, write):
+    def __init__(self, total: int, write: Callable[[str], object]):
         self.total, self.done, self.write, self.start = total, 0, write, time.monotonic()
         self.terminal = sys.stderr.isatty()
 
-    def step(self, cell) -> None:
+    def step(self, cell: object) -> None:
         self.done += 1
         line = f"report: cell {self.done}/{self.total}, {time.monotonic() - self.start:.0f} s"
         if self.terminal:
@@ -114,13 +122,13 @@ def _one_line(message: str) -> str:
     return re.sub(r"\s+", " ", message)[:300]
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.report", description="Execute a notebook on a sweep's folder.")
     parser.add_argument("folder", help="a sweep's folder, finished or not")
     parser.add_argument(
         "--notebook", choices=PAGES, default="study", help="study: report.html (default); measures: measures.html"
     )
-    parser.add_argument("--timeout", type=int, default=300, help="seconds a cell may take")
+    parser.add_argument("--timeout", type=int, default=300, help="limit of a cell, in seconds")
     parser.add_argument(
         "--margin", type=float, default=100 * MARGIN, help="points of accuracy within which there is no gap (default: 2)"
     )

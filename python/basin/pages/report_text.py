@@ -21,7 +21,7 @@ def _one(runs: pd.DataFrame, column: str, default: str = "unknown") -> str:
 
 
 def about_data(sweep: Sweep) -> str:
-    """What was trained on what, and what the test set alone can tell."""
+    """What was trained on what, and what the test set alone can resolve."""
     runs = sweep.runs
     text = (
         f"**Data.** {_one(runs, 'dataset.name')}, {_one(runs, 'dataset.pixels')} pixels: {_one(runs, 'dataset.n_train')} "
@@ -44,7 +44,7 @@ def _seed_counts(runs: pd.DataFrame) -> str:
     if counts.empty:
         return "unknown"
     low, high = int(counts.min()), int(counts.max())
-    return f"{high} a cell" if low == high else f"{low} to {high} a cell"
+    return f"{high} per cell" if low == high else f"{low} to {high} per cell"
 
 
 def _number(runs: pd.DataFrame, column: str) -> float | None:
@@ -57,7 +57,7 @@ def about_large_batches(sweep: Sweep) -> str:
     n = _number(sweep.runs, "dataset.n_train")
     sizes = sorted(int(b) for b in sweep.runs.batch_size.dropna().unique())
     beyond = [b for b in sizes if n and b >= n]
-    if not beyond:
+    if not n or not beyond:
         return ""
     return (
         f"**Batches of {int(n):,} and more.** The training set has {int(n):,} images, so from there on "
@@ -104,32 +104,33 @@ def cell_sentence(a: CellAnswer) -> str:
     who = f"**{a.label}, batch {a.batch_size:,}**"
     drop, gap = a.drop, a.gap
     parts = []
-    if drop is None or drop.estimate is None:
+    if drop is None or drop.verdict is None:
         parts.append("the drop at a fixed budget is not known" + (f" ({drop.reason})" if drop else ""))
     else:
         parts.append(
-            f"the drop at {protocol_name(drop.protocol)} is {contrast_text(drop)} points ({_words(drop)}){_without(drop)}"
+            f"the drop at {protocol_name(drop.protocol)} is {contrast_text(drop)} points ({_words(drop.verdict)})"
+            f"{_without(drop, drop.verdict)}"
         )
-    if gap is None or gap.estimate is None:
+    if gap is None or gap.verdict is None:
         parts.append("at matched training loss there is nothing to compare" + (f" ({gap.reason})" if gap else ""))
     else:
         left = f"at matched training loss {contrast_text(gap)} points are left"
         if a.share and a.share.resolved:
             left += f", {share_text(a.share)} of the drop"
-        parts.append(f"{left} ({shift_text(gap.losses, gap.shift)}): **{gap.verdict.text}**{_without(gap)}")
+        parts.append(f"{left} ({shift_text(gap.losses, gap.shift)}): **{gap.verdict.text}**{_without(gap, gap.verdict)}")
     return f"{who}: {'; '.join(parts)}."
 
 
-def _without(c: Contrast) -> str:
+def _without(c: Contrast, verdict: stats.Verdict) -> str:
     """Who is not in it, unless the verdict has said so."""
     said = lost_text(c)
-    return f" ({said})" if said and said not in c.verdict.text else ""
+    return f" ({said})" if said and said not in verdict.text else ""
 
 
-def _words(c: Contrast) -> str:
-    if c.verdict.word == "gap":
-        return "resolved" if c.verdict.direction > 0 else "resolved, the other way: better than the reference"
-    return c.verdict.text
+def _words(verdict: stats.Verdict) -> str:
+    if verdict.word == "gap":
+        return "resolved" if verdict.direction > 0 else "resolved, the other way: better than the reference"
+    return verdict.text
 
 
 def overall(found: list[CellAnswer], together: Pooled | None = None, margin: float = stats.MARGIN) -> str:
@@ -195,7 +196,8 @@ def _pooled_sentence(p: Pooled, margin: float) -> str:
     if p.gap_verdict.word == "undecided":
         text += f"Whether anything within ±{100 * margin:g} points remains is **undecided**"
         if p.share.resolved and p.share.high < 0.5:
-            text += f", but at least {100 * (1 - p.share.high):.0f} % of the drop is gone at matched loss: **most of it is missing optimisation**"
+            gone = f"at least {100 * (1 - p.share.high):.0f} % of the drop is gone at matched loss"
+            text += f", but {gone}: **most of it is missing optimisation**"
         return text + "."
     how = f"no gap within ±{100 * margin:g} points" if p.gap_verdict.word == "no gap" else "the large batch is the better one"
     if one_gap:
@@ -231,8 +233,7 @@ def _kind(a: CellAnswer) -> str:
 
 
 def _explained_how(found: list[CellAnswer], margin: float) -> str:
-    reverse = [a for a in found if a.gap.verdict.word == "gap"]
-    equal = [a for a in found if a.gap.verdict.word == "no gap"]
+    reverse, equal = ([a for a in found if a.gap and a.gap.verdict and a.gap.verdict.word == word] for word in ("gap", "no gap"))
     parts = []
     if equal:
         parts.append(f"there is no gap within ±{100 * margin:g} points" + (f" ({cell_names(equal)})" if reverse else ""))
@@ -280,10 +281,10 @@ def _band(sweep: Sweep) -> str:
     low, high = min(slopes), max(slopes)
     per_nat = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
     return (
-        f" It takes any end between {OVERSHOT * target:g} and {target:g} as matched. In the references, from their ends at the fixed budget to "
-        f"those at matched loss, test accuracy falls by {per_nat} points a nat, so the width of that band alone is worth up to "
-        f"{(1 - OVERSHOT) * target * high:.1f} points. Each comparison therefore gives the mean training losses of both sides (reference first) "
-        "and what their distance is worth at that slope; nothing is corrected for it."
+        f" It takes any end between {OVERSHOT * target:g} and {target:g} as matched. In the references, from their ends at the fixed "
+        f"budget to those at matched loss, test accuracy falls by {per_nat} points per nat, so the width of that band alone is worth "
+        f"up to {(1 - OVERSHOT) * target * high:.1f} points. Each comparison therefore gives the mean training losses of both sides "
+        "(reference first) and what their distance is worth at that slope; nothing is corrected for it."
     )
 
 

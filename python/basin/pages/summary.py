@@ -1,4 +1,5 @@
-"""python -m basin.pages.summary OUT [--into README.md]: what a sweep shows, as a list in Markdown in which every number says what it is of."""
+"""python -m basin.pages.summary OUT [--into README.md]: what a sweep shows, as a list in Markdown in which every number says
+what it is of."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def _mean_lines(sweep: Sweep, p: Pooled, margin: float) -> list[str]:
     share = f", {share_text(p.share)} of that drop" if p.share.resolved else ""
     lines = [
         f"Mean over {cell_names(p.cells)} ({len(p.seeds)} seeds, each cell against its own reference): at "
-        f"{protocol_name(budget)} the drop is {points(p.drop.value)} points {interval(*p.drop.interval())}.",
+        f"{protocol_name(budget or '')} the drop is {points(p.drop.value)} points {interval(*p.drop.interval())}.",
         f"The same cells at matched training loss: {points(p.gap.value)} points {interval(*p.gap.interval())}{share} "
         f"({shift_text(p.losses, p.shift)}). {_pooled_verdict(p, margin)}",
     ]
@@ -55,13 +56,13 @@ def _pooled_verdict(p: Pooled, margin: float) -> str:
 
 def _cell_lines(found: list[CellAnswer]) -> list[str]:
     """Single cells at matched loss by their verdicts; the figures of those for which something is claimed."""
-    by_verdict: dict[str, list[CellAnswer]] = {}
+    by_verdict: dict[tuple[str, str], list[CellAnswer]] = {}
     for a in found:
         if a.gap and a.gap.verdict and len(a.gap.seeds) >= stats.VERDICT_SEEDS:
-            by_verdict.setdefault(a.gap.verdict.text, []).append(a)
+            by_verdict.setdefault((a.gap.verdict.word, a.gap.verdict.text), []).append(a)
     parts = []
-    for verdict, cells in by_verdict.items():
-        claimed = cells[0].gap.verdict.word != "undecided"
+    for (word, verdict), cells in by_verdict.items():
+        claimed = word != "undecided"
         parts.append(f"{verdict}: " + (", ".join(f"{cell_names([a])} ({contrast_text(a.gap)} points)" for a in cells) if claimed
                                        else cell_names(cells)))  # fmt: skip
     return [f"Single cells at matched loss with at least {stats.VERDICT_SEEDS} seeds: {'; '.join(parts)}."] if parts else []
@@ -93,7 +94,7 @@ def _one_seed_line(sweep: Sweep) -> list[str]:
     return [f"Batch sizes with one seed ({', '.join(one)}) are drawn half filled, and nothing is claimed of them."] if one else []
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m basin.pages.summary", description="What a sweep shows, as a list in Markdown."
     )

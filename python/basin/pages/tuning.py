@@ -66,7 +66,7 @@ def _notes(choices: list[Choice]) -> str:
     return text.strip()
 
 
-def main(arguments=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m basin.pages.tuning", description="Tables of the learning rates that tuning chose."
     )

@@ -13,7 +13,7 @@ COLUMNS = ["probe", "settings", "quantity", "definition", "transformation", "str
 VERDICTS = ("invariant", "within_error", "unresolved", "moved")  # the last is the gravest
 
 
-def read_audit(path) -> pd.DataFrame:
+def read_audit(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     with reading(path, "audit") as file:
         group = file["audit"]

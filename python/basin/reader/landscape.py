@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 
@@ -40,7 +42,7 @@ class Plot:
         return axis_label(name, self.about.get(name, {}))
 
     def table(self) -> pd.DataFrame:
-        """One row a cell; axes and columns as columns."""
+        """One row per cell; axes and columns as columns."""
         grids = np.meshgrid(*self.axes.values(), indexing="ij")
         columns = {name: grid.ravel() for name, grid in zip(self.axes, grids)}
         for name, labels in self.labels.items():
@@ -67,7 +69,7 @@ class Surface:
         require(self.path, "plot", name, self.plots)
         return self.plots[name]
 
-    def to_xarray(self, name: str | None = None):
+    def to_xarray(self, name: str | None = None) -> Any:
         """One plot as an xarray.Dataset; needs xarray."""
         import xarray
 
@@ -76,7 +78,7 @@ class Surface:
         return xarray.Dataset(data, coords=dict(plot.axes), attrs=plot.attributes)
 
 
-def surface(path) -> Surface:
+def surface(path: str | Path) -> Surface:
     """A file of `basin landscape`, finished or not: cells that are still to be measured are NaN and `state` 0."""
     with reading(path, "surface") as file:
         names = [name for name in file if name not in OWN]
@@ -89,13 +91,13 @@ def surface(path) -> Surface:
 
 
 def path_summary(surface: Surface) -> pd.DataFrame:
-    """What was read off each path, a row a path and quantity (docs/landscape.md)."""
+    """What was read off each path, a row per path and quantity (docs/landscape.md)."""
     plot = surface["summary"]
     index = pd.MultiIndex.from_product([plot.labels["path"], plot.labels["quantity"]], names=["path", "quantity"])
     return pd.DataFrame({name: values.ravel() for name, values in plot.columns.items()}, index=index)
 
 
-def _plot(name: str, group) -> Plot:
+def _plot(name: str, group: h5py.Group) -> Plot:
     about = attributes(group)
     axes = np.atleast_1d(about["axes"]).tolist()
     labels = {axis: strings(group[f"{axis}_label"]) for axis in axes if f"{axis}_label" in group}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import h5py
 import numpy as np
 import pandas as pd
 
@@ -36,7 +37,7 @@ class Layers:
         return [name for name, kind in self.kinds.items() if kind == "weight"]
 
 
-def layers_of_run(file) -> Layers | None:
+def layers_of_run(file: h5py.File) -> Layers | None:
     """From an open run.h5; None where it has none, or no update yet."""
     if "layers" not in file or file["layers/update"].shape[0] == 0:
         return None
@@ -46,7 +47,7 @@ def layers_of_run(file) -> Layers | None:
     return _layers(group, (), list(strings(group["parameter"])), kinds, int(attributes(group)["every"]), definition)
 
 
-def layers_of_sweep(file, run_id: str) -> Layers | None:
+def layers_of_sweep(file: h5py.File, run_id: str) -> Layers | None:
     """From an open sweep.h5: at most 50 rows; norms and ratios were rounded to float32, updates were not."""
     for group in file["layers"].values() if "layers" in file else ():
         found = np.flatnonzero(strings(group["run_id"]) == run_id)
@@ -57,7 +58,7 @@ def layers_of_sweep(file, run_id: str) -> Layers | None:
     return None
 
 
-def _layers(group, run: tuple, names: list[str], kinds: dict[str, str], every: int, definition: str) -> Layers:
+def _layers(group: h5py.Group, run: tuple, names: list[str], kinds: dict[str, str], every: int, definition: str) -> Layers:
     update = group["update"][(*run, slice(None))]
     there = np.isfinite(update)  # a sweep's rows are padded
 
@@ -65,4 +66,4 @@ def _layers(group, run: tuple, names: list[str], kinds: dict[str, str], every: i
         values = group[column][(*run, slice(None))][there].astype(float)
         return pd.DataFrame(values, index=pd.Index(update[there].astype(int), name="update"), columns=names)
 
-    return Layers(*(frame(column) for column in COLUMNS), kinds, every, definition)
+    return Layers(**{column: frame(column) for column in COLUMNS}, kinds=kinds, every=every, trust_ratio_definition=definition)

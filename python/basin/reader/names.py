@@ -3,9 +3,10 @@ figures: from /names of sweep.h5, else from the program."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+import h5py
 import pandas as pd
 
 from .program import find_program, list_registered
@@ -24,8 +25,8 @@ def no_measures() -> pd.DataFrame:
 class Names:
     """`members`: of each kind (optimizers, models, data_sets, probes) the label by name, in order. `measures`: what tables and figures
     show, in order: the quantity in the long table (a vector's name), its column in `runs` behind the probe, label of an axis with the
-    unit, heading, and whether it is the scale-aware companion of another. `ratios`: the two quantities whose means over runs make the
-    ratio. `copies`: quantities that say the same as another. Empty where nobody knows: a name is then its own label."""
+    unit, heading in tables, and whether it is the companion of another, in figures alone. `ratios`: the two quantities whose means over
+    runs make the ratio. `copies`: quantities that say the same as another. What nobody knows is empty: a name is then its own label."""
 
     members: dict[str, dict[str, str]] = field(default_factory=dict)
     measures: pd.DataFrame = field(default_factory=no_measures)
@@ -59,35 +60,47 @@ class Names:
         more = {name: name for name in names if isinstance(name, str) and name and name not in known}
         return replace(self, members=self.members | {kind: known | more})
 
+    def with_columns(self, runs: pd.DataFrame) -> Names:
+        """With the columns of measures that the runs alone can tell."""
+        columns = [m.column or column_of(m.probe, m.quantity, runs) for m in self.measures.itertuples()]
+        return replace(self, measures=self.measures.assign(column=columns))
 
-def names_in(file) -> Names | None:
+
+def column_of(probe: str, quantity: str, runs: pd.DataFrame) -> str:
+    """Its column behind the probe's name; of a vector that of its first entry."""
+    first = f"{quantity}_1"
+    return first if any(column.endswith(f".{probe}.{first}") for column in runs) else quantity
+
+
+def names_in(file: h5py.File) -> Names | None:
     """From an open sweep.h5; None of a file from before it had them."""
     if "names" not in file:
         return None
     group = file["names"]
     members = {kind: dict(_rows(group[kind], "name", "label")) for kind in KINDS if kind in group}
-    of_measures = group["measures"]
-    columns = {name: strings(of_measures[name]) for name in MEASURE[:-1]}
-    measures = pd.DataFrame(columns | {"companion": of_measures["companion"][()].astype(bool)}, columns=MEASURE)
+    texts = {name: strings(group["measures"][name]) for name in MEASURE[:-1]}
+    measures = pd.DataFrame(texts | {"companion": group["measures/companion"][()].astype(bool)}, columns=MEASURE)
     ratios = {q: (above, below) for q, above, below in _rows(group["ratios"], "quantity", "numerator", "denominator")}
-    return Names(members, _companions_last(measures), ratios, frozenset(strings(group["copies"]["quantity"])))
+    return Names(members, _companions_last(measures), ratios, frozenset(strings(group["copies/quantity"])))
 
 
 def names_of_program() -> Names | None:
-    """From `basin inspect --list ... --json`; None where there is no program, or one that can't say."""
+    """From `basin inspect --list ... --json`; None where there is no program, or one that can't say. Columns are for with_columns()."""
     program = find_program()
-    lists = {kind: list_registered(program, listed) if program else None for kind, listed in KINDS.items()}
+    lists = {kind: list_registered(program, listed) or [] for kind, listed in KINDS.items()} if program else {}
+    if not lists or not all(lists.values()):
+        return None
     try:
-        members = {kind: {entry["name"]: entry["label"] for entry in lists[kind] or []} for kind in KINDS}
-        probes = lists["probes"] or []
-        measures = pd.DataFrame([{"probe": p["name"]} | m for p in probes for m in p["measures"]], columns=MEASURE)
+        members = {kind: {entry["name"]: entry["label"] for entry in found} for kind, found in lists.items()}
+        probes = lists["probes"]
+        rows = [
+            (p["name"], m["quantity"], "", m["label"], m["heading"], not m["heading"]) for p in probes for m in p["headlines"]
+        ]
         ratios = {r["quantity"]: (r["numerator"], r["denominator"]) for p in probes for r in p["ratios"]}
         copies = frozenset(quantity for p in probes for quantity in p["copies"])
     except (KeyError, TypeError):
         return None
-    return (
-        Names(members, _companions_last(measures.astype({"companion": bool})), ratios, copies) if all(members.values()) else None
-    )
+    return Names(members, _companions_last(pd.DataFrame(rows, columns=MEASURE).astype({"companion": bool})), ratios, copies)
 
 
 def known_names() -> Names:
@@ -95,7 +108,7 @@ def known_names() -> Names:
     return names_of_program() or Names()
 
 
-def _rows(group, *columns: str):
+def _rows(group: h5py.Group, *columns: str) -> Iterator[tuple]:
     return zip(*(strings(group[column]) for column in columns))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import h5py
 import numpy as np
 import pandas as pd
 
@@ -38,7 +39,7 @@ class ProbeName(NamedTuple):
 
 @dataclass
 class ProbeResult:
-    """One probe file. `table` has one row a number; `attributes` holds settings and costs."""
+    """One probe file. `table` has one row per number; `attributes` holds settings and costs."""
 
     run_id: str
     probe: str
@@ -72,7 +73,7 @@ def probe_name(path: Path) -> ProbeName:
     return ProbeName(checkpoint, probe, settings)
 
 
-def read_probe(path) -> ProbeResult:
+def read_probe(path: str | Path) -> ProbeResult:
     with reading(path, "probe") as file:
         root = attributes(file)
         study = probe_name(Path(path)).settings == ""
@@ -90,10 +91,10 @@ def read_probe(path) -> ProbeResult:
         )  # fmt: skip
 
 
-def _quantity_rows(root: dict, name: str, group) -> list[dict]:
+def _quantity_rows(root: dict, name: str, group: h5py.Group) -> list[dict]:
     value = np.atleast_1d(group["value"][()])
 
-    def column(key):
+    def column(key: str) -> np.ndarray:
         data = np.atleast_1d(group[key][()]) if key in group else np.empty(0)
         return data if data.size == value.size else np.full(value.size, np.nan)
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas as pd
 
@@ -46,17 +47,17 @@ class Run:
 
     @property
     def train(self) -> pd.DataFrame:
-        """One row an update."""
+        """One row per update."""
         return self.tables.get("train", pd.DataFrame())
 
     @property
     def eval(self) -> pd.DataFrame:
-        """One row an evaluation."""
+        """One row per evaluation."""
         return self.tables.get("eval", pd.DataFrame())
 
     @property
     def noise_scale(self) -> pd.DataFrame:
-        """The gradient noise scale while training, one row a look; empty where `noise_scale_every` was 0. `status` in words; how it
+        """The gradient noise scale while training, one row per look; empty where `noise_scale_every` was 0. `status` in words; how it
         was measured is in `attrs`."""
         return self.tables.get("noise_scale", pd.DataFrame())
 
@@ -95,7 +96,7 @@ class Run:
         raise ReadError(f"{self.folder}: no {what}; there are: {', '.join(map(str, there)) or 'none'}")
 
 
-def load_run(path) -> Run:
+def load_run(path: str | Path) -> Run:
     """Reads a run folder or its run.h5."""
     path = Path(path)
     folder, record = (path, _record_of(path)) if path.is_dir() else (path.parent, path)
@@ -129,7 +130,7 @@ def _record_of(folder: Path) -> Path:
     raise ReadError(f"{folder}: not a run's folder, no run.h5 in it")
 
 
-def read_status(path) -> dict:
+def read_status(path: str | Path) -> dict:
     """status.json as a dict; ReadError where it is damaged."""
     try:
         return json.loads(Path(path).read_text())
@@ -139,11 +140,11 @@ def read_status(path) -> dict:
         raise ReadError(f"{path}: damaged ({error})") from None
 
 
-def _group(file, name: str) -> dict:
+def _group(file: h5py.File, name: str) -> dict:
     return attributes(file[name]) if name in file else {}
 
 
-def _tables(file) -> dict[str, pd.DataFrame]:
+def _tables(file: h5py.File) -> dict[str, pd.DataFrame]:
     """Groups of equally long 1-D datasets: /train, /eval and, where there is one, /noise_scale."""
     tables = {}
     for name in (*TABLES, "noise_scale"):
@@ -158,15 +159,15 @@ def _tables(file) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def _is_row_column(group, column: str) -> bool:
-    """The second dimension scale (parameter names) is 1-D too, but not one entry a row."""
+def _is_row_column(group: h5py.Group, column: str) -> bool:
+    """The second dimension scale (parameter names) is 1-D too, but not one entry per row."""
     if group[column].dtype.kind not in "fiu":
         return False
     rows = group["update"].shape[0] if "update" in group else group[column].shape[0]
     return group[column].shape[0] == rows
 
 
-def _outcomes(group) -> Outcomes:
+def _outcomes(group: h5py.Group) -> Outcomes:
     count = int(group.attrs["n"])
     correct = np.unpackbits(group["correct"][()].astype(np.uint8))[:count].astype(bool)
     if correct.size != count:

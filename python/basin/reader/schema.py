@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import h5py
 import numpy as np
@@ -22,7 +25,7 @@ class SchemaError(ReadError):
     """A file that is not Basin's, of another kind, or of a newer major version."""
 
 
-def text(value) -> str:
+def text(value: Any) -> str:
     """HDF5 strings come as str, bytes or numpy scalars, depending on who wrote them."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
@@ -31,7 +34,7 @@ def text(value) -> str:
     return str(value)
 
 
-def attribute(value):
+def attribute(value: Any) -> Any:
     """An attribute as plain Python: str, bool, int, float or a list of them."""
     if isinstance(value, (bytes, np.bytes_)):
         return text(value)
@@ -44,7 +47,7 @@ def attribute(value):
     return value
 
 
-def attributes(item) -> dict:
+def attributes(item: h5py.Group | h5py.Dataset) -> dict:
     return {name: attribute(value) for name, value in item.attrs.items()}
 
 
@@ -54,17 +57,17 @@ def axis_label(name: str, about: dict) -> str:
     return about.get("long_name", name) + (f" ({units})" if units not in ("1", "") else "")
 
 
-def meaning(dataset) -> dict:
+def meaning(dataset: h5py.Dataset | h5py.Group) -> dict:
     """Its units, long_name and definition."""
     return {key: text(dataset.attrs[key]) for key in ("units", "long_name", "definition") if key in dataset.attrs}
 
 
-def strings(dataset) -> np.ndarray:
+def strings(dataset: h5py.Dataset) -> np.ndarray:
     """A string dataset as an object array of str."""
     return np.array([text(v) for v in dataset[()]], dtype=object)
 
 
-def require(where, kind: str, name: str, known) -> None:
+def require(where: str | Path, kind: str, name: str, known: Iterable[str]) -> None:
     """A name that isn't there is an error that lists those that are."""
     known = list(known)
     if name not in known:
@@ -72,7 +75,7 @@ def require(where, kind: str, name: str, known) -> None:
         raise ReadError(f'{where}: no {kind} "{name}"; there are: {listed or "none"}')
 
 
-def open_file(path, kind: str) -> h5py.File:
+def open_file(path: str | Path, kind: str) -> h5py.File:
     """Opens `path` for reading and checks that it is a basin/<kind> file of a version that this reader knows."""
     path = Path(path)
     if not path.is_file():
@@ -89,7 +92,7 @@ def open_file(path, kind: str) -> h5py.File:
     return file
 
 
-def check_schema(path, file: h5py.File, kind: str) -> None:
+def check_schema(path: str | Path, file: h5py.File, kind: str) -> None:
     name = text(file.attrs.get("schema_name", ""))
     version = text(file.attrs.get("schema_version", ""))
     if name != f"basin/{kind}":
@@ -110,19 +113,18 @@ def check_schema(path, file: h5py.File, kind: str) -> None:
 class reading:
     """Context: an HDF5 fault inside (a damaged chunk, a missing dataset) becomes a ReadError that names the file."""
 
-    def __init__(self, path, kind: str):
+    def __init__(self, path: str | Path, kind: str):
         self.path, self.kind = path, kind
 
     def __enter__(self) -> h5py.File:
         self.file = open_file(self.path, self.kind)
         return self.file
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.file.close()
         if isinstance(error, (OSError, KeyError, RuntimeError)) and not isinstance(error, ReadError):
             raise ReadError(f"{self.path}: damaged or incomplete ({_first_line(error)})") from None
-        return False
 
 
-def _first_line(error) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip("'\"").splitlines() or [type(error).__name__])[0]

@@ -35,7 +35,7 @@ class Choice:
         return next(t for t in self.trials if t.rate == self.rate)
 
 
-def read_choices(path) -> list[Choice]:
+def read_choices(path: str | Path) -> list[Choice]:
     try:
         table = tomllib.loads(Path(path).read_text())
         return [_choice(entry, "sampler_seed" in table) for entry in table["choice"]]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tomllib
 import warnings
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 
 from .layers import Layers, layers_of_sweep
-from .names import MEASURE, Names, names_in, names_of_program
+from .names import MEASURE, Names, column_of, names_in, names_of_program
 from .probe import PROBE_COLUMNS, ProbeResult, read_probe
 from .run import TABLES, Run, load_run, read_status
 from .schema import ReadError, SchemaError, attributes, axis_label, meaning, reading, require, strings, text
@@ -20,12 +23,12 @@ NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
 STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
 
 
-def load_sweep(path, source: str = "auto") -> pd.DataFrame:
-    """One row a run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
+def load_sweep(path: str | Path, source: str = "auto") -> pd.DataFrame:
+    """One row per run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
     return open_sweep(path, source).runs
 
 
-def open_sweep(path, source: str = "auto") -> Sweep:
+def open_sweep(path: str | Path, source: str = "auto") -> Sweep:
     path = Path(path)
     if path.is_file():
         return FileSweep(path)
@@ -41,7 +44,7 @@ def open_sweep(path, source: str = "auto") -> Sweep:
 
 
 class Sweep:
-    """What both sources offer. `runs`: one row a run; `probes`: one row a number, at any checkpoint; `study`: TOML text."""
+    """What both sources offer. `runs`: one row per run; `probes`: one row per number, at any checkpoint; `study`: TOML text."""
 
     path: Path
     study: str
@@ -54,41 +57,43 @@ class Sweep:
         since nobody says then which quantities are ratios of means)."""
         known = self._names() or names_of_program()
         if known is None:
-            warnings.warn(
-                f"{self.path}: has no /names, and no program `basin` knows them: names as in the file, no ratios", stacklevel=3
-            )
-            known = Names(measures=pd.DataFrame([self._measure(*first) for first in self._first_quantities()], columns=MEASURE))
+            warnings.warn(f"{self.path}: no /names in it, and no program `basin`: bare names, ratios unknown", stacklevel=3)
+            firsts = self.probes.drop_duplicates("probe")
+            known = Names(measures=self._as_the_file_says(zip(firsts.probe, firsts.quantity)))
         for kind, column in (("optimizers", "optimizer"), ("models", "model"), ("data_sets", "dataset.name")):
             known = known.seen(kind, self.runs.get(column, ()))
-        return known.seen("probes", self.probes.probe)
+        return known.seen("probes", self.probes.probe).with_columns(self.runs)
 
     def label(self, column: str) -> str:
         """Of a column of `runs`, for a figure or table: "largest Hessian eigenvalues (loss/weight^2)"; its name where no file says."""
         return axis_label(column, self._about(column))
 
-    def measures(self, named: list[tuple[str, str]]) -> pd.DataFrame:
-        """The rows of `names.measures` of these probes and quantities; of one that isn't there what the file says."""
-        known = {(m["probe"], m["quantity"]): m for m in self.names.measures.to_dict("records")}
-        return pd.DataFrame([known.get(one) or self._measure(*one) for one in named], columns=MEASURE)
+    def measures(self, named: Iterable[tuple[str, str]]) -> pd.DataFrame:
+        """The rows of `names.measures` of these probes and quantities; of those that aren't in it, what the file says."""
+        listed = self.names.measures
+        own = self._as_the_file_says(named)
+        rows = pd.concat([listed, own]).drop_duplicates(["probe", "quantity"])
+        return own[["probe", "quantity"]].merge(rows, how="left")
 
-    def _measure(self, probe: str, quantity: str) -> dict:
-        ends = {f".{probe}.{name}": name for name in (quantity, f"{quantity}_1")}
-        column, end = next(((c, end) for c in self.runs for end in ends if c.endswith(end)), ("", f".{probe}.{quantity}"))
-        return dict(zip(MEASURE, (probe, quantity, ends[end], axis_label(ends[end], self._about(column)), ends[end], False)))
+    def _as_the_file_says(self, named: Iterable[tuple[str, str]]) -> pd.DataFrame:
+        rows = []
+        for probe, quantity in named:
+            column = column_of(probe, quantity, self.runs)
+            stems = (c.removesuffix(f".{probe}.{column}") for c in self.runs if c.endswith(f".{probe}.{column}"))
+            label = axis_label(column, self._about(f"{next(stems, '')}.{probe}.{column}"))
+            rows.append(
+                {"probe": probe, "quantity": quantity, "column": column, "label": label, "heading": column, "companion": False}
+            )
+        return pd.DataFrame(rows, columns=MEASURE)
 
-    def _first_quantities(self) -> list[tuple[str, str]]:
-        """Of each probe."""
-        firsts = self.probes.drop_duplicates("probe")
-        return list(zip(firsts.probe, firsts.quantity))
-
-    def correct(self, run_ids) -> np.ndarray | None:
+    def correct(self, run_ids: Iterable[str]) -> np.ndarray | None:
         """Right or wrong on the test images, [run, example] float; None where a run has no outcomes."""
         for run_id in run_ids:
             self._require_run(run_id)
         return self._correct(list(run_ids))
 
     def curve(self, run_id: str, table: str = "train") -> pd.DataFrame:
-        """All columns of "train" (one row an update) or "eval"; empty where the run has no rows yet."""
+        """All columns of "train" (one row per update) or "eval"; empty where the run has no rows yet."""
         self._require_run(run_id)
         require(self.path, "table of a run", table, TABLES)
         return self._curve(run_id, table)
@@ -127,21 +132,21 @@ class FileSweep(Sweep):
             self._outcomes = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
 
-    def _names(self):
+    def _names(self) -> Names | None:
         with reading(self.path, "sweep") as file:
             return names_in(file)
 
-    def _about(self, column):
+    def _about(self, column: str) -> dict:
         with reading(self.path, "sweep") as file:
             return meaning(file["runs"][column]) if column in file["runs"] else {}
 
-    def _correct(self, run_ids):
+    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         if self._outcomes is None:
             return None
         rows = self._outcomes[[self._row[r] for r in run_ids]]
         return None if rows.size == 0 or (rows == NOT_THERE).any() else rows.astype(float)
 
-    def _curve(self, run_id, table):
+    def _curve(self, run_id: str, table: str) -> pd.DataFrame:
         with reading(self.path, "sweep") as file:
             if f"curves/{table}" not in file:
                 return pd.DataFrame()
@@ -149,7 +154,7 @@ class FileSweep(Sweep):
             frame = pd.DataFrame({name: group[name][row] for name in group if group[name].ndim == 2})
         return frame[frame["update"].notna()] if "update" in frame else frame
 
-    def _layers(self, run_id):
+    def _layers(self, run_id: str) -> Layers | None:
         with reading(self.path, "sweep") as file:
             return layers_of_sweep(file, run_id)
 
@@ -207,24 +212,24 @@ class FolderSweep(Sweep):
             self._meanings |= {f"{_stem(probe)}.{quantity}": about for quantity, about in probe.about.items()}
         return row, probes
 
-    def _names(self):
+    def _names(self) -> Names | None:
         return None  # of no run, but of the program that will collect them
 
-    def _about(self, column):
+    def _about(self, column: str) -> dict:
         whole, _, number = column.rpartition("_")
         return self._meanings.get(column) or (self._meanings.get(whole, {}) if number.isdigit() else {})
 
-    def _correct(self, run_ids):
+    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         if not run_ids or any(r not in self._runs or "test" not in self._runs[r].outcomes for r in run_ids):
             return None
         rows = [self._runs[r].outcomes["test"].correct for r in run_ids]
         return np.array(rows, float) if len({len(r) for r in rows}) == 1 else None
 
-    def _curve(self, run_id, table):
+    def _curve(self, run_id: str, table: str) -> pd.DataFrame:
         run = self._runs.get(run_id)
         return run.tables.get(table, pd.DataFrame()) if run else pd.DataFrame()
 
-    def _layers(self, run_id):
+    def _layers(self, run_id: str) -> Layers | None:
         run = self._runs.get(run_id)
         return run.layers if run else None
 
@@ -255,13 +260,13 @@ def _stem(probe: ProbeResult) -> str:
 
 def flat_options(tree: dict, prefix: str = "") -> dict:
     """Nested TOML tables as dotted keys."""
-    flat = {}
+    flat: dict = {}
     for key, value in tree.items():
         flat |= flat_options(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: option_text(value)}
     return flat
 
 
-def option_text(value):
+def option_text(value: Any) -> Any:
     """A list as TOML text, so that a column holds one kind of thing; everything else as it is."""
     if not isinstance(value, list):
         return value
@@ -272,7 +277,7 @@ def option_text(value):
     )
 
 
-def _columns(group) -> pd.DataFrame:
+def _columns(group: h5py.Group) -> pd.DataFrame:
     columns = {}
     for name, data in group.items():
         if data.ndim != 1:
@@ -324,7 +329,7 @@ def _has_marks_of_a_sweep(folder: Path) -> bool:
 
 
 def _collected(path: Path) -> set[str]:
-    """Runs that sweep.h5 has: one trained by hand may be the study's all the same, and `basin collect` can tell."""
+    """Runs that sweep.h5 has: one trained by hand may be the study's all the same, and `basin collect` knows which."""
     try:
         with reading(path / "sweep.h5", "sweep") as file:
             return set(strings(file["runs/run_id"]))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import h5py
 import pandas as pd
 
 from .names import Names, known_names
@@ -14,7 +15,7 @@ from .schema import attributes, reading, strings
 
 @dataclass
 class Tuning:
-    """tune.h5 (docs/file-format.md): one row a run, a candidate of a group at a rung, a group's winner."""
+    """tune.h5 (docs/file-format.md): one row per run, per candidate of a group at a rung, per group's winner."""
 
     path: Path
     attributes: dict
@@ -33,7 +34,7 @@ class Tuning:
         return self.scores[self.scores.rung == self.scores.rung.max()]
 
 
-def load_tuning(path) -> Tuning:
+def load_tuning(path: str | Path) -> Tuning:
     """Reads tune.h5, or that of a folder of `basin tune` or `basin sweep`."""
     path = Path(path)
     path = path / "tune.h5" if path.is_dir() else path
@@ -41,7 +42,7 @@ def load_tuning(path) -> Tuning:
         return Tuning(path, attributes(file), *(_table(file[name]) for name in ("runs", "scores", "winners")))
 
 
-def _table(group) -> pd.DataFrame:
+def _table(group: h5py.Group) -> pd.DataFrame:
     columns = {}
     for name, data in group.items():
         values = strings(data) if data.dtype.kind in "OS" else data[()]

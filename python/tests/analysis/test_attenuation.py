@@ -50,7 +50,7 @@ def simulate(n, truth, size, r, random):
 @pytest.mark.parametrize("n, truth, r", [(14, 0.6, 0.0), (30, 0.6, 0.0), (30, 0.3, 0.0), (30, 0.0, 0.6), (30, 0.6, 0.6)])
 def test_it_is_nearer_to_the_truth_and_its_interval_holds_it(n, truth, r, few_draws):
     """Means over repetitions. The plain tau's standard deviation is near 0.13 at 30, the corrected one's near 0.18 (0.3 at 14): 120
-    repetitions know their means to 0.012 and 0.016 (0.027), three of which are allowed beside the bias of 0.03 that is stated."""
+    repetitions know their means to 0.012 and 0.016 (0.027), three of which are allowed besides the bias of 0.03 that is stated."""
     random = np.random.default_rng([n, int(10 * truth), int(10 * r)])
     plain, better, held = [], [], []
     while len(better) < 120:

@@ -9,8 +9,8 @@ from basin.analysis.audit_verdict import load_audit
 
 def test_the_gravest_verdict_where_the_function_stays_counts(tmp_path):
     one = [row("lambda", "relu_rescale", "moved", 16.0), row("lambda", "permutation", "invariant"),
-           row("w2", "permutation", "within_error"), row("margin", "logit_scale", "moved", 4.0, kind="decisions"), row("margin", "permutation", "invariant"),
-           row("kappa", "relu_rescale", "unresolved")]  # fmt: skip
+           row("w2", "permutation", "within_error"), row("margin", "logit_scale", "moved", 4.0, kind="decisions"),
+           row("margin", "permutation", "invariant"), row("kappa", "relu_rescale", "unresolved")]  # fmt: skip
     two = [row("lambda", "norm_scale", "moved", 1 / 64), row("w2", "permutation", "invariant")]
     found = load_audit(audited(tmp_path / "s", one, two))
     verdicts = {d: found.verdict(d, d) for d in ("lambda", "w2", "margin", "kappa", "other")}

@@ -17,7 +17,7 @@ METHODS = [(0.0, 0.0), (0.9, 0.0), (0.0, 0.5)]
 def expected_excess(cell, updates):
     """The same number by the whole covariance matrix of the batches' means, with SGD's recursion step by step on the responses."""
     k, n, order = cell.curvature, cell.examples, np.arange(updates)
-    batches = np.repeat(order, cell.batch)  # which batch an example of the stream is in
+    batches = np.repeat(order, cell.batch)  # the batch that an example of the stream is in
     epoch = np.arange(updates * cell.batch) // n
     shares = np.zeros((updates, epoch[-1] + 1))
     np.add.at(shares, (batches, epoch), 1)  # examples of each epoch in each batch

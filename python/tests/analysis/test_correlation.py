@@ -12,7 +12,7 @@ def test_what_is_planted_is_found_and_no_more_is_said(clear, few_draws):
         assert c.says == "rises with the gap" and c.tau.low > 0 and c.holm < 0.05 and c.tau.band[1] < c.tau.value
         # along batch sizes tau is near 1; along optimisers, where the gap doesn't move, near 0
         assert 0.2 < c.psi.value < c.tau.value
-    assert found["tr_sigma"].says == "no association shown"  # the plan's doesn't hang on the batch size
+    assert found["tr_sigma"].says == "no association shown"  # the plan's doesn't depend on the batch size
     # the same by optimiser alone: a constant rate, updates and loss leave nothing to hold
     assert found["lambda"].partial.why == "nothing to hold"
     assert found["lambda"].corrected.value == pytest.approx(found["lambda"].tau.value, abs=0.25)

@@ -24,7 +24,7 @@ def test_the_grid_is_beta_by_alpha(tmp_path):
 
 
 def segments(ax):
-    """Of the white contour lines: pairs of level and points. Labels cut pieces out of them."""
+    """The white contour lines as pairs of level and points. Labels cut pieces out of them."""
     (lines,) = [c for c in ax.collections if hasattr(c, "allsegs") and not c.filled]
     return [(level, seg) for level, segs in zip(lines.levels, lines.allsegs) for seg in segs if len(seg)]
 

@@ -1,4 +1,4 @@
-"""The figure of layers draws the numbers of the record, a line a layer's weights."""
+"""The figure of layers draws the numbers of the record, a line for each layer's weights."""
 
 import numpy as np
 import pandas as pd

@@ -35,4 +35,4 @@ def test_figure_and_words():
 
 def test_a_sweep_without_a_cadence_is_one_line(tmp_path, capsys):
     assert edge.main([str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("basin.edge: ")
+    assert capsys.readouterr().err.startswith("basin.pages.edge: ")

@@ -64,4 +64,4 @@ def test_what_it_is_not_of_is_one_line(tmp_path, capsys):
     )
     assert keskar.main([str(tmp_path / "s")]) == 1
     error = capsys.readouterr().err
-    assert error.startswith("basin.keskar: ") and "no run of protocol B" in error and error.count("\n") == 1
+    assert error.startswith("basin.pages.keskar: ") and "no run of protocol B" in error and error.count("\n") == 1

@@ -49,8 +49,8 @@ def test_the_measures_notebook_is_a_page_of_its_own(tmp_path, capsys):
     assert capsys.readouterr().out == f"{tmp_path / 's' / 'measures.html'}\n" and not (tmp_path / "s" / "report.html").exists()
     html = (tmp_path / "s" / "measures.html").read_text()
     assert html.count('src="data:image/png;base64,') == 3 + 2 and "Traceback (most" not in html and "Warning" not in html
-    for said in ("0 of 7 measures", "nothing is claimed: one seed each", "No audit lies beside", "plane.0123456789ab.end", "torn.h5: truncated",
-                 "What this does not show"):  # fmt: skip
+    for said in ("0 of 7 measures", "nothing is claimed: one seed each", "folder has no audit", "plane.0123456789ab.end",
+                 "torn.h5: truncated", "What this does not show"):  # fmt: skip
         assert said in html
     assert not re.findall(r'(?:src|href)="https?://', html)
 

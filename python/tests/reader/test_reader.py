@@ -176,7 +176,7 @@ def test_probe(sweep_folder):
 
 
 def test_probe_by_other_settings(sweep_folder):
-    """As `basin probe --subset 0` leaves them: beside the study's own file at the end, and where the study measured nothing."""
+    """As `basin probe --subset 0` leaves them: next to the study's own file at the end, and where the study measured nothing."""
     folder = sweep_folder / "runs" / one_run(sweep_folder).run_id / "probes"
     own = folder / "end.top_eigenvalues.h5"
     for name, factor in (("end.top_eigenvalues.bb94bde2.h5", 3), ("start.top_eigenvalues.0123abcd.h5", 5)):
@@ -242,7 +242,7 @@ def test_the_wrong_kind_of_folder_or_file_names_the_right_function(sweep_folder)
 
 
 def test_runs_of_something_else_are_left_out(tmp_path):
-    """What `basin train --out` puts beside the study's runs has no cell.toml. One that sweep.h5 has is the study's."""
+    """What `basin train --out` puts among the study's runs has no cell.toml. One that sweep.h5 has is the study's."""
     make_sweep(tmp_path / "s", SMALL)
     stray, by_hand = sorted((tmp_path / "s" / "runs").iterdir())[:2]
     shutil.copytree(stray, tmp_path / "s" / "runs" / "000000000000")

@@ -11,8 +11,8 @@ SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd",), seeds=(1, 2), images=4
 
 def row(definition, transformation, verdict, ratio=1.0, kind="function", quantity=None, strength=2.0, settings=""):
     return {"probe": "some", "settings": settings, "quantity": quantity or definition, "definition": definition,
-            "transformation": transformation, "strength": strength, "before": 1.0, "after": ratio, "uncertainty_before": 0.01, "uncertainty_after": 0.01,
-            "ratio": ratio, "verdict": verdict, "kind": kind}  # fmt: skip
+            "transformation": transformation, "strength": strength, "before": 1.0, "after": ratio, "uncertainty_before": 0.01,
+            "uncertainty_after": 0.01, "ratio": ratio, "verdict": verdict, "kind": kind}  # fmt: skip
 
 
 def write_audit(path, rows, schema="basin/audit"):

@@ -38,7 +38,7 @@ class Plan:
 
 
 def make_sweep(folder, plan: Plan | None = None, write_file: bool = True) -> list[dict]:
-    """Returns the truth: one dict of columns a run, in the order of sweep.h5."""
+    """Returns the truth: one dict of columns per run, in the order of sweep.h5."""
     plan, folder = plan or Plan(), Path(folder)
     (folder / "runs").mkdir(parents=True)
     (folder / "study.toml").write_text('model = "small_cnn"\n')

@@ -47,8 +47,8 @@ TEST(AuditPlan, ARunInOtherCoordinatesKeepsOtherMoments) {
   checkpoint.optimizer.emplace_back("updates", at::scalar_tensor(7, at::kLong));
   const UnitGroup group = model->unit_groups().at(0);
   const at::Tensor before = model->parameter_table()[0].tensor.detach().clone();
-  const Checkpoint other =
-      transformed(checkpoint, relu_rescale(*model, group, at::full({3}, 4.0, at::kDouble)));
+  const Checkpoint other = transformed(
+      checkpoint, relu_rescale(*model, group, at::full({3}, 4.0, at::kDouble)), {"second_moment"});
 
   const auto value = [&](const std::string& name) {
     for (const auto& [known, tensor] : other.optimizer)

@@ -143,12 +143,12 @@ ProbeRecord noise(double tr_sigma, double g2, ProbeStatus status, int64_t exampl
                examples);
 }
 
-TEST(PooledNoise, IsTheRatioOfMeansWithFiellersInterval) {
+TEST(PooledRatio, IsTheRatioOfMeansWithFiellersInterval) {
   // tr = 10, 12, 14 and |G|^2 = 1.0, 1.2, 1.1: means 12 and 1.1, ratio 120/11. Variances of the means 4/3 and 0.01/3,
   // covariance 0.1/3; t for 2 degrees of freedom 4.302653, t^2 = 18.512821. With these Fieller's quadratic
   // a r^2 - 2 b r + c has a = 1.21 - 0.061709 = 1.148291, b = 13.2 - 0.617094 = 12.582906, c = 144 - 24.683761 = 119.316239:
   // r = (12.582906 -+ sqrt(158.329523 - 137.009716)) / 1.148291 = 6.936892 and 14.978999.
-  const PooledNoise pooled = pooled_noise({10, 12, 14}, {1.0, 1.2, 1.1});
+  const PooledRatio pooled = pooled_ratio({10, 12, 14}, {1.0, 1.2, 1.1});
   EXPECT_TRUE(pooled.resolved);
   EXPECT_EQ(pooled.runs, 3);
   EXPECT_NEAR(pooled.value, 120.0 / 11, 1e-12);
@@ -156,11 +156,11 @@ TEST(PooledNoise, IsTheRatioOfMeansWithFiellersInterval) {
   EXPECT_NEAR(pooled.high, 14.978999, 2e-6);
 }
 
-TEST(PooledNoise, IsNotResolvedWhereTheMeanGradientIsNot) {
+TEST(PooledRatio, IsNotResolvedWhereTheMeanGradientIsNot) {
   // Mean 1, standard error 0.5, t for one degree of freedom 12.7: the mean may be anything.
-  EXPECT_FALSE(pooled_noise({10, 10}, {0.5, 1.5}).resolved);
-  EXPECT_FALSE(pooled_noise({10, 10, 10}, {-1.0, -1.1, -0.9}).resolved);
-  EXPECT_TRUE(pooled_noise({10, 10, 10}, {1.0, 1.1, 0.9}).resolved);
+  EXPECT_FALSE(pooled_ratio({10, 10}, {0.5, 1.5}).resolved);
+  EXPECT_FALSE(pooled_ratio({10, 10, 10}, {-1.0, -1.1, -0.9}).resolved);
+  EXPECT_TRUE(pooled_ratio({10, 10, 10}, {1.0, 1.1, 0.9}).resolved);
 }
 
 TEST(Table, TheNoiseScaleCountsUnresolvedRunsToo) {

@@ -1,0 +1,18 @@
+// defines: OptimizerTraits, what follows about a method from its options.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace basin {
+
+struct OptimizerTraits {
+  double overlap = 0;  // Optimizer::overlap()
+  std::vector<std::string> squares_in =
+      {};  // slots of its state that hold squares of gradients; the others hold
+           // gradients or steps
+  bool steps_along_gradients =
+      false;  // by gradients times one rate for all, so that SGD's noise scale is its own
+};
+
+}  // namespace basin

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Phrases that don't come back: foreign idioms and the scars of reflowing, in comments, messages, docs and Python.
+
+    phrases.py [FILE...]     prints each as file:line: what was found: what to write instead; exits with 1 if there is one
+    phrases.py --self-test   expects every row's own examples to be found, and let through, in a file of each kind
+
+Only prose is read: comments and string literals of code, the whole of a Markdown page. Names in code are free.
+"""
+
+import dataclasses
+import re
+import sys
+from collections.abc import Iterator
+
+from tree_files import ROOT, tree_files
+
+NOT_READ = re.compile(r"tests/.*/golden_.*\.h|scripts/phrases\.py|LICENSE|results/.*\.toml|.*\.(csv|json|png|xz|sha256|h5)")
+
+COUNTED = (
+    r"autograd|batch(?:es)?|blocks|bytes|coins|columns|coordinate|coverage|draws?|entry|evaluations|examples|flips|"
+    r"gradients|group|images|indices|iterations|launch|library|lines?|losses|MiB|microseconds|multiplications|operations|"
+    r"pairs|panels?|parameter|pass(?:es)?|peak|[PG]FLOP|points|process|products?|ratio|rows?|runs|s|seconds|slot|tensor|"
+    r"updates|vectors|weights"
+)
+PER = (
+    r"axis|batch|bend|bin|block|candidate|case|cell|channel|checkpoint|class|column|configuration|direction|draw|element|"
+    r"epoch|evaluation|example|figure|file|group|image|iteration|kind|layer|line|look|measure|method|micro-batch|nat|"
+    r"network|number|occurrence|optimi[sz]er|pair|parameter|pass|path|plot|point|probe|process|product|protocol|quantity|"
+    r"rate|record|room|row|run|sample|second|seed|setting|shape|stage|start|step|study|subcommand|task|tensor|test|"
+    r"thread|tile|tool|trial|unit|update|value|vector|view|weight|worker"
+)
+NOT_COUNTED = "with|of|for|in|on|at|by|than|where|when"
+
+
+@dataclasses.dataclass(frozen=True)
+class Phrase:
+    """A space in `pattern` is any white space or comment mark, so that a phrase is found over the end of a line."""
+
+    pattern: str
+    instead: str
+    found: tuple[str, ...]
+    passes: tuple[str, ...] = ()
+    pages: bool = True  # Markdown too
+
+
+PHRASES = (
+    Phrase(
+        rf"(?:\b(?:{COUNTED}|one(?: (?!{NOT_COUNTED})\w+)?|\d+)|\{{[^{{}}]*\}}) an? (?:{PER})\b",
+        "per: one row per run",
+        (
+            "one row a run",
+            "seconds a step",
+            "a panel a measure",
+            "a line a group",
+            "one a line",
+            "took 3 s a run",
+            "{} to {} a class",
+        ),
+        ("a row of a run", "what a run costs"),
+    ),
+    Phrase(r"\b(?:hangs?|hung) (?:on|from)\b", "depends on", ("it hangs on the seed",), ("a program that hangs",)),
+    Phrase(r"\bdear(?:er|est)?\b", "expensive, costly", ("a dear header", "is dearer"), ("endear",)),
+    Phrase(r"\btold\b(?! apart| from)", "reported, said", ("an error is told",), ("can't be told apart",)),
+    Phrase(
+        r"\btells?(?: of\b|(?=[.;:,)]))", "reports, says", ("it tells of errors", "as the file tells."), ("tells runs apart",)
+    ),
+    Phrase(r"\bbeside\b", "next to, against, besides, with", ("time beside PyTorch's",), ("memory besides",)),
+    Phrase(
+        r"(?:\A|\0|[.:;])\s*(?-i:Of) (?!these\b)",
+        "a sentence with a subject",
+        ("Of the last add().",),
+        ("Part of it",),
+        pages=False,
+    ),
+)
+SCAR = "a reflow scar: break the lines where the sentence breaks"
+
+# What is no prose in code: all that isn't one of these. A character literal is there so that '"' opens no string.
+CODE = re.compile(
+    r"""(?P<skip>'(?:\\.[^'\n]*|[^'\\\n])')|R"\w*\((?P<raw>.*?)\)\w*"|"(?P<text>(?:\\.|[^"\\\n])*)"|//+<?(?P<comment>[^\n]*)""",
+    re.DOTALL,
+)
+SCRIPT = re.compile(
+    r"""\"{3}(?P<doc>.*?)\"{3}|"(?P<text>(?:\\.|[^"\\\n])*)"|'(?P<single>(?:\\.|[^'\\\n])*)'|(?<![$\w{])\#+(?P<comment>[^\n]*)""",
+    re.DOTALL,
+)
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"[-*>|#]|\d+\.|```")  # begins a paragraph, a list entry or a row of Markdown
+FULL_LINE_COMMENT = re.compile(r"\s*(?://+|#+) ?(.*)")
+
+
+def prose(name: str, text: str) -> str:
+    """`text` with its lines where they were, marks and quotes as blanks and code as one NUL between two pieces of prose."""
+    if name.endswith(".md"):
+        return text
+    pieces, end = [], 0
+    for match in (CODE if re.search(r"\.(h|cpp|cu)$", name) else SCRIPT).finditer(text):
+        kind = match.lastgroup
+        if kind is None or kind == "skip":
+            continue
+        pieces += [blanked(text[end : match.start()]), " ", match[kind]]
+        end = match.end()
+    return "".join([*pieces, blanked(text[end:])])
+
+
+def blanked(code: str) -> str:
+    newlines = "\n" * code.count("\n")
+    return newlines if code.isspace() or not code else "\0" + newlines
+
+
+def phrases_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
+    read = prose(name, text)
+    for phrase in PHRASES:
+        if name.endswith(".md") and not phrase.pages:
+            continue
+        for match in re.finditer(phrase.pattern.replace(" ", r"\s+"), read, re.IGNORECASE):
+            yield 1 + read.count("\n", 0, match.end()), " ".join(match[0].strip("\0 ").split()), phrase.instead
+    for number in scars(name, text):
+        yield number, "one or two words", SCAR
+
+
+def scars(name: str, text: str) -> Iterator[int]:
+    """Lines of one or two words that a long one runs into and that aren't the last of their paragraph."""
+    if name.endswith(".md"):
+        lines = FENCED.sub(lambda block: "\n" * block[0].count("\n"), text).splitlines()
+    else:
+        lines = [match[1] if (match := FULL_LINE_COMMENT.match(line)) else "" for line in text.splitlines()]
+    for number, (before, line, after) in enumerate(zip(lines, lines[1:], lines[2:], strict=False), 2):
+        few = 1 <= len(line.split()) <= 2 and len(line.strip()) <= 25 and re.search("[a-z]", line)
+        runs_on = len(before) >= 70 and re.search(r"[\w,]$", before)
+        goes_on = len(after) >= 40 and not BLOCK.match(after)
+        if few and runs_on and goes_on:
+            yield number
+
+
+def files_with_prose() -> list[str]:
+    return [name for name in tree_files() if not NOT_READ.fullmatch(name)]
+
+
+def report(names: list[str]) -> int:
+    found = 0
+    for name in names:
+        for number, words, instead in sorted(phrases_in(name, (ROOT / name).read_text())):
+            print(f"{name}:{number}: {words}: {instead}")
+            found += 1
+    print(f"{len(names)} files, {found} phrases")
+    return 1 if found or not names else 0
+
+
+def planted(words: str) -> dict[str, str]:
+    first, _, rest = words.partition(" ")
+    return {
+        "comment.cpp": f"int f();  // {words}\n",
+        "block.h": f"int f();\n/// {first}\n/// {rest}\nint g();\n",
+        "message.cpp": f'throw Error("{first} "\n            "{rest}");\n',
+        "raw.cu": f'const char* c = \'"\', *text = R"({words})";\n',
+        "docstring.py": f'def f():\n    """{words}"""\n',
+        "comment.py": f"x = f('\"')  # {words}\n",
+        "page.md": words,
+        "Makefile": f"f:  ## {words}\n",
+    }
+
+
+def self_test() -> int:
+    wrong = 0
+    scar = "/// " + "word " * 20 + "and\n/// their\n/// " + "word " * 12 + "\n"
+    cases = [
+        (name, text, row.instead, True)
+        for row in PHRASES
+        for words in row.found
+        for name, text in planted(words).items()
+        if row.pages or name != "page.md"
+    ]
+    cases += [
+        (name, text, row.instead, False) for row in PHRASES for words in row.passes for name, text in planted(words).items()
+    ]
+    cases += [("scar.h", scar, SCAR, True), ("names.cpp", "int beside = told(dear);\n", PHRASES[5].instead, False)]
+    for name, text, instead, expected in cases:
+        if expected != any(what == instead for _, _, what in phrases_in(name, text)):
+            print(f"{name}: {'not found' if expected else 'found, but nothing is wrong with it'}: {text!r}")
+            wrong += 1
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    if "--self-test" in sys.argv:
+        sys.exit(self_test())
+    sys.exit(report(sys.argv[1:] or files_with_prose()))

@@ -1,0 +1,155 @@
+"""A new probe, model, optimiser or data set is one file and one line in its room's registry, and everything picks it up: a copy of the
+tree gets a toy of each (tests/extension), is built, and its own tests of contracts, documents and the report are run, then a sweep."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import h5py
+import pytest
+
+ROOT = pathlib.Path(os.environ["BASIN_SOURCE_DIR"])
+TOYS = {"probes": "toy_mean_weight", "models": "toy_linear", "optim": "toy_sign", "data": "toy_stripes"}
+LISTS = {"probes": "probes", "models": "models", "optim": "optimizers", "data": "datasets"}  # of basin inspect --list
+PARAGRAPHS = {
+    "probes": ("docs/probes.md", '<a id="toy-mean-weight"></a>\nProbe `toy_mean_weight`: the mean size of a weight.'),
+    "models": ("docs/models.md", "Model `toy_linear`: one linear map."),
+    "optim": ("docs/optimizers.md", "Optimiser `toy_sign`: steps by the gradient's sign."),
+    "data": ("docs/data.md", "Data set `toy_stripes`: four classes of stripes."),
+}
+# What holds over registries, and what reads them: contracts, documents, the report. The rest doesn't know what is registered.
+TESTS = r"Contract|Registry|Audit|Table|Configs|^docs\.|^python\.(docs|configs|names|report|report_text|sweep_figures|screens)$"
+STUDY = """
+model = "toy_linear"
+protocol = "A-updates"
+updates = 4
+learning_rate = 0.01
+micro_batch = 32
+[data]
+set = "toy_stripes"
+train_examples = 64
+test_examples = 16
+[probes]
+run = ["toy_mean_weight", "weight_norms"]
+[sweep]
+optimizer = ["sgd", "toy_sign"]
+batch_size = [16, 64]
+"""
+
+
+def run(*command, cwd, **environment):
+    result = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True
+    )
+    assert result.returncode == 0, f"{' '.join(map(str, command))}\n{result.stdout[-6000:]}\n{result.stderr[-6000:]}"
+    return result.stdout
+
+
+def copy_of_the_tree(folder):
+    tracked = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in tracked.stdout.splitlines():
+        if (ROOT / name).is_file() and not name.startswith(".venv"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+
+
+def add_one_file_and_one_line(tree, room):
+    toy = TOYS[room]
+    shutil.copy(ROOT / "tests/extension" / room / f"{toy}.cpp", tree / room)
+    registry = tree / room / "registry.cpp"
+    lines = registry.read_text().splitlines(keepends=True)
+    first = next(i for i, line in enumerate(lines) if re.fullmatch(r"  entry\(\w+\) \\\n", line))
+    registry.write_text("".join([*lines[: first + 1], f"  entry({toy}) \\\n", *lines[first + 1 :]]))
+
+
+def add_paragraph(tree, room):
+    page, paragraph = PARAGRAPHS[room]
+    with open(tree / page, "a") as file:
+        file.write(f"\n{paragraph}\n")
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory):
+    tree = tmp_path_factory.mktemp("extended") / "basin"
+    copy_of_the_tree(tree)
+    for room in TOYS:
+        add_one_file_and_one_line(tree, room)
+        add_paragraph(tree, room)
+    cache = os.environ.get("CCACHE_DIR", ROOT / ".cache/ccache")
+    run("cmake", "--preset", "release", f"-DBASIN_CCACHE_DIR={cache}", "-DBASIN_BENCH=OFF", cwd=tree)
+    run("cmake", "--build", "build/release", "-j", "2", cwd=tree)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def sweep(extended):
+    (extended / "toy.toml").write_text(STUDY)
+    run(program(extended), "sweep", "toy.toml", "--out", "out/toy", cwd=extended)
+    return extended / "out/toy"
+
+
+def program(tree):
+    return tree / "build/release/bin/basin"
+
+
+@pytest.mark.slow
+def test_contracts_documents_and_report_hold(extended):
+    said = run(
+        "ctest", "--test-dir", "build/release", "--output-on-failure", "-LE", "slow|oracle", "-R", TESTS, "-j", "2", cwd=extended
+    )
+    assert re.search(r"100% tests passed, 0 tests failed out of \d\d", said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", TOYS)
+def test_lists_have_it(extended, room):
+    listed = json.loads(run(program(extended), "inspect", "--list", LISTS[room], "--json", cwd=extended))
+    assert TOYS[room] in [member["name"] for member in listed]
+
+
+@pytest.mark.slow
+def test_the_sweep_has_all_four(sweep):
+    table = (sweep / "table.md").read_text()
+    assert "model toy_linear" in table
+    assert "toy_stripes" in table
+    assert "| toy_sign |" in table
+    with h5py.File(sweep / "sweep.h5") as file:
+        assert (file["runs/probe.end.toy_mean_weight.mean_weight"][:] > 0).all()
+        assert "Toy sign" in file["names/optimizers/label"].asstr()[:]
+
+
+@pytest.mark.slow
+def test_a_table_and_a_figure_have_the_probe(extended):
+    """Measures stand in the table and in the figure of matched losses."""
+    study = STUDY.replace('"A-updates"\nupdates = 4', '"B"\ntarget_loss = 1.38\nmax_gradients = 20000\ncheck_every = 64')
+    (extended / "matched.toml").write_text(study)
+    run(program(extended), "sweep", "matched.toml", "--out", "out/matched", cwd=extended)
+    assert "| toy heading |" in (extended / "out/matched/table.md").read_text()
+    labels = run(
+        extended / ".venv/bin/python",
+        "-c",
+        "import matplotlib; matplotlib.use('Agg')\n"
+        "import basin\nfrom basin.figures import sharpness\n"
+        "figure = sharpness.sharpness_against_batch(basin.open_sweep('out/matched'))\n"
+        "print([axes.get_ylabel() for axes in figure.axes])",
+        cwd=extended,
+        PYTHONPATH=str(extended / "python"),
+    )
+    assert "toy mean |w| (weight)" in labels
+
+
+@pytest.mark.slow
+def test_the_audit_has_it(extended, sweep):
+    """It needs a network that allows transformations; the toy linear map has no hidden units."""
+    (extended / "audit.toml").write_text(STUDY.replace('"toy_linear"', '"mlp"').split("[sweep]")[0] + "[mlp]\nhidden = [8]\n")
+    run(program(extended), "train", "audit.toml", "--out", "out/audited", cwd=extended)
+    (checkpoint,) = (extended / "out/audited/runs").glob("*/ckpt/end.h5")
+    said = run(program(extended), "audit", checkpoint, "--only", "toy_mean_weight", "--subset", "16", cwd=extended)
+    assert "(toy-mean-weight)" in said
+    assert "moved while the function stayed: toy-mean-weight" in said
