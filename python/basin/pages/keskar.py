@@ -46,6 +46,7 @@ PUBLISHED = {
     END + "weight_norms.distance_from_start": None,
 }
 PERCENT = {"train_acc": "training accuracy (%)", "test_acc": "test accuracy (%)"}  # the paper's unit
+RESULTS = {"epochs": "epochs to the target", "train_loss": "training loss", **PERCENT}  # what files call otherwise
 FIGURE = [("sharpness_keskar", "phi_full_1e-3"), ("sharpness_keskar", "phi_relative_1e-3"), ("top_eigenvalues", "lambda")]
 
 
@@ -111,7 +112,7 @@ def markdown(sweep: Sweep) -> str:
 
 
 def _label(sweep: Sweep, column: str) -> str:
-    return PERCENT.get(column, sweep.label(column)).replace("|", "\\|")
+    return RESULTS.get(column, sweep.label(column)).replace("|", "\\|")
 
 
 def _cell(row: pd.Series) -> str:
@@ -128,7 +129,7 @@ def _ratio_table(sweep: Sweep, runs: pd.DataFrame, sizes: list[int]) -> list[str
     for column in PUBLISHED:
         if column.startswith(END) and column in runs:
             cells = [_ratio_cell(*ratio(runs, column, size), (runs.batch_size == size).sum()) for size in large]
-            lines.append(f"| {_label(sweep, column)} | {' | '.join(cells)} |")
+            lines.append(f"| {sweep.about(column).get('long_name', column)} | {' | '.join(cells)} |")
     return lines
 
 

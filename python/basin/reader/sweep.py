@@ -64,9 +64,13 @@ class Sweep:
             known = known.seen(kind, self.runs.get(column, ()))
         return known.seen("probes", self.probes.probe).with_columns(self.runs)
 
+    def about(self, column: str) -> dict:
+        """Units, long_name and definition of a column of `runs`; empty where no file says."""
+        raise NotImplementedError
+
     def label(self, column: str) -> str:
         """Of a column of `runs`, for a figure or table: "largest Hessian eigenvalues (loss/weight^2)"; its name where no file says."""
-        return axis_label(column, self._about(column))
+        return axis_label(column, self.about(column))
 
     def measures(self, named: Iterable[tuple[str, str]]) -> pd.DataFrame:
         """The rows of `names.measures` of these probes and quantities; of those that aren't in it, what the file says."""
@@ -80,7 +84,7 @@ class Sweep:
         for probe, quantity in named:
             column = column_of(probe, quantity, self.runs)
             stems = (c.removesuffix(f".{probe}.{column}") for c in self.runs if c.endswith(f".{probe}.{column}"))
-            label = axis_label(column, self._about(f"{next(stems, '')}.{probe}.{column}"))
+            label = axis_label(column, self.about(f"{next(stems, '')}.{probe}.{column}"))
             rows.append(
                 {"probe": probe, "quantity": quantity, "column": column, "label": label, "heading": column, "companion": False}
             )
@@ -109,9 +113,6 @@ class Sweep:
     def _names(self) -> Names | None:
         raise NotImplementedError
 
-    def _about(self, column: str) -> dict:
-        raise NotImplementedError
-
     def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         raise NotImplementedError
 
@@ -136,7 +137,7 @@ class FileSweep(Sweep):
         with reading(self.path, "sweep") as file:
             return names_in(file)
 
-    def _about(self, column: str) -> dict:
+    def about(self, column: str) -> dict:
         with reading(self.path, "sweep") as file:
             return meaning(file["runs"][column]) if column in file["runs"] else {}
 
@@ -215,7 +216,7 @@ class FolderSweep(Sweep):
     def _names(self) -> Names | None:
         return None  # of no run, but of the program that will collect them
 
-    def _about(self, column: str) -> dict:
+    def about(self, column: str) -> dict:
         whole, _, number = column.rpartition("_")
         return self._meanings.get(column) or (self._meanings.get(whole, {}) if number.isdigit() else {})
 
