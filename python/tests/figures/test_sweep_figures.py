@@ -183,7 +183,7 @@ def test_each_optimizer_is_compared_with_its_own_reference(tmp_path):
     means = sweep.runs[sweep.runs.batch_size == 32].groupby(["protocol", "optimizer"]).test_acc.mean()
     for ax, protocol in zip(accuracy.accuracy_against_batch(sweep).axes, ("A-epochs", "B")):
         flat = {line.get_color(): line.get_ydata()[0] for line in ax.lines if list(line.get_xdata()) == [0, 1]}
-        assert flat == {style.colour(o): pytest.approx(100 * means[protocol, o]) for o in ("sgd", "lamb")}
+        assert flat == {style.colour(o, sweep.names): pytest.approx(100 * means[protocol, o]) for o in ("sgd", "lamb")}
 
 
 def test_loss_figure_stands_on_the_full_training_loss_and_leaves_overshot_levels_out(tmp_path):
