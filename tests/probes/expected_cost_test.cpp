@@ -35,7 +35,7 @@ class PassCount {
  private:
   static std::unique_ptr<at::ObserverContext> see(const at::RecordFunction& call) {
     const std::string name = call.name();
-    double* const count = name == "aten::tanh"              ? &counted_.forward
+    double* const count = name == "aten::tanh_"             ? &counted_.forward
                           : name == "TanhBackward0"         ? &counted_.backward
                           : name == "TanhBackwardBackward0" ? &counted_.twice
                                                             : nullptr;
@@ -54,7 +54,8 @@ Passes counted(const std::function<void()>& work) {
 
 class ExpectedCost : public ::testing::TestWithParam<std::string> {
  protected:
-  /// What the probe made, in the units of its forecast: a gradient's worth of forward passes is three.
+  /// In the units of a forecast: passes over the examples, three forward passes to a gradient. What builds the graph that
+  /// products are taken from counts as a gradient.
   ProbeCost cost_of(const std::function<void()>& work) {
     const Passes made = counted(work), of_gradient = counted([&] { objective.gradient(); });
     CurvatureOperator hessian(objective, Curvature::hessian);
@@ -74,12 +75,22 @@ class ExpectedCost : public ::testing::TestWithParam<std::string> {
   Objective objective{model, LossKind::cross_entropy, batch.images, labels, 250, /*graph_memory=*/1 << 30};
 };
 
-TEST_P(ExpectedCost, IsWithinAFactorOfTheCount) {
+// A forecast knows the options alone, from counts on trained networks, and a search ends when it has converged: on this network they
+// differ by up to 1.9 (Lanczos for both ends of a spectrum, 37 products expected and 20 made). Two passes more either way: the graphs
+// that products are taken from, and the time that small groups and single gradients take above their share of a pass.
+constexpr double kFactor = 2, kPasses = 2;
+
+void expect_near(double expected, double made, const char* what) {
+  EXPECT_LE(expected, kFactor * made + kPasses) << what << ": " << made << " made";
+  EXPECT_LE(made, kFactor * expected + kPasses) << what << ": " << expected << " expected";
+}
+
+TEST_P(ExpectedCost, IsNearWhatIsCounted) {
   const ProbeEntry& entry = find_entry(probe_registry(), GetParam(), "probe");
   const ProbeCost expected = entry.make(*entry.make_options())->expected_cost();
   const ProbeCost made = cost_of([&] { run_probe(GetParam(), objective); });
-  fmt::print("{} gradients {} of {} hvps {} of {}\n", GetParam(), made.gradients, expected.gradients,
-             made.hvps, expected.hvps);
+  expect_near(expected.gradients, made.gradients, "gradients");
+  expect_near(expected.hvps, made.hvps, "Hessian-vector products");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExpectedCost, ::testing::ValuesIn(names_of(probe_registry())),
