@@ -43,7 +43,7 @@ class Tally:
     excused: set[str] = dataclasses.field(default_factory=set)  # patterns of what may differ that were met
 
     def add(self, address, before, after, count=1):
-        self.changes.append(Change(address, count, [f"{address}: {shown(before)} -> {shown(after)}"]))
+        self.changes.append(Change(address, count, [f"{address}: {in_words(before, after)}"]))
 
     def __add__(self, other):
         return Tally(self.changes + other.changes, self.files + other.files, self.datasets + other.datasets,
@@ -61,9 +61,19 @@ def matches(address, patterns):
     return next((pattern for pattern in patterns if fnmatch.fnmatchcase(address, pattern)), None)
 
 
-def shown(value):
-    text = str(value) or "(empty)"
-    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
+def in_words(before, after):
+    """Long texts as the part that differs; numbers that look alike with their bits."""
+    texts = [str(before) or "(empty)", str(after) or "(empty)"]
+    if texts[0] == texts[1] and isinstance(before, np.generic):
+        texts = [f"{text} (0x{value.tobytes()[::-1].hex()})" for text, value in zip(texts, (before, after))]
+    if max(map(len, texts)) > LONGEST:
+        differs = next((i for i, (a, b) in enumerate(zip(*texts)) if a != b), 0)
+        start = max(0, differs - LONGEST // 3)
+        texts = [
+            "..."[: 3 * (start > 0)] + text[start : start + LONGEST] + "..."[: 3 * (len(text) > start + LONGEST)]
+            for text in texts
+        ]
+    return " -> ".join(texts)
 
 
 def compare_trees(before, after, may_differ, jobs=1):
@@ -126,7 +136,7 @@ def compare_content(tally, name, one, two, may_differ):
 
 def compare_lines(tally, name, before, after):
     lines = itertools.zip_longest(before, after, fillvalue=WITHOUT)
-    found = [f"{name}:{i}: {shown(a)} -> {shown(b)}" for i, (a, b) in enumerate(lines, 1) if a != b]
+    found = [f"{name}:{i}: {in_words(a, b)}" for i, (a, b) in enumerate(lines, 1) if a != b]
     if found:
         tally.changes.append(Change(name, len(found), found[:SHOWN]))
 
@@ -224,11 +234,3 @@ def bits(array):
 
 def place(array, i):
     return str([int(k) for k in np.unravel_index(i, array.shape)]) if array.shape else ""
-
-
-def in_words(before, after):
-    """Numbers that look alike with their bits."""
-    texts = [shown(before), shown(after)]
-    if texts[0] == texts[1] and not isinstance(before, str):
-        texts = [f"{text} (0x{value.tobytes()[::-1].hex()})" for text, value in zip(texts, (before, after))]
-    return " -> ".join(texts)

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from number_cases import TRAININGS, sets  # noqa: E402
 from same_numbers import MAY_DIFFER, report  # noqa: E402
-from tree_difference import Change, Tally, compare_trees  # noqa: E402
+from tree_difference import Change, Tally, compare_trees, in_words  # noqa: E402
 
 BASIN = os.environ.get("BASIN_BINARY")
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
@@ -206,6 +206,12 @@ def test_programs_that_fail_do_not_agree():
     assert done.returncode == 1 and f"{CASE} (after): basin train tiny.toml" in done.stdout and ", 2 differences\n" in done.stdout
     assert same_numbers("/bin/true", "/bin/true", "--only", CASE).returncode == 1
     assert "no case nonsense" in same_numbers(BASIN, BASIN, "--only", "nonsense").stderr
+
+
+def test_of_long_texts_the_part_that_differs_is_told():
+    before, after = in_words("a" * 200 + "b" * 200, "a" * 200 + "c" * 200).split(" -> ")
+    assert before.startswith("...aaa") and "ab" in before and "ac" in after and len(before) < 80
+    assert in_words("type object", "type object") == "type object -> type object"
 
 
 def test_nothing_compared_is_no_agreement(capsys):
