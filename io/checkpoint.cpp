@@ -1,5 +1,7 @@
 #include "io/checkpoint.h"
 
+#include <set>
+
 #include "core/error.h"
 #include "io/schema.h"
 
@@ -10,11 +12,12 @@ int64_t bytes_of(const Checkpoint& checkpoint) {
   int64_t bytes = 0;
   for (const ParameterInfo& parameter : checkpoint.parameters)
     bytes += static_cast<int64_t>(parameter.tensor.nbytes());
-  for (const NamedTensors* tensors :
-       {&checkpoint.buffers, &checkpoint.optimizer, &checkpoint.generators, &checkpoint.average,
-        &checkpoint.slow_weights, &checkpoint.gradient_sum}) {
-    for (const auto& [name, tensor] : *tensors) bytes += static_cast<int64_t>(tensor.nbytes());
-  }
+  const auto add = [&](const NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) bytes += static_cast<int64_t>(tensor.nbytes());
+  };
+  for (const NamedTensors* tensors : {&checkpoint.buffers, &checkpoint.optimizer, &checkpoint.generators})
+    add(*tensors);
+  for (const auto& [state, tensors] : checkpoint.states) add(tensors);
   return bytes;
 }
 
@@ -93,7 +96,24 @@ std::vector<ParameterInfo> read_model(const h5::File& file) {
   return parameters;
 }
 
+// Whatever other group there is holds the state of a hook.
+bool is_of_every_checkpoint(const std::string& group) {
+  static const std::set<std::string> names{"model", "buffers", "optimizer", "generators", "progress", "data"};
+  return names.count(group) > 0;
+}
+
 }  // namespace
+
+void Checkpoint::add_state(const std::string& name, NamedTensors tensors) {
+  states.emplace_back(name, std::move(tensors));
+}
+
+const NamedTensors& Checkpoint::state(const std::string& name) const {
+  static const NamedTensors none;
+  for (const auto& [known, tensors] : states)
+    if (known == name) return tensors;
+  return none;
+}
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   h5::File file = create_schema_file(path, kCheckpointSchema, bytes_of(checkpoint));
@@ -107,9 +127,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   write_tensors(file, "buffers", checkpoint.buffers);
   write_tensors(file, "optimizer", checkpoint.optimizer);
   write_tensors(file, "generators", checkpoint.generators);
-  if (!checkpoint.average.empty()) write_tensors(file, "average", checkpoint.average);
-  if (!checkpoint.slow_weights.empty()) write_tensors(file, "slow_weights", checkpoint.slow_weights);
-  if (!checkpoint.gradient_sum.empty()) write_tensors(file, "gradient_sum", checkpoint.gradient_sum);
+  for (const auto& [name, tensors] : checkpoint.states) write_tensors(file, name, tensors);
   file.create_group("progress").set_attributes({checkpoint.progress.begin(), checkpoint.progress.end()});
   file.create_group("data").set_attributes(checkpoint.data);
   file.save();
@@ -132,9 +150,8 @@ Checkpoint read_checkpoint(const std::string& path) {
   checkpoint.buffers = read_tensors(file, "buffers");
   checkpoint.optimizer = read_tensors(file, "optimizer");
   checkpoint.generators = read_tensors(file, "generators");
-  if (file.has("average")) checkpoint.average = read_tensors(file, "average");
-  if (file.has("slow_weights")) checkpoint.slow_weights = read_tensors(file, "slow_weights");
-  if (file.has("gradient_sum")) checkpoint.gradient_sum = read_tensors(file, "gradient_sum");
+  for (const std::string& name : file.group_names())
+    if (!is_of_every_checkpoint(name)) checkpoint.add_state(name, read_tensors(file, name));
   for (auto& [name, value] : file.group("progress").attributes())
     checkpoint.progress.emplace(name, std::move(value));
   checkpoint.data = file.group("data").attributes();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/options.h"
@@ -12,9 +13,8 @@
 namespace basin {
 
 /// HDF5: parameters as named datasets under /model with attributes layer and kind, so that h5py plus any framework can
-/// rebuild the network; running statistics under /buffers; /optimizer, /generators (bytes), attributes for the counters;
-/// /average where the run keeps an average of its weights, /slow_weights where it trains with Lookahead, /gradient_sum
-/// where it logs GPT-NeoX's noise scale.
+/// rebuild the network; running statistics under /buffers; /optimizer, attributes for the counters; and a group for the state of
+/// each hook of the trainer that has one, /average, /slow_weights, ...
 /// Parameters keep the type they were trained in (float32 by default); contiguous whatever their memory format was.
 struct Checkpoint {
   std::string run_id, config_id, config;        // config: the resolved TOML
@@ -22,12 +22,16 @@ struct Checkpoint {
   int64_t update = 0;                           // updates done
   std::map<std::string, OptionValue> progress;  // the trainer's own counters and flags
   std::vector<ParameterInfo> parameters;        // tensors detached, on CPU
-  NamedTensors buffers, optimizer, generators;
-  NamedTensors average;       // of the weights, by parameter; empty: none is kept
-  NamedTensors slow_weights;  // Lookahead's, likewise
-  NamedTensors gradient_sum;  // of the window that GPT-NeoX's noise scale is in, likewise
+  NamedTensors buffers, optimizer;
+  NamedTensors
+      generators;  // /generators: empty but in files of versions that drew dropout masks one after another
+  std::vector<std::pair<std::string, NamedTensors>> states;  // of hooks, by the group's name
   uint64_t journal_offset = 0;
   std::vector<std::pair<std::string, OptionValue>> data;  // as in RunHeader
+
+  void add_state(const std::string& name, NamedTensors tensors);
+  /// Empty where there is none of that name.
+  const NamedTensors& state(const std::string& name) const;
 };
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);

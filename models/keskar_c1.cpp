@@ -37,7 +37,7 @@ KeskarC1::KeskarC1(const KeskarC1Options& options, const InputShape& shape, at::
   for (int64_t hidden : options.hidden) {
     linears_.emplace_back(builder, fmt::format("fc{}", linears_.size() + 1), size, hidden);
     add_norm(hidden);
-    dropouts_.emplace_back(builder, fmt::format("dropout{}", dropouts_.size() + 1), options.dropout);
+    dropouts_.emplace_back(builder, options.dropout);
     size = hidden;
   }
   linears_.emplace_back(builder, fmt::format("fc{}", linears_.size() + 1), size, shape.classes);

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "models/layers/convolution.h"
+#include "models/layers/dropout_mask.h"
 #include "models/layers/layer_calls.h"
 
 namespace basin {
@@ -214,16 +215,14 @@ void Norm::accumulate(const at::Tensor& mean, const at::Tensor& unbiased_varianc
   running_var_.mul_(1 - share).add_(unbiased_variance, share);
 }
 
-Dropout::Dropout(const Builder& builder, const std::string& name, double p) : model_(&builder.model), p_(p) {
-  if (p > 0) slot_ = builder.model.add_dropout(name);
+Dropout::Dropout(const Builder& builder, double p) : model_(&builder.model), p_(p) {
+  if (p > 0) slot_ = builder.model.add_dropout();
 }
 
 at::Tensor Dropout::operator()(const at::Tensor& x) const {
   if (p_ == 0 || !model_->is_training()) return x;
-  at::Generator& generator = model_->dropout_generators()[slot_].second;
-  TORCH_CHECK(generator.defined(), "a model with dropout needs seed_dropout() to train");
-  const at::Tensor mask = at::empty(x.sizes(), at::kFloat).uniform_(0, 1, generator).ge_(p_);
-  return x * mask.to(x.options()).div_(1 - p_);
+  const at::Tensor kept = dropout_mask(x.sizes(), p_, model_->dropout_key(slot_), model_->dropout_place());
+  return x * kept.to(x.options()).div_(1 - p_);
 }
 
 at::Tensor activated_max_pool(Activation activation, const at::Tensor& x) {

@@ -123,14 +123,13 @@ class Norm {
 };
 
 /// Inverted dropout: in training mode each element is zeroed with probability p, the others scaled by
-/// 1/(1-p); the identity otherwise. Element by element, in the order of the examples, one float32 draw u in
-/// [0, 1) from this layer's own generator, kept where u >= p: so a batch gets the same masks however it is
-/// cut into forward calls. That holds because the draws are made one after the other on the CPU. A generator
-/// shared by two layers, torch's vectorised bernoulli_ or CUDA's Philox would give each call a block of its
-/// own.
+/// 1/(1-p); the identity otherwise. Which ones is a function of the master seed, of this layer, and of the
+/// update and the position in its batch that Model::set_dropout_place() says (models/layers/dropout_mask.h),
+/// drawn on the CPU: so a batch gets the same masks however it is cut into forward calls, and an example gets
+/// the same ones again in a second pass.
 class Dropout {
  public:
-  Dropout(const Builder& builder, const std::string& name, double p);
+  Dropout(const Builder& builder, double p);
   at::Tensor operator()(const at::Tensor& x) const;
 
  private:

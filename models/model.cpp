@@ -53,14 +53,22 @@ at::Tensor Model::add_buffer(const std::string& layer, const std::string& name, 
 }
 
 void Model::seed_dropout(uint64_t master_seed) {
-  for (size_t i = 0; i < dropout_generators_.size(); ++i) {
-    dropout_generators_[i].second = make_generator(derive_seed(master_seed, "dropout", i));
-  }
+  for (size_t i = 0; i < dropout_keys_.size(); ++i) dropout_keys_[i] = derive_seed(master_seed, "dropout", i);
 }
 
-size_t Model::add_dropout(const std::string& layer) {
-  dropout_generators_.emplace_back(layer, at::Generator());
-  return dropout_generators_.size() - 1;
+uint64_t Model::dropout_key(size_t dropout) const {
+  TORCH_CHECK(dropout_keys_.at(dropout), "a model with dropout needs seed_dropout() to train");
+  return *dropout_keys_[dropout];
+}
+
+const DropoutPlace& Model::dropout_place() const {
+  TORCH_CHECK(dropout_place_, "a model with dropout needs set_dropout_place() to train");
+  return *dropout_place_;
+}
+
+size_t Model::add_dropout() {
+  dropout_keys_.emplace_back();
+  return dropout_keys_.size() - 1;
 }
 
 size_t Model::add_batch_norm() {

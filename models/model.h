@@ -1,16 +1,17 @@
 // defines: Model, the base of every network; InputShape.
 #pragma once
 
-#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/parameter.h"
+#include "models/layers/dropout_mask.h"
 #include "models/unit_groups.h"
 
 namespace basin {
@@ -71,20 +72,22 @@ class Model : public torch::nn::Module {
   void reset_running_statistics();
   bool has_batch_statistics() const { return !accumulated_examples_.empty(); }
 
-  /// Gives each dropout layer a generator of its own, layer i from derive_seed(master_seed, "dropout", i).
+  /// Gives each dropout layer a key of its own, layer i derive_seed(master_seed, "dropout", i).
   void seed_dropout(uint64_t master_seed);
-  /// By the layer's name, in order; undefined before seed_dropout(). CPU generators whatever the model's
-  /// device, for masks don't then depend on the device, nor on how a batch is cut into forward calls
-  /// (layers.h, Dropout).
-  std::vector<std::pair<std::string, at::Generator>>& dropout_generators() { return dropout_generators_; }
-  bool has_dropout() const { return !dropout_generators_.empty(); }
+  /// Before a forward pass in training mode: whose masks its examples get (models/layers/dropout_mask.h). Two
+  /// passes at the same place have the same masks.
+  void set_dropout_place(const DropoutPlace& place) { dropout_place_ = place; }
+  bool has_dropout() const { return !dropout_keys_.empty(); }
 
   // For layers, while a derived constructor runs.
   at::Tensor add_parameter(const std::string& layer, const std::string& name, ParameterKind kind,
                            at::Tensor initial);
   at::Tensor add_buffer(const std::string& layer, const std::string& name, at::Tensor initial);
-  /// The layer's place in dropout_generators().
-  size_t add_dropout(const std::string& layer);
+  /// A slot for dropout_key().
+  size_t add_dropout();
+  /// Only after seed_dropout() and set_dropout_place().
+  uint64_t dropout_key(size_t dropout) const;
+  const DropoutPlace& dropout_place() const;
   /// A slot for accumulated_examples().
   size_t add_batch_norm();
   /// Examples averaged so far into the running statistics of one batch normalisation layer.
@@ -96,7 +99,8 @@ class Model : public torch::nn::Module {
   NormMode norm_mode_ = NormMode::running;
   int64_t ghost_batch_ = 0;
   std::vector<int64_t> accumulated_examples_;
-  std::vector<std::pair<std::string, at::Generator>> dropout_generators_;
+  std::vector<std::optional<uint64_t>> dropout_keys_;
+  std::optional<DropoutPlace> dropout_place_;
 };
 
 }  // namespace basin

@@ -109,7 +109,7 @@ std::vector<Start> starts_of(const SharpnessKeskarOptions& options, uint64_t see
 
 /// How a search ended; see docs/probes.md.
 std::string end_of(const CubeMaximum& maximum, int64_t iterations) {
-  if (maximum.nonfinite) return ProbeStatus::nonfinite;
+  if (maximum.nonfinite) return "nonfinite";
   if (!maximum.stall.empty()) return "stalled: " + maximum.stall;
   return maximum.iterations < iterations ? "stationary" : "iterations";
 }

@@ -175,9 +175,8 @@ RunState train_run(const RunOptions& options, const std::string& folder) {
   if (const std::optional<RunState> status = final_status(options, folder)) return *status;
   const std::unique_ptr<RunParts> run = prepare(options, folder);
   const TrainResult result = train(*run, folder, options.runtime.progress);
-  const RunState state = parse_run_state(result.status, folder);
-  if (state == RunState::interrupted) throw_if_interrupted();
-  return state;
+  if (result.status == RunState::interrupted) throw_if_interrupted();
+  return result.status;
 }
 
 }  // namespace basin

@@ -11,6 +11,7 @@
 #include "probes/registry.h"
 #include "trainers/batch_plan.h"
 #include "trainers/check_rule.h"
+#include "trainers/hooks/registry.h"
 
 namespace basin {
 namespace {
@@ -115,6 +116,7 @@ void OptionSets::bind_only(OptionTable& table, const std::string& name) {
 }
 
 RunOptions::RunOptions() {
+  train.hooks = registered_hooks();
   for (const auto& entry : model_registry()) models.add(entry.name, entry.make_options());
   for (const auto& entry : optimizer_registry()) optimizers.add(entry.name, entry.make_options());
   for (const auto& entry : probe_registry()) probe_options.add(entry.name, entry.make_options());
@@ -190,7 +192,8 @@ void check(const RunOptions& options) {
   if (probed_at("every") && options.train.checkpoint_every == 0) {
     throw ConfigError("probes.at = \"every\" needs checkpoint_every > 0, in updates");
   }
-  if (probed_at("average") && options.train.weight_average == 0) {
+  const std::vector<std::string> kept = options.train.hooks.cost().checkpoints;
+  if (probed_at("average") && std::find(kept.begin(), kept.end(), "average") == kept.end()) {
     throw ConfigError("probes.at = \"average\" needs weight_average > 0");
   }
   for (const std::string& probe : options.probes.run)  // refuses options that exclude one another

@@ -13,8 +13,6 @@
 #include "runs/folder.h"
 #include "runs/parts.h"
 #include "trainers/batch_schedule.h"
-#include "trainers/evaluation.h"
-#include "trainers/lookahead.h"
 
 namespace basin {
 namespace {
@@ -34,8 +32,9 @@ double forwards_of(const RunOptions& options, const CellWork& work, double examp
   const double passes = model_traits(options).batch_statistics ? 2 : 1;  // statistics are re-estimated first
   const double n = static_cast<double>(sizes.train);
   const double all = passes * n + static_cast<double>(sizes.validation + sizes.test);
-  double forwards = train.weight_average > 0 ? 2 * all : all;
-  forwards += static_cast<double>(passes_of_views(train.test_time_augmentation) * sizes.test);
+  const HookCost hooks = train.hooks.cost();
+  double forwards = static_cast<double>(1 + hooks.evaluations) * all;
+  forwards += static_cast<double>(hooks.test_passes * sizes.test);
   if (train.protocol == "B" || !train.loss_levels.empty()) {
     const double near_target = train.protocol == "B" ? 4 : 0;
     const double checks = examples / static_cast<double>(train.check_every) + near_target;
@@ -59,7 +58,7 @@ double probed_checkpoints(const RunOptions& options, int64_t updates) {
     else if (at == "every")
       checkpoints += kept;
     else if (at == "all")
-      return 2 + levels + kept + (options.train.weight_average > 0 ? 1 : 0);
+      return 2 + levels + kept + static_cast<double>(options.train.hooks.cost().checkpoints.size());
     else
       checkpoints += 1;
   }
@@ -117,7 +116,7 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   // Refuses what this many updates make impossible, before a worker would.
   RateSchedule(options.schedule, options.train.learning_rate, /*gain=*/1,
                run_shape(options.train, batches, sizes.train));
-  check_lookahead(options.train, batches.updates());
+  options.train.hooks.check_updates(batches.updates());
   const double planned = static_cast<double>(batches.updates());
   double images = 0;
   for (const auto& [batch, updates] : batches.phases())

@@ -3,7 +3,6 @@
 #include "data/network_inputs.h"
 #include "data/resident.h"
 #include "models/layers/autocast.h"
-#include "trainers/gradient_norm.h"
 
 namespace basin {
 
@@ -32,17 +31,13 @@ BatchGradient::BatchGradient(std::shared_ptr<Model> model, const Dataset& data,
       gather_(execution.gather),
       loss_sum_(at::zeros({}, at::TensorOptions(at::kDouble).device(device))),
       step_([this](const at::Tensor& indices, int64_t size) { accumulate(indices, size); }, device,
-            execution.capture) {
+            execution.capture),
+      capture_(execution.capture) {
   const at::NoGradGuard no_grad;
   for (const ParameterInfo& parameter : model_->parameter_table()) {
     at::Tensor tensor = parameter.tensor;
     tensor.mutable_grad() = at::zeros_like(tensor);
   }
-  if (options.perturbation.on()) perturbation_.emplace(model_->parameter_table(), options.perturbation);
-  if (options.noise_scale_every == 0 || options.noise_scale_compat != "none") return;
-  make_room_for_norms(largest_batch(options));
-  const auto step = [this](const at::Tensor& indices, int64_t size) { accumulate_measured(indices, size); };
-  measured_step_.emplace(step, device, execution.capture);
 }
 
 // All at once: CUDA graphs know the addresses.
@@ -51,26 +46,27 @@ void BatchGradient::make_room_for_norms(int64_t largest_batch) {
   const int64_t rows = plan_.merge_duplicates ? std::min(largest_batch, data_.train.size()) : largest_batch;
   const int64_t micro_batches = (rows + plan_.micro_batch - 1) / plan_.micro_batch;
   squares_ = at::zeros({1 + micro_batches}, loss_sum_.options());
+  const auto step = [this](const at::Tensor& indices, int64_t size) { accumulate_measured(indices, size); };
+  measured_step_.emplace(step, device_, capture_);
 }
 
-double BatchGradient::compute(const std::vector<Batch>& groups, bool measured) {
+double BatchGradient::compute(const std::vector<Batch>& groups, const BatchPlace& place, bool measured) {
   model_->train();
+  place_ = place;
   if (model_->has_batch_statistics()) model_->set_norm_mode(NormMode::ghost_batch, plan_.ghost_batch);
-  if (perturbation_) return mean_of(groups, &BatchGradient::perturbed_gradient);
-  if (plan_.overlap > 0) return mean_of(groups, &BatchGradient::group_gradient);
+  if (!rules_.empty() || plan_.overlap > 0) return mean_of(groups);
   const double loss_sum = measured ? measured_gradient(groups.front()) : group_gradient(groups.front());
   return loss_sum / static_cast<double>(groups.front().size);
 }
 
-double BatchGradient::mean_of(const std::vector<Batch>& groups,
-                              double (BatchGradient::*of_group)(const Batch&)) {
+double BatchGradient::mean_of(const std::vector<Batch>& groups) {
   int64_t size = 0;
   for (const Batch& group : groups) size += group.size;
   double loss_sum = 0;
   std::vector<at::Tensor> means;
   for (const at::Tensor& gradient : gradients()) means.push_back(at::zeros_like(gradient));
   for (const Batch& group : groups) {
-    loss_sum += (this->*of_group)(group);
+    loss_sum += by_rules(group, 0);
     const double share = static_cast<double>(group.size) / static_cast<double>(size);
     for (size_t i = 0; i < means.size(); ++i) means[i].add_(gradients()[i], share);
   }
@@ -82,14 +78,22 @@ double BatchGradient::mean_of(const std::vector<Batch>& groups,
   return loss_sum / static_cast<double>(size);
 }
 
+// What the rules from `first` on make of the group, each of what those after it do.
+double BatchGradient::by_rules(const Batch& group, size_t first) {
+  if (first == rules_.size()) return group_gradient(group);
+  return rules_[first]->group_gradient([&] { return by_rules(group, first + 1); });
+}
+
 // The group's mean gradient into .grad; returns the sum of its losses.
 double BatchGradient::group_gradient(const Batch& group) {
+  start_at(group);
   step_.run(indices_of(group), group.size);
   return loss_sum_.item<double>();
 }
 
 // The same, one micro-batch's part of it after another.
 double BatchGradient::measured_gradient(const Batch& group) {
+  start_at(group);
   const at::Tensor indices = indices_of(group);
   micro_batches_ = (indices.size(1) + plan_.micro_batch - 1) / plan_.micro_batch;
   measured_step_->run(indices, group.size);
@@ -112,12 +116,15 @@ at::Tensor BatchGradient::indices_of(const Batch& group) const {
   return at::cat(rows);
 }
 
-// Reads weights and `indices` alone, nothing of the host.
+// Reads weights and `indices` alone, nothing of the host; where there is dropout, its place too, and no graph is captured.
 void BatchGradient::accumulate(const at::Tensor& indices, int64_t size) {
   for (const at::Tensor& gradient : gradients()) gradient.zero_();
   loss_sum_.zero_();
-  for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1))
-    micro_batch_loss(micro_batch, size).backward();
+  int64_t row = 0;
+  for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1)) {
+    micro_batch_loss(micro_batch, row, size).backward();
+    row += micro_batch.size(1);
+  }
 }
 
 // Adds in the order of accumulate(), each parameter's parts alone: the same bits.
@@ -125,10 +132,11 @@ void BatchGradient::accumulate_measured(const at::Tensor& indices, int64_t size)
   const std::vector<at::Tensor> parts = gradients();
   for (const at::Tensor& sum : sums_) sum.zero_();
   loss_sum_.zero_();
-  int64_t place = 1;
+  int64_t place = 1, row = 0;
   for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1)) {
     for (const at::Tensor& part : parts) part.zero_();
-    micro_batch_loss(micro_batch, size).backward();
+    micro_batch_loss(micro_batch, row, size).backward();
+    row += micro_batch.size(1);
     put_gradient_square(parts, squares_.select(0, place++));
     for (size_t i = 0; i < parts.size(); ++i) sums_[i].add_(parts[i]);
   }
@@ -136,17 +144,9 @@ void BatchGradient::accumulate_measured(const at::Tensor& indices, int64_t size)
   for (size_t i = 0; i < parts.size(); ++i) parts[i].copy_(sums_[i]);
 }
 
-// The group's G into .grad; returns the sum of its losses at w. The generators go back for the second
-// pass and end where one pass would have left them.
-double BatchGradient::perturbed_gradient(const Batch& group) {
-  std::vector<at::Tensor> masks;
-  for (const auto& [layer, generator] : model_->dropout_generators()) masks.push_back(generator.get_state());
-  const double loss_sum = group_gradient(group);
-  perturbation_->displace(gradients());
-  for (size_t i = 0; i < masks.size(); ++i) model_->dropout_generators()[i].second.set_state(masks[i]);
-  group_gradient(group);
-  perturbation_->restore(gradients());
-  return loss_sum;
+// Rows of a group are successive positions where there is dropout (BatchPlan::merge_duplicates).
+void BatchGradient::start_at(const Batch& group) {
+  dropout_ = {place_.update, group.positions.front() - place_.start};
 }
 
 std::vector<at::Tensor> BatchGradient::gradients() const {
@@ -156,7 +156,9 @@ std::vector<at::Tensor> BatchGradient::gradients() const {
   return gradients;
 }
 
-at::Tensor BatchGradient::micro_batch_loss(const at::Tensor& indices, int64_t size) {
+// `row`: where in its group the micro-batch begins.
+at::Tensor BatchGradient::micro_batch_loss(const at::Tensor& indices, int64_t row, int64_t size) {
+  model_->set_dropout_place({dropout_.update, dropout_.first + row});
   const at::Tensor labels = data_.train.labels.index_select(0, indices[0]), counts = indices[1].to(dtype_);
   const at::Tensor inputs = micro_batch_inputs(indices);
   at::Tensor logits;

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,10 +14,9 @@
 #include "data/example_stream.h"
 #include "models/loss.h"
 #include "models/model.h"
-#include "optim/perturbation.h"
 #include "trainers/batch_plan.h"
+#include "trainers/gradient_norm.h"
 #include "trainers/graphed_step.h"
-#include "trainers/noise_look.h"
 #include "trainers/train_options.h"
 
 namespace basin {
@@ -29,51 +29,69 @@ struct GradientExecution {
 };
 GradientExecution gradient_execution(bool graphs_wanted, at::Device device, const Model& model);
 
+/// Where a batch stands in its run: what chance that goes by positions is drawn from.
+struct BatchPlace {
+  int64_t update = 0;  // from 0
+  int64_t start = 0;   // stream position of its first example
+};
+
+/// Another gradient of a group of examples than that of its loss.
+class GradientRule {
+ public:
+  virtual ~GradientRule() = default;
+  /// Into .grad; returns the sum of the losses at w. `plain` puts the group's mean gradient at the weights as they stand there and
+  /// returns the sum of its losses; called again it sees the same crops, dropout masks and ghost batches. The weights end as w.
+  virtual double group_gradient(const std::function<double()>& plain) = 0;
+};
+
 /// g = 1/B sum_i k_i grad loss(f_w(x_i), y_i), x_i the batch's examples and k_i how often each comes up, accumulated over
 /// micro-batches into the .grad tensors that the constructor gives the parameters (laid out like them, so channels-last
 /// stays channels-last). The same to rounding for every micro-batch size, with augmentation, dropout and ghost batches too:
-/// crops and flips are drawn from stream positions, dropout masks in stream order from one CPU generator per layer (on a GPU as
-/// well; its own generator's masks would depend on the cut), and micro-batches hold whole ghost batches.
+/// crops and flips are drawn from stream positions, dropout masks from the update and the position in the batch, and
+/// micro-batches hold whole ghost batches.
 ///
-/// With a perturbation (optim/perturbation.h) the mean over its groups of each group's G, weighted by the
-/// group's share of the batch: for each group a gradient at w and one at w + d, with the same crops, dropout
-/// masks and ghost batches, and w put back.
+/// With a rule the mean over groups of what it makes of each group, weighted by the group's share of the batch.
 ///
 /// A group's gradient is a function of the weights and of one small tensor of indices (accumulate()): what a CUDA graph
 /// captures, all micro-batches together. With autocast (models/layers/autocast.h) the forward passes are in bfloat16, losses and
 /// gradients in the parameters' type; the gradient is then that of rounded weights and activations.
 ///
-/// Cost: one forward and one backward pass per example, with a perturbation two. Memory: one micro-batch's graph,
-/// with a perturbation some copies of the parameters too; of the batch only indices.
+/// Cost: one forward and one backward pass per example for each time that a rule asks. Memory: one micro-batch's graph,
+/// with a rule two copies of the gradient; of the batch only indices.
 class BatchGradient {
  public:
   /// `data` lies on `device` (data/resident.h).
   BatchGradient(std::shared_ptr<Model> model, const Dataset& data, const DataOptions& augmentation,
                 const TrainOptions& options, const BatchPlan& plan, at::ScalarType dtype, at::Device device,
                 const GradientExecution& execution);
+  /// `rule`, which outlives this, is what is plain to the rules added before it.
+  void add_rule(GradientRule& rule) { rules_.push_back(&rule); }
+  /// For compute(..., measured).
+  void make_room_for_norms(int64_t largest_batch);
   BatchGradient(const BatchGradient&) = delete;
   BatchGradient& operator=(const BatchGradient&) = delete;
 
   /// Fills the .grad tensors; returns the mean loss of all examples at w, summed in float64. `groups`:
-  /// batch_groups(). `measured`: the same bits, and micro_batch_norms() besides; one group, and only where
-  /// noise_scale_every asks for it.
-  double compute(const std::vector<Batch>& groups, bool measured = false);
+  /// batch_groups(), or some of them; `place`: of the update's batch as a whole. `measured`: the same bits, and
+  /// micro_batch_norms() besides; one group without rules, and only after make_room_for_norms().
+  double compute(const std::vector<Batch>& groups, const BatchPlace& place, bool measured = false);
   /// The norms of the last compute() that was measured; waits for the device.
   MicroBatchNorms micro_batch_norms() const;
-  /// A copy of the mean gradient of the last of those groups, where there is no perturbation.
+  /// A copy of the mean gradient of the last of those groups, where there are rules or an overlap.
   std::vector<at::Tensor> of_last_group() const { return last_group_; }
+  /// The .grad tensors.
+  std::vector<at::Tensor> gradients() const;
 
  private:
-  double mean_of(const std::vector<Batch>& groups, double (BatchGradient::*of_group)(const Batch&));
+  double mean_of(const std::vector<Batch>& groups);
+  double by_rules(const Batch& group, size_t first);
   double group_gradient(const Batch& group);
   double measured_gradient(const Batch& group);
-  double perturbed_gradient(const Batch& group);
-  std::vector<at::Tensor> gradients() const;
+  void start_at(const Batch& group);
   at::Tensor indices_of(const Batch& group) const;
   void accumulate(const at::Tensor& indices, int64_t size);
   void accumulate_measured(const at::Tensor& indices, int64_t size);
-  void make_room_for_norms(int64_t largest_batch);
-  at::Tensor micro_batch_loss(const at::Tensor& indices, int64_t size);
+  at::Tensor micro_batch_loss(const at::Tensor& indices, int64_t row, int64_t size);
   at::Tensor micro_batch_inputs(const at::Tensor& indices) const;
 
   std::shared_ptr<Model> model_;
@@ -87,9 +105,12 @@ class BatchGradient {
   bool autocast_, gather_;
   at::Tensor loss_sum_;  // of the last group
   GraphedStep step_;
-  std::optional<Perturbation> perturbation_;
+  BatchPlace place_;
+  DropoutPlace dropout_;  // of the first example of the group being computed
+  std::vector<GradientRule*> rules_;
   std::vector<at::Tensor> last_group_;
-  std::optional<GraphedStep> measured_step_;  // where noise_scale_every asks for it
+  std::shared_ptr<StepCapture> capture_;
+  std::optional<GraphedStep> measured_step_;  // after make_room_for_norms()
   std::vector<at::Tensor> sums_;              // of micro-batches' gradients, in a measured step
   at::Tensor squares_;                        // |sum|^2, then that of each micro-batch's part
   int64_t micro_batches_ = 0;                 // of the last measured batch

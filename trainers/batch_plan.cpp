@@ -12,32 +12,21 @@ int64_t ghost_batch_of(const TrainOptions& options) {
   return std::min(wanted, options.batch_size);
 }
 
-// A part of the batch must hold whole ghost batches, unless it holds all of it.
+// What hooks say of how batches are cut.
+BatchPlan plan_of_hooks(const TrainOptions& options) {
+  BatchPlan plan;
+  for (const auto& hook : options.hooks.all()) hook->plan(plan);
+  return plan;
+}
+
+}  // namespace
+
 void check_cut(const std::string& key, int64_t part, const TrainOptions& options) {
   const int64_t ghost = ghost_batch_of(options);
   if (part >= largest_batch(options) || part % ghost == 0) return;
   throw ConfigError(
       fmt::format("{} = {} must be a multiple of ghost_batch ({}) with batch statistics", key, part, ghost));
 }
-
-// A displaced gradient is another one, and an overlap's is computed in two parts.
-void check_noise_scale(const TrainOptions& options, double overlap) {
-  const bool neox = options.noise_scale_compat == "gpt-neox";
-  if (neox && options.noise_scale_every < 2) {
-    throw ConfigError(fmt::format(
-        "noise_scale_compat = \"gpt-neox\" needs noise_scale_every >= 2, not {}: the updates of a "
-        "window (its default is 10)",
-        options.noise_scale_every));
-  }
-  if (neox && !options.batch_milestones.empty())
-    throw ConfigError("noise_scale_compat = \"gpt-neox\" and batch_milestones exclude each other");
-  if (options.noise_scale_every > 0 && options.perturbation.on())
-    throw ConfigError("noise_scale_every and perturbation.kind exclude each other");
-  if (options.noise_scale_every > 0 && overlap > 0)
-    throw ConfigError("noise_scale_every and an optimiser with overlap exclude each other");
-}
-
-}  // namespace
 
 int64_t largest_batch(const TrainOptions& options) {
   const double size = static_cast<double>(options.batch_size) *
@@ -74,13 +63,10 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
                     options.regime_batch, options.protocol));
   }
   largest_batch(options);
-  check_noise_scale(options, overlap);
-  if (overlap > 0 && options.perturbation.on())
-    throw ConfigError("perturbation.kind and an optimiser with overlap exclude each other");
+  const HookCheck run{options, plan_of_hooks(options).passes, overlap, has_batch_statistics};
+  for (const auto& hook : options.hooks.all()) hook->check(run);
   if (overlap > 0 && !options.batch_milestones.empty())
     throw ConfigError("batch_milestones and an optimiser with overlap exclude each other");
-  if (overlap > 0 && options.lookahead_every > 0)  // its pairs would hold differences of other steps
-    throw ConfigError("lookahead_every and an optimiser with overlap exclude each other");
   if (!has_batch_statistics) return;
   const int64_t shared = overlap_of({.overlap = overlap}, options.batch_size),
                 ghost = ghost_batch_of(options);
@@ -90,8 +76,6 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
                     options.batch_size, ghost));
   }
   check_cut("micro_batch", options.micro_batch, options);
-  if (options.perturbation.on() && options.perturbation.examples > 0)
-    check_cut("perturbation.examples", options.perturbation.examples, options);
 }
 
 BatchPlan plan_batches(const TrainOptions& options, const DataOptions& data, bool has_dropout,
@@ -99,17 +83,13 @@ BatchPlan plan_batches(const TrainOptions& options, const DataOptions& data, boo
   check_training(options, has_batch_statistics, overlap);
   if (overlap > 0 && has_dropout)
     throw ConfigError("dropout and an optimiser with overlap exclude each other");
-  BatchPlan plan;
+  BatchPlan plan = plan_of_hooks(options);
   plan.overlap = overlap;
   plan.batch_size = options.batch_size;
   plan.micro_batch = std::min(options.micro_batch, largest_batch(options));
   plan.ghost_batch = ghost_batch_of(options);
   plan.merge_duplicates = options.duplicates == "weighted" && data.augmentation == "none" && !has_dropout &&
                           !has_batch_statistics;
-  if (options.perturbation.on()) {
-    plan.group = options.perturbation.examples;
-    plan.passes = 2;
-  }
   return plan;
 }
 

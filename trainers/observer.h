@@ -10,6 +10,11 @@
 
 namespace basin {
 
+struct HookRow {
+  std::string table;
+  std::vector<double> row;
+};
+
 struct UpdateRecord {
   int64_t update = 0;      // 1-based: updates done
   int64_t examples = 0;    // nominal examples seen, duplicates counted
@@ -17,12 +22,13 @@ struct UpdateRecord {
   int64_t batch_size = 0;  // of this update
   double loss = 0;         // mean training loss of this batch, before the update (train mode)
   double learning_rate = 0;
-  double gradient_norm = 0;  // before clipping
-  double clip_factor = 1;    // what clipping multiplied the gradient by
+  double gradient_norm = 0;  // before hooks changed it
   double update_norm = 0, weight_norm = 0, distance_from_start = 0;
-  const std::vector<ParameterStep>* parameters = nullptr;  // their gradient_norm too before clipping
-  const std::vector<double>* noise = nullptr;  // a row of the table noise_scale; null: no look at this update
-  double seconds = 0;                          // wall time of training so far
+  const std::vector<ParameterStep>* parameters = nullptr;  // their gradient_norm too as it was before
+  std::vector<double> hook_values;  // of the columns that hooks add to the table "train"
+  std::vector<HookRow>
+      hook_rows;       // of their own tables; none from a hook that has nothing to say of this update
+  double seconds = 0;  // wall time of training so far
 };
 
 struct EvaluationRecord {

@@ -91,11 +91,11 @@ void Recorder::start() {
   make_folders(folder_ + "/ckpt");
   journal_ = JournalWriter::create(journal_path(), header_);
   const TrainSetup& setup = trainer_.setup();
-  journal_->define_table(train_table(setup.train));
+  journal_->define_table(train_table(setup.train, trainer_.hook_columns()));
   journal_->define_table(
       layers_table(setup.model->parameter_table(), layers_every_, setup.optimizer.trust_ratio_definition()));
   journal_->define_table(eval_table(loss_kind(setup.train.loss)));
-  if (trainer_.noise()) journal_->define_table(trainer_.noise()->table());
+  for (const Table& table : trainer_.hook_tables()) journal_->define_table(table);
   journal_->set_status(RunState::running, "");
   log("info", "started");
 }
@@ -104,7 +104,7 @@ void Recorder::on_update(const UpdateRecord& record) {
   fill_train_row(record, trainer_.setup().train, row_);
   journal_->append_row("train", row_);
   record_layers(record);
-  if (record.noise) journal_->append_row("noise_scale", *record.noise);
+  for (const HookRow& hook : record.hook_rows) journal_->append_row(hook.table, hook.row);
   last_loss_ = record.loss;
   const double elapsed = seconds_since(last_status_);
   if (elapsed < kStatusSeconds && gradients_then_ >= 0) return;
@@ -160,19 +160,18 @@ void Recorder::append_waiting_row() {
 }
 
 void Recorder::conclude(const TrainResult& result) {
-  const RunState status = parse_run_state(result.status, folder_);
   append_waiting_row();
   if (!result.validation.loss.empty()) journal_->append_outcomes("validation", result.validation);
   if (!result.test.loss.empty()) journal_->append_outcomes("test", result.test);
   if (!result.summary.empty()) journal_->set_summary(result.summary);
-  journal_->set_status(status, result.message);
+  journal_->set_status(result.status, result.message);
   write_run_record();
-  log("info", result.status + (result.message.empty() ? "" : ": " + result.message));
+  log("info", std::string(to_string(result.status)) + (result.message.empty() ? "" : ": " + result.message));
   for (const auto& [key, value] : result.summary) {
     if (key == "images_per_second") images_per_second_ = std::get<double>(value);  // of the whole run
   }
-  progress_.finish(static_cast<double>(trainer_.updates_done()), result.status);
-  write_status(status, result.message);
+  progress_.finish(static_cast<double>(trainer_.updates_done()), to_string(result.status));
+  write_status(result.status, result.message);
 }
 
 void Recorder::fail(const std::string& message) noexcept {

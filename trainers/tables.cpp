@@ -16,7 +16,6 @@ std::vector<std::string> names_of_parameters(const std::vector<ParameterInfo>& p
   return names;
 }
 
-bool has_clip_factor(const TrainOptions& options) { return options.clip_gradient > 0; }
 bool has_batch_sizes(const TrainOptions& options) { return !options.batch_milestones.empty(); }
 
 void append_each(std::vector<double>& row, const std::vector<ParameterStep>& steps,
@@ -31,7 +30,7 @@ Column column(const std::string& name, const std::string& units, const std::stri
   return {name, units, long_name, definition, 1, {}};
 }
 
-Table train_table(const TrainOptions& options) {
+Table train_table(const TrainOptions& options, const std::vector<Column>& of_hooks) {
   Table table;
   table.name = "train";
   table.long_name = "training, one row per update";
@@ -52,10 +51,7 @@ Table train_table(const TrainOptions& options) {
       column("gradients", "gradients", "image gradients computed", kGradientsDefinition),
       column("seconds", "s", "wall time", "of the run, checks and evaluations included"),
   };
-  if (has_clip_factor(options)) {
-    table.columns.push_back(column("clip_factor", "1", "clipping factor",
-                                   "what the gradient was multiplied by: 1, or limit/norm"));
-  }
+  table.columns.insert(table.columns.end(), of_hooks.begin(), of_hooks.end());
   if (has_batch_sizes(options)) {
     table.columns.push_back(column("batch_size", "examples", "batch size", "of this update"));
   }
@@ -115,7 +111,7 @@ void fill_train_row(const UpdateRecord& r, const TrainOptions& options, std::vec
   row.assign({static_cast<double>(r.update), r.loss, r.learning_rate, r.gradient_norm, r.update_norm,
               r.weight_norm, r.distance_from_start, static_cast<double>(r.examples),
               static_cast<double>(r.gradients), r.seconds});
-  if (has_clip_factor(options)) row.push_back(r.clip_factor);
+  row.insert(row.end(), r.hook_values.begin(), r.hook_values.end());
   if (has_batch_sizes(options)) row.push_back(static_cast<double>(r.batch_size));
 }
 

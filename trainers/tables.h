@@ -16,8 +16,8 @@ namespace basin {
 Column column(const std::string& name, const std::string& units, const std::string& long_name,
               const std::string& definition);
 
-/// One row per update. Clipping adds a column, batch_milestones one.
-Table train_table(const TrainOptions& options);
+/// One row per update. Hooks add columns, batch_milestones one.
+Table train_table(const TrainOptions& options, const std::vector<Column>& of_hooks);
 /// ParameterStep by parameter, at the updates that has_layers_row() says and at the last one; `every` is an
 /// attribute. Methods without trust ratios (`trust_ratio_definition` empty) have NaN there, and say so.
 Table layers_table(const std::vector<ParameterInfo>& parameters, int64_t every,

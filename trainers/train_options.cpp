@@ -1,17 +1,6 @@
 #include "trainers/train_options.h"
 
 namespace basin {
-namespace {
-
-Constraint share_above_zero() {
-  return {"in (0, 1]", [](const OptionValue& value) {
-            const double share = std::get<double>(value);
-            return share > 0 && share <= 1;
-          }};
-}
-
-}  // namespace
-
 void bind_options(OptionTable& table, TrainOptions& o) {
   table.add("seed", o.seed, at_least(0), "master seed of init, data order, augmentation, dropout and probes")
       .yardstick();
@@ -78,29 +67,7 @@ void bind_options(OptionTable& table, TrainOptions& o) {
   table.add("loss", o.loss, one_of({"cross_entropy", "mse"}), "per-example loss").costs();
   table.add("label_smoothing", o.label_smoothing, half_open(0, 1),
             "cross_entropy: share of each label spread over all classes, in the loss trained on alone");
-  table
-      .add("clip_gradient", o.clip_gradient, at_least(0),
-           "largest Euclidean norm of the gradient over all parameters; 0: none")
-      .costs_if_on();
-  table.add("lookahead_every", o.lookahead_every, at_least(0),
-            "updates between Lookahead's synchronisations of weights and slow weights; 0: no Lookahead");
-  table.add("lookahead_alpha", o.lookahead_alpha, share_above_zero(),
-            "Lookahead's step of the slow weights towards the weights");
-  table.add("lookahead_schedule", o.lookahead_schedule, one_of({"constant", "cubic"}),
-            "Lookahead's step: lookahead_alpha, or 1 - (1 - lookahead_alpha) (t/T)^3 at update t of T");
-  table.add("noise_scale_every", o.noise_scale_every, at_least(0),
-            "updates between looks at the gradient noise scale by the micro-batches of one; 0: none");
-  table.add("noise_scale_beta", o.noise_scale_beta, half_open(0, 1),
-            "weight of each look against the next one in the noise scale's moving means");
-  table.add("noise_scale_compat", o.noise_scale_compat, one_of({"none", "gpt-neox"}),
-            "gpt-neox: that tool's noise scale, of windows of noise_scale_every updates (its default: 10)");
-  table
-      .add("weight_average", o.weight_average, half_open(0, 1),
-           "decay per update of the weights' exponential average, which is evaluated at the end; 0: none")
-      .costs_if_on();
-  table.add("test_time_augmentation", o.test_time_augmentation, one_of({"none", "flip", "flip_shift"}),
-            "views of the test images whose averaged logits are scored next to the plain ones, at the end");
-  table.group("perturbation", [&](OptionTable& t) { bind_options(t, o.perturbation); });
+  o.hooks.bind(table);
 }
 
 }  // namespace basin

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "core/options.h"
-#include "optim/perturbation.h"
+#include "trainers/hook_options.h"
 
 namespace basin {
 
 /// Nothing counts further: files hold the counts as float64.
 inline constexpr double kMostExamples = 9007199254740992.0;  // 2^53
 
-/// design: protocol A is a fixed budget in epochs or updates; B ends at a matched training loss.
+/// design: protocol A is a fixed budget in epochs or updates; B ends at a matched training loss. The keys of hooks come after
+/// all others.
 struct TrainOptions {
   int64_t seed = 1;
   std::string protocol = "A-epochs";  // A-epochs | A-updates | B
@@ -42,16 +43,18 @@ struct TrainOptions {
   std::string autocast = "none";  // none | bfloat16: of the forward passes of training batches alone
   std::string loss = "cross_entropy";  // cross_entropy | mse
   double label_smoothing = 0;          // of the loss trained on; evaluations, checks and probes are without
-  double clip_gradient = 0;      // largest Euclidean norm of the gradient that the optimiser gets; 0: none
-  int64_t lookahead_every = 0;   // updates between synchronisations with slow weights; 0: no Lookahead
-  double lookahead_alpha = 0.5;  // step of the slow weights; 0.8 is the default of the authors' code
-  std::string lookahead_schedule = "constant";  // constant | cubic: from 1 to lookahead_alpha
-  int64_t noise_scale_every = 0;                // updates between looks at the gradient noise scale; 0: none
-  double noise_scale_beta = 0.99;           // weight of a look against the one after it, in its moving means
-  std::string noise_scale_compat = "none";  // none | gpt-neox: of windows of noise_scale_every updates
-  double weight_average = 0;                // decay of the weights' exponential average; 0: none
-  std::string test_time_augmentation = "none";  // none | flip | flip_shift: tta_test_acc next to test_acc
-  PerturbationOptions perturbation;
+  /// What happens around updates; nothing unless the caller has registered_hooks() (trainers/hooks/registry.h).
+  HookList hooks;
+
+  /// The options of one hook: hook<LookaheadOptions>().every.
+  template <class O>
+  O& hook() {
+    return hooks.of<O>();
+  }
+  template <class O>
+  const O& hook() const {
+    return hooks.of<O>();
+  }
 };
 void bind_options(OptionTable& table, TrainOptions& options);
 

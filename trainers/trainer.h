@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/clock.h"
@@ -13,6 +12,7 @@
 #include "data/example_stream.h"
 #include "io/checkpoint.h"
 #include "io/record.h"
+#include "io/run_state.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -21,12 +21,10 @@
 #include "trainers/batch_schedule.h"
 #include "trainers/check_rule.h"
 #include "trainers/evaluation.h"
-#include "trainers/gradient_clipping.h"
-#include "trainers/lookahead.h"
-#include "trainers/noise_gauge.h"
 #include "trainers/observer.h"
+#include "trainers/run_progress.h"
 #include "trainers/train_options.h"
-#include "trainers/weight_average.h"
+#include "trainers/update_hook.h"
 
 namespace basin {
 
@@ -42,28 +40,26 @@ struct TrainSetup {
   bool cuda_graphs = true;  // where they can be
 };
 
-using Summary = std::vector<std::pair<std::string, OptionValue>>;
-
 struct TrainResult {
-  std::string status;   // finished | target_not_reached | diverged | interrupted
-  std::string message;  // one line where it isn't "finished"
-  Summary summary;      // empty when interrupted
+  RunState status = RunState::finished;  // or target_not_reached, diverged, interrupted
+  std::string message;                   // one line where it isn't finished
+  Summary summary;                       // empty when interrupted
   ExampleOutcomes validation, test;
 };
 
 /// Trains under one of three protocols: a fixed budget in epochs (A-epochs) or updates (A-updates), or until the full
 /// training loss reaches a target (B). A batch is the next B positions of the example stream, B as the batch
-/// schedule says; its mean gradient is accumulated over micro-batches, clipped, and the optimiser steps with
+/// schedule says; its mean gradient is accumulated over micro-batches, and the optimiser steps with
 /// rate = learning_rate x scaling rule (of the first batch size) x schedule (RateSchedule). Labels are smoothed in the
-/// batch losses alone: whatever else is called a loss here is without. Lookahead's synchronisation is part of the update
-/// before it, and of all that is seen after it, but not of update_norm, which is the optimiser's step. A weight average
-/// is evaluated after all the rest, with running statistics of its own, and changes nothing.
+/// batch losses alone: whatever else is called a loss here is without. What else happens around an update is hooks
+/// (trainers/update_hook.h); what they do to weights after a step is part of that update, and of all that is seen after it, but
+/// not of update_norm, which is the optimiser's step.
 ///
 /// Divergence (a batch loss, or a checked or final training loss, that is not finite or above divergence_loss) is a
 /// result without evaluations, not an exception. Observers see every
 /// update, evaluation and checkpoint. restore() then run() gives the same bits as an undisturbed run: what a run does
 /// never depends on when checkpoints fell, and only times differ.
-class Trainer {
+class Trainer : private HookedRun {
  public:
   explicit Trainer(TrainSetup setup);
   Trainer(const Trainer&) = delete;
@@ -76,54 +72,47 @@ class Trainer {
 
   TrainResult run();
 
-  /// Model, buffers, optimiser, generators, counters, and the copies of the weights that the run keeps.
+  /// Model, buffers, optimiser, progress, and what hooks keep.
   void save(Checkpoint& checkpoint) const;
-  /// IoError where names or shapes differ from this run's.
+  /// IoError where names or shapes differ from this run's, and for a checkpoint of a version whose dropout masks had a state.
   void restore(const Checkpoint& checkpoint);
 
-  int64_t updates_done() const { return state_.update; }
+  int64_t updates_done() const { return progress_.update; }
   int64_t total_updates() const { return total_updates_; }
   const RateSchedule& rates() const { return rates_; }
   const TrainSetup& setup() const { return setup_; }
   /// How gradients are computed: "graph", or "eager: " and why.
   const std::string& execution() const { return execution_.description; }
-  /// Null where noise_scale_every is 0.
-  const NoiseGauge* noise() const { return noise_.get(); }
+  /// What hooks add to the table "train", and tables of their own.
+  std::vector<Column> hook_columns() const;
+  std::vector<Table> hook_tables() const;
 
  private:
-  /// All that changes while a run goes on, besides tensors.
-  struct State {
-    int64_t update = 0, examples = 0, gradients = 0;
-    int64_t next_check = 0, next_evaluation = 0, levels_passed = 0;  // the first two in examples
-    bool near_target = false;                                        // a check was: they are denser since
-    double steps_to_target = NAN;
-    bool overshot = false;
-    std::string ending;  // "", "target" or "diverged"
-    std::string message;
-    double seconds = 0, update_seconds = 0;  // wall time: all, and that of updates alone
-  };
+  // What hooks may ask.
+  RunProgress& progress() override { return progress_; }
+  void keep_checkpoint(const std::string& label) override;
+  void event(const std::string& level, const std::string& text) override;
+  void refresh_statistics() override;
+  SplitScore score_test(Views views) override;
+  EvaluationRecord score_other_weights(const std::string& label) override;
 
-  bool ended() const { return !state_.ending.empty() || state_.update >= total_updates_; }
+  bool ended() const { return progress_.ending != Ending::none || progress_.update >= total_updates_; }
+  bool diverged() const { return progress_.ending == Ending::diverged; }
+  void make_hooks();
   void take_update();
-  int64_t learn_overlap(int64_t batch_size);
-  void report_update(double loss, int64_t batch_size, const ClippedGradients& clipped);
+  double compute_gradient(OngoingUpdate& update);
+  void report_update(const OngoingUpdate& update, double loss);
   void evaluate_if_due();
   void apply_check(double train_loss);
-  void pass_levels(double train_loss);
-  void keep_milestone_if_due();
   void checkpoint_if_due();
   TrainResult interrupt();
   TrainResult finish();
   EvaluationRecord evaluate_all(ExampleOutcomes* test, ExampleOutcomes* validation = nullptr);
-  EvaluationRecord evaluate_average();
-  SplitScore evaluate_views();
   SplitScore train_score();
   bool is_divergence(double loss) const;
   void diverge(const std::string& message);
   Summary summarise(const EvaluationRecord& scores) const;
   double distance_from_start() const;
-  void checkpoint(const std::string& label);
-  void event(const std::string& level, const std::string& text);
   void advance_clock();
 
   TrainSetup setup_;
@@ -131,8 +120,6 @@ class Trainer {
   CheckRule checks_;
   Dataset data_;  // on the device
   EvaluationSetup evaluation_;
-  Views views_;
-  std::vector<at::Tensor> overlap_gradient_;
   GradientExecution execution_;
   BatchGradient gradient_;
   ExampleStream stream_;
@@ -140,15 +127,12 @@ class Trainer {
   int64_t total_updates_;
   RateSchedule rates_;
   std::vector<at::Tensor> start_;
-  std::optional<Lookahead> lookahead_;
-  std::optional<WeightAverage> average_;
-  std::unique_ptr<NoiseGauge> noise_;
+  std::vector<std::unique_ptr<UpdateHook>> hooks_;
   std::vector<ParameterStep>
-      unclipped_;  // the last update's, with the norms of the gradients before clipping
-  State state_;
+      steps_;  // the last update's, with the norms of gradients before hooks changed them
+  RunProgress progress_;
   std::optional<std::pair<int64_t, SplitScore>>
-      known_score_;              // update and score, not to evaluate the same weights twice
-  std::optional<double> level_;  // of the checkpoint being kept
+      known_score_;  // update and score, not to evaluate the same weights twice
   std::vector<TrainObserver*> observers_;
   std::function<bool()> stop_requested_;
   Clock::time_point clock_, last_checkpoint_;

@@ -5,15 +5,38 @@
 namespace basin {
 namespace {
 
-using Progress = std::map<std::string, OptionValue>;
+using Values = std::map<std::string, OptionValue>;
+
+const std::vector<std::pair<Ending, std::string>>& ending_names() {
+  static const std::vector<std::pair<Ending, std::string>> names{
+      {Ending::none, ""}, {Ending::target, "target"}, {Ending::diverged, "diverged"}};
+  return names;
+}
 
 template <class T>
-void take(const Progress& progress, const std::string& key, T& field) {
-  const auto found = progress.find(key);
-  if (found == progress.end()) throw IoError("checkpoint: progress has no \"" + key + "\"");
+OptionValue to_value(const T& field) {
+  return field;
+}
+OptionValue to_value(const Ending& ending) {
+  for (const auto& [known, name] : ending_names())
+    if (known == ending) return name;
+  throw std::logic_error("an ending without a name");
+}
+
+template <class T>
+void take(const Values& values, const std::string& key, T& field) {
+  const auto found = values.find(key);
+  if (found == values.end()) throw IoError("checkpoint: progress has no \"" + key + "\"");
   if (!std::holds_alternative<T>(found->second))
     throw IoError("checkpoint: progress \"" + key + "\" has the wrong type");
   field = std::get<T>(found->second);
+}
+void take(const Values& values, const std::string& key, Ending& field) {
+  std::string text;
+  take(values, key, text);
+  for (const auto& [known, name] : ending_names())
+    if (name == text) return static_cast<void>(field = known);
+  throw IoError("checkpoint: progress \"" + key + "\" is \"" + text + "\", which this version doesn't know");
 }
 
 void copy_into(at::Tensor target, const at::Tensor& source, const std::string& name) {
@@ -25,14 +48,13 @@ void copy_into(at::Tensor target, const at::Tensor& source, const std::string& n
   target.copy_(source);
 }
 
-// A run that went on with other masks would be another run.
-void restore_generators(Model& model, const NamedTensors& states) {
-  for (auto& [layer, generator] : model.dropout_generators()) {
-    const auto found =
-        std::find_if(states.begin(), states.end(), [&](const auto& state) { return state.first == layer; });
-    if (found == states.end()) throw IoError("checkpoint: no generator \"" + layer + "\"");
-    generator.set_state(found->second);
-  }
+// A run that went on with other masks would be neither the old run nor a new one.
+void refuse_generators(const Checkpoint& checkpoint) {
+  if (checkpoint.generators.empty()) return;
+  throw IoError(fmt::format(
+      "checkpoint: /generators/{}: its dropout masks came from a generator that is no more; the run "
+      "can be probed, but not resumed: remove its folder to train it anew",
+      checkpoint.generators.front().first));
 }
 
 at::Tensor on_host(const at::Tensor& tensor) { return tensor.detach().to(at::kCPU).contiguous(); }
@@ -40,28 +62,14 @@ at::Tensor on_host(const at::Tensor& tensor) { return tensor.detach().to(at::kCP
 }  // namespace
 
 void Trainer::save(Checkpoint& checkpoint) const {
-  checkpoint.update = state_.update;
-  checkpoint.progress = {{"update", state_.update},
-                         {"examples", state_.examples},
-                         {"gradients", state_.gradients},
-                         {"next_check", state_.next_check},
-                         {"near_target", state_.near_target},
-                         {"next_evaluation", state_.next_evaluation},
-                         {"levels_passed", state_.levels_passed},
-                         {"steps_to_target", state_.steps_to_target},
-                         {"overshot", state_.overshot},
-                         {"ending", state_.ending},
-                         {"message", state_.message},
-                         {"seconds", state_.seconds},
-                         {"update_seconds", state_.update_seconds},
-                         // The last update's, for probes; before the first, that one's.
-                         {"learning_rate", rates_.at(std::max<int64_t>(0, state_.update - 1))}};
-  if (known_score_ && known_score_->first == state_.update)
+  checkpoint.update = progress_.update;
+  checkpoint.progress.clear();
+  visit_fields(progress_,
+               [&](const char* name, const auto& field) { checkpoint.progress[name] = to_value(field); });
+  // The last update's, for probes; before the first, that one's.
+  checkpoint.progress["learning_rate"] = rates_.at(std::max<int64_t>(0, progress_.update - 1));
+  if (known_score_ && known_score_->first == progress_.update)
     checkpoint.progress["train_loss"] = known_score_->second.loss;
-  if (level_) {
-    checkpoint.progress["level"] = *level_;
-    checkpoint.progress["level_overshot"] = CheckRule::overshot_level(known_score_->second.loss, *level_);
-  }
 
   checkpoint.parameters = setup_.model->parameter_table();
   for (ParameterInfo& parameter : checkpoint.parameters) parameter.tensor = on_host(parameter.tensor);
@@ -69,38 +77,18 @@ void Trainer::save(Checkpoint& checkpoint) const {
   for (auto& [name, tensor] : checkpoint.buffers) tensor = on_host(tensor);
   checkpoint.optimizer = setup_.optimizer.state();
   for (auto& [name, tensor] : checkpoint.optimizer) tensor = on_host(tensor);
-  checkpoint.average = average_ ? average_->state() : NamedTensors();
-  checkpoint.slow_weights = lookahead_ ? lookahead_->state() : NamedTensors();
-  if (noise_) noise_->save(checkpoint);
-  checkpoint.generators.clear();
-  for (const auto& [layer, generator] : setup_.model->dropout_generators()) {
-    checkpoint.generators.emplace_back(layer, generator.get_state());
-  }
+  checkpoint.states.clear();
+  for (const auto& hook : hooks_) hook->save(checkpoint);
 }
 
 void Trainer::restore(const Checkpoint& checkpoint) {
+  refuse_generators(checkpoint);
   restore_model(*setup_.model, checkpoint);
   setup_.optimizer.load_state(checkpoint.optimizer);
-  restore_generators(*setup_.model, checkpoint.generators);
-  if (average_) average_->load_state(checkpoint.average);
-  if (lookahead_) lookahead_->load_state(checkpoint.slow_weights);
-  if (noise_) noise_->restore(checkpoint);
-  const Progress& progress = checkpoint.progress;
-  State state;
-  take(progress, "update", state.update);
-  take(progress, "examples", state.examples);
-  take(progress, "gradients", state.gradients);
-  take(progress, "next_check", state.next_check);
-  take(progress, "near_target", state.near_target);
-  take(progress, "next_evaluation", state.next_evaluation);
-  take(progress, "levels_passed", state.levels_passed);
-  take(progress, "steps_to_target", state.steps_to_target);
-  take(progress, "overshot", state.overshot);
-  take(progress, "ending", state.ending);
-  take(progress, "message", state.message);
-  take(progress, "seconds", state.seconds);
-  take(progress, "update_seconds", state.update_seconds);
-  state_ = state;
+  for (const auto& hook : hooks_) hook->restore(checkpoint);
+  RunProgress progress;
+  visit_fields(progress, [&](const char* name, auto& field) { take(checkpoint.progress, name, field); });
+  progress_ = progress;
   known_score_.reset();
 }
 

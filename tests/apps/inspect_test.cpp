@@ -73,7 +73,7 @@ void write_final_status(const std::string& folder, int64_t update) {
 // The journal has lost how the run ended: nobody is at it, so it isn't running.
 TEST(Recover, WhatIsNotKnownToHaveEndedWasInterrupted) {
   TemporaryFolder folder;
-  write_journal(folder / "journal", "running");
+  write_journal(folder / "journal", RunState::running);
   EXPECT_THAT(output_of({"recover", folder.path()}),
               HasSubstr("status interrupted (its journal ends after update 2)"));
   EXPECT_EQ(read_run_file(folder / "run.h5").status, RunState::interrupted);
@@ -86,7 +86,7 @@ TEST(Recover, WhatIsNotKnownToHaveEndedWasInterrupted) {
 
 TEST(Recover, TakesTheFinalStatusWhereTheResultsAreThere) {
   TemporaryFolder folder;
-  write_journal(folder / "journal", "running");
+  write_journal(folder / "journal", RunState::running);
   write_final_status(folder.path(), 2);
   std::ofstream(folder / "run.h5") << "damaged";
   EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("status finished"));
@@ -99,14 +99,14 @@ TEST(Recover, LeavesAWholeFileThatKnowsMoreThanTheJournal) {
   write_journal(folder / "journal");
   output_of({"recover", folder.path()});
   std::filesystem::remove(folder / "journal");
-  write_journal(folder / "journal", "running");
+  write_journal(folder / "journal", RunState::running);
   EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("whole, status finished, 2 updates"));
   EXPECT_EQ(read_run_file(folder / "run.h5").status, RunState::finished);
 }
 
 TEST(Recover, RefusesARunInUse) {
   TemporaryFolder folder;
-  write_journal(folder / "journal", "running");
+  write_journal(folder / "journal", RunState::running);
   const FileLock lock(folder / "lock", "the test");
   EXPECT_THROW(output_of({"recover", folder.path()}), IoError);
 }
@@ -158,7 +158,8 @@ TEST(Inspect, SaysWhatIsInACheckpointAndAProbeFile) {
 
   ProbeRecord probe;
   probe.probe = "top_eigenvalues";
-  probe.quantities = {{"lambda", "d", "u", "l", "residual", "ok", {3.5, 2}, {0.001, 0.002}, {}, {}}};
+  probe.quantities = {
+      {"lambda", "d", "u", "l", UncertaintyKind::residual, ProbeStatus::ok, {3.5, 2}, {0.001, 0.002}}};
   write_probe_file(folder / "probe.h5", probe);
   const std::string of_probe = output_of({"inspect", folder / "probe.h5"});
   EXPECT_THAT(of_probe, HasSubstr("lambda_1"));

@@ -8,6 +8,7 @@
 #include "optim/schedule.h"
 #include "study/study.h"
 #include "tests/support/source_folder.h"
+#include "trainers/hooks/lookahead.h"
 
 namespace basin {
 namespace {
@@ -80,9 +81,9 @@ TEST(Configs, AirbenchsNormBiasesHaveTheirOwnRateAndDecay) {
 // The same file: alpha_schedule = 0.95**5 (step / steps)**3 every 5 steps; ours counts the other share.
 TEST(Configs, AirbenchsLookaheadIsThatOfAirbench94) {
   const TrainOptions train = first_run("airbench.toml").train;
-  EXPECT_EQ(train.lookahead_every, 5);
-  EXPECT_EQ(train.lookahead_schedule, "cubic");
-  EXPECT_NEAR(1 - train.lookahead_alpha, std::pow(0.95, 5), 1e-12);
+  EXPECT_EQ(train.hook<LookaheadOptions>().every, 5);
+  EXPECT_EQ(train.hook<LookaheadOptions>().schedule, "cubic");
+  EXPECT_NEAR(1 - train.hook<LookaheadOptions>().alpha, std::pow(0.95, 5), 1e-12);
 }
 
 // The largest distance, over all updates, of the rate from one given by corners (epoch, rate), as

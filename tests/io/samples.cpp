@@ -93,9 +93,9 @@ Checkpoint sample_checkpoint() {
                  {"updates", at::scalar_tensor(int64_t{7}, at::kLong)},
                  {"momentum/conv1.bias", at::zeros({2})}};
   c.generators = {{"dropout", at::arange(256, at::kByte)}};
-  c.average = {{"conv1.weight", 0.5 * weight}, {"conv1.bias", at::tensor({denormal, nan})}};
-  c.slow_weights = {{"conv1.weight", 2 * weight}};
-  c.gradient_sum = {{"conv1.weight", 3 * weight}};
+  c.add_state("average", {{"conv1.weight", 0.5 * weight}, {"conv1.bias", at::tensor({denormal, nan})}});
+  c.add_state("slow_weights", {{"conv1.weight", 2 * weight}});
+  c.add_state("gradient_sum", {{"conv1.weight", 3 * weight}});
   c.data = {{"name", std::string("synthetic")}, {"n_train", int64_t{200}}};
   return c;
 }

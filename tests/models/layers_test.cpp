@@ -129,8 +129,9 @@ TEST(GroupNorm, StatisticsByExampleAndGroup) {
 // A model that is dropout alone.
 struct DropoutOnly : Model {
   explicit DropoutOnly(double p, at::Generator generator = make_generator(1))
-      : dropout(Builder{*this, generator}, "dropout1", p) {
+      : dropout(Builder{*this, generator}, p) {
     seed_dropout(2);
+    set_dropout_place({0, 0});
   }
   at::Tensor forward(const at::Tensor& x) override { return dropout(x); }
   Dropout dropout;
@@ -145,7 +146,7 @@ TEST(Dropout, ZeroesAShareAndScalesTheRest) {
   const double zeros = y.eq(0).sum().item<double>();
   // Five standard deviations of a binomial; the seed is fixed.
   EXPECT_NEAR(zeros / n, 0.3, 5 * std::sqrt(0.3 * 0.7 / n));
-  // The mask is drawn in float32 and divided in the type of the input.
+  // The mask is divided in the type of the input.
   EXPECT_NEAR(y.max().item<double>(), 1 / 0.7, 1e-12);
   EXPECT_NEAR(y.sum().item<double>(), (n - zeros) / 0.7, 1e-6);
   model.eval();
@@ -159,21 +160,34 @@ TEST(Dropout, MasksDontDependOnHowABatchIsCut) {
   for (const int64_t size : {1, 16, 33}) {
     DropoutOnly cut(0.5);
     std::vector<at::Tensor> parts;
-    for (const at::Tensor& part : at::split(x, size)) parts.push_back(cut.forward(part));
+    for (int64_t first = 0; first < 100; first += size) {
+      cut.set_dropout_place({0, first});
+      parts.push_back(cut.forward(x.narrow(0, first, std::min<int64_t>(size, 100 - first))));
+    }
     EXPECT_TRUE(at::equal(at::cat(parts), expected)) << size;
   }
 }
 
-TEST(Dropout, EachLayerHasItsOwnStreamFromTheMasterSeed) {
+TEST(Dropout, EachLayerHasItsOwnKeyFromTheMasterSeed) {
   const auto model = testing::make_test_model("keskar_c1", {}, {}, 5, at::kFloat);
-  auto& generators = model->dropout_generators();
-  ASSERT_EQ(generators.size(), 2U);
-  EXPECT_EQ(generators[0].first, "dropout1");
-  EXPECT_EQ(generators[1].first, "dropout2");
-  for (size_t i = 0; i < 2; ++i) {
-    EXPECT_TRUE(
-        generators[i].second.get_state().equal(make_generator(derive_seed(5, "dropout", i)).get_state()));
-  }
+  EXPECT_EQ(model->dropout_key(0), derive_seed(5, "dropout", 0));
+  EXPECT_EQ(model->dropout_key(1), derive_seed(5, "dropout", 1));
+  EXPECT_THROW(model->dropout_key(2), std::out_of_range);
+}
+
+TEST(Dropout, IsTheMaskOfItsPlaceWhateverTheMemoryFormat) {
+  DropoutOnly model(0.5);
+  model.set_dropout_place({4, 10});
+  const at::Tensor x = random({6, 3, 4, 5}),
+                   kept = dropout_mask(x.sizes(), 0.5, model.dropout_key(0), {4, 10});
+  EXPECT_TRUE(at::equal(model.forward(x), 2 * x * kept));
+  EXPECT_TRUE(at::equal(model.forward(channels_last(x)), 2 * x * kept));
+}
+
+TEST(Dropout, RefusesToTrainWithoutAPlace) {
+  const auto model = testing::make_test_model("keskar_c1", {}, {}, 5, at::kFloat);
+  model->train();
+  EXPECT_THROW(model->forward(at::zeros({1, 3, 32, 32})), c10::Error);
 }
 
 TEST(Activations, AreTheNamedFunctions) {

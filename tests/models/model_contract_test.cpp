@@ -278,15 +278,19 @@ TEST_P(ModelContract, GhostBatchesDoNotDependOnHowManyACallHolds) {
   EXPECT_NE(at::allclose(one_call, model->forward(batch.images), 1e-3, 1e-3), model->has_batch_statistics());
 }
 
-TEST_P(ModelContract, DropoutActsInTrainingAloneAndRepeatsFromItsGenerator) {
+TEST_P(ModelContract, DropoutActsInTrainingAloneAndRepeatsAtItsPlace) {
   const auto batch = tiny_batch(tiny_image_shape(), 4);
   const auto model = tiny_model(GetParam());
-  model->seed_dropout(3);
   model->train();
-  const at::Tensor first = model->forward(batch.images), second = model->forward(batch.images);
-  model->seed_dropout(3);
-  EXPECT_TRUE(at::equal(first, model->forward(batch.images)));
-  EXPECT_EQ(at::equal(first, second), !model->has_dropout());
+  const auto at_place = [&](uint64_t seed, const DropoutPlace& place) {
+    model->seed_dropout(seed);
+    model->set_dropout_place(place);
+    return model->forward(batch.images);
+  };
+  const at::Tensor first = at_place(3, {2, 0});
+  EXPECT_TRUE(at::equal(first, at_place(3, {2, 0})));
+  for (const at::Tensor& other : {at_place(3, {3, 0}), at_place(3, {2, 4}), at_place(4, {2, 0})})
+    EXPECT_EQ(at::equal(first, other), !model->has_dropout());
   model->eval();
   EXPECT_TRUE(at::equal(model->forward(batch.images), model->forward(batch.images)));
 }

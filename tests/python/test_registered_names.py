@@ -15,7 +15,7 @@ BASIN = os.environ.get("BASIN_BINARY")
 ROOMS = {"optimizers": "optim", "models": "models", "datasets": "data", "probes": "probes"}  # by the name of the list
 SOURCES = sorted(path for room in ("python/basin", "notebooks") for path in (ROOT / room).rglob("*.py"))
 
-# Of each file the names that it may have, and why.
+# The names that each file may have, and why.
 MAY_NAME = {
     "python/basin/analysis/noisy_quadratic.py": ({"noisy_quadratic", "coin_flips", "sgd"}, "the closed form is of this model alone"),
     "python/basin/analysis/stability_limit.py": ({"top_eigenvalues"}, "one study: the edge of stability, seen in λ₁"),

@@ -9,6 +9,7 @@
 #include "study/probe_plan_text.h"
 #include "study/run_options.h"
 #include "study/study.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin {
 namespace {
@@ -106,13 +107,17 @@ TEST(RunOptionsTest, RolesTellWhatIsWhat) {
     const auto is_in = [&](const auto& names) {
       return std::find(names.begin(), names.end(), group) != names.end();
     };
-    if (group == "runtime") EXPECT_EQ(option.traits.role, OptionRole::execution) << option.key;
-    if (is_in(names_of(probe_registry())))
+    if (group == "runtime") {
+      EXPECT_EQ(option.traits.role, OptionRole::execution) << option.key;
+    } else if (is_in(names_of(probe_registry()))) {
       EXPECT_EQ(option.traits.role, OptionRole::measurement) << option.key;
-    if (is_in(names_of(model_registry()))) EXPECT_EQ(option.traits.cost, OptionCost::by_value) << option.key;
-    if (is_in(names_of(optimizer_registry())))
+    } else if (is_in(names_of(model_registry()))) {
+      EXPECT_EQ(option.traits.cost, OptionCost::by_value) << option.key;
+    } else if (is_in(names_of(optimizer_registry()))) {
       EXPECT_EQ(option.traits.role, OptionRole::identity) << option.key;
-    if (group == "data") EXPECT_FALSE(option.traits.may_be_tuned()) << option.key;
+    } else if (group == "data") {
+      EXPECT_FALSE(option.traits.may_be_tuned()) << option.key;
+    }
   }
 }
 
@@ -153,7 +158,7 @@ TEST(RunOptionsTest, ChecksRelations) {
 
 TEST(RunOptionsTest, ThePerturbationIsPartOfTheRun) {
   const RunOptions options = from("[perturbation]\nkind = \"asam\"\nrho = 0.5\n");
-  EXPECT_EQ(options.train.perturbation.kind, "asam");
+  EXPECT_EQ(options.train.hook<PerturbationOptions>().kind, "asam");
   EXPECT_NE(options.run_id(), from("").run_id());
   EXPECT_EQ(from(options.resolved()).run_id(), options.run_id());
 }

@@ -47,7 +47,7 @@ TEST(AutocastTraining, LossDecreases) {
   s.train.updates = 60;
   TestRun run(s);
   const TrainResult result = run.run();
-  EXPECT_EQ(result.status, "finished");
+  EXPECT_EQ(result.status, RunState::finished);
   EXPECT_LT(number(result, "train_loss"), 0.7 * run.listener.updates.front().loss);
 }
 

@@ -11,6 +11,9 @@
 #include "data/network_inputs.h"
 #include "data/resident.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/gradient_clipping.h"
+#include "trainers/hooks/noise_gauge.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin::testing {
 namespace {
@@ -50,13 +53,13 @@ std::vector<RunSettings> kinds() {
   merged.data.cutout = 0;
   merged.train.batch_milestones = {0.3, 0.7};
   merged.train.batch_factor = 2;
-  merged.train.noise_scale_every = 2;  // two kinds of step, captured each
+  merged.train.hook<NoiseGaugeOptions>().every = 2;  // two kinds of step, captured each
   RunSettings ghosts = on_gpu("resnet20", {"width=4", "norm=batch"});
   RunSettings rounded = ghosts;
   rounded.train.autocast = "bfloat16";
   RunSettings perturbed = plain;
-  perturbed.train.perturbation = {.kind = "asam", .rho = 0.5, .examples = 48};
-  perturbed.train.clip_gradient = 1;
+  perturbed.train.hook<PerturbationOptions>() = {.kind = "asam", .rho = 0.5, .examples = 48};
+  perturbed.train.hook<GradientClippingOptions>().limit = 1;
   RunSettings dropout = on_gpu("keskar_c1", {"width=2", "hidden=[8]", "norm=none", "dropout=0.5"});
   return {plain, merged, ghosts, rounded, perturbed, dropout};
 }
@@ -92,7 +95,7 @@ TEST_F(GpuTraining, GraphsChangeNoBit) {
     EXPECT_EQ(graphs.trainer->execution(),
               graphs.model->has_dropout() ? "eager: masks of dropout are drawn on the host" : "graph");
     EXPECT_EQ(eager.trainer->execution(), "eager: runtime.cuda_graph = false");
-    EXPECT_EQ(graphs.run().status, "finished");
+    EXPECT_EQ(graphs.run().status, RunState::finished);
     eager.run();
     EXPECT_TRUE(at::equal(graphs.weights(), eager.weights())) << s.model;
     for (size_t i = 0; i < eager.listener.updates.size(); ++i)

@@ -9,6 +9,7 @@
 
 #include "tests/trainers/test_run.h"
 #include "trainers/batch_gradient.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin::testing {
 namespace {
@@ -95,7 +96,7 @@ std::vector<Case> cases() {
   ghosts.model_settings = {"width=2", "norm=batch"};
   ghosts.train.ghost_batch = 10;
   RunSettings perturbed = plain;
-  perturbed.train.perturbation = {.kind = "sam", .rho = 0.1, .examples = 24};
+  perturbed.train.hook<PerturbationOptions>() = {.kind = "sam", .rho = 0.1, .examples = 24};
   RunSettings merged = plain;  // 200 examples: one per batch, whatever is merged
   merged.train.batch_size = 500;
   const std::vector<int64_t> four(4, 48);
@@ -130,12 +131,21 @@ TEST_P(GraphedGradient, IsThatOfTheLoops) {
                       {}),
       graphed(other.model, other.data, other.settings.data, other.settings.train, plan, at::kFloat, at::kCPU,
               {"", /*gather=*/true, kept});
+  const PerturbationOptions& perturbation = c.settings.train.hook<PerturbationOptions>();
+  std::vector<std::unique_ptr<PerturbedGradient>> rules;
+  if (perturbation.on()) {
+    for (const auto& [of, gradient] : {std::pair{&run, &loops}, {&other, &graphed}}) {
+      rules.push_back(std::make_unique<PerturbedGradient>(perturbation, *of->model, *gradient));
+      gradient->add_rule(*rules.back()->gradient_rule());
+    }
+  }
   ExampleStream stream(1, run.data.train.size());
-  int64_t start = 0;
+  BatchPlace place;
   for (const int64_t size : c.sizes) {
-    const std::vector<Batch> groups = batch_groups(stream, start, size, plan);
-    start += size;
-    EXPECT_EQ(graphed.compute(groups), loops.compute(groups));
+    const std::vector<Batch> groups = batch_groups(stream, place.start, size, plan);
+    EXPECT_EQ(graphed.compute(groups, place), loops.compute(groups, place));
+    place.update += 1;
+    place.start += size;
     const auto expected = gradients_of_model(*run.model), found = gradients_of_model(*other.model);
     for (size_t i = 0; i < expected.size(); ++i) {
       ASSERT_GT(expected[i].abs().max().item<double>(), 0) << i;
@@ -182,7 +192,7 @@ TEST(GraphedStep, GradientReadsItsLossAlone) {
     const at::CallbackHandle handle =
         at::addGlobalCallback(at::RecordFunctionCallback(&count_reads)
                                   .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
-    gradient.compute(groups);
+    gradient.compute(groups, {0, 0});
     at::removeCallback(handle);
     EXPECT_EQ(reads, 1) << model;
   }

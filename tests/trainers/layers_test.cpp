@@ -6,6 +6,8 @@
 #include "io/run_file.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/trainers/recorded_run.h"
+#include "trainers/hooks/gradient_clipping.h"
+#include "trainers/hooks/perturbed_gradient.h"
 #include "trainers/tables.h"
 
 namespace basin::testing {
@@ -61,9 +63,9 @@ Tensors gradient_at(TestRun& by_hand, const Tensors& weights, int64_t update) {
   const int64_t size = by_hand.settings.train.batch_size;
   set_weights(by_hand, weights);
   Tensors gradient = plain_gradient(by_hand, update * size, size);
-  if (by_hand.settings.train.perturbation.kind != "sam") return gradient;
+  if (by_hand.settings.train.hook<PerturbationOptions>().kind != "sam") return gradient;
   Tensors displaced;
-  const double step = by_hand.settings.train.perturbation.rho / joint_norm_of(gradient);
+  const double step = by_hand.settings.train.hook<PerturbationOptions>().rho / joint_norm_of(gradient);
   for (size_t p = 0; p < weights.size(); ++p) displaced.push_back(weights[p] + step * gradient[p]);
   set_weights(by_hand, displaced);
   return plain_gradient(by_hand, update * size, size);
@@ -90,8 +92,8 @@ TEST_P(LayerNorms, AreThoseOfTheWeightsBeforeAndAfterEachUpdate) {
   RunSettings s = small_settings();
   s.optimizer = GetParam().optimizer;
   s.train.updates = 4;  // one pass over the 200 examples
-  s.train.clip_gradient = GetParam().clip;
-  if (GetParam().sam) s.train.perturbation = {.kind = "sam", .rho = 0.3};
+  s.train.hook<GradientClippingOptions>().limit = GetParam().clip;
+  if (GetParam().sam) s.train.hook<PerturbationOptions>() = {.kind = "sam", .rho = 0.3};
   const TemporaryFolder folder;
   RecordedRun run(s, folder.path());
   TestRun by_hand(s);
@@ -104,8 +106,9 @@ TEST_P(LayerNorms, AreThoseOfTheWeightsBeforeAndAfterEachUpdate) {
     const Tensors &before = weights.after[static_cast<size_t>(u)],
                   &after = weights.after[static_cast<size_t>(u + 1)];
     const Tensors gradient = gradient_at(by_hand, before, u);
-    if (s.train.clip_gradient > 0) {
-      EXPECT_GT(joint_norm_of(gradient), 2 * s.train.clip_gradient) << "nothing to clip";
+    if (s.train.hook<GradientClippingOptions>().limit > 0) {
+      EXPECT_GT(joint_norm_of(gradient), 2 * s.train.hook<GradientClippingOptions>().limit)
+          << "nothing to clip";
     }
     for (size_t p = 0; p < before.size(); ++p) {
       SCOPED_TRACE(fmt::format("update {}, parameter {}", u + 1, p));
@@ -202,7 +205,7 @@ TEST(LayerCadence, EndsWhereTheTargetIsReached) {
   const TemporaryFolder folder;
   RecordedRun run(s, folder.path());
   const TrainResult result = run.finish();
-  ASSERT_EQ(result.status, "finished");
+  ASSERT_EQ(result.status, RunState::finished);
   EXPECT_THAT(layers_of(folder).column("update"), ElementsAre(1, number(result, "updates")));
 }
 
@@ -224,7 +227,7 @@ TEST(LayerRows, OfADivergedRunAreThoseUntilThenAlsoWhereItWasResumedJustBefore) 
   const TemporaryFolder quiet, disturbed;
   RecordedRun undisturbed(diverging(), quiet.path());
   const TrainResult expected = undisturbed.finish();
-  ASSERT_EQ(expected.status, "diverged");
+  ASSERT_EQ(expected.status, RunState::diverged);
   const int64_t last = undisturbed.trainer->updates_done();
   ASSERT_GT(last, 1);
   EXPECT_THAT(layers_of(quiet).column("update"), ElementsAre(1, last));
@@ -235,7 +238,7 @@ TEST(LayerRows, OfADivergedRunAreThoseUntilThenAlsoWhereItWasResumedJustBefore) 
   }
   RecordedRun second(diverging(), disturbed.path());
   ASSERT_TRUE(second.resumed);
-  EXPECT_EQ(second.finish().status, "diverged");
+  EXPECT_EQ(second.finish().status, RunState::diverged);
   EXPECT_EQ(second.trainer->updates_done(), last);
   expect_same_tables(read_run_file(disturbed / "run.h5"), read_run_file(quiet / "run.h5"));
 }

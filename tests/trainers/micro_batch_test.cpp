@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/seed.h"
+#include "data/load.h"
 #include "data/network_inputs.h"
+#include "models/layers.h"
 #include "models/loss.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin::testing {
 namespace {
@@ -30,7 +34,7 @@ class MicroBatch : public ::testing::TestWithParam<const char*> {};
 TEST_P(MicroBatch, FiveUpdatesAgreeForEverySizeAndBothKindsOfDuplicates) {
   TestRun reference(accumulation_settings(GetParam(), 512, "repeated"));
   const at::Tensor start = reference.weights();
-  ASSERT_EQ(reference.run().status, "finished");
+  ASSERT_EQ(reference.run().status, RunState::finished);
   ASSERT_GT(relative_difference(reference.weights(), start), 1e-3) << "nothing was trained";
   for (const char* duplicates : {"weighted", "repeated"}) {
     for (const int64_t micro_batch : {32, 100, 512}) {
@@ -149,6 +153,61 @@ TEST(DropoutTest, MicroBatchDoesNotChangeTheMasks) {
     TestRun cut(s);
     cut.run();
     EXPECT_LE(relative_difference(cut.weights(), whole.weights()), kRounding) << micro_batch;
+  }
+}
+
+// Keeps the masks of its forward passes.
+struct MaskKeeper : Model {
+  explicit MaskKeeper(at::Generator init = make_generator(1))
+      : fc(Builder{*this, init}, "fc", 3 * 32 * 32, 10), dropout(Builder{*this, init}, 0.5) {
+    seed_dropout(1);
+    to(at::kDouble);
+  }
+  at::Tensor forward(const at::Tensor& images) override {
+    const at::Tensor x = images.flatten(1), kept = dropout(at::ones_like(x));
+    masks.push_back(kept.ne(0));
+    return fc(x * kept);
+  }
+  Linear fc;
+  Dropout dropout;
+  std::vector<at::Tensor> masks;
+};
+
+// The masks of an update's batch of 48 examples, in the groups and passes that a perturbation makes.
+std::vector<at::Tensor> masks_of(int64_t update, int64_t micro_batch,
+                                 const PerturbationOptions& perturbation) {
+  RunSettings s = small_settings();
+  s.train.batch_size = 48;
+  s.train.micro_batch = micro_batch;
+  s.train.hook<PerturbationOptions>() = perturbation;
+  const Dataset data = load_dataset(s.data);
+  const auto model = std::make_shared<MaskKeeper>();
+  const BatchPlan plan = plan_batches(s.train, s.data, model->has_dropout(), false, 0);
+  BatchGradient gradient(model, data, s.data, s.train, plan, at::kDouble, at::kCPU, {});
+  std::optional<PerturbedGradient> rule;
+  if (perturbation.on()) gradient.add_rule(*rule.emplace(perturbation, *model, gradient).gradient_rule());
+  ExampleStream stream(1, data.train.size());
+  gradient.compute(batch_groups(stream, update * 48, 48, plan), {update, update * 48});
+  return model->masks;
+}
+
+TEST(DropoutTest, MasksAreThoseOfTheirPlaceToTheBit) {
+  const at::Tensor whole = at::cat(masks_of(5, 48, {}));
+  ASSERT_EQ(whole.size(0), 48);
+  for (const int64_t micro_batch : {1, 7, 16})
+    EXPECT_TRUE(at::equal(at::cat(masks_of(5, micro_batch, {})), whole)) << micro_batch;
+  EXPECT_FALSE(at::equal(at::cat(masks_of(6, 48, {})), whole));
+}
+
+TEST(DropoutTest, BothPassesOfAPerturbationSeeTheSameMasks) {
+  const at::Tensor whole = at::cat(masks_of(5, 48, {}));
+  const std::vector<at::Tensor> masks = masks_of(5, 8, {.kind = "sam", .examples = 16});
+  ASSERT_EQ(masks.size(), 12U);  // three groups, two passes of two micro-batches
+  for (size_t group = 0; group < 3; ++group) {
+    for (const size_t pass : {4 * group, 4 * group + 2}) {
+      EXPECT_TRUE(at::equal(at::cat({masks[pass], masks[pass + 1]}),
+                            whole.narrow(0, static_cast<int64_t>(group) * 16, 16)));
+    }
   }
 }
 

@@ -31,7 +31,7 @@ double full_loss(const TestRun& run) {
 TEST(ProtocolB, StopsAtTheFirstCheckAtOrBelowTheTarget) {
   TestRun run(matched_settings());
   const TrainResult result = run.run();
-  ASSERT_EQ(result.status, "finished");
+  ASSERT_EQ(result.status, RunState::finished);
   EXPECT_LE(number(result, "train_loss"), 1.0);
   EXPECT_NEAR(number(result, "train_loss"), full_loss(run), 1e-12);
   EXPECT_EQ(number(result, "steps_to_target"), number(result, "updates"));
@@ -51,7 +51,7 @@ TEST(ProtocolB, SaysSoWhereACheckComesFarBelowTheTarget) {
   s.train.check_every = 4000;
   TestRun run(s);
   const TrainResult result = run.run();
-  EXPECT_EQ(result.status, "finished");
+  EXPECT_EQ(result.status, RunState::finished);
   EXPECT_LT(number(result, "train_loss"), 0.8 * 2.0);
   EXPECT_EQ(number(result, "overshot"), 1);
 }
@@ -62,7 +62,7 @@ TEST(ProtocolB, EndsAtTheCapWithAResult) {
   s.train.max_gradients = 1990;
   TestRun run(s);
   const TrainResult result = run.run();
-  EXPECT_EQ(result.status, "target_not_reached");
+  EXPECT_EQ(result.status, RunState::target_not_reached);
   EXPECT_EQ(number(result, "gradients"), 2000) << "40 updates of 50: the first to reach 1,990";
   EXPECT_TRUE(std::isnan(number(result, "steps_to_target")));
   EXPECT_TRUE(std::isfinite(number(result, "test_loss")));
@@ -83,7 +83,7 @@ TEST(ProtocolB, StopsAtTheSameUpdateHoweverDuplicatesAreComputed) {
   s.train.duplicates = "repeated";
   TestRun repeated(s);
   const TrainResult plain = repeated.run();
-  ASSERT_EQ(merged.status, "finished");
+  ASSERT_EQ(merged.status, RunState::finished);
   ASSERT_GT(weighted.listener.evaluations.size(), 4u);
   EXPECT_LT(number(merged, "gradients"), number(plain, "gradients"));
   ASSERT_EQ(weighted.listener.evaluations.size(), repeated.listener.evaluations.size());
@@ -100,7 +100,7 @@ TEST(ProtocolB, StaysDenseOnceItWasNearTheTarget) {
   s.train.check_every = 40;
   s.train.max_gradients = 200;
   TestRun first(s), second(s);
-  ASSERT_EQ(first.run_until(10).status, "interrupted");
+  ASSERT_EQ(first.run_until(10).status, RunState::interrupted);
   Checkpoint checkpoint = first.listener.checkpoints.at("latest");
   checkpoint.progress.at("near_target") = true;
   second.trainer->restore(checkpoint);
@@ -111,35 +111,6 @@ TEST(ProtocolB, StaysDenseOnceItWasNearTheTarget) {
   EXPECT_GT(second.listener.evaluations.front().train_loss, CheckRule::kNear * 1.0);
   looks.resize(3);
   EXPECT_EQ(looks, (std::vector<int64_t>{80, 90, 100}));
-}
-
-TEST(ProtocolB, KeepsACheckpointAtEachLossLevel) {
-  RunSettings s = matched_settings();
-  s.train.loss_levels = {1.5, 2.0};
-  TestRun run(s);
-  run.run();
-  const auto& checkpoints = run.listener.checkpoints;
-  for (const auto& [label, level] : {std::pair<const char*, double>{"loss-2", 2.0}, {"loss-1.5", 1.5}}) {
-    ASSERT_TRUE(checkpoints.count(label)) << label;
-    const auto& progress = checkpoints.at(label).progress;
-    EXPECT_EQ(std::get<double>(progress.at("level")), level);
-    EXPECT_LE(std::get<double>(progress.at("train_loss")), level);
-  }
-  EXPECT_FALSE(std::get<bool>(checkpoints.at("loss-2").progress.at("level_overshot")));
-  EXPECT_LE(checkpoints.at("loss-2").update, checkpoints.at("loss-1.5").update);
-  EXPECT_FALSE(checkpoints.at("end").progress.count("level"));
-}
-
-TEST(ProtocolB, MarksACheckpointFarBelowItsLevel) {
-  RunSettings s = matched_settings();
-  s.train.check_every = 4000;
-  s.train.loss_levels = {2.0, 1.1};
-  s.train.target_loss = 0.9;
-  TestRun run(s);
-  run.run();
-  const auto& progress = run.listener.checkpoints.at("loss-2").progress;
-  ASSERT_LT(std::get<double>(progress.at("train_loss")), 0.8 * 2.0);
-  EXPECT_TRUE(std::get<bool>(progress.at("level_overshot")));
 }
 
 TEST(LossLevels, AreRefusedWhereTwoWouldShareACheckpoint) {
@@ -216,7 +187,7 @@ TEST(Divergence, IsAResult) {
   s.train.learning_rate = 1e6;
   TestRun run(s);
   const TrainResult result = run.run();
-  EXPECT_EQ(result.status, "diverged");
+  EXPECT_EQ(result.status, RunState::diverged);
   EXPECT_NE(result.message.find("at update"), std::string::npos) << result.message;
   EXPECT_LT(number(result, "updates"), 50);
   for (const char* key : {"train_loss", "test_loss", "test_acc"})
@@ -230,7 +201,7 @@ TEST(Divergence, IsSeenInTheLastEvaluationToo) {
   s.train.updates = 1;  // the only batch loss is that of the start
   s.train.learning_rate = 1e306;
   TestRun run(s);
-  EXPECT_EQ(run.run().status, "diverged");
+  EXPECT_EQ(run.run().status, RunState::diverged);
 }
 
 // Large batches make one update or a few: a rate that throws the loss far up must not end as "finished".
@@ -245,7 +216,7 @@ TEST(Divergence, OfTheLastUpdateIsSeenWhereTheLossIsFinite) {
     s.train.learning_rate = 1e8;
     TestRun run(s);
     const TrainResult result = run.run();
-    EXPECT_EQ(result.status, "diverged") << protocol;
+    EXPECT_EQ(result.status, RunState::diverged) << protocol;
     EXPECT_EQ(result.message.find("nan"), std::string::npos) << result.message;
     EXPECT_EQ(number(result, "updates"), 1);
     for (const char* key :
@@ -263,7 +234,7 @@ TEST(Divergence, IsSeenInABatchLossThatIsNotANumber) {
   at::Tensor first = run.model->parameter_table().front().tensor.detach();  // shares the memory
   first.fill_(NAN);
   const TrainResult result = run.run();
-  EXPECT_EQ(result.status, "diverged");
+  EXPECT_EQ(result.status, RunState::diverged);
   EXPECT_EQ(result.message, "batch loss nan at update 1");
   EXPECT_EQ(number(result, "updates"), 0);
 }

@@ -11,6 +11,10 @@
 #include "io/status_file.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/trainers/recorded_run.h"
+#include "trainers/hooks/gradient_clipping.h"
+#include "trainers/hooks/lookahead.h"
+#include "trainers/hooks/perturbed_gradient.h"
+#include "trainers/hooks/weight_average.h"
 
 namespace basin::testing {
 namespace {
@@ -37,10 +41,10 @@ RunSettings noisy_settings(const std::string& optimizer) {
   s.schedule.schedule = "cosine";
   s.train.layers_every = 5;
   if (optimizer == "lamb") {  // what else a run keeps or records
-    s.train.perturbation = {.kind = "sam", .examples = 12};
-    s.train.clip_gradient = 0.5;
-    s.train.weight_average = 0.9;
-    s.train.lookahead_every = 2;
+    s.train.hook<PerturbationOptions>() = {.kind = "sam", .examples = 12};
+    s.train.hook<GradientClippingOptions>().limit = 0.5;
+    s.train.hook<WeightAverageOptions>().decay = 0.9;
+    s.train.hook<LookaheadOptions>().every = 2;
     s.train.batch_milestones = {0.5};
     s.train.batch_factor = 2;
   }
@@ -56,11 +60,11 @@ TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
   const RunSettings s = noisy_settings(GetParam());
   RecordedRun undisturbed(s, quiet.path());
   const TrainResult expected = undisturbed.finish();
-  ASSERT_EQ(expected.status, "finished");
+  ASSERT_EQ(expected.status, RunState::finished);
   {
     RecordedRun first(s, disturbed.path());
     const TrainResult stopped = first.run_until(3);
-    ASSERT_EQ(stopped.status, "interrupted");
+    ASSERT_EQ(stopped.status, RunState::interrupted);
     first.recorder.conclude(stopped);
   }
   {
@@ -75,7 +79,7 @@ TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
   EXPECT_TRUE(third.resumed);
   EXPECT_EQ(third.trainer->updates_done(), 3);
   const TrainResult result = third.finish();
-  EXPECT_EQ(result.status, "finished");
+  EXPECT_EQ(result.status, RunState::finished);
   EXPECT_EQ(result.test.loss, expected.test.loss);
   expect_same_tables(read_run_file(disturbed / "run.h5"), read_run_file(quiet / "run.h5"));
   const Checkpoint a = read_checkpoint(disturbed / "ckpt/end.h5"), b = read_checkpoint(quiet / "ckpt/end.h5");
@@ -84,8 +88,8 @@ TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
   }
   for (const auto& [mine, theirs] : {std::pair{&a.buffers, &b.buffers},
                                      {&a.optimizer, &b.optimizer},
-                                     {&a.generators, &b.generators},
-                                     {&a.slow_weights, &b.slow_weights}}) {
+                                     {&a.state("average"), &b.state("average")},
+                                     {&a.state("slow_weights"), &b.state("slow_weights")}}) {
     ASSERT_EQ(mine->size(), theirs->size());
     for (size_t i = 0; i < mine->size(); ++i)
       EXPECT_TRUE((*mine)[i].second.equal((*theirs)[i].second)) << (*mine)[i].first;

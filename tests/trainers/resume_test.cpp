@@ -3,6 +3,10 @@
 
 #include "core/error.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/gradient_clipping.h"
+#include "trainers/hooks/lookahead.h"
+#include "trainers/hooks/perturbed_gradient.h"
+#include "trainers/hooks/weight_average.h"
 
 namespace basin::testing {
 namespace {
@@ -23,7 +27,7 @@ std::vector<ResumeCase> cases() {
   lamb.schedule.schedule = "cosine";
   lamb.train.checkpoint_every = 3;
   lamb.train.evaluate_every = 100;
-  RunSettings noisy = plain;  // dropout masks and batch statistics are state too
+  RunSettings noisy = plain;  // masks that go by the update
   noisy.model = "keskar_c1";
   noisy.model_settings = {};
   noisy.train.updates = 3;
@@ -38,15 +42,15 @@ std::vector<ResumeCase> cases() {
   matched.train.loss_levels = {2.0, 1.6};
   matched.train.check_every = 100;
   matched.train.max_gradients = 4000;
-  RunSettings perturbed = noisy;  // masks are drawn twice
-  perturbed.train.perturbation = {.kind = "asam", .rho = 0.5, .examples = 12};
-  perturbed.train.clip_gradient = 0.5;
+  RunSettings perturbed = noisy;  // the same masks twice
+  perturbed.train.hook<PerturbationOptions>() = {.kind = "asam", .rho = 0.5, .examples = 12};
+  perturbed.train.hook<GradientClippingOptions>().limit = 0.5;
   perturbed.train.label_smoothing = 0.1;
-  perturbed.train.weight_average = 0.9;
+  perturbed.train.hook<WeightAverageOptions>().decay = 0.9;
   RunSettings lookahead = plain;  // no stop but the first is at a synchronisation
   lookahead.train.updates = 8;
-  lookahead.train.lookahead_every = 3;
-  lookahead.train.lookahead_schedule = "cubic";
+  lookahead.train.hook<LookaheadOptions>().every = 3;
+  lookahead.train.hook<LookaheadOptions>().schedule = "cubic";
   lookahead.optimizer_settings = {"momentum=0.9"};
   RunSettings growing = plain;
   growing.train.batch_milestones = {0.25, 0.75};
@@ -89,7 +93,7 @@ void expect_same_records(const Listener& undisturbed, const Listener& first, con
     EXPECT_EQ(a.distance_from_start, b.distance_from_start);
     EXPECT_EQ(a.gradients, b.gradients);
     EXPECT_EQ(a.batch_size, b.batch_size);
-    EXPECT_EQ(a.clip_factor, b.clip_factor);
+    EXPECT_EQ(a.hook_values, b.hook_values);
   }
   std::vector<std::vector<ParameterStep>> steps = first.steps;
   steps.insert(steps.end(), second.steps.begin(), second.steps.end());
@@ -117,7 +121,7 @@ TEST_P(Resume, GivesTheSameBits) {
   for (const int64_t stop : {int64_t{0}, int64_t{1}, total / 2, total - 1}) {
     SCOPED_TRACE(stop);
     TestRun first(GetParam().settings), second(GetParam().settings);
-    ASSERT_EQ(first.run_until(stop).status, "interrupted");
+    ASSERT_EQ(first.run_until(stop).status, RunState::interrupted);
     second.trainer->restore(first.listener.checkpoints.at("latest"));
     const TrainResult result = second.run();
     EXPECT_EQ(result.status, expected.status);
@@ -126,7 +130,7 @@ TEST_P(Resume, GivesTheSameBits) {
       EXPECT_EQ(number(result, key), number(expected, key)) << key;
     }
     expect_same_records(undisturbed.listener, first.listener, second.listener);
-    if (GetParam().settings.train.weight_average == 0) continue;
+    if (GetParam().settings.train.hook<WeightAverageOptions>().decay == 0) continue;
     for (const char* key : {"average_train_loss", "average_test_loss"})
       EXPECT_EQ(number(result, key), number(expected, key)) << key;
   }
@@ -144,7 +148,8 @@ TEST(RestoreTest, RefusesAnotherModelsCheckpoint) {
   EXPECT_THROW(other.trainer->restore(run.listener.checkpoints.at("end")), IoError);
 }
 
-TEST(RestoreTest, RefusesACheckpointWithoutAGeneratorOfItsDropout) {
+// As versions wrote it whose masks came from a generator a layer.
+TEST(RestoreTest, RefusesACheckpointWithGeneratorsOfMasks) {
   RunSettings s = small_settings();
   s.model = "keskar_c1";
   s.model_settings = {"width=2", "hidden=[4, 3]"};
@@ -153,13 +158,17 @@ TEST(RestoreTest, RefusesACheckpointWithoutAGeneratorOfItsDropout) {
   TestRun run(s), other(s);
   run.run();
   Checkpoint checkpoint = run.listener.checkpoints.at("end");
-  ASSERT_EQ(checkpoint.generators.size(), 2u);
-  checkpoint.generators.pop_back();
+  EXPECT_TRUE(checkpoint.generators.empty());
+  other.trainer->restore(checkpoint);
+  checkpoint.generators = {{"dropout1", at::zeros({5056}, at::kByte)}};
   try {
     other.trainer->restore(checkpoint);
     FAIL();
   } catch (const IoError& error) {
-    EXPECT_STREQ(error.what(), "checkpoint: no generator \"dropout2\"");
+    EXPECT_STREQ(
+        error.what(),
+        "checkpoint: /generators/dropout1: its dropout masks came from a generator that is no more; the run "
+        "can be probed, but not resumed: remove its folder to train it anew");
   }
 }
 

@@ -7,6 +7,7 @@
 #include "data/network_inputs.h"
 #include "models/registry.h"
 #include "optim/registry.h"
+#include "trainers/hooks/registry.h"
 
 namespace basin::testing {
 namespace {
@@ -24,6 +25,7 @@ std::unique_ptr<AnyOptions> options_of(const Entry& entry, const std::vector<std
 
 RunSettings small_settings() {
   RunSettings s;
+  s.train.hooks = registered_hooks();
   s.data.set = "synthetic";
   s.data.train_examples = 200;
   s.data.test_examples = 60;
@@ -41,8 +43,7 @@ RunSettings small_settings() {
 void Listener::on_update(const UpdateRecord& record) {
   updates.push_back(record);
   updates.back().parameters = nullptr;
-  updates.back().noise = nullptr;
-  if (record.noise) noise.push_back(*record.noise);
+  for (const HookRow& hook : record.hook_rows) rows[hook.table].push_back(hook.row);
   steps.push_back(*record.parameters);
 }
 

@@ -33,9 +33,9 @@ struct Listener : TrainObserver {
   void on_event(const std::string&, const std::string& text) override { events.push_back(text); }
 
   Trainer* trainer = nullptr;
-  std::vector<UpdateRecord> updates;  // their `parameters` and `noise` point nowhere
+  std::vector<UpdateRecord> updates;  // their `parameters` point nowhere
   std::vector<std::vector<ParameterStep>> steps;
-  std::vector<std::vector<double>> noise;  // rows of the updates that have one
+  std::map<std::string, std::vector<std::vector<double>>> rows;  // of hooks' tables, by name
   std::vector<EvaluationRecord> evaluations;
   std::vector<std::string> events;
   std::map<std::string, Checkpoint> checkpoints;  // deep copies

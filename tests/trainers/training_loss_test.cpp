@@ -67,61 +67,28 @@ TEST(LabelSmoothing, IsRefusedForSquaredErrors) {
   }
 }
 
-RunSettings clipped(double limit) {
-  RunSettings s = small_settings();
-  s.train.clip_gradient = limit;
-  s.optimizer_settings = {"momentum=0"};
-  return s;
-}
-
-TEST(Clipping, BoundsTheStepAndRecordsTheGradientAsItWas) {
-  TestRun plain(clipped(0)), run(clipped(0.2));
-  plain.run();
-  run.run();
-  const UpdateRecord &first = run.listener.updates.at(0), &unclipped = plain.listener.updates.at(0);
-  ASSERT_GT(unclipped.gradient_norm, 0.4) << "nothing to clip";
-  // Clipping and the update add the same squares up in two orders: 4 units in the last place.
-  EXPECT_DOUBLE_EQ(first.gradient_norm, unclipped.gradient_norm);
-  EXPECT_DOUBLE_EQ(first.clip_factor, 0.2 / unclipped.gradient_norm);
-  EXPECT_NEAR(first.update_norm, 0.05 * 0.2, 1e-15);
-  for (size_t p = 0; p < run.listener.steps.at(0).size(); ++p) {
-    EXPECT_DOUBLE_EQ(run.listener.steps.at(0)[p].gradient_norm, plain.listener.steps.at(0)[p].gradient_norm);
-    EXPECT_NEAR(run.listener.steps.at(0)[p].update_norm,
-                first.clip_factor * plain.listener.steps.at(0)[p].update_norm, 1e-15);
-  }
-}
-
-TEST(Clipping, LeavesASmallGradientAlone) {
-  TestRun plain(clipped(0)), run(clipped(100));
-  plain.run();
-  run.run();
-  EXPECT_TRUE(run.weights().equal(plain.weights()));
-  for (const UpdateRecord& update : run.listener.updates) EXPECT_EQ(update.clip_factor, 1);
-}
-
-std::vector<std::string> columns_of(const TrainOptions& options) {
+std::vector<std::string> columns_of(const TrainOptions& options, const std::vector<Column>& of_hooks) {
   std::vector<std::string> names;
-  for (const Column& column : train_table(options).columns) names.push_back(column.name);
+  for (const Column& column : train_table(options, of_hooks).columns) names.push_back(column.name);
   return names;
 }
 
 TEST(TrainTable, HasColumnsForWhatIsSwitchedOn) {
   TrainOptions options;
-  const size_t plain = columns_of(options).size();
-  EXPECT_THAT(columns_of(options), ::testing::Not(::testing::Contains("clip_factor")));
-  options.clip_gradient = 0.5;
+  const std::vector<std::string> plain = columns_of(options, {});
   options.batch_milestones = {0.5};
-  ASSERT_EQ(columns_of(options).size(), plain + 2);
+  const std::vector<Column> of_hooks{column("clip_factor", "1", "clipping factor", "")};
+  std::vector<std::string> expected = plain;
+  expected.insert(expected.end(), {"clip_factor", "batch_size"});
+  EXPECT_EQ(columns_of(options, of_hooks), expected);
   UpdateRecord record;
-  record.clip_factor = 0.25;
+  record.hook_values = {0.25};
   record.batch_size = 96;
   std::vector<double> row;
   fill_train_row(record, options, row);
-  ASSERT_EQ(row.size(), plain + 2);
-  EXPECT_EQ(columns_of(options)[plain], "clip_factor");
-  EXPECT_EQ(row[plain], 0.25);
-  EXPECT_EQ(columns_of(options)[plain + 1], "batch_size");
-  EXPECT_EQ(row[plain + 1], 96);
+  ASSERT_EQ(row.size(), expected.size());
+  EXPECT_EQ(row[plain.size()], 0.25);
+  EXPECT_EQ(row[plain.size() + 1], 96);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ def _holds(run: pd.Series) -> bool:
 
 
 def _is_list(run: pd.Series, option: str) -> bool:
-    """Of something; empty or missing (a file from before the option) is none."""
+    """Whether the option lists anything; empty or missing (a file from before the option) it does not."""
     value = run.get(option, "")
     return isinstance(value, str) and value not in ("", "[]")
 

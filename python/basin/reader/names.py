@@ -61,7 +61,7 @@ class Names:
         return replace(self, members=self.members | {kind: known | more})
 
     def with_columns(self, runs: pd.DataFrame) -> Names:
-        """With the columns of measures that the runs alone can tell."""
+        """With the columns of measures that the runs alone know."""
         columns = [m.column or column_of(m.probe, m.quantity, runs) for m in self.measures.itertuples()]
         return replace(self, measures=self.measures.assign(column=columns))
 

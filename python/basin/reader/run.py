@@ -16,7 +16,7 @@ from .schema import ReadError, attributes, reading, require, text
 
 TABLES = ("train", "eval")
 NOISE_STATUS = ("ok", "not_resolved", "unavailable", "nonfinite")  # of a look, by its number in the file
-CHECKPOINT_GROUPS = ("model", "buffers", "optimizer", "generators", "average", "slow_weights", "gradient_sum")
+NOT_ARRAYS = ("config", "progress", "data")  # of a checkpoint: text and attributes
 
 
 @dataclass
@@ -65,15 +65,13 @@ class Run:
         return sorted(p.stem for p in (self.folder / "ckpt").glob("*.h5"))
 
     def checkpoint(self, label: str = "end", group: str = "model") -> dict[str, np.ndarray]:
-        """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers"), the state of the "optimizer" or of the
-        random "generators", the "average" of the weights where the run keeps one, Lookahead's "slow_weights", and the
-        "gradient_sum" of GPT-NeoX's noise scale."""
+        """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers"), the state of the "optimizer", and of what
+        else keeps some: the "average" of the weights, Lookahead's "slow_weights", ... (docs/file-format.md)."""
         require(self.folder, "checkpoint", label, self.checkpoints())
-        require(self.folder, "group of a checkpoint", group, CHECKPOINT_GROUPS)
         with reading(self.folder / "ckpt" / f"{label}.h5", "checkpoint") as file:
+            require(self.folder, "group of a checkpoint", group, [name for name in file if name not in NOT_ARRAYS])
             found: dict[str, np.ndarray] = {}
-            if group in file:
-                file[group].visititems(lambda name, item: found.update({name: item[()]}) if hasattr(item, "shape") else None)
+            file[group].visititems(lambda name, item: found.update({name: item[()]}) if hasattr(item, "shape") else None)
             return found
 
     def probes(self) -> list[ProbeName]:

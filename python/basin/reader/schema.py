@@ -52,7 +52,7 @@ def attributes(item: h5py.Group | h5py.Dataset) -> dict:
 
 
 def axis_label(name: str, about: dict) -> str:
-    """Of a figure, from the attributes of a dataset: "mean loss of the training examples (nat)"."""
+    """What a figure says, from the attributes of a dataset: "mean loss of the training examples (nat)"."""
     units = about.get("units", "1")
     return about.get("long_name", name) + (f" ({units})" if units not in ("1", "") else "")
 

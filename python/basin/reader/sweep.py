@@ -69,7 +69,7 @@ class Sweep:
         raise NotImplementedError
 
     def label(self, column: str) -> str:
-        """Of a column of `runs`, for a figure or table: "largest Hessian eigenvalues (loss/weight^2)"; its name where no file says."""
+        """What a column of `runs` is, for a figure or table: "largest Hessian eigenvalues (loss/weight^2)"; its name where no file says."""
         return axis_label(column, self.about(column))
 
     def measures(self, named: Iterable[tuple[str, str]]) -> pd.DataFrame:

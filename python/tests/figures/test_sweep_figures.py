@@ -218,7 +218,7 @@ def test_only_what_the_sweep_measured_has_a_panel(tmp_path):
     assert [ax.get_ylabel() for ax in figure.axes if ax.get_ylabel()] == [
         label for _, _, _, label, heading in IN_ORDER if heading
     ]
-    assert [ax.get_title() for ax in figure.axes if ax.get_title()] == ["SGD", "LAMB"]
+    assert [ax.get_title("left") for ax in figure.axes if ax.get_title("left")] == ["SGD", "LAMB"]
 
 
 @pytest.mark.parametrize(

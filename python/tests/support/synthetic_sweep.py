@@ -229,6 +229,8 @@ def write_checkpoint(path: Path, parameters: dict) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with h5py.File(path, "w") as f:
         f.attrs.update(schema_name="basin/checkpoint", schema_version="1.1.0", label=path.stem)
+        for group in ("model", "buffers", "optimizer", "generators"):
+            f.create_group(group)
         for name, value in parameters.items():
             f[f"model/{name}"] = value
 

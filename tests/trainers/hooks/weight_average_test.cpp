@@ -1,5 +1,5 @@
 // The average against sums done by hand; the run that it is taken of must not notice.
-#include "trainers/weight_average.h"
+#include "trainers/hooks/weight_average.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 RunSettings averaged(double decay) {
   RunSettings s = small_settings();
   s.train.updates = 40;
-  s.train.weight_average = decay;
+  s.train.hook<WeightAverageOptions>().decay = decay;
   s.data.validation = 0.1;
   return s;
 }
@@ -114,7 +114,7 @@ TEST(WeightAverageTest, LeavesTheRunAsItWas) {
       EXPECT_TRUE(other.buffers[i].second.equal(checkpoint.buffers[i].second)) << label;
     for (size_t i = 0; i < checkpoint.optimizer.size(); ++i)
       EXPECT_TRUE(other.optimizer[i].second.equal(checkpoint.optimizer[i].second)) << label;
-    EXPECT_TRUE(checkpoint.average.empty());
+    EXPECT_TRUE(checkpoint.states.empty());
   }
   EXPECT_EQ(with.listener.checkpoints.size(), without.listener.checkpoints.size() + 1);
 }
@@ -139,7 +139,7 @@ TEST(WeightAverageTest, OfADivergedRunIsNotEvaluated) {
   s.train.learning_rate = 1e6;
   TestRun run(s);
   const TrainResult result = run.run();
-  EXPECT_EQ(result.status, "diverged");
+  EXPECT_EQ(result.status, RunState::diverged);
   EXPECT_TRUE(std::isnan(number(result, "average_test_acc")));
   EXPECT_FALSE(run.listener.checkpoints.count("average"));
 }
@@ -148,8 +148,8 @@ TEST(WeightAverageTest, IsMissedInACheckpointWithoutIt) {
   TestRun run(averaged(0.9)), other(averaged(0.9));
   run.run();
   Checkpoint checkpoint = run.listener.checkpoints.at("end");
-  ASSERT_EQ(checkpoint.average.size(), checkpoint.parameters.size());
-  checkpoint.average.pop_back();
+  ASSERT_EQ(checkpoint.state("average").size(), checkpoint.parameters.size());
+  checkpoint.states.front().second.pop_back();
   EXPECT_THROW(other.trainer->restore(checkpoint), IoError);
 }
 

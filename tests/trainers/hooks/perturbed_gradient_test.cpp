@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "optim/registry.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin::testing {
 namespace {
@@ -14,15 +15,15 @@ constexpr double kRounding = 1e-11;
 
 RunSettings perturbed(const std::string& kind, int64_t examples = 0) {
   RunSettings s = small_settings();
-  s.train.perturbation.kind = kind;
-  s.train.perturbation.rho = 0.3;
-  s.train.perturbation.examples = examples;
+  s.train.hook<PerturbationOptions>().kind = kind;
+  s.train.hook<PerturbationOptions>().rho = 0.3;
+  s.train.hook<PerturbationOptions>().examples = examples;
   return s;
 }
 
 at::Tensor trained(const RunSettings& s) {
   TestRun run(s);
-  EXPECT_EQ(run.run().status, "finished");
+  EXPECT_EQ(run.run().status, RunState::finished);
   return run.weights();
 }
 
@@ -111,14 +112,14 @@ TEST(SecondPass, SeesTheSameMasksAndGhostBatches) {
   s.train.updates = 3;
   s.train.batch_size = 64;
   s.train.ghost_batch = 16;
-  s.train.perturbation.rho = 0;
+  s.train.hook<PerturbationOptions>().rho = 0;
   const at::Tensor twice = trained(s);
-  s.train.perturbation.kind = "none";
+  s.train.hook<PerturbationOptions>().kind = "none";
   TestRun once(s), start(s);
   once.run();
   ASSERT_GT(relative_difference(once.weights(), start.weights()), 1e-3) << "nothing was trained";
   EXPECT_LE(relative_difference(twice, once.weights()), kRounding);  // sums by groups
-  s.train.perturbation = {.kind = "gradient_penalty", .strength = 0};
+  s.train.hook<PerturbationOptions>() = {.kind = "gradient_penalty", .strength = 0};
   EXPECT_TRUE(trained(s).equal(once.weights()));
 }
 
@@ -145,7 +146,7 @@ TEST(ProtocolB, CountsBothGradientsAgainstTheCap) {
     s.train.check_every = 100000;
     TestRun run(s);
     const TrainResult result = run.run();
-    EXPECT_EQ(result.status, "target_not_reached");
+    EXPECT_EQ(result.status, RunState::target_not_reached);
     ExampleStream stream(1, 200);
     int64_t gradients = 0, updates = 0;
     while (gradients < 1990) {
@@ -173,10 +174,10 @@ TEST(SamGroups, AreRefusedWhereTheyCutGhostBatches) {
     EXPECT_STREQ(error.what(),
                  "perturbation.examples = 24 must be a multiple of ghost_batch (16) with batch statistics");
   }
-  s.train.perturbation.examples = 100;  // all of the batch
+  s.train.hook<PerturbationOptions>().examples = 100;  // all of the batch
   EXPECT_NO_THROW(TestRun{s});
-  s.train.perturbation.kind = "none";
-  s.train.perturbation.examples = 24;
+  s.train.hook<PerturbationOptions>().kind = "none";
+  s.train.hook<PerturbationOptions>().examples = 24;
   EXPECT_NO_THROW(TestRun{s});
 }
 
@@ -205,14 +206,14 @@ TEST_P(PerturbationContract, TrainsAndGoesOnWithTheSameBits) {
   s.train.learning_rate = 0.01;
   s.train.dtype = "float32";
   TestRun undisturbed(s), first(s), second(s), start(s);
-  EXPECT_EQ(undisturbed.run().status, "finished");
+  EXPECT_EQ(undisturbed.run().status, RunState::finished);
   EXPECT_GT(relative_difference(undisturbed.weights(), start.weights()), 0);
   EXPECT_TRUE(undisturbed.weights().isfinite().all().item<bool>());
   first.run_until(2);
   second.trainer->restore(first.listener.checkpoints.at("latest"));
   second.run();
   EXPECT_TRUE(second.weights().equal(undisturbed.weights()));
-  s.train.perturbation.kind = "none";
+  s.train.hook<PerturbationOptions>().kind = "none";
   EXPECT_GT(relative_difference(trained(s), undisturbed.weights()), 0) << "the perturbation has no effect";
 }
 

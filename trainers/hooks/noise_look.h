@@ -1,20 +1,13 @@
-// defines: MicroBatchNorms, NoiseLook and look_at_noise(), tr Sigma and |G|^2 from the micro-batches of one
-// update.
+// defines: NoiseLook and look_at_noise(), tr Sigma and |G|^2 from the micro-batches of one update.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "data/example_stream.h"
+#include "trainers/gradient_norm.h"
 
 namespace basin {
-
-/// Squared norms of the gradient of one batch, in (loss/weight)^2.
-struct MicroBatchNorms {
-  double mean = 0;            // |g|^2, g the batch's mean gradient
-  std::vector<double> parts;  // |K_j h_j / B|^2: of what micro-batch j adds to g
-};
 
 /// NaN where the batch says nothing: fewer than two micro-batches, or all of the same examples.
 struct NoiseLook {

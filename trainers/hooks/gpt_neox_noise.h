@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "trainers/weight_copy.h"
+#include "trainers/hooks/weight_copy.h"
 
 namespace basin {
 

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "optim/lbfgs.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin {
 namespace {
@@ -84,7 +85,7 @@ std::string refusal(const RunSettings& s) {
 
 TEST(Overlap, RefusesWhatItsPairsCannotBear) {
   RunSettings s = lbfgs_settings();
-  s.train.perturbation.kind = "sam";
+  s.train.hook<PerturbationOptions>().kind = "sam";
   EXPECT_NE(refusal(s).find("overlap"), std::string::npos);
   s = lbfgs_settings();
   s.train.batch_milestones = {0.5};

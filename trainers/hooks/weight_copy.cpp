@@ -1,4 +1,4 @@
-#include "trainers/weight_copy.h"
+#include "trainers/hooks/weight_copy.h"
 
 #include "core/error.h"
 

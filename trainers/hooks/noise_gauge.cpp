@@ -1,15 +1,16 @@
-#include "trainers/noise_gauge.h"
+#include "trainers/hooks/noise_gauge.h"
 
 #include "core/error.h"
-#include "trainers/gpt_neox_noise.h"
-#include "trainers/noise_average.h"
-#include "trainers/noise_look.h"
+#include "trainers/hooks/gpt_neox_noise.h"
+#include "trainers/hooks/noise_average.h"
+#include "trainers/hooks/noise_look.h"
 #include "trainers/tables.h"
 
 namespace basin {
 namespace {
 
 constexpr const char* kState = "noise_scale";  // in a checkpoint's progress
+constexpr const char* kSum = "gradient_sum";   // a state of GPT-NeoX's
 constexpr const char* kSquare = "(loss/weight)^2";
 
 Column status_column() {
@@ -26,25 +27,26 @@ std::vector<double> saved_state(const Checkpoint& checkpoint) {
 
 class MicroBatchGauge final : public NoiseGauge {
  public:
-  MicroBatchGauge(const TrainOptions& options, const DataOptions& data, const BatchPlan& plan,
-                  const Model& model, int64_t n)
-      : every_(options.noise_scale_every),
-        micro_batch_(plan.micro_batch),
-        n_(n),
-        average_(options.noise_scale_beta) {
-    const bool ghosts = model.has_batch_statistics();
+  MicroBatchGauge(const NoiseGaugeOptions& options, const HookSetup& setup)
+      : every_(options.every),
+        micro_batch_(setup.plan.micro_batch),
+        n_(setup.data.train.size()),
+        gradient_(setup.gradient),
+        average_(options.beta) {
+    gradient_.make_room_for_norms(largest_batch(setup.train));
+    const bool ghosts = setup.model.has_batch_statistics();
     attributes_ = {{"every", every_},
-                   {"beta", options.noise_scale_beta},
-                   {"compat", options.noise_scale_compat},
+                   {"beta", options.beta},
+                   {"compat", options.compat},
                    {"definition", std::string("noise-scale-online")},
                    {"micro_batch", micro_batch_},
                    {"bn_mode", std::string(ghosts ? "ghost_batch" : "none")},
-                   {"ghost_batch", ghosts ? plan.ghost_batch : int64_t{0}},
-                   {"dropout", model.has_dropout()},
-                   {"augmentation", data.augmentation}};
+                   {"ghost_batch", ghosts ? setup.plan.ghost_batch : int64_t{0}},
+                   {"dropout", setup.model.has_dropout()},
+                   {"augmentation", setup.data_options.augmentation}};
   }
 
-  Table table() const override {
+  std::optional<Table> table() const override {
     Table table;
     table.name = "noise_scale";
     table.long_name = fmt::format("gradient noise scale from micro-batches, every {}. update", every_);
@@ -70,10 +72,11 @@ class MicroBatchGauge final : public NoiseGauge {
 
   bool measures(int64_t update) const override { return update % every_ == 0; }
 
-  void add(int64_t update, const Batch& batch, const BatchGradient& gradient) override {
+  void after_gradient(const OngoingUpdate& update) override {
     row_.clear();
-    if (!measures(update)) return;
-    const MicroBatchNorms norms = gradient.micro_batch_norms();
+    if (!measures(update.number)) return;
+    const Batch& batch = update.groups.front();
+    const MicroBatchNorms norms = gradient_.micro_batch_norms();
     const NoiseLook look = look_at_noise(batch, micro_batch_, norms, n_);
     const bool finite = std::isfinite(look.tr_sigma) && std::isfinite(look.g2);
     if (finite) average_.add(look.tr_sigma, look.g2);
@@ -82,7 +85,7 @@ class MicroBatchGauge final : public NoiseGauge {
                                : !finite         ? NoiseStatus::nonfinite
                                : means.resolved  ? NoiseStatus::ok
                                                  : NoiseStatus::not_resolved;
-    row_ = {static_cast<double>(update),
+    row_ = {static_cast<double>(update.number),
             means.b_simple.value,
             means.b_simple.low,
             means.b_simple.high,
@@ -103,24 +106,25 @@ class MicroBatchGauge final : public NoiseGauge {
 
  private:
   int64_t every_, micro_batch_, n_;
+  BatchGradient& gradient_;
   std::vector<std::pair<std::string, OptionValue>> attributes_;
   NoiseAverage average_;
 };
 
 class GptNeoxGauge final : public NoiseGauge {
  public:
-  GptNeoxGauge(const TrainOptions& options, const Model& model)
+  GptNeoxGauge(const NoiseGaugeOptions& options, const HookSetup& setup)
       : options_(options),
-        parameters_(model.parameter_table()),
-        noise_(parameters_, options.batch_size, options.noise_scale_every, options.noise_scale_beta) {}
+        gradient_(setup.gradient),
+        noise_(setup.model.parameter_table(), setup.train.batch_size, options.every, options.beta) {}
 
-  Table table() const override {
+  std::optional<Table> table() const override {
     Table table;
     table.name = "noise_scale";
     table.long_name = "gradient noise scale as GPT-NeoX logs it";
-    table.attributes = {{"every", options_.noise_scale_every},
-                        {"beta", options_.noise_scale_beta},
-                        {"compat", options_.noise_scale_compat},
+    table.attributes = {{"every", options_.every},
+                        {"beta", options_.beta},
+                        {"compat", options_.compat},
                         {"definition", std::string("noise-scale-gpt-neox")}};
     table.columns = {
         column("update", "1", "updates done", "number of this update, from 1"),
@@ -133,16 +137,12 @@ class GptNeoxGauge final : public NoiseGauge {
     return table;
   }
 
-  bool measures(int64_t /*update*/) const override { return false; }
-
-  void add(int64_t update, const Batch& /*batch*/, const BatchGradient& /*gradient*/) override {
+  void after_gradient(const OngoingUpdate& update) override {
     row_.clear();
-    std::vector<at::Tensor> gradients;
-    for (const ParameterInfo& parameter : parameters_) gradients.push_back(parameter.tensor.grad());
-    const std::optional<GptNeoxNoise::Numbers> found = noise_.add(gradients);
+    const std::optional<GptNeoxNoise::Numbers> found = noise_.add(gradient_.gradients());
     if (!found) return;
     const NoiseStatus status = std::isfinite(found->b_simple) ? NoiseStatus::ok : NoiseStatus::nonfinite;
-    row_ = {static_cast<double>(update),
+    row_ = {static_cast<double>(update.number),
             found->b_simple,
             found->noise,
             found->scale,
@@ -153,25 +153,49 @@ class GptNeoxGauge final : public NoiseGauge {
 
   void save(Checkpoint& checkpoint) const override {
     checkpoint.progress[kState] = noise_.state();
-    checkpoint.gradient_sum = noise_.sum();
+    checkpoint.add_state(kSum, noise_.sum());
   }
   void restore(const Checkpoint& checkpoint) override {
-    noise_.load_state(saved_state(checkpoint), checkpoint.gradient_sum);
+    noise_.load_state(saved_state(checkpoint), checkpoint.state(kSum));
   }
 
  private:
-  TrainOptions options_;
-  std::vector<ParameterInfo> parameters_;
+  NoiseGaugeOptions options_;
+  const BatchGradient& gradient_;
   GptNeoxNoise noise_;
 };
 
 }  // namespace
 
-std::unique_ptr<NoiseGauge> make_noise_gauge(const TrainOptions& options, const DataOptions& data,
-                                             const BatchPlan& plan, const Model& model, int64_t n) {
-  if (options.noise_scale_every == 0) return nullptr;
-  if (options.noise_scale_compat == "gpt-neox") return std::make_unique<GptNeoxGauge>(options, model);
-  return std::make_unique<MicroBatchGauge>(options, data, plan, model, n);
+void bind_options(OptionTable& table, NoiseGaugeOptions& o) {
+  table.add("noise_scale_every", o.every, at_least(0),
+            "updates between looks at the gradient noise scale by the micro-batches of one; 0: none");
+  table.add("noise_scale_beta", o.beta, half_open(0, 1),
+            "weight of each look against the next one in the noise scale's moving means");
+  table.add("noise_scale_compat", o.compat, one_of({"none", "gpt-neox"}),
+            "gpt-neox: that tool's noise scale, of windows of noise_scale_every updates (its default: 10)");
+}
+
+void NoiseGauge::check(const Options& options, const HookCheck& run) {
+  const bool neox = options.compat == "gpt-neox";
+  if (neox && options.every < 2) {
+    throw ConfigError(fmt::format(
+        "noise_scale_compat = \"gpt-neox\" needs noise_scale_every >= 2, not {}: the updates of a "
+        "window (its default is 10)",
+        options.every));
+  }
+  if (neox && !run.train.batch_milestones.empty())
+    throw ConfigError("noise_scale_compat = \"gpt-neox\" and batch_milestones exclude each other");
+  if (options.every > 0 && run.passes > 1)
+    throw ConfigError("noise_scale_every and perturbation.kind exclude each other");
+  if (options.every > 0 && run.overlap > 0)
+    throw ConfigError("noise_scale_every and an optimiser with overlap exclude each other");
+}
+
+std::unique_ptr<UpdateHook> NoiseGauge::make(const Options& options, const HookSetup& setup) {
+  if (options.every == 0) return nullptr;
+  if (options.compat == "gpt-neox") return std::make_unique<GptNeoxGauge>(options, setup);
+  return std::make_unique<MicroBatchGauge>(options, setup);
 }
 
 }  // namespace basin

@@ -1,4 +1,4 @@
-#include "trainers/gpt_neox_noise.h"
+#include "trainers/hooks/gpt_neox_noise.h"
 
 #include "core/error.h"
 #include "trainers/gradient_norm.h"

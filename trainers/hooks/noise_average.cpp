@@ -1,4 +1,4 @@
-#include "trainers/noise_average.h"
+#include "trainers/hooks/noise_average.h"
 
 #include <algorithm>
 #include <cmath>

@@ -13,8 +13,11 @@
 #include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/trainers/recorded_run.h"
-#include "trainers/noise_average.h"
-#include "trainers/noise_look.h"
+#include "trainers/hooks/gradient_clipping.h"
+#include "trainers/hooks/noise_average.h"
+#include "trainers/hooks/noise_gauge.h"
+#include "trainers/hooks/noise_look.h"
+#include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin::testing {
 namespace {
@@ -189,14 +192,14 @@ RunSettings looking(int64_t every, int64_t batch_size, int64_t micro_batch) {
   RunSettings s = small_settings();
   s.train.batch_size = batch_size;
   s.train.micro_batch = micro_batch;
-  s.train.noise_scale_every = every;
+  s.train.hook<NoiseGaugeOptions>().every = every;
   return s;
 }
 
 double entry(const TestRun& run, size_t row, const std::string& name) {
-  const Table table = run.trainer->noise()->table();
+  const Table table = run.trainer->hook_tables().at(0);
   for (size_t i = 0; i < table.columns.size(); ++i)
-    if (table.columns[i].name == name) return run.listener.noise.at(row).at(i);
+    if (table.columns[i].name == name) return run.listener.rows.at("noise_scale").at(row).at(i);
   ADD_FAILURE() << "no column " << name;
   return NAN;
 }
@@ -258,7 +261,7 @@ TEST(OnlineNoiseTest, LooksAtEveryKthUpdateAndResolvesAStrongSignal) {
   s.train.updates = 41;
   TestRun run(s);
   run.run();
-  ASSERT_EQ(run.listener.noise.size(), 20u);
+  ASSERT_EQ(run.listener.rows.at("noise_scale").size(), 20u);
   for (size_t row = 0; row < 20; ++row) {
     EXPECT_EQ(entry(run, row, "update"), 2.0 * static_cast<double>(row + 1));
     EXPECT_EQ(entry(run, row, "b_simple"), entry(run, row, "tr_sigma_mean") / entry(run, row, "g2_mean"));
@@ -281,28 +284,28 @@ std::vector<RunSettings> kinds_of_runs() {
   RunSettings growing = looking(2, 300, 64);
   growing.train.updates = 6;
   growing.train.batch_milestones = {0.5};
-  growing.train.clip_gradient = 0.01;
+  growing.train.hook<GradientClippingOptions>().limit = 0.01;
   return {plain, noisy, growing};
 }
 
 TEST(OnlineNoiseTest, ChangesNoBitOfTheRun) {
   for (const RunSettings& s : kinds_of_runs()) {
     RunSettings off = s, theirs = s;
-    off.train.noise_scale_every = 0;
+    off.train.hook<NoiseGaugeOptions>().every = 0;
     TestRun with(s), without(off);
     with.run();
     without.run();
     EXPECT_TRUE(with.weights().equal(without.weights())) << s.model;
-    ASSERT_FALSE(with.listener.noise.empty());
-    EXPECT_TRUE(without.listener.noise.empty());
-    EXPECT_EQ(without.trainer->noise(), nullptr);
+    ASSERT_FALSE(with.listener.rows.at("noise_scale").empty());
+    EXPECT_TRUE(without.listener.rows.empty());
+    EXPECT_TRUE(without.trainer->hook_tables().empty());
     for (size_t t = 0; t < without.listener.updates.size(); ++t) {
       EXPECT_EQ(with.listener.updates[t].loss, without.listener.updates[t].loss);
       EXPECT_EQ(with.listener.updates[t].gradient_norm, without.listener.updates[t].gradient_norm);
     }
-    theirs.train.noise_scale_every = 2;
+    theirs.train.hook<NoiseGaugeOptions>().every = 2;
     theirs.train.batch_milestones = off.train.batch_milestones = {};
-    theirs.train.noise_scale_compat = "gpt-neox";
+    theirs.train.hook<NoiseGaugeOptions>().compat = "gpt-neox";
     TestRun neox(theirs), plain(off);
     neox.run();
     plain.run();
@@ -313,7 +316,7 @@ TEST(OnlineNoiseTest, ChangesNoBitOfTheRun) {
 TEST(OnlineNoiseTest, ABatchOfOneMicroBatchIsUnavailable) {
   TestRun run(looking(2, 50, 50));
   run.run();
-  ASSERT_EQ(run.listener.noise.size(), 2u);
+  ASSERT_EQ(run.listener.rows.at("noise_scale").size(), 2u);
   EXPECT_EQ(entry(run, 1, "status"), 2);
   for (const char* name : {"g2", "tr_sigma", "g2_mean", "tr_sigma_mean", "b_simple"})
     EXPECT_TRUE(std::isnan(entry(run, 1, name))) << name;
@@ -334,7 +337,7 @@ TEST(OnlineNoiseTest, AnOverflowIsNotFiniteAndLeavesTheMeansAlone) {
       at::Tensor(table[p].tensor).mul_(p < table.size() / 2 ? 1e-100 : 1e200);
   }
   run.run_until(2);
-  ASSERT_EQ(run.listener.noise.size(), 2u);
+  ASSERT_EQ(run.listener.rows.at("noise_scale").size(), 2u);
   EXPECT_EQ(entry(run, 1, "status"), 3);
   EXPECT_TRUE(std::isnan(entry(run, 1, "b_simple")));
   Checkpoint checkpoint;
@@ -346,7 +349,7 @@ class OnlineNoiseFiles : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(OnlineNoiseFiles, AreTheSameAfterAStopAndACrash) {
   RunSettings s = looking(std::string(GetParam()) == "none" ? 1 : 4, 50, 20);
-  s.train.noise_scale_compat = GetParam();
+  s.train.hook<NoiseGaugeOptions>().compat = GetParam();
   s.train.updates = 9;
   const TemporaryFolder quiet, disturbed;
   RecordedRun(s, quiet.path()).finish();
@@ -368,9 +371,9 @@ TEST_P(OnlineNoiseFiles, AreTheSameAfterAStopAndACrash) {
   EXPECT_EQ(record.tables.at("noise_scale").row_count(), std::string(GetParam()) == "none" ? 9 : 2);
   const Checkpoint a = read_checkpoint(disturbed / "ckpt/end.h5"), b = read_checkpoint(quiet / "ckpt/end.h5");
   EXPECT_EQ(a.progress.at("noise_scale"), b.progress.at("noise_scale"));
-  ASSERT_EQ(a.gradient_sum.size(), b.gradient_sum.size());
-  for (size_t i = 0; i < a.gradient_sum.size(); ++i)
-    EXPECT_TRUE(a.gradient_sum[i].second.equal(b.gradient_sum[i].second));
+  const NamedTensors &sum = a.state("gradient_sum"), &expected = b.state("gradient_sum");
+  ASSERT_EQ(sum.size(), std::string(GetParam()) == "none" ? 0 : b.parameters.size());
+  for (size_t i = 0; i < sum.size(); ++i) EXPECT_TRUE(sum[i].second.equal(expected.at(i).second));
 }
 
 INSTANTIATE_TEST_SUITE_P(Compat, OnlineNoiseFiles, ::testing::Values("none", "gpt-neox"),
@@ -381,7 +384,7 @@ INSTANTIATE_TEST_SUITE_P(Compat, OnlineNoiseFiles, ::testing::Values("none", "gp
 TEST(OnlineNoiseTest, TheTableSaysHowItWasMeasured) {
   RunSettings s = kinds_of_runs()[1];
   TestRun run(s);
-  const auto attributes = run.trainer->noise()->table().attributes;
+  const auto attributes = run.trainer->hook_tables().at(0).attributes;
   const auto has = [&](const std::string& key, const OptionValue& value) {
     return std::find(attributes.begin(), attributes.end(), std::pair{key, value}) != attributes.end();
   };
@@ -393,7 +396,7 @@ TEST(OnlineNoiseTest, TheTableSaysHowItWasMeasured) {
 
 TEST(OnlineNoiseTest, RefusesWhatMakesNoSense) {
   RunSettings s = looking(1, 50, 20);
-  s.train.perturbation.kind = "sam";
+  s.train.hook<PerturbationOptions>().kind = "sam";
   EXPECT_EQ(message_of([&] { TestRun run(s); }),
             "noise_scale_every and perturbation.kind exclude each other");
   s = looking(1, 50, 20);
@@ -401,10 +404,10 @@ TEST(OnlineNoiseTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(message_of([&] { TestRun run(s); }),
             "noise_scale_every and an optimiser with overlap exclude each other");
   s = looking(1, 50, 20);
-  s.train.noise_scale_compat = "gpt-neox";
+  s.train.hook<NoiseGaugeOptions>().compat = "gpt-neox";
   EXPECT_THAT(message_of([&] { TestRun run(s); }),
               ::testing::HasSubstr("needs noise_scale_every >= 2, not 1"));
-  s.train.noise_scale_every = 2;
+  s.train.hook<NoiseGaugeOptions>().every = 2;
   s.train.batch_milestones = {0.5};
   EXPECT_EQ(message_of([&] { TestRun run(s); }),
             "noise_scale_compat = \"gpt-neox\" and batch_milestones exclude each other");

@@ -3,12 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "models/model.h"
-#include "trainers/weight_copy.h"
+#include "trainers/hooks/weight_copy.h"
+#include "trainers/update_hook.h"
 
 namespace basin {
+
+struct WeightAverageOptions {
+  double decay = 0;  // per update; 0: no average
+};
+void bind_options(OptionTable& table, WeightAverageOptions& options);
 
 /// a <- a + (1 - d_t) (w - a) after update t = 1, 2, ..., beginning with a = w at the start;
 ///   d_t = min(decay, (1 + t) / (10 + t)).
@@ -17,22 +24,27 @@ namespace basin {
 /// a mean without bias weighs the first updates as much as the last. Averages of iterates: Polyak & Juditsky
 /// 1992.
 ///
-/// Never touches the run's own weights. Cost: one pass over the parameters per update; memory: one copy, in
-/// their type.
-class WeightAverage {
+/// Never touches the run's own weights. At the end, when all is said of those, it is evaluated on every split (average_train_loss
+/// and the like in the summary, NaN where the run diverged) and kept as the checkpoint "average", with running statistics of its
+/// own. Cost: one pass over the parameters per update, one evaluation; memory: one copy, in their type.
+class WeightAverage final : public UpdateHook {
  public:
-  WeightAverage(const std::vector<ParameterInfo>& parameters, double decay);
+  using Options = WeightAverageOptions;
+  static HookCost cost(const Options& options);
+  static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
+  WeightAverage(const Model& model, double decay, HookedRun& run);
 
-  /// After update number t.
-  void add(int64_t t);
   static double decay_of(double decay, int64_t t);
 
-  const std::vector<at::Tensor>& tensors() const { return average_.tensors(); }
-  NamedTensors state() const { return average_.state(); }
-  void load_state(const NamedTensors& state) { average_.load_state(state); }
+  void after_update(int64_t update) override;
+  void after_end(Summary& summary, bool diverged) override;
+  void save(Checkpoint& checkpoint) const override;
+  void restore(const Checkpoint& checkpoint) override;
 
  private:
+  const Model& model_;
   double decay_;
+  HookedRun& run_;
   WeightCopy average_;
 };
 
@@ -40,7 +52,7 @@ class WeightAverage {
 /// statistics are again what they were, bit for bit.
 class AveragedModel {
  public:
-  AveragedModel(const WeightAverage& average, const Model& model);
+  AveragedModel(const std::vector<at::Tensor>& average, const Model& model);
   ~AveragedModel();
   AveragedModel(const AveragedModel&) = delete;
   AveragedModel& operator=(const AveragedModel&) = delete;

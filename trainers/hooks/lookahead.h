@@ -2,15 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
-#include "trainers/train_options.h"
-#include "trainers/weight_copy.h"
+#include "trainers/hooks/weight_copy.h"
+#include "trainers/update_hook.h"
 
 namespace basin {
 
-/// ConfigError where lookahead_every is more than the run's updates: they would all be lost.
-void check_lookahead(const TrainOptions& options, int64_t updates);
+struct LookaheadOptions {
+  int64_t every = 0;                  // updates between synchronisations with slow weights; 0: no Lookahead
+  double alpha = 0.5;                 // step of the slow weights; 0.8 is the default of the authors' code
+  std::string schedule = "constant";  // constant | cubic: from 1 to alpha
+};
+void bind_options(OptionTable& table, LookaheadOptions& options);
 
 /// After update t = k, 2k, ... of T, k = lookahead_every, alpha = lookahead_alpha:
 ///   phi <- phi + alpha_t (theta - phi),  theta <- phi;   after update T  theta <- phi.
@@ -26,15 +32,18 @@ void check_lookahead(const TrainOptions& options, int64_t updates);
 /// updates after the last multiple of k have no effect on the weights that the run ends with (with alpha = 1
 /// that is all in which it differs from a run without). A run of protocol B that reaches its target before
 /// update T keeps the weights that reached it.
-class Lookahead {
+class Lookahead final : public UpdateHook {
  public:
-  Lookahead(const std::vector<ParameterInfo>& parameters, const TrainOptions& options, int64_t updates);
+  using Options = LookaheadOptions;
+  /// Not with an optimiser that has overlap.
+  static void check(const Options& options, const HookCheck& run);
+  static UpdatesNeeded updates_needed(const Options& options);
+  static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
+  Lookahead(const std::vector<ParameterInfo>& parameters, const Options& options, int64_t updates);
 
-  /// After update number t.
-  void synchronise(int64_t t);
-
-  NamedTensors state() const { return slow_.state(); }
-  void load_state(const NamedTensors& state) { slow_.load_state(state); }
+  void after_update(int64_t update) override;
+  void save(Checkpoint& checkpoint) const override;
+  void restore(const Checkpoint& checkpoint) override;
 
  private:
   double step_at(int64_t t) const;

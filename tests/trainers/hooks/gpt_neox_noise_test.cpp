@@ -1,9 +1,11 @@
 // GPT-NeoX's noise scale with its quirks, on a series worked out by hand from its description.
-#include "trainers/gpt_neox_noise.h"
+#include "trainers/hooks/gpt_neox_noise.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/gradient_clipping.h"
+#include "trainers/hooks/noise_gauge.h"
 
 namespace basin::testing {
 namespace {
@@ -75,13 +77,14 @@ TEST(GptNeoxNoiseTest, InARunTheGradientsAreThoseOfItsUpdates) {
   s.train.updates = 7;
   s.train.batch_size = 20;
   s.train.learning_rate = 1e-300;
-  s.train.clip_gradient = 0.001;
-  s.train.noise_scale_every = 3;
-  s.train.noise_scale_compat = "gpt-neox";
+  s.train.hook<GradientClippingOptions>().limit = 0.001;
+  s.train.hook<NoiseGaugeOptions>().every = 3;
+  s.train.hook<NoiseGaugeOptions>().compat = "gpt-neox";
   TestRun run(s), by_hand(s);
   run.run();
-  ASSERT_EQ(run.listener.noise.size(), 2u);
-  const Table table = run.trainer->noise()->table();
+  const auto& rows = run.listener.rows.at("noise_scale");
+  ASSERT_EQ(rows.size(), 2u);
+  const Table table = run.trainer->hook_tables().at(0);
   ASSERT_EQ(table.columns.at(4).name, "small_square");
   ASSERT_EQ(table.columns.at(5).name, "big_square");
   for (int64_t window = 0; window < 2; ++window) {
@@ -90,7 +93,7 @@ TEST(GptNeoxNoiseTest, InARunTheGradientsAreThoseOfItsUpdates) {
       small += g.square().sum().item<double>();
     for (const at::Tensor& g : plain_gradient(by_hand, 60 * window, 60))
       big += g.square().sum().item<double>();
-    const std::vector<double>& row = run.listener.noise.at(static_cast<size_t>(window));
+    const std::vector<double>& row = rows.at(static_cast<size_t>(window));
     EXPECT_EQ(row.at(0), 3 * static_cast<double>(window + 1));
     EXPECT_NEAR(row.at(4), small, 1e-6 * small);  // float32 rounding of the norm
     EXPECT_NEAR(row.at(5), big, 1e-6 * big);

@@ -1,5 +1,5 @@
 // Lookahead against a loop done by hand; what it leaves alone; where the run ends.
-#include "trainers/lookahead.h"
+#include "trainers/hooks/lookahead.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "tests/support/message_of.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/weight_average.h"
 
 namespace basin::testing {
 namespace {
@@ -19,9 +20,9 @@ constexpr double kRounding = 1e-13;
 RunSettings looking_ahead(int64_t every, double alpha, const std::string& schedule, int64_t updates) {
   RunSettings s = small_settings();
   s.train.updates = updates;
-  s.train.lookahead_every = every;
-  s.train.lookahead_alpha = alpha;
-  s.train.lookahead_schedule = schedule;
+  s.train.hook<LookaheadOptions>().every = every;
+  s.train.hook<LookaheadOptions>().alpha = alpha;
+  s.train.hook<LookaheadOptions>().schedule = schedule;
   s.optimizer_settings = {"momentum=0.8"};
   return s;
 }
@@ -80,7 +81,7 @@ void expect_by_hand(const RunSettings& settings, int64_t updates, int64_t planne
   ASSERT_EQ(path.weights.size(), static_cast<size_t>(updates));
   for (int64_t t = 1; t <= updates; ++t) {
     hand.step(t);
-    if (t % settings.train.lookahead_every == 0)
+    if (t % settings.train.hook<LookaheadOptions>().every == 0)
       hand.synchronise(decay_at(static_cast<double>(t) / static_cast<double>(planned)));
     if (t == planned) hand.synchronise(1);
     const at::Tensor& found = path.weights.at(static_cast<size_t>(t - 1));
@@ -113,7 +114,7 @@ TEST(LookaheadTest, CountsOnTheCapUnderProtocolB) {
   s.train.target_loss = 0.36;
   TestRun run(s);
   const TrainResult result = run.run();
-  ASSERT_EQ(result.status, "finished");
+  ASSERT_EQ(result.status, RunState::finished);
   ASSERT_EQ(number(result, "planned_updates"), 80);
   const auto updates = static_cast<int64_t>(number(result, "updates"));
   ASSERT_GT(updates, 9);  // three synchronisations and an update without
@@ -132,9 +133,10 @@ TEST(LookaheadTest, EndsWithTheSlowWeights) {
   EXPECT_TRUE(run.weights().equal(path.weights.at(5))) << "two updates after the last synchronisation";
   EXPECT_FALSE(path.weights.at(6).equal(path.weights.at(5)));
   const Checkpoint& end = run.listener.checkpoints.at("end");
-  ASSERT_EQ(end.slow_weights.size(), end.parameters.size());
+  const NamedTensors& slow = end.state("slow_weights");
+  ASSERT_EQ(slow.size(), end.parameters.size());
   for (size_t i = 0; i < places.size(); ++i) {
-    EXPECT_TRUE(end.slow_weights[i].second.equal(end.parameters[i].tensor));
+    EXPECT_TRUE(slow[i].second.equal(end.parameters[i].tensor));
     EXPECT_EQ(run.model->parameter_table()[i].tensor.const_data_ptr(), places[i])
         << "a CUDA graph would miss it";
   }
@@ -171,13 +173,13 @@ TEST(LookaheadTest, WithAStepOfOneLeavesTheRunAsItWas) {
     EXPECT_EQ(with.listener.updates.at(t).loss, without.listener.updates.at(t).loss);
     EXPECT_EQ(with.listener.updates.at(t).update_norm, without.listener.updates.at(t).update_norm);
   }
-  EXPECT_TRUE(without.listener.checkpoints.at("end").slow_weights.empty());
+  EXPECT_TRUE(without.listener.checkpoints.at("end").states.empty());
 }
 
 // Not averaged with those of before: a network at the weights of the end has the same, re-estimated.
 TEST(LookaheadTest, RunningStatisticsAreThoseOfTheSlowWeights) {
   RunSettings s = with_statistics(4);
-  s.train.lookahead_alpha = 0.5;
+  s.train.hook<LookaheadOptions>().alpha = 0.5;
   TestRun run(s), again(s);
   run.run();
   const Checkpoint& end = run.listener.checkpoints.at("end");
@@ -192,7 +194,7 @@ TEST(LookaheadTest, RunningStatisticsAreThoseOfTheSlowWeights) {
 
 TEST(LookaheadTest, TheAverageIsOfTheSynchronisedWeights) {
   RunSettings s = looking_ahead(2, 0.3, "constant", 9);
-  s.train.weight_average = 0.5;
+  s.train.hook<WeightAverageOptions>().decay = 0.5;
   TestRun run(s);
   Path path(run);
   run.trainer->observe(path);
@@ -203,7 +205,7 @@ TEST(LookaheadTest, TheAverageIsOfTheSynchronisedWeights) {
     expected = d * expected + (1 - d) * path.weights.at(t - 1);
   }
   std::vector<at::Tensor> average;
-  for (const auto& [name, tensor] : run.listener.checkpoints.at("end").average)
+  for (const auto& [name, tensor] : run.listener.checkpoints.at("end").state("average"))
     average.push_back(tensor.reshape({-1}));
   EXPECT_LE(relative_difference(at::cat(average), expected), kRounding);
 }
@@ -222,12 +224,12 @@ TEST(LookaheadTest, IsMissedInACheckpointWithoutIt) {
       plain(looking_ahead(0, 0.5, "constant", 3));
   run.run();
   Checkpoint checkpoint = run.listener.checkpoints.at("end");
-  checkpoint.slow_weights.clear();
+  checkpoint.states.clear();
   EXPECT_EQ(refusal(plain, checkpoint), "no error");
   const std::string first = checkpoint.parameters.front().name;
   EXPECT_EQ(refusal(other, checkpoint), "checkpoint: no slow copy of \"" + first + "\"");
   checkpoint = run.listener.checkpoints.at("end");
-  checkpoint.slow_weights.back().second = at::zeros({3, 3, 3});
+  checkpoint.states.front().second.back().second = at::zeros({3, 3, 3});
   EXPECT_THAT(refusal(other, checkpoint), HasSubstr("another shape than the model's"));
 }
 

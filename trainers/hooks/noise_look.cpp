@@ -1,4 +1,4 @@
-#include "trainers/noise_look.h"
+#include "trainers/hooks/noise_look.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,0 +1,66 @@
+// Checkpoints on the way: at loss levels and at a cadence.
+#include "trainers/hooks/milestones.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/trainers/test_run.h"
+
+namespace basin::testing {
+namespace {
+
+RunSettings levelled() {
+  RunSettings s = small_settings();
+  s.train.protocol = "B";
+  s.train.target_loss = 1.0;
+  s.train.check_every = 100;
+  s.train.max_gradients = 20000;
+  return s;
+}
+
+TEST(Milestones, KeepsACheckpointAtEachLossLevel) {
+  RunSettings s = levelled();
+  s.train.loss_levels = {1.5, 2.0};
+  TestRun run(s);
+  run.run();
+  const auto& checkpoints = run.listener.checkpoints;
+  for (const auto& [label, level] : {std::pair<const char*, double>{"loss-2", 2.0}, {"loss-1.5", 1.5}}) {
+    ASSERT_TRUE(checkpoints.count(label)) << label;
+    const auto& progress = checkpoints.at(label).progress;
+    EXPECT_EQ(std::get<double>(progress.at("level")), level);
+    EXPECT_LE(std::get<double>(progress.at("train_loss")), level);
+  }
+  EXPECT_FALSE(std::get<bool>(checkpoints.at("loss-2").progress.at("level_overshot")));
+  EXPECT_LE(checkpoints.at("loss-2").update, checkpoints.at("loss-1.5").update);
+  EXPECT_FALSE(checkpoints.at("end").progress.count("level"));
+}
+
+TEST(Milestones, MarksACheckpointFarBelowItsLevel) {
+  RunSettings s = levelled();
+  s.train.check_every = 4000;
+  s.train.loss_levels = {2.0, 1.1};
+  s.train.target_loss = 0.9;
+  TestRun run(s);
+  run.run();
+  const auto& progress = run.listener.checkpoints.at("loss-2").progress;
+  ASSERT_LT(std::get<double>(progress.at("train_loss")), 0.8 * 2.0);
+  EXPECT_TRUE(std::get<bool>(progress.at("level_overshot")));
+}
+
+TEST(Milestones, ComeEverySoManyUpdatesAndHoldTheWeightsOfThen) {
+  RunSettings s = small_settings();
+  s.train.updates = 7;
+  s.train.checkpoint_every = 3;
+  TestRun run(s), short_run(s);
+  run.run();
+  std::vector<std::string> labels;
+  for (const auto& [label, checkpoint] : run.listener.checkpoints) labels.push_back(label);
+  EXPECT_EQ(labels, (std::vector<std::string>{"end", "start", "u000003", "u000006"}));
+  ASSERT_EQ(short_run.run_until(3).status, RunState::interrupted);
+  std::vector<at::Tensor> flat;
+  for (const ParameterInfo& p : run.listener.checkpoints.at("u000003").parameters)
+    flat.push_back(p.tensor.reshape({-1}));
+  EXPECT_TRUE(at::cat(flat).equal(short_run.weights()));
+}
+
+}  // namespace
+}  // namespace basin::testing

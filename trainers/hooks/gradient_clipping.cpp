@@ -1,0 +1,40 @@
+#include "trainers/hooks/gradient_clipping.h"
+
+#include "core/math/tensor_norms.h"
+#include "trainers/tables.h"
+
+namespace basin {
+
+void bind_options(OptionTable& table, GradientClippingOptions& options) {
+  table
+      .add("clip_gradient", options.limit, at_least(0),
+           "largest Euclidean norm of the gradient over all parameters; 0: none")
+      .costs_if_on();
+}
+
+std::unique_ptr<UpdateHook> GradientClipping::make(const Options& options, const HookSetup& setup) {
+  if (options.limit == 0) return nullptr;
+  return std::make_unique<GradientClipping>(options.limit, setup.model.parameter_table());
+}
+
+void GradientClipping::change_gradient(OngoingUpdate& update) {
+  factor_ = 1;
+  std::vector<double> norms;
+  double squares = 0;
+  for (const ParameterInfo& parameter : parameters_) {
+    norms.push_back(norm_of(parameter.tensor.grad()));
+    squares += norms.back() * norms.back();
+  }
+  if (!update.norms) update.norms = std::move(norms);
+  const double norm = std::sqrt(squares);
+  if (!(norm > limit_)) return;
+  factor_ = limit_ / norm;
+  for (const ParameterInfo& parameter : parameters_) at::Tensor(parameter.tensor.grad()).mul_(factor_);
+}
+
+std::vector<Column> GradientClipping::train_columns() const {
+  return {
+      column("clip_factor", "1", "clipping factor", "what the gradient was multiplied by: 1, or limit/norm")};
+}
+
+}  // namespace basin

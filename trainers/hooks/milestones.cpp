@@ -1,0 +1,40 @@
+#include "trainers/hooks/milestones.h"
+
+namespace basin {
+
+std::unique_ptr<UpdateHook> Milestones::make(const Options& /*options*/, const HookSetup& setup) {
+  if (setup.train.checkpoint_every == 0 && setup.train.loss_levels.empty()) return nullptr;
+  return std::make_unique<Milestones>(setup);
+}
+
+Milestones::Milestones(const HookSetup& setup)
+    : checks_(setup.train), every_(setup.train.checkpoint_every), run_(setup.run) {}
+
+void Milestones::after_check(double train_loss) {
+  RunProgress& progress = run_.progress();
+  while (progress.levels_passed < static_cast<int64_t>(checks_.levels().size())) {
+    const double level = checks_.levels()[static_cast<size_t>(progress.levels_passed)];
+    if (train_loss > level) return;
+    progress.levels_passed += 1;
+    passing_ = {level, train_loss};
+    run_.keep_checkpoint(CheckRule::level_label(level));
+    passing_.reset();
+    run_.event("info", fmt::format("loss level {:g} passed with {:.6g} at update {}", level, train_loss,
+                                   progress.update));
+  }
+}
+
+void Milestones::between_updates() {
+  const int64_t update = run_.progress().update;
+  if (every_ == 0 || update % every_ != 0) return;
+  run_.refresh_statistics();
+  run_.keep_checkpoint(fmt::format("u{:06d}", update));
+}
+
+void Milestones::save(Checkpoint& checkpoint) const {
+  if (!passing_) return;
+  checkpoint.progress["level"] = passing_->level;
+  checkpoint.progress["level_overshot"] = CheckRule::overshot_level(passing_->train_loss, passing_->level);
+}
+
+}  // namespace basin

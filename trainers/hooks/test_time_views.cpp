@@ -1,0 +1,25 @@
+#include "trainers/hooks/test_time_views.h"
+
+namespace basin {
+
+void bind_options(OptionTable& table, TestTimeViewsOptions& options) {
+  table.add("test_time_augmentation", options.views, one_of({"none", "flip", "flip_shift"}),
+            "views of the test images whose averaged logits are scored next to the plain ones, at the end");
+}
+
+HookCost TestTimeViews::cost(const Options& options) {
+  return {.evaluations = 0, .test_passes = passes_of_views(options.views), .checkpoints = {}};
+}
+
+std::unique_ptr<UpdateHook> TestTimeViews::make(const Options& options, const HookSetup& setup) {
+  const Views views = views_named(options.views, setup.data.test);
+  return views == Views::one ? nullptr : std::make_unique<TestTimeViews>(views, setup.run);
+}
+
+void TestTimeViews::at_end(Summary& summary, bool diverged) {
+  const SplitScore averaged = diverged ? SplitScore() : run_.score_test(views_);
+  summary.emplace_back("tta_test_loss", averaged.loss);
+  summary.emplace_back("tta_test_acc", averaged.accuracy);
+}
+
+}  // namespace basin

@@ -1,0 +1,67 @@
+#include "trainers/hooks/weight_average.h"
+
+namespace basin {
+namespace {
+
+constexpr const char* kAverage = "average";  // state, checkpoint and prefix of scores
+
+}  // namespace
+
+void bind_options(OptionTable& table, WeightAverageOptions& options) {
+  table
+      .add("weight_average", options.decay, half_open(0, 1),
+           "decay per update of the weights' exponential average, which is evaluated at the end; 0: none")
+      .costs_if_on();
+}
+
+HookCost WeightAverage::cost(const Options& options) {
+  if (options.decay == 0) return {};
+  return {.evaluations = 1, .test_passes = 0, .checkpoints = {kAverage}};
+}
+
+std::unique_ptr<UpdateHook> WeightAverage::make(const Options& options, const HookSetup& setup) {
+  if (options.decay == 0) return nullptr;
+  return std::make_unique<WeightAverage>(setup.model, options.decay, setup.run);
+}
+
+WeightAverage::WeightAverage(const Model& model, double decay, HookedRun& run)
+    : model_(model), decay_(decay), run_(run), average_(model.parameter_table(), kAverage) {}
+
+double WeightAverage::decay_of(double decay, int64_t t) {
+  const double updates = static_cast<double>(t);
+  return std::min(decay, (1 + updates) / (10 + updates));
+}
+
+void WeightAverage::after_update(int64_t t) { average_.approach(1 - decay_of(decay_, t)); }
+
+void WeightAverage::after_end(Summary& summary, bool diverged) {
+  EvaluationRecord scores;
+  if (!diverged) {
+    const AveragedModel averaged(average_.tensors(), model_);
+    scores = run_.score_other_weights(kAverage);
+  }
+  summary.emplace_back("average_train_loss", scores.train_loss);
+  summary.emplace_back("average_train_acc", scores.train_accuracy);
+  summary.emplace_back("average_validation_loss", scores.validation_loss);
+  summary.emplace_back("average_validation_acc", scores.validation_accuracy);
+  summary.emplace_back("average_test_loss", scores.test_loss);
+  summary.emplace_back("average_test_acc", scores.test_accuracy);
+}
+
+void WeightAverage::save(Checkpoint& checkpoint) const { checkpoint.add_state(kAverage, average_.state()); }
+void WeightAverage::restore(const Checkpoint& checkpoint) { average_.load_state(checkpoint.state(kAverage)); }
+
+AveragedModel::AveragedModel(const std::vector<at::Tensor>& average, const Model& model) {
+  for (const ParameterInfo& parameter : model.parameter_table()) tensors_.push_back(parameter.tensor);
+  for (const auto& [name, buffer] : model.buffer_table()) tensors_.push_back(buffer);
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& tensor : tensors_) kept_.push_back(tensor.detach().clone());
+  for (size_t i = 0; i < average.size(); ++i) tensors_[i].copy_(average[i]);
+}
+
+AveragedModel::~AveragedModel() {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].copy_(kept_[i]);
+}
+
+}  // namespace basin

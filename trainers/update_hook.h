@@ -1,0 +1,140 @@
+// defines: UpdateHook, what a technique does around the updates of a run; what hooks are made from and what they are shown.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/example_stream.h"
+#include "io/checkpoint.h"
+#include "io/record.h"
+#include "models/model.h"
+#include "optim/optimizer.h"
+#include "trainers/batch_gradient.h"
+#include "trainers/batch_plan.h"
+#include "trainers/evaluation.h"
+#include "trainers/hook_options.h"
+#include "trainers/observer.h"
+#include "trainers/run_progress.h"
+#include "trainers/train_options.h"
+
+namespace basin {
+
+using Summary = std::vector<std::pair<std::string, OptionValue>>;
+
+/// What a hook may ask of the run that it is part of.
+class HookedRun {
+ public:
+  virtual ~HookedRun() = default;
+  virtual RunProgress& progress() = 0;
+  /// Observers see and keep it.
+  virtual void keep_checkpoint(const std::string& label) = 0;
+  virtual void event(const std::string& level, const std::string& text) = 0;
+  /// Estimates those of batch normalisation anew, at the weights as they stand.
+  virtual void refresh_statistics() = 0;
+  virtual SplitScore score_test(Views views) = 0;
+  /// For weights that a hook has put in the place of the run's: keeps a checkpoint `label` of them, returns all splits' scores.
+  virtual EvaluationRecord score_other_weights(const std::string& label) = 0;
+};
+
+/// What hooks are made from. All of it outlives them.
+struct HookSetup {
+  const TrainOptions& train;
+  const DataOptions& data_options;
+  const Dataset& data;
+  const BatchPlan& plan;
+  Model& model;
+  Optimizer& optimizer;
+  BatchGradient& gradient;
+  ExampleStream& stream;
+  int64_t updates;  // of the run
+  HookedRun& run;
+};
+
+/// The update being made.
+struct OngoingUpdate {
+  int64_t number = 0;                          // from 1
+  int64_t start = 0, batch_size = 0;           // its examples of the stream
+  std::vector<Batch> groups;                   // the same as they are computed; empty before the gradient is
+  int64_t more_gradients = 0;                  // image gradients that hooks computed besides
+  std::optional<std::vector<double>> norms{};  // by parameter, of the gradient before a hook changed it
+};
+
+/// A technique of training that is neither model nor optimiser: clipping, an average of the weights, a measurement. Each is one file in
+/// trainers/hooks/ and one line of the registry there, which brings its options, and the trainer knows none of them.
+///
+/// A class has a struct Options with bind_options(), and
+///   static std::unique_ptr<UpdateHook> make(const Options&, const HookSetup&);   null where they switch it off
+/// and hides those of the static functions below, and overrides those of the moments, that concern it. At each moment hooks act
+/// in the registry's order. A run in which every hook is null is the same run to the bit as one of a trainer without hooks, and so
+/// are its files.
+///
+/// Where things go that are still to come: noise on the gradient is change_gradient(), noise on the weights after_update(),
+/// both drawn from (seed, update) by core/math/philox.h so that nothing is saved; a sum over processes is a gradient_rule() at the
+/// end of the table, the innermost, so that every other hook sees the gradient of the whole batch. A run that branches from
+/// another's checkpoint needs no hook of its own; a hook that only the branch has begins there in place of restore().
+class UpdateHook {
+ public:
+  template <class O>
+  static void bind(OptionTable& table, O& options) {
+    bind_options(table, options);
+  }
+  template <class O>
+  static void check(const O&, const HookCheck&) {}
+  template <class O>
+  static UpdatesNeeded updates_needed(const O&) {
+    return {};
+  }
+  template <class O>
+  static void plan(const O&, BatchPlan&) {}
+  template <class O>
+  static HookCost cost(const O&) {
+    return {};
+  }
+
+  UpdateHook() = default;
+  UpdateHook(const UpdateHook&) = delete;
+  UpdateHook& operator=(const UpdateHook&) = delete;
+  virtual ~UpdateHook() = default;
+
+  /// How the gradient of a group of examples is computed; null: as that of their loss.
+  virtual GradientRule* gradient_rule() { return nullptr; }
+  /// May compute gradients of its own and counts them in more_gradients.
+  virtual void before_gradient(OngoingUpdate&) {}
+  /// Whether BatchGradient is to measure this update's micro-batches.
+  virtual bool measures(int64_t /*update*/) const { return false; }
+  /// The update's gradient is in .grad as it was computed; all hooks see it so. Not where the batch's loss diverged.
+  virtual void after_gradient(const OngoingUpdate&) {}
+  /// Changes .grad, from what hooks before it have made of it; the first to do so leaves the norms as they were in `norms`.
+  virtual void change_gradient(OngoingUpdate&) {}
+  virtual void before_step(const OngoingUpdate&) {}
+  /// The weights have moved; may move them again, in place. Everything that is seen of the update is seen afterwards.
+  virtual void after_update(int64_t /*update*/) {}
+  /// After a check of the full training loss that is no divergence.
+  virtual void after_check(double /*train_loss*/) {}
+  /// After the update's check and evaluation, not where the run diverged.
+  virtual void between_updates() {}
+  /// Adds to the summary: of the weights that the run ended with.
+  virtual void at_end(Summary&, bool /*diverged*/) {}
+  /// The same when all is said of those weights; may put others in their place for the time of this call.
+  virtual void after_end(Summary&, bool /*diverged*/) {}
+
+  /// State under a name of its own: checkpoint.states, or progress for a few numbers. IoError where it is missing or doesn't fit.
+  virtual void save(Checkpoint&) const {}
+  virtual void restore(const Checkpoint&) {}
+
+  /// Columns of the table "train", and their values for the last update, appended in their order.
+  virtual std::vector<Column> train_columns() const { return {}; }
+  virtual void append_train_values(std::vector<double>&) const {}
+  /// A table of its own in the run's record, and its row of the last update; empty: none at that update.
+  virtual std::optional<Table> table() const { return std::nullopt; }
+  virtual const std::vector<double>& row() const { return no_row_; }
+
+ private:
+  std::vector<double> no_row_;
+};
+
+}  // namespace basin
