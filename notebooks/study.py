@@ -69,11 +69,12 @@ accuracy.loss_against_accuracy(sweep);
 
 # %% [markdown]
 # ## Sharpness and noise at matched loss
-# At the end of protocol B. SGD, LARS and LAMB end at different weight norms, so λ₁ and φ alone don't compare across them;
-# λ₁‖w‖² and the parameter-relative box do better. Bars of λ₁: standard error over seeds, or the residual where that is greater; of φ:
-# over seeds alone, since one search gives a lower bound; B_simple: the ratio of the runs' mean tr Σ and mean |G|², all probed runs in
-# it, with Fieller's 95 % interval over seeds. Half filled: one seed with its own uncertainty. Hollow: the run is not comparable,
-# the value did not converge, or the mean |G|² is not resolved; a cross: it came out negative.
+# At the end of protocol B, what this sweep measured. Optimisers end at different weight norms, so sharpness alone doesn't compare across
+# them; what takes the length of the weights into account, below, does better. Bars: standard error over seeds, or the value's own
+# residual or error where that is greater; of a search's lower bound (φ) over seeds alone. A ratio of two means, as B_simple, is that of
+# the runs' means, all probed runs in it, with Fieller's 95 % interval over seeds. Half filled: one seed with its own uncertainty.
+# Hollow: the run is not comparable, the value did not converge, or the ratio's denominator is not resolved; a cross: it came out
+# negative.
 
 # %%
 sharpness.sharpness_against_batch(sweep);
@@ -81,7 +82,7 @@ sharpness.sharpness_against_batch(sweep);
 # %% [markdown]
 # ## Sharpness and noise against training loss
 # Every checkpoint that was probed, protocol B, but for those far below the loss level they were kept for. Training goes from left to
-# right; compare vertically, at equal loss. Bars: residuals of λ₁, 95 % intervals of B_simple, one run each.
+# right; compare vertically, at equal loss. Bars: each value's own residual or 95 % interval, of one run.
 
 # %%
 sharpness.sharpness_against_loss(sweep);

@@ -43,6 +43,16 @@ def test_both_views_agree(folder):
             assert same(file.loc[run_id, column], runs.loc[run_id, column]), (column, run_id)
 
 
+def test_names_in_the_file_are_those_that_the_program_lists(folder):
+    """sweep.h5 has them in /names; run folders have none, so that the program is asked."""
+    file, runs = basin.open_sweep(folder, "file").names, basin.open_sweep(folder, "runs").names
+    assert (file.members, file.ratios, file.copies) == (runs.members, runs.ratios, runs.copies)
+    assert file.measures.to_dict("records") == runs.measures.to_dict("records") and len(file.measures) > 3
+    assert file.label("optimizers", "sgd") == "SGD" and file.ratio("b_simple") == ("tr_sigma", "g2") and file.is_copy("coherence")
+    shown = file.measures.set_index(["probe", "quantity"]).loc[("top_eigenvalues", "lambda")]
+    assert shown.column == "lambda_1" and "(" in shown.label and not shown.companion
+
+
 def test_tables_beside_the_runs_agree(folder):
     file, runs = basin.open_sweep(folder, "file"), basin.open_sweep(folder, "runs")
     keys = ["run_id", "checkpoint", "probe", "quantity", "index"]
