@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kKey = 0x0123456789abcdef;
 
 TEST(DropoutMask, DoesNotDependOnHowABatchIsCut) {
-  for (const at::IntArrayRef shape : {at::IntArrayRef{7}, at::IntArrayRef{3, 2, 2}}) {
+  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{7}, {3, 2, 2}}) {
     std::vector<int64_t> sizes{100};
     sizes.insert(sizes.end(), shape.begin(), shape.end());
     const at::Tensor whole = dropout_mask(sizes, 0.5, kKey, {3, 0});
