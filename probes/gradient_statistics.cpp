@@ -173,9 +173,10 @@ ProbeEntry gradient_statistics_entry() {
       .help = "noise by single gradients: diversity, coherence, GSNR, norms",
       .version = 2,
       .draws = false,
-      .definitions = {"gradient-diversity-population", "gradient-diversity-finite",
-                      "gradient-coherence-population", "gradient-coherence-finite", "gsnr-population",
-                      "gsnr-finite", "gradient-norm-percentile-finite"},
+      .definitions = {"noise-scale-population", "noise-scale-finite", "gradient-diversity-population",
+                      "gradient-diversity-finite", "gradient-coherence-population",
+                      "gradient-coherence-finite", "gsnr-population", "gsnr-finite",
+                      "gradient-norm-percentile-finite"},
       .copies = {"batch_bound", "coherence", "diversity"},
   });
 }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .reader.program import find_program
 from .reader.run import Run, load_run
 
 
@@ -52,8 +51,7 @@ def toml(value: Any) -> str:
 
 
 def _program(program: str | Path | None) -> str:
-    built = Path(__file__).parents[2] / "build" / "release" / "bin" / "basin"
-    found = program or os.environ.get("BASIN_BINARY") or shutil.which("basin") or (built if built.is_file() else None)
+    found = program or find_program()
     if found is None:
         raise TrainError("no program `basin`: name it as `program`, in BASIN_BINARY, or put it on the PATH (make build makes it)")
     return str(found)

@@ -43,9 +43,6 @@ tolerance = 0.1
 tolerance = 0.1
 [noise_curvature]
 tolerance = 0.1
-[landscape]
-subset = 32
-test_subset = 32
 [sweep]
 seed = [1, 2]
 %s
@@ -90,7 +87,9 @@ def probes():
 def kinds_of_landscape(end):
     """As the error for an unknown one lists them."""
     done = subprocess.run([BINARY, "landscape", end, "--kind", "none"], capture_output=True, text=True)
-    return re.findall(r"\w+", done.stderr.split("known:")[1])
+    listed = re.search(r"\{(.*)\}", done.stderr)
+    assert listed, done.stderr
+    return listed[1].split(",")
 
 
 def landscape(kind, ends):

@@ -21,8 +21,15 @@ from basin.pages.tuning import main as tuning_main
 from basin.pages.tuning import tables
 from basin.reader.selection import read_choices
 from documents import ROOT, results_named_in
+from names_tables import make_program
 
 BINARY = os.environ.get("BASIN_BINARY")
+
+
+@pytest.fixture
+def listing(tmp_path, monkeypatch):
+    """A program that has names for results from before sweep.h5 had them, and for tunings."""
+    monkeypatch.setenv("BASIN_BINARY", str(make_program(tmp_path / "program")))
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +98,12 @@ def test_the_readme_links_every_document():
     assert [p.name for p in (ROOT / "docs").glob("*.md") if f"](docs/{p.name})" not in page] == []
 
 
-def test_the_readmes_numbers_are_those_of_the_results():
+def test_the_readmes_numbers_are_those_of_the_results(listing):
     folder = results_named_in("README.md", r"results/[0-9-]+quick(?=/)")
     assert passage(ROOT / "README.md", SUMMARY) == summary(basin.open_sweep(folder / "sweep.h5"))
 
 
-def test_the_tuning_tables_are_those_of_the_results():
+def test_the_tuning_tables_are_those_of_the_results(listing):
     selection = results_named_in("docs/tuning.md", r"results/[0-9-]+quick-tune/selection.toml")
     assert passage(ROOT / "docs/tuning.md", TUNING) == tables(read_choices(selection))
 
@@ -130,7 +137,7 @@ tried = [[0.02, 1, 1, 0, 0, 1.8, inf], [0.05, 1, 1, 0, 0, 1.7, inf], [0.1, 1, 0,
 """
 
 
-def test_tuning_tables_round_and_name_what_was_not_reached(tmp_path):
+def test_tuning_tables_round_and_name_what_was_not_reached(tmp_path, listing):
     (tmp_path / "selection.toml").write_text(SELECTION)
     said = tables(read_choices(tmp_path / "selection.toml"))
     assert "| SGD | 0.1* (1.60) |" in said  # 1.5999 rounded, not cut

@@ -74,6 +74,19 @@ def add_paragraph(tree, room):
         file.write(f"\n{paragraph}\n")
 
 
+@pytest.mark.parametrize("room", TOYS)
+def test_a_toy_is_one_file_and_one_line(tmp_path, room):
+    (tmp_path / room).mkdir()
+    shutil.copy(ROOT / room / "registry.cpp", tmp_path / room)
+    before = (ROOT / room / "registry.cpp").read_text().splitlines()
+    add_one_file_and_one_line(tmp_path, room)
+    after = (tmp_path / room / "registry.cpp").read_text().splitlines()
+    added = f"  entry({TOYS[room]}) \\"
+    assert len(after) == len(before) + 1
+    assert [line for line in after if line != added] == before
+    assert sorted(path.name for path in (tmp_path / room).iterdir()) == ["registry.cpp", f"{TOYS[room]}.cpp"]
+
+
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory):
     tree = tmp_path_factory.mktemp("extended") / "basin"

@@ -59,7 +59,7 @@ iterations = 3
 )";
 
 // keskar_c1 learns slowly: at 0.05 its third update meets a maximum of two equal inputs (to float32), and which of the two
-// passes on the gradient then depends on the last bit.
+// passes on the gradient then depends on the last bit. Seed 1 meets one at this rate too (float32 strays by 8e-5), seed 2 none.
 
 /// What is allowed, relative to each number; accuracies in examples.
 struct Tolerance {
@@ -84,10 +84,11 @@ const Pinned kPinned[] = {
      ProbeStatus::not_resolved,
      {2.20992141632, 2.27104245052, 0.15234375, 0.12, 5.85365507935, 1.47296638849, 39.9898986518}},
     {"keskar_c1",
-     "model = \"keskar_c1\"\noptimizer = \"lamb\"\nlearning_rate = 0.01\n[keskar_c1]\nwidth = 4\nhidden = "
+     "model = \"keskar_c1\"\nseed = 2\noptimizer = \"lamb\"\nlearning_rate = 0.01\n[keskar_c1]\nwidth = "
+     "4\nhidden = "
      "[16, 8]\n",
-     ProbeStatus::ok,
-     {2.31025928977, 2.36547205319, 0.11328125, 0.1, 128.171503649, 8.46935213068, 31.8895824128}},
+     ProbeStatus::not_resolved,
+     {2.29278636972, 2.32125292481, 0.0859375, 0.09, 52.7470705615, 4.17788494178, 194.630658782}},
     {"resnet20",
      "model = \"resnet20\"\noptimizer = \"lars\"\nlearning_rate = 0.05\n[resnet20]\nwidth = 4\nblocks = 1\n"
      "[lars]\ntrust_coefficient = 0.02\n",

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..reader.sweep import Sweep
 from . import stats
-from .names import optimizer_order
+from .names import optimizers_of
 
 OVERSHOT = 0.8  # of the target, or of a loss level: what ends further down doesn't stand for it
 
@@ -88,13 +88,13 @@ class Reference:
     own: bool  # the optimiser's own small batch; else another optimiser's
 
 
-def reference_of(runs: pd.DataFrame, optimizer: str) -> Reference:
-    """The smallest batch size of the sweep under the same optimiser, or under SGD (else the first) where it has none. At least one
-    run must know its batch size."""
-    known = runs[runs.batch_size.notna()]
+def reference_of(sweep: Sweep, optimizer: str) -> Reference:
+    """The smallest batch size of the sweep under the same optimiser, or under the first that has it, in the order of the sweep's
+    names. At least one run must know its batch size."""
+    known = sweep.runs[sweep.runs.batch_size.notna()]
     smallest = int(known.batch_size.min())
-    optimizers = sorted(known[known.batch_size == smallest].optimizer.unique())
-    chosen = optimizer if optimizer in optimizers else "sgd" if "sgd" in optimizers else optimizers[0]
+    optimizers = optimizers_of(known[known.batch_size == smallest], sweep.names)
+    chosen = optimizer if optimizer in optimizers else optimizers[0]
     return Reference(chosen, smallest, chosen == optimizer)
 
 
@@ -131,7 +131,7 @@ class Contrast:
 
 
 def contrast(sweep: Sweep, protocol: str, optimizer: str, batch_size: int, margin: float = stats.MARGIN) -> Contrast:
-    reference = reference_of(sweep.runs, optimizer)
+    reference = reference_of(sweep, optimizer)
     found = Contrast(protocol, optimizer, batch_size, reference)
     all_arm = cell(sweep.runs, protocol, optimizer, batch_size)
     all_base = cell(sweep.runs, protocol, reference.optimizer, reference.batch_size)
@@ -196,9 +196,11 @@ def points_per_nat(runs: pd.DataFrame, reference: Reference) -> float:
 
 @dataclass
 class CellAnswer:
-    """What one batch size and optimiser says: the drop at a fixed budget, what remains at matched loss, and the ratio."""
+    """What one batch size and optimiser says: the drop at a fixed budget, what remains at matched loss, and the ratio. `label`: what
+    the optimiser is called."""
 
     optimizer: str
+    label: str
     batch_size: int
     drop: Contrast | None  # protocol A
     gap: Contrast | None  # protocol B
@@ -211,13 +213,14 @@ def answers(sweep: Sweep, margin: float = stats.MARGIN) -> list[CellAnswer]:
     protocols = [p for p in (budget, "B") if p and (runs.protocol == p).any()]
     cells = runs[runs.protocol.isin(protocols)][["optimizer", "batch_size"]].drop_duplicates()
     found = []
-    for optimizer, batch_size in sorted(cells.itertuples(index=False, name=None), key=lambda c: (optimizer_order(c[0]), c[1])):
-        reference = reference_of(runs, optimizer)
+    order = optimizers_of(cells, sweep.names)
+    for optimizer, batch_size in sorted(cells.itertuples(index=False, name=None), key=lambda c: (order.index(c[0]), c[1])):
+        reference = reference_of(sweep, optimizer)
         if batch_size == reference.batch_size and optimizer == reference.optimizer:
             continue
         by = {p: contrast(sweep, p, optimizer, int(batch_size), margin) for p in protocols}
         drop, gap = by.get(budget or ""), by.get("B")
-        answer = CellAnswer(optimizer, int(batch_size), drop, gap, None)
+        answer = CellAnswer(optimizer, sweep.names.label("optimizers", optimizer), int(batch_size), drop, gap, None)
         answer.share = _share(sweep, answer)
         found.append(answer)
     return found

@@ -1,10 +1,11 @@
-"""Optimisers and protocols: what they are called, and in which order they come."""
+"""Protocols, what they are called and in which order they come; and the optimisers of a table of runs in theirs."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-OPTIMIZER_NAMES = {"sgd": "SGD", "lars": "LARS", "lamb": "LAMB", "adamw": "AdamW"}
+from ..reader.names import Names
+
 PROTOCOL_TITLES = {
     "A-epochs": "A: the same number of epochs",
     "A-updates": "A: the same number of updates",
@@ -12,13 +13,8 @@ PROTOCOL_TITLES = {
 }
 
 
-def optimizer_name(name: str) -> str:
-    return OPTIMIZER_NAMES.get(name, name)
-
-
-def optimizer_order(name: str) -> tuple[int, str]:
-    known = ["sgd", "lars", "lamb"]
-    return (known.index(name) if name in known else len(known), name)
+def optimizers_of(runs: pd.DataFrame, names: Names) -> list[str]:
+    return names.in_order("optimizers", runs.optimizer.dropna())
 
 
 def protocols_of(runs: pd.DataFrame) -> list[str]:

@@ -3,7 +3,8 @@
 Under full-batch gradient descent with rate η a quadratic with a curvature above 2/η (with momentum β: (2 + 2β)/η) diverges; networks are
 seen to rise to that value and stay there (Cohen et al., ICLR 2021). η is the rate used: after `scaling_rule` and `effective_rate`. No
 limit, but the reason: where the rate changes over the run, where `lr_factors` gives parameters rates of their own (the probe
-`preconditioned_curvature` has a limit then), and for LARS and LAMB, whose preconditioner moves with the gradient.
+`preconditioned_curvature` has a limit then), and for methods that don't step along gradients, as LARS and LAMB, whose preconditioner
+moves with the gradient. A run has `sgd_noise_scale` where its method steps along gradients.
 """
 
 from __future__ import annotations
@@ -13,19 +14,13 @@ import pandas as pd
 
 from ..reader.sweep import Sweep
 from . import stats
-from .names import optimizer_name
 
 SHARE = 1 / 3  # of the updates, the last of them, over which the level is taken
 
 
 def rate(run: pd.Series) -> float:
-    """The largest rate of this run's schedule; NaN in a file from before it was recorded, where a rule changed it."""
-    peak = run.get("peak_learning_rate", np.nan)
-    if pd.notna(peak):
-        return float(peak)
-    scaled = run.get("scaling_rule", "none") != "none" and run.get("base_batch") != run.get("batch_size")
-    effective = run.get("effective_rate", np.nan)  # NaN where another run's file has the option alone
-    return np.nan if scaled or (pd.notna(effective) and effective) else float(run.learning_rate)
+    """The largest rate of this run's schedule; NaN of a run that was never begun, and in a file from before it was recorded."""
+    return float(run.get("peak_learning_rate", np.nan))
 
 
 def named(run: pd.Series) -> str:
@@ -39,28 +34,37 @@ def _holds(run: pd.Series) -> bool:
     return run.get("schedule") == "constant" and run.get("warmup") == 0
 
 
+def _is_list(run: pd.Series, option: str) -> bool:
+    """Whether the option lists anything; empty or missing (a file from before the option) it does not."""
+    value = run.get(option, "")
+    return isinstance(value, str) and value not in ("", "[]")
+
+
 def why_no_limit(run: pd.Series) -> str:
     """One reason; empty where there is a limit."""
-    if run.optimizer != "sgd":
-        return f"{optimizer_name(run.optimizer)} has none"
+    if np.isnan(rate(run)):
+        return "the rate used is not recorded (peak_learning_rate)"
+    if _is_list(run, "batch_milestones"):
+        return "the batch size changes over the run (batch_milestones)"
+    if np.isnan(run.get("sgd_noise_scale", np.nan)):
+        return "steps are not along gradients"
     if not _holds(run):
         return f"the rate changes over the run (schedule {run.get('schedule')}, warmup {run.get('warmup')})"
-    factors = run.get("learning_rate_factors", "")
-    if isinstance(factors, str) and factors not in ("", "[]"):
+    if _is_list(run, "learning_rate_factors"):
         return "parameters have rates of their own (lr_factors)"
     if run.get("lookahead_every", 0) > 0:
         return "Lookahead takes part of every step back (lookahead_every)"
-    return "scaling_rule or effective_rate, in a file without peak_learning_rate" if np.isnan(rate(run)) else ""
+    return ""
 
 
 def limit(run: pd.Series) -> float:
     """The curvature above which plain or heavy-ball gradient descent with this run's rate grows; NaN where `why_no_limit` says why."""
     if why_no_limit(run):
         return np.nan
-    momentum = float(run.get("sgd.momentum", 0.0))
+    momentum, nesterov, dampening = (run.get(f"{run.optimizer}.{key}", 0.0) for key in ("momentum", "nesterov", "dampening"))
     if momentum == 0:
         return 2 / rate(run)
-    share = 1 + 2 * momentum if run.get("sgd.nesterov", False) else 1 - float(run.get("sgd.dampening", 0.0))
+    share = 1 + 2 * momentum if nesterov else 1 - dampening
     return 2 * (1 + momentum) / share / rate(run)
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ..reader.names import Names
 from ..reader.probe import NO_ERROR_BAR
 from ..reader.sweep import Sweep
 from . import stats
@@ -29,9 +30,6 @@ from .noise_scale import pooled_noise_scale
 
 TARGETS = {"gap": "generalisation gap (% of images)", "test_error": "test error (%)"}
 COVARIATES = {"rate": "learning rate", "updates": "updates", "train_loss": "training loss"}
-# Ratios of two means over runs, never means of ratios (docs/probes.md): of the numbers named, with the same tail.
-RATIOS = {"b_simple": ("tr_sigma", "g2"), "b_hessian": ("tr_h_sigma", "g_h_g")}
-COPIES = ("batch_bound", "coherence", "diversity")  # of b_simple, in other words: 1 + B, 1/(1 + B), (1 + B)/n
 LOT = ["definition", "units", "n_examples", "subset_hash", "settings"]
 FREEDOM = 10  # degrees of freedom that the correlation of errors is estimated from, at least; else it is taken to be 0
 
@@ -44,6 +42,7 @@ class Basis:
     runs: pd.DataFrame
     matched: bool
     left_out: int  # runs of the protocol that are not comparable
+    names: Names
 
 
 @dataclass
@@ -74,8 +73,8 @@ def basis_of(sweep: Sweep) -> Basis:
         runs = sweep.runs[sweep.runs.protocol == protocol]
         good = runs[comparable(runs)]
         if len(good) and good.run_id.isin(_at_end(sweep).run_id).any():
-            return Basis(protocol, good, protocol == "B", len(runs) - len(good))
-    return Basis("B", sweep.runs[:0], True, 0)
+            return Basis(protocol, good, protocol == "B", len(runs) - len(good), sweep.names)
+    return Basis("B", sweep.runs[:0], True, 0, sweep.names)
 
 
 def _at_end(sweep: Sweep) -> pd.DataFrame:
@@ -86,7 +85,7 @@ def _at_end(sweep: Sweep) -> pd.DataFrame:
 
 
 def collect(sweep: Sweep, basis: Basis | None = None) -> list[Measure]:
-    """In the order of probes and quantities, without the copies of B_simple."""
+    """In the order of probes, by the names of quantities; without those that say the same as another. Ratios are ratios of means."""
     basis = basis or basis_of(sweep)
     if basis.runs.empty or "test_acc" not in basis.runs:
         return []
@@ -94,15 +93,16 @@ def collect(sweep: Sweep, basis: Basis | None = None) -> list[Measure]:
     rows = _at_end(sweep)
     rows = rows[rows.run_id.isin(runs.run_id)]
     found = []
-    for (probe, quantity), mine in rows.groupby(["probe", "quantity"]):
-        if quantity.removesuffix("_finite") in COPIES:
+    names = sweep.names
+    for (probe, quantity), mine in sorted(rows.groupby(["probe", "quantity"]), key=lambda lot: names.place("probes", lot[0][0])):
+        if names.is_copy(quantity):
             continue
-        measure = _measure(probe, quantity, mine, rows[rows.probe == probe], runs)
+        measure = _measure(probe, quantity, mine, rows[rows.probe == probe], runs, names.ratio(quantity))
         if measure is not None:
             found.append(measure)
-    names = pd.Series([m.quantity for m in found], dtype=object)
-    for measure, doubled in zip(found, names.duplicated(keep=False)):
-        measure.label = f"{measure.quantity} ({measure.probe})" if doubled else measure.quantity
+    quantities = pd.Series([m.quantity for m in found], dtype=object)
+    for measure, doubled in zip(found, quantities.duplicated(keep=False)):
+        measure.label = f"{measure.quantity} ({names.label('probes', measure.probe)})" if doubled else measure.quantity
     return found
 
 
@@ -114,10 +114,11 @@ def _with_targets(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(test_error=100 * (1 - accuracy), gap=gap, rate=pd.to_numeric(rate, errors="coerce"))
 
 
-def _measure(probe: str, quantity: str, rows: pd.DataFrame, siblings: pd.DataFrame, runs: pd.DataFrame) -> Measure | None:
-    """None where no configuration has a number."""
+def _measure(
+    probe: str, quantity: str, rows: pd.DataFrame, siblings: pd.DataFrame, runs: pd.DataFrame, ratio: tuple[str, str] | None
+) -> Measure | None:
+    """None where no configuration has a number. `ratio`: the two of its `siblings` that it is one of."""
     rows = rows.merge(runs[["run_id", "config_id"]], on="run_id")
-    ratio = RATIOS.get(quantity.removesuffix("_finite"))
     usable = (rows.status == "ok") | (bool(ratio) & (rows.status == "not_resolved"))
     lots = sorted(rows[usable & np.isfinite(rows.value.astype(float))].groupby(LOT, dropna=False), key=lambda lot: _size(lot[1]))
     if not lots:
@@ -129,8 +130,7 @@ def _measure(probe: str, quantity: str, rows: pd.DataFrame, siblings: pd.DataFra
     configs = _by_config(table)
     dropped = {str(word): int(n) for word, n in rows.status[~usable].value_counts().items()}
     if ratio:
-        tail = "_finite" if quantity.endswith("_finite") else ""
-        _pool_ratios(configs, table, siblings, [name + tail for name in ratio])
+        _pool_ratios(configs, table, siblings, ratio)
         resolved = np.isfinite(configs.value)
         configs, lost = configs[resolved].reset_index(drop=True), int((~resolved).sum())
         if lost:
@@ -159,7 +159,7 @@ def _by_config(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _pool_ratios(configs: pd.DataFrame, table: pd.DataFrame, siblings: pd.DataFrame, names: list[str]) -> None:
+def _pool_ratios(configs: pd.DataFrame, table: pd.DataFrame, siblings: pd.DataFrame, names: tuple[str, str]) -> None:
     """A noise scale of several runs is the ratio of means, those not resolved by themselves in it (docs/probes.md), and NaN where
     it is not resolved; its error is that of the delta method over runs, or their own where that is greater. One run has its own
     number, if that is resolved."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ..analysis import stats
 from ..analysis.matched import cell, comparable, reference_of, settings
-from ..analysis.names import PROTOCOL_TITLES, protocols_of
+from ..analysis.names import PROTOCOL_TITLES, optimizers_of, protocols_of
 from ..reader.sweep import Sweep
 from . import style
 from .marks import HOLLOW, ONE_SEED, accuracy_cells, draw_cells, numbers
@@ -18,32 +17,32 @@ from .marks import HOLLOW, ONE_SEED, accuracy_cells, draw_cells, numbers
 
 def accuracy_against_batch(sweep: Sweep) -> Figure:
     """Test accuracy, mean and standard error over seeds, a panel per protocol; each optimiser's own small-batch reference with it."""
-    runs, found = sweep.runs, protocols_of(sweep.runs)
+    runs, names, found = sweep.runs, sweep.names, protocols_of(sweep.runs)
     figure, axes = style.panels(1, max(1, len(found)), 5.0, 3.6, sharey=True)
-    optimizers = style.optimizers_of(runs)
+    optimizers = optimizers_of(runs, names)
     for ax, protocol in zip(axes[0], found):
         for optimizer in optimizers:
-            _reference_line(ax, runs, protocol, optimizer)
+            _reference_line(ax, sweep, protocol, optimizer)
             mine = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer)]
-            draw_cells(ax, accuracy_cells(mine), optimizer, optimizers)
+            draw_cells(ax, accuracy_cells(mine), optimizer, optimizers, names)
         ax.set_title(PROTOCOL_TITLES[protocol])
         style.batch_axis(ax, runs.batch_size.dropna())
     axes[0][0].set_ylabel("test accuracy (%)")
     style.legend(
-        figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3
+        figure, style.optimizer_legend(optimizers, names, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3
     )
     return figure
 
 
-def _reference_line(ax: Axes, runs: pd.DataFrame, protocol: str, optimizer: str) -> None:
+def _reference_line(ax: Axes, sweep: Sweep, protocol: str, optimizer: str) -> None:
     """The mean that this optimiser's batch sizes are compared with in the text."""
-    if runs.batch_size.isna().all():
+    if sweep.runs.batch_size.isna().all():
         return
-    reference = reference_of(runs, optimizer)
-    base = cell(runs, protocol, reference.optimizer, reference.batch_size)
+    reference = reference_of(sweep, optimizer)
+    base = cell(sweep.runs, protocol, reference.optimizer, reference.batch_size)
     mean, _, n = stats.mean_and_error(100 * numbers(base[comparable(base)], "test_acc"))
     if n and settings(base) <= 1:
-        ax.axhline(mean, color=style.colour(optimizer), linewidth=0.9, linestyle=(0, (5, 4)), alpha=0.6)
+        ax.axhline(mean, color=style.colour(optimizer, sweep.names), linewidth=0.9, linestyle=(0, (5, 4)), alpha=0.6)
 
 
 def loss_against_accuracy(sweep: Sweep) -> Figure:
@@ -56,9 +55,10 @@ def loss_against_accuracy(sweep: Sweep) -> Figure:
         good = comparable(part)
         for size, optimizer in part[["batch_size", "optimizer"]].drop_duplicates().dropna().itertuples(index=False):
             inside = (part.batch_size == size) & (part.optimizer == optimizer)
+            marker = style.marker(optimizer, sweep.names)
             for filled in (True, False):
                 some = part[inside & (good == filled)]
-                ax.plot(numbers(some, "train_loss"), 100 * numbers(some, "test_acc"), linestyle="", marker=style.marker(optimizer),
+                ax.plot(numbers(some, "train_loss"), 100 * numbers(some, "test_acc"), linestyle="", marker=marker,
                         color=colours[size], markerfacecolor=colours[size] if filled else "none", markersize=5.5, alpha=0.9)  # fmt: skip
         lost = int((~np.isfinite(numbers(part, "train_loss"))).sum())
         if lost:
@@ -75,7 +75,7 @@ def loss_against_accuracy(sweep: Sweep) -> Figure:
         _loss_axis(ax, part.train_loss if "train_loss" in part else [])
         ax.set_title(PROTOCOL_TITLES[protocol])
     axes[0][0].set_ylabel("test accuracy (%)")
-    shapes = style.optimizer_legend(style.optimizers_of(runs))
+    shapes = style.optimizer_legend(optimizers_of(runs, sweep.names), sweep.names)
     for handle in shapes:
         handle.set(color="#444444", linestyle="")
     style.legend(figure, shapes + style.batch_legend(runs.batch_size.dropna()), columns=12)

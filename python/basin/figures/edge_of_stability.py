@@ -16,7 +16,7 @@ def figure(sweep: Sweep) -> Figure:
     upper, lower = axes[0][0], axes[1][0]
     runs = sweep.runs[sweep.runs.learning_rate.notna()].sort_values("learning_rate", kind="stable")
     names = list(dict.fromkeys(named(runs.iloc[i]) for i in range(len(runs))))
-    colours = dict(zip(names, [*style.COLOURS.values()] * len(names)))
+    colours = dict(zip(names, [*style.LINES] * len(names)))
     for i in range(len(runs)):
         run = runs.iloc[i]
         colour = colours[named(run)]

@@ -16,7 +16,7 @@ from ..reader.landscape import FAILED, NONFINITE, NOT_MEASURED, Plot, Surface
 from . import style
 
 SETS = {"train": "training examples", "test": "test examples"}
-COLOURS = {"train": style.COLOURS["sgd"], "test": style.COLOURS["lars"]}
+COLOURS = {"train": style.LINES[0], "test": style.LINES[1]}
 CMAP = "viridis"
 SHADES = 48
 NAMES = {"loss": "mean loss", "acc": "accuracy"}

@@ -13,7 +13,6 @@ from . import style
 from .landscape_grids import SETS, require_axes, sets_of
 
 DASHES = {"train": "-", "test": (0, (4, 2))}
-COLOURS = [style.COLOURS[name] for name in ("sgd", "lars", "lamb", "adamw")]
 NAMES = {
     "as-is": "as they are", "as-is-reset": "as they are", "as-is-interpolate": "as they are, statistics interpolated",
     "matched": "units matched", "matched-reset": "units matched", "matched-interpolate": "units matched, statistics interpolated",
@@ -43,7 +42,7 @@ def path_figure(surface: Surface) -> Figure:
 def _draw_path(ax: Axes, surface: Surface, number: int, path: str, name: str, quantity: str) -> None:
     t = surface.plot.axes["t"]
     values = surface.plot[f"{name}_loss"][number] if quantity == "loss" else 1 - surface.plot[f"{name}_acc"][number]
-    colour = COLOURS[number % len(COLOURS)]
+    colour = style.LINES[number % len(style.LINES)]
     ax.plot(t, values, color=colour, linestyle=DASHES[name])
     if "summary" not in surface.plots:  # not all points are there
         return
@@ -59,7 +58,9 @@ def _draw_path(ax: Axes, surface: Surface, number: int, path: str, name: str, qu
 
 def _legend(surface: Surface) -> list[Line2D]:
     paths = surface.plot.labels["path"]
-    handles = [Line2D([], [], color=COLOURS[i % len(COLOURS)], label=NAMES.get(path, path)) for i, path in enumerate(paths)]
+    handles = [
+        Line2D([], [], color=style.LINES[i % len(style.LINES)], label=NAMES.get(path, path)) for i, path in enumerate(paths)
+    ]
     sets = sets_of(surface.plot, "loss")
     return handles + [Line2D([], [], color=style.GREY, linestyle=DASHES[name], label=SETS[name]) for name in sets]
 
@@ -75,13 +76,15 @@ def radial_figure(surface: Surface) -> Figure:
     if not np.isfinite(rays["radius"]).any():
         style.nothing(ax, "no direction has risen by any of the deltas")
         return figure
-    ax.plot(delta, rays["radius"].T, color=COLOURS[0], linewidth=0.6, marker=".", markersize=2.5, alpha=0.35)
+    ax.plot(delta, rays["radius"].T, color=style.LINES[0], linewidth=0.6, marker=".", markersize=2.5, alpha=0.35)
     mean, error = profile["mean_log_radius"], profile["mean_log_radius_error"]
     whole = profile["reached"] == len(rays.axes["direction"])
     bound = ~whole & np.isfinite(mean)
     spread = np.exp(mean) * np.stack([1 - np.exp(-2 * error), np.exp(2 * error) - 1])
-    ax.errorbar(delta[whole], np.exp(mean[whole]), yerr=spread[:, whole], color=COLOURS[1], marker="o", markersize=5, capsize=3)
-    ax.plot(delta[bound], np.exp(mean[bound]), color=COLOURS[1], marker="^", markersize=6, linestyle="")
+    ax.errorbar(
+        delta[whole], np.exp(mean[whole]), yerr=spread[:, whole], color=style.LINES[1], marker="o", markersize=5, capsize=3
+    )
+    ax.plot(delta[bound], np.exp(mean[bound]), color=style.LINES[1], marker="^", markersize=6, linestyle="")
     ax.set_xscale("log")
     ax.set_yscale("log")
     style.plain_log(ax.xaxis)
@@ -94,8 +97,8 @@ def radial_figure(surface: Surface) -> Figure:
 
 
 def _radial_legend(directions: int, bounds: bool) -> list[Line2D]:
-    handles = [Line2D([], [], color=COLOURS[0], linewidth=0.8, alpha=0.5, label=f"{directions} random directions"),
-               Line2D([], [], color=COLOURS[1], marker="o", label="exp of the mean log, two standard errors")]  # fmt: skip
+    handles = [Line2D([], [], color=style.LINES[0], linewidth=0.8, alpha=0.5, label=f"{directions} random directions"),
+               Line2D([], [], color=style.LINES[1], marker="o", label="exp of the mean log, two standard errors")]  # fmt: skip
     if bounds:
-        handles.append(Line2D([], [], color=COLOURS[1], marker="^", linestyle="", label="lower bound: not all have risen"))
+        handles.append(Line2D([], [], color=style.LINES[1], marker="^", linestyle="", label="lower bound: not all have risen"))
     return handles

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..analysis.matched import cell, comparable, fixed_budget, settings
-from ..analysis.names import PROTOCOL_TITLES, optimizer_name
+from ..analysis.names import PROTOCOL_TITLES, optimizers_of
 from ..reader.layers import NONE, Layers
+from ..reader.names import known_names
 from ..reader.run import Run
 from ..reader.sweep import Sweep
 from . import style
@@ -30,7 +31,7 @@ PANELS = [
 
 def of_run(run: Run) -> Figure:
     """Four panels, a line for each layer's weights; biases and norms are not drawn."""
-    title = f"{optimizer_name(run.config.get('optimizer', ''))}, run {run.run_id}"
+    title = f"{known_names().label('optimizers', run.config.get('optimizer', ''))}, run {run.run_id}"
     return _draw([(title, run.layers)] if run.layers else [], (2, 2))
 
 
@@ -41,7 +42,8 @@ def of_sweep(sweep: Sweep) -> Figure:
     for run in shown(sweep).itertuples():
         layers = sweep.layers(run.run_id)
         if layers is not None:
-            found.append((f"{optimizer_name(run.optimizer)}, batch size {style.batch_label(run.batch_size)}", layers))
+            label = sweep.names.label("optimizers", run.optimizer)
+            found.append((f"{label}, batch size {style.batch_label(run.batch_size)}", layers))
     return _draw(found, (max(1, len(found)), len(PANELS)))
 
 
@@ -51,7 +53,7 @@ def shown(sweep: Sweep) -> pd.DataFrame:
     part = runs[runs.protocol == ("B" if (runs.protocol == "B").any() else fixed_budget(runs))]
     order = part.assign(good=comparable(part)).sort_values(["good", "batch_size", "seed"], ascending=[False, False, True])
     return order.drop_duplicates("optimizer").sort_values(
-        "optimizer", key=lambda names: names.map(style.optimizers_of(runs).index)
+        "optimizer", key=lambda column: column.map(optimizers_of(runs, sweep.names).index)
     )
 
 
@@ -121,9 +123,9 @@ def trust_ratios(sweep: Sweep) -> Figure:
         style.nothing(axes[0][0], "no optimiser of this sweep has trust ratios" if recorded else NONE)
         return figure
     colours = style.batch_colours(runs.batch_size.dropna())
-    for ax, optimizer in zip(axes[0], sorted(found, key=style.optimizers_of(runs).index)):
+    for ax, optimizer in zip(axes[0], sweep.names.in_order("optimizers", found)):
         _trust_panel(ax, found[optimizer], colours)
-        ax.set_title(f"{optimizer_name(optimizer)}, {PROTOCOL_TITLES.get(protocol, protocol)}")
+        ax.set_title(f"{sweep.names.label('optimizers', optimizer)}, {PROTOCOL_TITLES.get(protocol, protocol)}")
     axes[0][0].set_ylabel("trust ratio (factor on the step)")
     style.legend(figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="batch size")
     return figure

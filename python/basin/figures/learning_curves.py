@@ -10,14 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..analysis.matched import comparable
-from ..analysis.names import optimizer_name, protocols_of
+from ..analysis.names import optimizers_of, protocols_of
 from ..reader.sweep import Sweep
 from . import style
 
 
 def learning_curves(sweep: Sweep) -> Figure:
     """Batch loss against image gradients computed (cost), one run per batch size (its smallest seed), running mean."""
-    runs, optimizers, found = sweep.runs, style.optimizers_of(sweep.runs), protocols_of(sweep.runs)
+    runs, optimizers, found = sweep.runs, optimizers_of(sweep.runs, sweep.names), protocols_of(sweep.runs)
     figure, axes = style.panels(max(1, len(found)), max(1, len(optimizers)), 3.7, 2.7, sharex="row", sharey="row")
     colours = style.batch_colours(runs.batch_size.dropna())
     for row, protocol in zip(axes, found):
@@ -25,7 +25,7 @@ def learning_curves(sweep: Sweep) -> Figure:
             part = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer)]
             for (size, _), same in part.groupby(["batch_size", part.config_id.fillna("")]):
                 _curve(ax, sweep, same.sort_values("seed").iloc[0], colours[float(size)])
-            ax.set_title(f"{optimizer_name(optimizer)}, {protocol}")
+            ax.set_title(f"{sweep.names.label('optimizers', optimizer)}, {protocol}")
             ax.set_xlabel("image gradients computed")
         style.count_axis(row[0])
         row[0].set_ylabel("training loss (nat)")

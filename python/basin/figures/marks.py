@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..analysis import stats
 from ..analysis.matched import comparable
 from ..analysis.noise_scale import pooled_noise_scale
+from ..reader.names import Names
 from ..reader.probe import NO_ERROR_BAR
 from ..reader.sweep import Sweep
 from . import style
@@ -92,10 +93,11 @@ def measure_cells(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: str, c
     values = numbers(runs, column)
     values = np.where(values > 0, values, np.nan)  # axes are logarithmic
     kinds, about = _what_was_measured(sweep, runs, probe, quantity)
-    if probe == "noise_scale":
-        stem = column[: -len(quantity)]
-        has = np.isfinite(numbers(runs, f"{stem}tr_sigma")) & np.isfinite(numbers(runs, f"{stem}g2"))
-        return cells(runs, comparable(runs) & has, values, lambda lot: _noise_mark(lot, stem, column), about)
+    ratio = sweep.names.ratio(quantity)
+    if ratio:
+        above, below = (column.removesuffix(quantity) + name for name in ratio)
+        has = np.isfinite(numbers(runs, above)) & np.isfinite(numbers(runs, below))
+        return cells(runs, comparable(runs) & has, values, lambda lot: _ratio_mark(lot, column, above, below), about)
 
     def estimate(lot: pd.DataFrame) -> Mark:
         own = numbers(lot, f"{column}.uncertainty") if kinds - NO_ERROR_BAR else []
@@ -105,11 +107,11 @@ def measure_cells(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: str, c
     return cells(runs, comparable(runs) & (status == "ok") & np.isfinite(values), values, estimate, about)
 
 
-def _noise_mark(lot: pd.DataFrame, stem: str, column: str) -> Mark:
+def _ratio_mark(lot: pd.DataFrame, column: str, above: str, below: str) -> Mark:
     if len(lot) == 1:
         low, high = numbers(lot, f"{column}.ci_low")[0], numbers(lot, f"{column}.ci_high")[0]
         return Mark(lot._value.iloc[0], low, high, "one" if lot[f"{column}.status"].iloc[0] == "ok" else "hollow")
-    noise = pooled_noise_scale(numbers(lot, f"{stem}tr_sigma"), numbers(lot, f"{stem}g2"))
+    noise = pooled_noise_scale(numbers(lot, above), numbers(lot, below))
     return Mark(noise.value, noise.low, noise.high, "mean" if noise.resolved else "hollow")
 
 
@@ -122,10 +124,10 @@ def _what_was_measured(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: s
     return set(rows.uncertainty_kind), np.array([told.get(r, "") for r in runs.run_id], dtype=object)
 
 
-def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str]) -> None:
+def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str], names: Names) -> None:
     """Filled: a mean over seeds; half filled: one seed; hollow: not to be compared; a cross on the axis: no value at all. The line
     breaks where a batch size has no single mark to compare."""
-    colour, marker = style.colour(optimizer), style.marker(optimizer)
+    colour, marker = style.colour(optimizer, names), style.marker(optimizer, names)
     x_of = {c.size: c.size * style.dodge(optimizer, optimizers) for c in found}
     ax.plot([x_of[c.size] for c in found], [c.marks[0].value if c.joined else np.nan for c in found], color=colour, zorder=2)
     for kind, fill in (("mean", "full"), ("one", "left")):

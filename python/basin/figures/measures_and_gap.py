@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ..analysis.correlation import Correlation
+from ..analysis.names import optimizers_of
 from ..analysis.number_text import estimate_text
 from ..analysis.rank import Estimate
 from ..analysis.sweep_measures import TARGETS, Basis
@@ -24,21 +25,17 @@ COLUMNS = 4
 MOST = 24  # panels in a figure
 STATISTICS = [("tau", "τ", "o"), ("psi", "Ψ, one hyper-parameter at a time", "D"), ("partial", "ρ given covariates", "s"),
               ("corrected", "τ without errors", "^")]  # fmt: skip
-SHADES = ["#1f5fa8", "#d1660d", "#1d8348", "#8e44ad"]
 
 
 def panels_of(found: list[Correlation]) -> tuple[Figure, list[tuple[Axes, Correlation]]]:
     """A panel per measure; the others are named, not dropped in silence."""
     shown = found[:MOST]
-    rows = max(1, -(-len(shown) // COLUMNS))
-    figure, axes = style.panels(rows, min(COLUMNS, max(1, len(shown))), 3.5, 2.9)
-    for ax in axes.flat[len(shown) :]:
-        ax.set_visible(False)
+    figure, axes = style.grid(len(shown), COLUMNS, 3.5, 2.9)
     if len(found) > MOST:
         figure.suptitle(f"the first {MOST} of {len(found)} measures", fontsize=9, color=style.GREY)
     if not found:
-        style.nothing(axes[0][0], "nothing to compare")
-    return figure, list(zip(axes.flat, shown))
+        style.nothing(axes[0], "nothing to compare")
+    return figure, list(zip(axes, shown))
 
 
 def against_gap(found: list[Correlation], basis: Basis) -> Figure:
@@ -48,8 +45,9 @@ def against_gap(found: list[Correlation], basis: Basis) -> Figure:
     for k, (ax, c) in enumerate(panels):
         configs, colours = c.measure.configs, style.batch_colours(sizes)
         for config in configs.itertuples(index=False):
+            marker = style.marker(config.optimizer, basis.names)
             ax.errorbar(config.value, getattr(config, c.target), getattr(config, f"{c.target}_error"), _within(config, c.measure.positive),
-                        color=colours[config.batch_size], marker=style.marker(config.optimizer), markersize=5.5, elinewidth=0.7,
+                        color=colours[config.batch_size], marker=marker, markersize=5.5, elinewidth=0.7,
                         linestyle="", fillstyle="full" if config.seeds > 1 else "left", markerfacecoloralt="white")  # fmt: skip
         _value_axis(ax, c)
         if k % COLUMNS == 0:
@@ -57,8 +55,9 @@ def against_gap(found: list[Correlation], basis: Basis) -> Figure:
         if c.moved:
             style.grey(ax)
     if panels:
-        shapes = style.optimizer_legend(style.optimizers_of(basis.runs), one_seed=ONE_SEED)
-        for handle in shapes[: len(style.optimizers_of(basis.runs))]:
+        optimizers = optimizers_of(basis.runs, basis.names)
+        shapes = style.optimizer_legend(optimizers, basis.names, one_seed=ONE_SEED)
+        for handle in shapes[: len(optimizers)]:
             handle.set(color="#444444", linestyle="")
         style.legend(figure, shapes + style.batch_legend(sizes), columns=12)
     return figure
@@ -113,7 +112,7 @@ def _forest_row(ax: Axes, y: int, c: Correlation) -> None:
         e: Estimate = getattr(c, attribute)
         if not np.isfinite(e.value):
             continue
-        colour, at = style.GREY if c.moved else SHADES[k], y + 0.21 * (k - 1.5)
+        colour, at = style.GREY if c.moved else style.LINES[k], y + 0.21 * (k - 1.5)
         if np.isfinite(e.low):
             ax.plot([e.low, e.high], [at, at], color=colour, linewidth=1.1)
         ax.plot(e.value, at, marker=marker, color=colour, markersize=4.5, markerfacecolor="white" if c.why_not else colour)
@@ -121,7 +120,7 @@ def _forest_row(ax: Axes, y: int, c: Correlation) -> None:
 
 def _forest_legend() -> list[Artist]:
     handles = [Line2D([], [], color=colour, marker=marker, markersize=4.5, label=label)
-               for (_, label, marker), colour in zip(STATISTICS, SHADES)]  # fmt: skip
+               for (_, label, marker), colour in zip(STATISTICS, style.LINES)]  # fmt: skip
     handles.append(Patch(color="#dcdcdc", label="95 % of placebos (plain τ)"))
     handles.append(Line2D([], [], color=style.GREY, marker="o", markersize=4.5, label=f"grey: {style.NOT_INVARIANT}"))
     hollow = "hollow: too few configurations or seeds for a claim"
@@ -134,11 +133,11 @@ def _forest_legend() -> list[Artist]:
 def against_batch(found: list[Correlation], basis: Basis) -> Figure:
     """Means over seeds and their standard errors; a line where an optimiser has one configuration per batch size."""
     figure, panels = panels_of(found)
-    optimizers = style.optimizers_of(basis.runs)
+    optimizers = optimizers_of(basis.runs, basis.names)
     for ax, c in panels:
         configs = c.measure.configs
         for optimizer in optimizers:
-            draw_cells(ax, _cells(configs[configs.optimizer == optimizer]), optimizer, optimizers)
+            draw_cells(ax, _cells(configs[configs.optimizer == optimizer]), optimizer, optimizers, basis.names)
         style.batch_axis(ax, basis.runs.batch_size.dropna())
         ax.set_title(c.measure.label, fontsize=8.5)
         ax.set_ylabel(f"value ({c.measure.units})", fontsize=8.5)
@@ -147,7 +146,7 @@ def against_batch(found: list[Correlation], basis: Basis) -> Figure:
         if c.moved:
             style.grey(ax)
     if panels:
-        style.legend(figure, style.optimizer_legend(optimizers, one_seed=ONE_SEED), columns=5)
+        style.legend(figure, style.optimizer_legend(optimizers, basis.names, one_seed=ONE_SEED), columns=5)
     return figure
 
 

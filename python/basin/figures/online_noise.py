@@ -28,7 +28,7 @@ def of_run(run: Run) -> Figure:
         style.nothing(ax, NONE if looks.empty else f"no look has a number: {', '.join(looks.status.unique())}")
         return figure
     theirs = "b_simple_low" not in looks
-    update, colour = looks["update"], style.colour(run.config.get("optimizer", ""))
+    update, colour = looks["update"], style.LINES[0]
     good = (looks.status == "ok") & (looks.b_simple > 0)
     ax.plot(update, looks.b_simple.where(good), color=colour, label="GPT-NeoX's" if theirs else "B = tr Σ / |G|²")
     size = looks.batch_size if "batch_size" in looks else np.full(len(looks), float(run.config["batch_size"]))

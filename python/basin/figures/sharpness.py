@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,45 +11,46 @@ from matplotlib.figure import Figure
 
 from ..analysis.audit_verdict import Audit, load_audit
 from ..analysis.matched import OVERSHOT
-from ..analysis.names import optimizer_name
+from ..analysis.names import optimizers_of
 from ..reader.sweep import Sweep
 from . import style
 from .marks import HOLLOW, ONE_SEED, draw_cells, draw_hollow, measure_cells, numbers
 
-# (probe, quantity in the long table, which keeps vectors whole, its column in `runs`, axis label)
-MEASURES = [
-    ("top_eigenvalues", "lambda", "lambda_1", "λ₁ (loss / weight²)"),
-    ("sharpness_keskar", "phi_full_1e-3", "phi_full_1e-3", "φ, full space, ε = 1e-3 (%)"),
-    ("noise_scale", "b_simple", "b_simple", "B_simple (examples)"),
-    ("top_eigenvalues", "lambda_1_w2", "lambda_1_w2", "λ₁ ‖w‖² (loss)"),
-    ("sharpness_keskar", "phi_relative_1e-3", "phi_relative_1e-3", "φ, box relative to |w| (%)"),
-    ("preconditioned_curvature", "rate_lambda_1", "rate_lambda_1", "η λ₁(P⁻¹H)"),
-]
+NOT_MEASURED = "not measured"
 
 
 def sharpness_against_batch(sweep: Sweep) -> Figure:
-    """λ₁, φ and B_simple at the end of protocol B, where training losses match, their scale-aware companions below, and next to those
-    the curvature that the optimiser sees: a stability number for SGD (limit in docs/probes.md), a gauge for LARS and LAMB."""
-    runs = sweep.runs[sweep.runs.protocol == "B"]
-    optimizers = style.optimizers_of(sweep.runs)
-    figure, axes = style.panels(2, 3, 4.0, 3.0)
+    """The measures of sharpness and noise that the sweep has at the end of protocol B, where training losses match, and behind them their
+    scale-aware companions. η λ₁(P⁻¹H) is a stability number for SGD (limit in docs/probes.md), a gauge for LARS and LAMB."""
+    runs, names = sweep.runs[sweep.runs.protocol == "B"], sweep.names
+    measured = [m for m in names.measures.itertuples() if _has_values(runs, _column(m))]
+    optimizers = optimizers_of(sweep.runs, names)
+    figure, axes = style.grid(len(measured), 3, 4.0, 3.0)
+    if not measured:
+        style.nothing(axes[0], NOT_MEASURED)
+        return figure
     audit = load_audit(sweep)
-    for ax, (probe, quantity, name, label) in zip(axes.flat, MEASURES):
-        column = f"probe.end.{probe}.{name}"
-        ax.set_ylabel(label)
-        if column not in runs or runs.empty:
-            style.nothing(ax, "not measured")
-            continue
+    for ax, measure in zip(axes, measured):
+        ax.set_ylabel(measure.label)
         for optimizer in optimizers:
-            draw_cells(
-                ax, measure_cells(sweep, runs[runs.optimizer == optimizer], probe, quantity, column), optimizer, optimizers
-            )
+            mine = runs[runs.optimizer == optimizer]
+            found = measure_cells(sweep, mine, measure.probe, measure.quantity, _column(measure))
+            draw_cells(ax, found, optimizer, optimizers, names)
         style.batch_axis(ax, sweep.runs.batch_size.dropna())
-        style.positive_log(ax, numbers(runs, column))
-        if _moved(audit, sweep, probe, quantity):
+        style.positive_log(ax, numbers(runs, _column(measure)))
+        if _moved(audit, sweep, measure.probe, measure.quantity):
             style.grey(ax)
-    style.legend(figure, style.optimizer_legend(optimizers, HOLLOW, ONE_SEED), columns=5)
+    style.legend(figure, style.optimizer_legend(optimizers, names, HOLLOW, ONE_SEED), columns=5)
     return figure
+
+
+def _column(measure: Any) -> str:
+    return f"probe.end.{measure.probe}.{measure.column}"
+
+
+def _has_values(runs: pd.DataFrame, column: str) -> bool:
+    """Good ones or not."""
+    return f"{column}.status" in runs and bool((runs[f"{column}.status"].fillna("") != "").any())
 
 
 def _moved(audit: Audit, sweep: Sweep, probe: str, quantity: str) -> bool:
@@ -58,32 +59,38 @@ def _moved(audit: Audit, sweep: Sweep, probe: str, quantity: str) -> bool:
     return any(audit.moved(definition, quantity) for definition in known)
 
 
-def sharpness_against_loss(sweep: Sweep, measures: Sequence[tuple[str, str, str, str]] = MEASURES[:3]) -> Figure:
-    """These quantities at every probed checkpoint, a column an optimiser: compare at equal loss, that is, vertically."""
-    optimizers = style.optimizers_of(sweep.runs)
-    figure, axes = style.panels(len(measures), max(1, len(optimizers)), 3.7, 2.6, sharey="row", sharex=True)
-    probes = sweep.probes.merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
+def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -> Figure:
+    """These quantities (rows as in `names.measures`; by default those that are nobody's companion) at every probed checkpoint, as far as
+    the sweep has them; a column per optimiser: compare at equal loss, that is, vertically."""
+    names = sweep.names
+    measures = names.measures[~names.measures.companion] if measures is None else measures
+    probes, loss, loss_label = _at_losses(
+        sweep.probes.merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
+    )
+    probes = probes[(probes["index"] == 0) & (probes.protocol == "B")]
+    values = {m: probes[(probes.probe == m.probe) & (probes.quantity == m.quantity)] for m in measures.itertuples()}
+    values = {m: mine for m, mine in values.items() if len(mine)}
+    optimizers = optimizers_of(sweep.runs, names)
+    if not values:
+        figure, axes = style.grid(0, 1, 3.7, 2.6)
+        style.nothing(axes[0], NOT_MEASURED)
+        return figure
+    figure, axes = style.panels(len(values), max(1, len(optimizers)), 3.7, 2.6, sharey="row", sharex=True)
     colours = style.batch_colours(sweep.runs.batch_size.dropna())
-    probes, loss, loss_label = _at_losses(probes)
     audit = load_audit(sweep)
-    for row, (probe, quantity, _, label) in zip(axes, measures):
-        mine = probes[(probes.probe == probe) & (probes.quantity == quantity) & (probes["index"] == 0) & (probes.protocol == "B")]
-        row[0].set_ylabel(label)
+    for row, (measure, mine) in zip(axes, values.items()):
+        row[0].set_ylabel(measure.label)
         for ax, optimizer in zip(row, optimizers):
             _loss_lines(ax, mine[mine.optimizer == optimizer], loss, colours)
         for ax in row:
             style.positive_log(ax, mine.value.to_numpy(float))
-            if _moved(audit, sweep, probe, quantity):
+            if _moved(audit, sweep, measure.probe, measure.quantity):
                 style.grey(ax)
-        if mine.empty:
-            for ax in row:
-                ax.text(0.5, 0.5, "not measured", transform=ax.transAxes, ha="center", color=style.GREY)
     for ax, optimizer in zip(axes[0], optimizers):
-        ax.set_title(optimizer_name(optimizer))
+        ax.set_title(names.label("optimizers", optimizer))
     for ax in axes[-1]:
         ax.set_xlabel(loss_label)
-    if len(probes):
-        axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
+    axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
     style.legend(figure, style.batch_legend(sweep.runs.batch_size.dropna()), columns=12, title="batch size")
     return figure
 

@@ -16,9 +16,7 @@ def figure(sweep: Sweep) -> Figure:
     picture, axes = style.panels(1, 2, 5.2, 3.8)
     left, right = axes[0]
     right.axhline(1, color=style.GREY, linewidth=0.9)
-    for (method, rows), colour, marker in zip(
-        found.groupby("method", sort=False), style.COLOURS.values(), style.MARKERS.values()
-    ):
+    for (method, rows), colour, marker in zip(found.groupby("method", sort=False), style.LINES, style.MARKERS):
         left.plot(rows.batch, rows.closed, color=colour, label=method)
         left.plot(rows.batch, rows.independent, color=colour, linestyle=":", linewidth=1)
         left.plot(

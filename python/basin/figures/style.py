@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import LogNorm
@@ -17,11 +16,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from numpy.typing import ArrayLike
 
-from ..analysis.names import optimizer_name, optimizer_order
+from ..reader.names import Names
 
-COLOURS = {"sgd": "#1f5fa8", "lars": "#d1660d", "lamb": "#1d8348", "adamw": "#8e44ad"}
-MARKERS = {"sgd": "o", "lars": "s", "lamb": "D", "adamw": "^"}
-OTHERS = ["#7f6000", "#666666", "#b03a5b"]
+# Okabe & Ito's colours (jfly.uni-koeln.de/color), which readers with any kind of colour vision tell apart; wine in place of their
+# yellow, which is lost on white. By an optimiser's place, beyond the last from the start again: with another marker, as there are nine.
+PALETTE = ("#0072B2", "#E69F00", "#CC79A7", "#D55E00", "#56B4E9", "#009E73", "#882255", "#000000")
+MARKERS = ("o", "v", "^", "s", "P", "D", "X", "<", ">")
+LINES = tuple(PALETTE[i] for i in (0, 3, 5, 2))  # the darker ones, for lines that are no optimisers
 GREY = "#8a8a8a"
 
 
@@ -34,24 +35,25 @@ def use() -> None:
     })  # fmt: skip
 
 
-def colour(optimizer: str) -> str:
-    return COLOURS.get(optimizer, OTHERS[hash_index(optimizer, len(OTHERS))])
+def colour(optimizer: str, names: Names) -> str:
+    return PALETTE[names.place("optimizers", optimizer) % len(PALETTE)]
 
 
-def marker(optimizer: str) -> str:
-    return MARKERS.get(optimizer, "v")
-
-
-def hash_index(name: str, n: int) -> int:
-    return sum(map(ord, name)) % n
-
-
-def optimizers_of(runs: pd.DataFrame) -> list[str]:
-    return sorted(runs.optimizer.dropna().unique(), key=optimizer_order)
+def marker(optimizer: str, names: Names) -> str:
+    return MARKERS[names.place("optimizers", optimizer) % len(MARKERS)]
 
 
 def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options: Any) -> tuple[Figure, np.ndarray]:
     return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
+
+
+def grid(count: int, columns: int, width: float, height: float) -> tuple[Figure, np.ndarray]:
+    """A figure and `count` panels, row by row; one where there is none to draw."""
+    shown = max(1, count)
+    figure, axes = panels(-(-shown // columns), min(columns, shown), width, height)
+    for ax in axes.flat[shown:]:
+        ax.set_visible(False)
+    return figure, axes.flat[:shown]
 
 
 def batch_label(size: float) -> str:
@@ -131,9 +133,11 @@ def legend(figure: Figure, handles: list, columns: int = 6, title: str | None = 
     figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)), title=title, title_fontsize=9)
 
 
-def optimizer_legend(optimizers: Iterable[str], hollow: str = "", one_seed: str = "", reference: str = "") -> list[Line2D]:
+def optimizer_legend(
+    optimizers: Iterable[str], names: Names, hollow: str = "", one_seed: str = "", reference: str = ""
+) -> list[Line2D]:
     handles = [
-        Line2D([], [], color=colour(o), marker=marker(o), linestyle="-", markersize=5.5, label=optimizer_name(o))
+        Line2D([], [], color=colour(o, names), marker=marker(o, names), markersize=5.5, label=names.label("optimizers", o))
         for o in optimizers
     ]
     if reference:

@@ -7,6 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..analysis.names import optimizers_of
+from ..reader.names import Names
 from ..reader.tune import Tuning
 from . import style
 
@@ -19,26 +21,26 @@ def loss_against_rate(tuning: Tuning) -> Figure:
     top: some run of it diverged or failed, so its loss is infinite."""
     scores = tuning.last_rung
     protocols, sizes = sorted(scores.protocol.unique()), sorted(scores.batch_size.unique())
-    optimizers = style.optimizers_of(scores)
+    optimizers = optimizers_of(scores, tuning.names)
     figure, axes = style.panels(len(protocols), len(sizes), 3.4, 3.0, sharey="row")
     for row, protocol in zip(axes, protocols):
         for ax, size in zip(row, sizes):
             here = scores[(scores.protocol == protocol) & (scores.batch_size == size)]
             for optimizer in optimizers:
-                _draw(ax, here[here.optimizer == optimizer].sort_values("learning_rate"), optimizer)
+                _draw(ax, here[here.optimizer == optimizer].sort_values("learning_rate"), optimizer, tuning.names)
             ax.set_xscale("log")
             ax.set_xlim(here.learning_rate.min() / 1.6, here.learning_rate.max() * 1.6)
             ax.set_title(f"Protocol {protocol}, batch size {style.batch_label(size)}")
         row[0].set_ylabel("validation loss (nats)")
     for ax in axes[-1]:
         ax.set_xlabel("learning rate")
-    handles = style.optimizer_legend(optimizers, HOLLOW if "B" in protocols else "")
+    handles = style.optimizer_legend(optimizers, tuning.names, HOLLOW if "B" in protocols else "")
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
 
-def _draw(ax: Axes, candidates: pd.DataFrame, optimizer: str) -> None:
-    colour, marker = style.colour(optimizer), style.marker(optimizer)
+def _draw(ax: Axes, candidates: pd.DataFrame, optimizer: str, names: Names) -> None:
+    colour, marker = style.colour(optimizer, names), style.marker(optimizer, names)
     finite = candidates[np.isfinite(candidates.validation_loss)]
     ax.plot(finite.learning_rate, finite.validation_loss, color=colour, linewidth=0.9)
     behind = (finite.protocol == "B") & ((finite.reached < finite.seeds) | (finite.overshot_runs > 0))

@@ -27,40 +27,27 @@ if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
 
 PASSAGE = "keskar"
 END = "probe.end."
-# Column of the runs, name, factor to the unit of the table, and what the paper has for C1 at batches of 256 and of 5,000
-# (its tables 2 to 4).
-ROWS = [
-    ("epochs", "epochs to the target", 1, None),
-    ("train_loss", "training loss", 1, None),
-    ("train_acc", "training accuracy, %", 100, ("99.89 ± 0.02", "99.66 ± 0.2")),
-    ("test_acc", "test accuracy, %", 100, ("80.04 ± 0.12", "77.26 ± 0.42")),
-    (END + "sharpness_keskar.phi_full_1e-3", "φ, all of the space, ε = 1e-3", 1, ("28.58 ± 3.13", "707.23 ± 43.04")),
-    (END + "sharpness_keskar.phi_full_5e-4", "φ, all of the space, ε = 5e-4", 1, ("7.08 ± 0.88", "227.31 ± 23.23")),
-    (
-        END + "sharpness_keskar.phi_subspace_gaussian_p100_1e-3",
-        "φ, 100 random directions, ε = 1e-3",
-        1,
-        ("2.18 ± 0.23", "137.25 ± 21.60"),
-    ),
-    (
-        END + "sharpness_keskar.phi_subspace_gaussian_p100_5e-4",
-        "φ, 100 random directions, ε = 5e-4",
-        1,
-        ("0.71 ± 0.15", "29.50 ± 7.48"),
-    ),
-    (END + "sharpness_keskar.phi_relative_1e-3", "φ, box relative to \\|w\\|, ε = 1e-3", 1, None),
-    (END + "sharpness_keskar.phi_relative_5e-4", "φ, box relative to \\|w\\|, ε = 5e-4", 1, None),
-    (END + "top_eigenvalues.lambda_1", "λ₁", 1, None),
-    (END + "top_eigenvalues.lambda_1_w2", "λ₁‖w‖²", 1, None),
-    (END + "weight_norms.weight_norm", "norm of all weights ‖w‖", 1, None),
-    (END + "weight_norms.distance_from_start", "distance from the start ‖w − w₀‖", 1, None),
-]
-RATIOS = [column for column, *_ in ROWS if column.startswith(END)]
-MEASURES = [
-    ("sharpness_keskar", "phi_full_1e-3", "phi_full_1e-3", "φ, full space, ε = 1e-3 (%)"),
-    ("sharpness_keskar", "phi_relative_1e-3", "phi_relative_1e-3", "φ, box relative to |w| (%)"),
-    ("top_eigenvalues", "lambda", "lambda_1", "λ₁ (loss / weight²)"),
-]
+PHI, SUBSPACE = END + "sharpness_keskar.phi", "subspace_gaussian_p100"
+# The tables' rows, columns of the runs, with what the paper has for C1 at batches of 256 and of 5,000 (its tables 2 to 4).
+PUBLISHED = {
+    "epochs": None,
+    "train_loss": None,
+    "train_acc": ("99.89 ± 0.02", "99.66 ± 0.2"),
+    "test_acc": ("80.04 ± 0.12", "77.26 ± 0.42"),
+    f"{PHI}_full_1e-3": ("28.58 ± 3.13", "707.23 ± 43.04"),
+    f"{PHI}_full_5e-4": ("7.08 ± 0.88", "227.31 ± 23.23"),
+    f"{PHI}_{SUBSPACE}_1e-3": ("2.18 ± 0.23", "137.25 ± 21.60"),
+    f"{PHI}_{SUBSPACE}_5e-4": ("0.71 ± 0.15", "29.50 ± 7.48"),
+    f"{PHI}_relative_1e-3": None,
+    f"{PHI}_relative_5e-4": None,
+    END + "top_eigenvalues.lambda_1": None,
+    END + "top_eigenvalues.lambda_1_w2": None,
+    END + "weight_norms.weight_norm": None,
+    END + "weight_norms.distance_from_start": None,
+}
+PERCENT = {"train_acc": "training accuracy (%)", "test_acc": "test accuracy (%)"}  # the paper's unit
+RESULTS = {"epochs": "epochs to the target", "train_loss": "training loss", **PERCENT}  # what files call otherwise
+FIGURE = [("sharpness_keskar", "phi_full_1e-3"), ("sharpness_keskar", "phi_relative_1e-3"), ("top_eigenvalues", "lambda")]
 
 
 def ended(sweep: Sweep) -> pd.DataFrame:
@@ -77,13 +64,13 @@ def ended(sweep: Sweep) -> pd.DataFrame:
 def table(runs: pd.DataFrame) -> pd.DataFrame:
     """A row per quantity and batch size: mean, standard deviation of one run, and how many runs have a value with status ok."""
     rows = []
-    for column, name, factor, _ in ROWS:
+    for column in PUBLISHED:
         if column not in runs:
             continue
         for size, group in runs.groupby("batch_size"):
-            values = factor * _values(group, column)
+            values = (100 if column in PERCENT else 1) * _values(group, column)
             mean, deviation = values.mean() if len(values) else np.nan, values.std(ddof=1) if len(values) > 1 else np.nan
-            about = {"name": name, "batch": int(size), "mean": mean, "deviation": deviation}
+            about = {"column": column, "batch": int(size), "mean": mean, "deviation": deviation}
             rows.append({**about, "runs": len(values), "of": len(group)})
     return pd.DataFrame(rows)
 
@@ -116,13 +103,16 @@ def markdown(sweep: Sweep) -> str:
     columns = [f"at training loss {runs.target_loss.iloc[0]:g}", *(f"B = {size:,}" for size in sizes)]
     columns += ["C1 of the paper, B = 256", "B = 5,000"]
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for _, name, _, published in ROWS:
-        mine = found[found.name == name].set_index("batch")
+    for column, published in PUBLISHED.items():
+        mine = found[found.column == column].set_index("batch")
         if len(mine):
-            lines.append(
-                f"| {name} | {' | '.join(_cell(mine.loc[size]) for size in sizes)} | {' | '.join(published or ('–', '–'))} |"
-            )
-    return "\n".join([*lines, "", *_ratio_table(runs, sizes), "", *(f"- {line}" for line in accuracy_in_words(sweep))])
+            cells = (*(_cell(mine.loc[size]) for size in sizes), *(published or ("–", "–")))
+            lines.append(f"| {_label(sweep, column)} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *_ratio_table(sweep, runs, sizes), "", *(f"- {line}" for line in accuracy_in_words(sweep))])
+
+
+def _label(sweep: Sweep, column: str) -> str:
+    return RESULTS.get(column, sweep.label(column)).replace("|", "\\|")
 
 
 def _cell(row: pd.Series) -> str:
@@ -130,17 +120,16 @@ def _cell(row: pd.Series) -> str:
     return f"{row['mean']:.4g} ± {row.deviation:.2g}{lost}"
 
 
-def _ratio_table(runs: pd.DataFrame, sizes: list[int]) -> list[str]:
+def _ratio_table(sweep: Sweep, runs: pd.DataFrame, sizes: list[int]) -> list[str]:
     large = sizes[1:]
     lines = [
         f"| ratio to B = {sizes[0]:,} (95 %) | {' | '.join(f'B = {size:,}' for size in large)} |",
         "|---" * (len(large) + 1) + "|",
     ]
-    names = {column: name for column, name, *_ in ROWS}
-    for column in RATIOS:
-        if column in runs:
+    for column in PUBLISHED:
+        if column.startswith(END) and column in runs:
             cells = [_ratio_cell(*ratio(runs, column, size), (runs.batch_size == size).sum()) for size in large]
-            lines.append(f"| {names[column]} | {' | '.join(cells)} |")
+            lines.append(f"| {sweep.about(column).get('long_name', column)} | {' | '.join(cells)} |")
     return lines
 
 
@@ -172,7 +161,7 @@ def figure(sweep: Sweep) -> Figure:
     """φ and λ₁ against the training loss on the way down (the paper's figure 6)."""
     from ..figures import sharpness
 
-    return sharpness.sharpness_against_loss(sweep, MEASURES)
+    return sharpness.sharpness_against_loss(sweep, sweep.measures(FIGURE))
 
 
 def main(arguments: list[str] | None = None) -> int:

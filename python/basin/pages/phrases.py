@@ -6,7 +6,6 @@ import numpy as np
 
 from ..analysis import stats
 from ..analysis.matched import CellAnswer, Contrast, Pooled
-from ..analysis.names import optimizer_name
 from ..analysis.number_text import interval, points
 
 
@@ -14,7 +13,7 @@ def cell_names(found: list[CellAnswer]) -> str:
     """ "SGD at 256, 2,048; LAMB at 256"."""
     by_optimizer: dict[str, list[str]] = {}
     for a in found:
-        by_optimizer.setdefault(optimizer_name(a.optimizer), []).append(f"{a.batch_size:,}")
+        by_optimizer.setdefault(a.label, []).append(f"{a.batch_size:,}")
     return "; ".join(f"{name} at {', '.join(sizes)}" for name, sizes in by_optimizer.items())
 
 

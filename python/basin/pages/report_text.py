@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..analysis import stats
 from ..analysis.matched import OVERSHOT, CellAnswer, Contrast, Pooled, comparable, fixed_budget, points_per_nat, reference_of
-from ..analysis.names import optimizer_name, optimizer_order, protocol_name
+from ..analysis.names import optimizers_of, protocol_name
 from ..analysis.number_text import interval, points
 from ..reader.sweep import STATUS_WORDS, Sweep
 from .phrases import cell_names, contrast_text, left_out_text, losses_text, lost_text, share_text, shift_text
@@ -84,7 +84,7 @@ def answer_table(found: list[CellAnswer]) -> pd.DataFrame:
     rows = []
     for a in found:
         rows.append({
-            "optimiser": optimizer_name(a.optimizer), "batch size": f"{a.batch_size:,}",
+            "optimiser": a.label, "batch size": f"{a.batch_size:,}",
             "drop at fixed budget": contrast_text(a.drop), "left at matched loss": contrast_text(a.gap),
             "share that is left": share_text(a.share), "mean training losses matched": losses_text(a.gap),
             "seeds": len(a.gap.seeds) if a.gap and a.gap.estimate else 0, "seeds left out": _left_out(a),
@@ -101,7 +101,7 @@ def _left_out(a: CellAnswer) -> str:
 
 def cell_sentence(a: CellAnswer) -> str:
     """One batch size and optimiser in words."""
-    who = f"**{optimizer_name(a.optimizer)}, batch {a.batch_size:,}**"
+    who = f"**{a.label}, batch {a.batch_size:,}**"
     drop, gap = a.drop, a.gap
     parts = []
     if drop is None or drop.verdict is None:
@@ -274,7 +274,7 @@ def _band(sweep: Sweep) -> str:
     """How loosely protocol B matches, and what that is worth."""
     runs = sweep.runs
     target = _number(runs[runs.protocol == "B"], "target_loss")
-    slopes = [points_per_nat(runs, reference_of(runs, o)) for o in runs.optimizer.dropna().unique()]
+    slopes = [points_per_nat(runs, reference_of(sweep, o)) for o in runs.optimizer.dropna().unique()]
     slopes = [100 * s for s in slopes if np.isfinite(s)]
     if not target or not slopes:
         return ""
@@ -291,10 +291,12 @@ def _band(sweep: Sweep) -> str:
 def reference_sentence(sweep: Sweep) -> str:
     """Which cell everything is compared with."""
     by_reference: dict[str, list[str]] = {}
-    for optimizer in sorted(sweep.runs.optimizer.dropna().unique(), key=optimizer_order):
-        r = reference_of(sweep.runs, optimizer)
-        by_reference.setdefault(f"{optimizer_name(r.optimizer)} at batch {r.batch_size:,}", []).append(optimizer_name(optimizer))
-    parts = [f"{reference} for {', '.join(names)}" for reference, names in by_reference.items()]
+    names = sweep.names
+    for optimizer in optimizers_of(sweep.runs, names):
+        r = reference_of(sweep, optimizer)
+        reference = f"{names.label('optimizers', r.optimizer)} at batch {r.batch_size:,}"
+        by_reference.setdefault(reference, []).append(names.label("optimizers", optimizer))
+    parts = [f"{reference} for {', '.join(labels)}" for reference, labels in by_reference.items()]
     return (
         f"Reference: {'; '.join(parts)}. Numbers are points of test accuracy, reference less cell, with 95 % intervals "
         "from a bootstrap over seeds and test images together (t quantiles for few seeds); a plus means that the reference is better. "

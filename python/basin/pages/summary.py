@@ -10,7 +10,7 @@ import numpy as np
 
 from ..analysis import stats
 from ..analysis.matched import CellAnswer, Pooled, answers, cell, comparable, fixed_budget, lost_seeds, pooled
-from ..analysis.names import optimizer_name, optimizer_order, protocol_name
+from ..analysis.names import optimizers_of, protocol_name
 from ..analysis.number_text import interval, points
 from ..reader.schema import ReadError
 from ..reader.sweep import Sweep, open_sweep
@@ -75,14 +75,11 @@ def _cost_line(sweep: Sweep) -> list[str]:
         return []
     largest = int(runs.batch_size.max())
     parts = []
-    for optimizer in sorted(runs.optimizer.dropna().unique(), key=optimizer_order):
+    for optimizer in optimizers_of(runs, sweep.names):
         mine = cell(runs, "B", optimizer, largest)
         good = mine[comparable(mine)]
-        text = (
-            f"{optimizer_name(optimizer)} {np.mean(good.steps_to_target.astype(float)):.0f}"
-            if len(good)
-            else optimizer_name(optimizer)
-        )
+        text = sweep.names.label("optimizers", optimizer)
+        text += f" {np.mean(good.steps_to_target.astype(float)):.0f}" if len(good) else ""
         lost = lost_seeds(mine)
         parts.append(text + (f" ({lost.text})" if lost else ""))
     return [f"Updates to the target loss at batch {largest:,}, mean over the seeds that reached it: {', '.join(parts)}."]

@@ -6,7 +6,7 @@ import argparse
 import math
 import sys
 
-from ..analysis.names import optimizer_name
+from ..reader.names import known_names
 from ..reader.schema import ReadError
 from ..reader.selection import Choice, read_choices
 from .paste import PasteError, paste
@@ -31,7 +31,10 @@ def _markdown(choices: list[Choice]) -> str:
         f"### Protocol {choices[0].protocol}: rate (validation loss{', image gradients to the target' if matched else ''})", "",
         f"| optimiser | {' | '.join(f'B = {size:,}' for size in sizes)} |", "|---" * (len(sizes) + 1) + "|",
     ]  # fmt: skip
-    lines += [f"| {optimizer_name(o)} | {' | '.join(cells.get((o, size), '–') for size in sizes)} |" for o in optimizers]
+    lines += [
+        f"| {known_names().label('optimizers', o)} | {' | '.join(cells.get((o, size), '–') for size in sizes)} |"
+        for o in optimizers
+    ]
     return "\n".join(lines)
 
 
@@ -58,7 +61,7 @@ def _notes(choices: list[Choice]) -> str:
         )
     missed = [c for c in choices if c.protocol == "B" and not any(t.reached for t in c.trials)]
     if missed:
-        names = ", ".join(f"{optimizer_name(c.optimizer)} at {c.batch_size:,}" for c in missed)
+        names = ", ".join(f"{known_names().label('optimizers', c.optimizer)} at {c.batch_size:,}" for c in missed)
         text += f" No rate reached the target: {names}."
     return text.strip()
 

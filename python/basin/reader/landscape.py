@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 import pandas as pd
 
-from .schema import attributes, reading, require, strings, text
+from .schema import attributes, axis_label, meaning, reading, require, strings, text
 
 NOT_MEASURED, OK, NONFINITE, FAILED = range(4)  # how a cell stands
 OWN = ("recipe", "vectors", "provenance")
@@ -39,9 +39,7 @@ class Plot:
 
     def label(self, name: str) -> str:
         """For an axis of a figure: "mean loss of the training examples (nat)"."""
-        about = self.about.get(name, {})
-        units = about.get("units", "1")
-        return about.get("long_name", name) + (f" ({units})" if units not in ("1", "") else "")
+        return axis_label(name, self.about.get(name, {}))
 
     def table(self) -> pd.DataFrame:
         """One row per cell; axes and columns as columns."""
@@ -108,10 +106,6 @@ def _plot(name: str, group: h5py.Group) -> Plot:
     columns.sort(key=lambda column: column != about["signal"])
     return Plot(
         name, text(about["long_name"]), {axis: group[axis][()] for axis in axes}, {c: group[c][()] for c in columns}, labels,
-        group["state"][()] if "state" in group else None, {d: _about(group[d]) for d in [*axes, *columns]},
+        group["state"][()] if "state" in group else None, {d: meaning(group[d]) for d in [*axes, *columns]},
         {key: value for key, value in about.items() if key not in ("NX_class", "signal", "auxiliary_signals", "axes", "long_name")},
     )  # fmt: skip
-
-
-def _about(dataset: h5py.Dataset) -> dict:
-    return {key: value for key, value in attributes(dataset).items() if key in ("units", "long_name", "definition")}

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pandas as pd
 
-from .schema import ReadError, attributes, reading, require, strings, text
+from .schema import ReadError, attributes, meaning, reading, require, strings, text
 
 # What a probe row says, in the order of the long table's columns.
 PROBE_COLUMNS = [
@@ -49,6 +49,7 @@ class ProbeResult:
     attributes: dict
     table: pd.DataFrame
     vectors: list[str] = field(default_factory=list)  # quantities that have columns <name>_1, <name>_2, ...
+    about: dict[str, dict] = field(default_factory=dict)  # units, long_name, definition of each quantity
 
     def value(self, quantity: str, index: int = 0) -> float:
         """A number by its name and, in a vector, index from 0; or by the name of its column in `runs`: "lambda_1" is the first of
@@ -76,16 +77,17 @@ def read_probe(path: str | Path) -> ProbeResult:
     with reading(path, "probe") as file:
         root = attributes(file)
         study = probe_name(Path(path)).settings == ""
-        rows, vectors = [], []
+        rows, vectors, about = [], [], {}
         for name in file["quantities"]:
             group = file["quantities"][name]
             rows += _quantity_rows(root | {"study": study}, name, group)
+            about[name] = meaning(group)
             if bool(attributes(group).get("is_vector", group["value"].size > 1)):
                 vectors.append(name)
         return ProbeResult(
             text(root.get("run_id", "")), text(root.get("probe", "")), text(root.get("checkpoint", "")),
             text(root.get("status", "")), text(root.get("message", "")), root,
-            pd.DataFrame(rows, columns=PROBE_COLUMNS), vectors,
+            pd.DataFrame(rows, columns=PROBE_COLUMNS), vectors, about,
         )  # fmt: skip
 
 

@@ -51,6 +51,17 @@ def attributes(item: h5py.Group | h5py.Dataset) -> dict:
     return {name: attribute(value) for name, value in item.attrs.items()}
 
 
+def axis_label(name: str, about: dict) -> str:
+    """What a figure says, from the attributes of a dataset: "mean loss of the training examples (nat)"."""
+    units = about.get("units", "1")
+    return about.get("long_name", name) + (f" ({units})" if units not in ("1", "") else "")
+
+
+def meaning(dataset: h5py.Dataset | h5py.Group) -> dict:
+    """Its units, long_name and definition."""
+    return {key: text(dataset.attrs[key]) for key in ("units", "long_name", "definition") if key in dataset.attrs}
+
+
 def strings(dataset: h5py.Dataset) -> np.ndarray:
     """A string dataset as an object array of str."""
     return np.array([text(v) for v in dataset[()]], dtype=object)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 import warnings
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from .layers import Layers, layers_of_sweep
+from .names import MEASURE, Names, column_of, names_in, names_of_program
 from .probe import PROBE_COLUMNS, ProbeResult, read_probe
 from .run import TABLES, Run, load_run, read_status
-from .schema import ReadError, SchemaError, attributes, reading, require, strings, text
+from .schema import ReadError, SchemaError, attributes, axis_label, meaning, reading, require, strings, text
 
 NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
 STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
@@ -49,6 +51,45 @@ class Sweep:
     runs: pd.DataFrame
     probes: pd.DataFrame
 
+    @cached_property
+    def names(self) -> Names:
+        """Labels and order: from the file, else from the program, else the names themselves as they come in the file (with a warning,
+        since nobody says then which quantities are ratios of means)."""
+        known = self._names() or names_of_program()
+        if known is None:
+            warnings.warn(f"{self.path}: no /names in it, and no program `basin`: bare names, ratios unknown", stacklevel=3)
+            firsts = self.probes.drop_duplicates("probe")
+            known = Names(measures=self._as_the_file_says(zip(firsts.probe, firsts.quantity)))
+        for kind, column in (("optimizers", "optimizer"), ("models", "model"), ("data_sets", "dataset.name")):
+            known = known.seen(kind, self.runs.get(column, ()))
+        return known.seen("probes", self.probes.probe).with_columns(self.runs)
+
+    def about(self, column: str) -> dict:
+        """Units, long_name and definition of a column of `runs`; empty where no file says."""
+        raise NotImplementedError
+
+    def label(self, column: str) -> str:
+        """What a column of `runs` is, for a figure or table: "largest Hessian eigenvalues (loss/weight^2)"; its name where no file says."""
+        return axis_label(column, self.about(column))
+
+    def measures(self, named: Iterable[tuple[str, str]]) -> pd.DataFrame:
+        """The rows of `names.measures` of these probes and quantities; of those that aren't in it, what the file says."""
+        listed = self.names.measures
+        own = self._as_the_file_says(named)
+        rows = pd.concat([listed, own]).drop_duplicates(["probe", "quantity"])
+        return own[["probe", "quantity"]].merge(rows, how="left")
+
+    def _as_the_file_says(self, named: Iterable[tuple[str, str]]) -> pd.DataFrame:
+        rows = []
+        for probe, quantity in named:
+            column = column_of(probe, quantity, self.runs)
+            stems = (c.removesuffix(f".{probe}.{column}") for c in self.runs if c.endswith(f".{probe}.{column}"))
+            label = axis_label(column, self.about(f"{next(stems, '')}.{probe}.{column}"))
+            rows.append(
+                {"probe": probe, "quantity": quantity, "column": column, "label": label, "heading": column, "companion": False}
+            )
+        return pd.DataFrame(rows, columns=MEASURE)
+
     def correct(self, run_ids: Iterable[str]) -> np.ndarray | None:
         """Right or wrong on the test images, [run, example] float; None where a run has no outcomes."""
         for run_id in run_ids:
@@ -69,6 +110,9 @@ class Sweep:
     def _require_run(self, run_id: str) -> None:
         require(self.path, "run", run_id, self.runs.run_id)
 
+    def _names(self) -> Names | None:
+        raise NotImplementedError
+
     def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         raise NotImplementedError
 
@@ -88,6 +132,14 @@ class FileSweep(Sweep):
             self.probes = _probe_table(_columns(file["probes"])) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
             self._outcomes = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
+
+    def _names(self) -> Names | None:
+        with reading(self.path, "sweep") as file:
+            return names_in(file)
+
+    def about(self, column: str) -> dict:
+        with reading(self.path, "sweep") as file:
+            return meaning(file["runs"][column]) if column in file["runs"] else {}
 
     def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         if self._outcomes is None:
@@ -122,6 +174,7 @@ class FolderSweep(Sweep):
         study = path / "study.toml"
         self.study = study.read_text() if study.is_file() else ""
         self._runs: dict[str, Run] = {}
+        self._meanings: dict[str, dict] = {}  # of columns of probes
         rows, probes = [], []
         for folder in folders:
             row, found = self._read(folder)
@@ -157,7 +210,15 @@ class FolderSweep(Sweep):
                 continue
             probes.append(probe.table)
             row |= probe_columns(probe)
+            self._meanings |= {f"{_stem(probe)}.{quantity}": about for quantity, about in probe.about.items()}
         return row, probes
+
+    def _names(self) -> Names | None:
+        return None  # of no run, but of the program that will collect them
+
+    def about(self, column: str) -> dict:
+        whole, _, number = column.rpartition("_")
+        return self._meanings.get(column) or (self._meanings.get(whole, {}) if number.isdigit() else {})
 
     def _correct(self, run_ids: list[str]) -> np.ndarray | None:
         if not run_ids or any(r not in self._runs or "test" not in self._runs[r].outcomes for r in run_ids):
@@ -188,10 +249,14 @@ def probe_columns(probe: ProbeResult) -> dict:
     columns = {}
     for row in probe.table[probe.table.study.astype(bool)].itertuples(index=False):
         number = f"_{row.index + 1}" if row.quantity in probe.vectors else ""
-        name = f"probe.{row.checkpoint}.{row.probe}.{row.quantity}{number}"
+        name = f"{_stem(probe)}.{row.quantity}{number}"
         columns[name] = row.value
         columns |= {f"{name}.{key}": getattr(row, key) for key in ("uncertainty", "ci_low", "ci_high", "status")}
     return columns
+
+
+def _stem(probe: ProbeResult) -> str:
+    return f"probe.{probe.checkpoint}.{probe.probe}"
 
 
 def flat_options(tree: dict, prefix: str = "") -> dict:

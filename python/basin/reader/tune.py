@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import h5py
 import pandas as pd
 
+from .names import Names, known_names
 from .schema import attributes, reading, strings
 
 
@@ -20,6 +22,11 @@ class Tuning:
     runs: pd.DataFrame
     scores: pd.DataFrame
     winners: pd.DataFrame
+
+    @cached_property
+    def names(self) -> Names:
+        """Labels and order of the optimisers, from the program where there is one."""
+        return known_names().seen("optimizers", self.scores.optimizer)
 
     @property
     def last_rung(self) -> pd.DataFrame:

@@ -1,5 +1,7 @@
 """Figures draw what they should: missing values are hollow or crossed, never dropped."""
 
+import itertools
+
 import h5py
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ import basin
 from audit_files import audited, greyed, row
 from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
 from basin.figures.marks import accuracy_cells, measure_cells
+from basin.reader.names import Names
+from names_tables import IN_ORDER
 from planned import open_planned
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=60, updates=5)
@@ -183,7 +187,7 @@ def test_each_optimizer_is_compared_with_its_own_reference(tmp_path):
     means = sweep.runs[sweep.runs.batch_size == 32].groupby(["protocol", "optimizer"]).test_acc.mean()
     for ax, protocol in zip(accuracy.accuracy_against_batch(sweep).axes, ("A-epochs", "B")):
         flat = {line.get_color(): line.get_ydata()[0] for line in ax.lines if list(line.get_xdata()) == [0, 1]}
-        assert flat == {style.colour(o): pytest.approx(100 * means[protocol, o]) for o in ("sgd", "lamb")}
+        assert flat == {style.colour(o, sweep.names): pytest.approx(100 * means[protocol, o]) for o in ("sgd", "lamb")}
 
 
 def test_loss_figure_stands_on_the_full_training_loss_and_leaves_overshot_levels_out(tmp_path):
@@ -201,6 +205,69 @@ def test_loss_figure_stands_on_the_full_training_loss_and_leaves_overshot_levels
 
 def test_batch_labels():
     assert [style.batch_label(b) for b in (32, 256, 1000, 1024, 65536)] == ["32", "256", "1,000", "1K", "64K"]
+
+
+def test_only_what_the_sweep_measured_has_a_panel(tmp_path):
+    """The tables name six measures, of which preconditioned_curvature's was not measured; in a grid of three columns."""
+    sweep = sweep_of(tmp_path / "s")
+    figure = sharpness.sharpness_against_batch(sweep)
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_ylabel() for ax in shown] == [label for _, _, _, label, _ in IN_ORDER[:-1]]
+    assert [ax.get_subplotspec().colspan.start for ax in shown] == [0, 1, 2, 0, 1]
+    figure = sharpness.sharpness_against_loss(sweep)
+    assert [ax.get_ylabel() for ax in figure.axes if ax.get_ylabel()] == [
+        label for _, _, _, label, heading in IN_ORDER if heading
+    ]
+    assert [ax.get_title("left") for ax in figure.axes if ax.get_title("left")] == ["SGD", "LAMB"]
+
+
+@pytest.mark.parametrize(
+    "plan", [dict(protocols=("A-epochs",)), dict(endings={("B", o, b): "queued" for o in ("sgd", "lamb") for b in (32, 1024)})]
+)
+def test_nothing_measured_is_one_panel_that_says_so(tmp_path, plan):
+    sweep = sweep_of(tmp_path / "s", **plan)
+    for draw in (sharpness.sharpness_against_batch, sharpness.sharpness_against_loss):
+        figure = draw(sweep)
+        figure.canvas.draw()
+        assert [[t.get_text() for t in ax.texts] for ax in figure.axes] == [["not measured"]]
+
+
+def test_colours_and_markers_go_by_place(tmp_path):
+    """An optimiser that the tables don't name has those of the place behind them; one beyond the palette another marker."""
+    sweep = sweep_of(tmp_path / "s", optimizers=("sgd", "new"))
+    assert style.colour("new", sweep.names) == style.PALETTE[6] and style.marker("new", sweep.names) == style.MARKERS[6]
+    names = Names({"optimizers": {f"o{i}": "" for i in range(40)}})
+    looks = {(style.colour(o, names), style.marker(o, names)) for o in names.members["optimizers"]}
+    assert len(looks) == 40 and len(style.MARKERS) % len(style.PALETTE) != 0
+
+
+# Machado, Oliveira and Fernandes (2009), severity 1: what linear RGB comes to without one kind of cone.
+COLOUR_VISION = {
+    "normal": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def lab(colour, seen_as):
+    """CIELAB under D65."""
+    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    to_xyz = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+    xyz = to_xyz @ np.clip(seen_as @ linear, 0, 1) / [0.95047, 1, 1.08883]
+    x, y, z = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("vision", COLOUR_VISION)
+def test_colour_blind_readers_tell_the_palette_apart(vision):
+    """Two colours 2.3 apart in CIELAB are just noticeably different side by side; 15 leaves room for thin lines. The colours before
+    these came within 7 for protans."""
+    seen = [lab(colour, np.array(COLOUR_VISION[vision])) for colour in style.PALETTE]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 15
+    white = lab("#ffffff", np.eye(3))[0]
+    assert all(white - lab(colour, np.eye(3))[0] > 25 for colour in style.PALETTE)
 
 
 def test_measures_that_moved_are_greyed_in_the_studys_figures(tmp_path):

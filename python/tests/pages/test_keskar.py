@@ -22,11 +22,11 @@ def by_hand():
 
 
 def test_means_and_deviations_are_over_seeds_with_a_value():
-    found = keskar.table(by_hand()).set_index(["name", "batch"])
-    phi = found.loc[("φ, all of the space, ε = 1e-3", 500)]
+    found = keskar.table(by_hand()).set_index(["column", "batch"])
+    phi = found.loc[(PHI, 500)]
     assert phi["mean"] == pytest.approx(28) and phi.deviation == pytest.approx(np.sqrt((24**2 + 12**2 + 36**2) / 2))
     assert (phi.runs, phi["of"]) == (3, 4)
-    accuracy = found.loc[("test accuracy, %", 25)]
+    accuracy = found.loc[("test_acc", 25)]
     assert accuracy["mean"] == pytest.approx(52) and accuracy.deviation == pytest.approx(2)
 
 
@@ -50,7 +50,12 @@ def test_the_page_of_a_sweep(tmp_path):
     line = next(line for line in text.splitlines() if line.startswith("| test accuracy"))
     assert f"| {wanted:.4g} ±" in line and line.endswith("| 80.04 ± 0.12 | 77.26 ± 0.42 |")
     assert "3 seeds, 200 images" in text
-    assert len(keskar.figure(sweep).axes[0].lines) > 0
+    assert "| phi_full_1e-3 |" in text and "| lambda_1_w2 |" in text  # as the file has them, whose units are 1
+    assert [ax.get_ylabel() for ax in keskar.figure(sweep).axes] == [
+        "φ, full space, ε = 1e-3 (%)",
+        "φ, box relative to |w| (%)",
+        "λ₁ (loss / weight²)",
+    ]
 
 
 def test_the_pages_tables_are_those_of_its_results():

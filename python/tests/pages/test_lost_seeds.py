@@ -115,7 +115,7 @@ def test_losses_and_what_their_distance_is_worth(tmp_path):
 def test_no_slope_between_equal_losses(tmp_path):
     sweep, _ = answer(tmp_path / "s")
     sweep.runs["train_loss"] = 0.98
-    assert np.isnan(points_per_nat(sweep.runs, reference_of(sweep.runs, "sgd")))
+    assert np.isnan(points_per_nat(sweep.runs, reference_of(sweep, "sgd")))
     assert "a distance of unknown worth" in text.cell_sentence(answers(sweep)[0])
 
 

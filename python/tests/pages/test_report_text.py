@@ -110,7 +110,7 @@ def test_another_optimisers_reference_is_named(tmp_path):
     make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=50, updates=4))
     sweep = basin.open_sweep(tmp_path / "s")
     sweep.runs = sweep.runs[~((sweep.runs.optimizer == "lamb") & (sweep.runs.batch_size == 32))]
-    assert not reference_of(sweep.runs, "lamb").own and reference_of(sweep.runs, "lamb").optimizer == "sgd"
+    assert not reference_of(sweep, "lamb").own and reference_of(sweep, "lamb").optimizer == "sgd"
     assert "SGD at batch 32 for SGD, LAMB" in text.reference_sentence(sweep)
 
 

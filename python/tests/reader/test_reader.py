@@ -209,7 +209,9 @@ def test_checkpoint_gives_named_arrays(sweep_folder):
     assert basin.load_run(folder).checkpoints() == ["end"] and basin.load_run(folder).checkpoint("end", "optimizer") == {}
     with pytest.raises(basin.ReadError, match='no checkpoint "begin"; there are: end$'):
         basin.load_run(folder).checkpoint("begin")
-    with pytest.raises(basin.ReadError, match='no group of a checkpoint "weights"; there are: buffers, generators, model, optimizer'):
+    with pytest.raises(
+        basin.ReadError, match='no group of a checkpoint "weights"; there are: buffers, generators, model, optimizer'
+    ):
         basin.load_run(folder).checkpoint("end", "weights")
 
 

@@ -14,7 +14,7 @@ class Made:
             for seed, share in ((1, 1.05), (2, 0.95)):
                 run_id = f"{rate}-{seed}"
                 rows.append({"run_id": run_id, "config_id": str(rate), "optimizer": "sgd", "learning_rate": rate, "updates": 600,
-                             "sgd.momentum": 0.0, **CONSTANT, **options})  # fmt: skip
+                             "peak_learning_rate": rate, "sgd_noise_scale": 1.0, "sgd.momentum": 0.0, **CONSTANT, **options})  # fmt: skip
                 limit = 2 / rate
                 for update in range(100, 601, 100):
                     value = share * limit * min(1.0, update / 400)

@@ -12,6 +12,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from names_tables import write_names
+
 LAYERS = ["conv1.weight", "conv1.bias", "fc.weight", "fc.bias"]
 KINDS = ["weight", "bias", "weight", "bias"]
 TEXT = h5py.string_dtype()
@@ -35,6 +37,7 @@ class Plan:
     # (protocol, optimizer, batch_size) -> status of all its seeds, or "overshot"; with a seed behind it, of that one
     endings: dict = field(default_factory=dict)
     eigenvalues: int = 2
+    names: bool = True  # sweep.h5 has /names
 
 
 def make_sweep(folder, plan: Plan | None = None, write_file: bool = True) -> list[dict]:
@@ -54,7 +57,7 @@ def make_sweep(folder, plan: Plan | None = None, write_file: bool = True) -> lis
                     rows.append(row)
                     curves[row["run_id"]] = curve
     if write_file:
-        write_sweep(folder / "sweep.h5", rows, curves)
+        write_sweep(folder / "sweep.h5", rows, curves, plan.names)
     return rows
 
 
@@ -232,11 +235,11 @@ def write_checkpoint(path: Path, parameters: dict) -> None:
             f[f"model/{name}"] = value
 
 
-def write_sweep(path: Path, rows: list[dict], curves: dict) -> None:
+def write_sweep(path: Path, rows: list[dict], curves: dict, names: bool = True) -> None:
     with h5py.File(path, "w") as f:
         f.attrs.update(schema_name="basin/sweep", schema_version="1.1.0", study='model = "small_cnn"\n')
-        names = list(dict.fromkeys(k for row in rows for k in row))
-        for name in names:
+        columns = list(dict.fromkeys(k for row in rows for k in row))
+        for name in columns:
             values = [row.get(name) for row in rows]
             if any(isinstance(v, str) for v in values):
                 f.create_dataset(f"runs/{name}", data=["" if v is None else v for v in values], dtype=TEXT)
@@ -246,6 +249,8 @@ def write_sweep(path: Path, rows: list[dict], curves: dict) -> None:
                 f[f"runs/{name}"] = np.array(values, np.int64)
             else:
                 f[f"runs/{name}"] = np.array([np.nan if v is None else float(v) for v in values])
+        for curve in curves.values():
+            _describe_probe_columns(f["runs"], curve["probes"])
         images = max(curve["correct"].size for curve in curves.values())
         correct = np.full((len(rows), images), 255, np.uint8)
         for i, row in enumerate(rows):
@@ -254,8 +259,18 @@ def write_sweep(path: Path, rows: list[dict], curves: dict) -> None:
         f["outcomes/test/correct"] = correct
         for name in ("update", "loss", "gradients", "examples"):
             f[f"curves/train/{name}"] = np.array([curves[row["run_id"]][name] for row in rows])
+        if names:
+            write_names(f, TEXT)
         _write_layers(f.create_group("layers/1"), rows, curves)
         _write_long_table(f, rows, curves)
+
+
+def _describe_probe_columns(runs, probes):
+    for p in probes:
+        for q in p["quantities"]:
+            for i in range(len(q.value)):
+                column = f"probe.{p['checkpoint']}.{p['probe']}.{q.name}" + (f"_{i + 1}" if q.name in VECTORS else "")
+                runs[column].attrs.update(units="1", long_name=q.name, definition=q.name)
 
 
 def _write_layers(group, rows, curves):
