@@ -105,14 +105,14 @@ bool is_of_every_checkpoint(const std::string& group) {
 }  // namespace
 
 void Checkpoint::add_state(const std::string& name, NamedTensors tensors) {
-  states.emplace_back(name, std::move(tensors));
+  if (!states.emplace(name, std::move(tensors)).second)
+    throw std::logic_error("two hooks keep a state " + name);
 }
 
 const NamedTensors& Checkpoint::state(const std::string& name) const {
   static const NamedTensors none;
-  for (const auto& [known, tensors] : states)
-    if (known == name) return tensors;
-  return none;
+  const auto found = states.find(name);
+  return found == states.end() ? none : found->second;
 }
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {

@@ -25,10 +25,11 @@ struct Checkpoint {
   NamedTensors buffers, optimizer;
   NamedTensors
       generators;  // /generators: empty but in files of versions that drew dropout masks one after another
-  std::vector<std::pair<std::string, NamedTensors>> states;  // of hooks, by the group's name
+  std::map<std::string, NamedTensors> states;  // what hooks of the trainer keep, by their groups' names
   uint64_t journal_offset = 0;
   std::vector<std::pair<std::string, OptionValue>> data;  // as in RunHeader
 
+  /// std::logic_error where there is one of that name.
   void add_state(const std::string& name, NamedTensors tensors);
   /// Empty where there is none of that name.
   const NamedTensors& state(const std::string& name) const;

@@ -229,7 +229,7 @@ TEST(LookaheadTest, IsMissedInACheckpointWithoutIt) {
   const std::string first = checkpoint.parameters.front().name;
   EXPECT_EQ(refusal(other, checkpoint), "checkpoint: no slow copy of \"" + first + "\"");
   checkpoint = run.listener.checkpoints.at("end");
-  checkpoint.states.front().second.back().second = at::zeros({3, 3, 3});
+  checkpoint.states.at("slow_weights").back().second = at::zeros({3, 3, 3});
   EXPECT_THAT(refusal(other, checkpoint), HasSubstr("another shape than the model's"));
 }
 

@@ -149,7 +149,7 @@ TEST(WeightAverageTest, IsMissedInACheckpointWithoutIt) {
   run.run();
   Checkpoint checkpoint = run.listener.checkpoints.at("end");
   ASSERT_EQ(checkpoint.state("average").size(), checkpoint.parameters.size());
-  checkpoint.states.front().second.pop_back();
+  checkpoint.states.at("average").pop_back();
   EXPECT_THROW(other.trainer->restore(checkpoint), IoError);
 }
 
