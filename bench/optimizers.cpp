@@ -1,7 +1,9 @@
 // Time of an optimiser's update, for bench/optimizers.py to set against PyTorch's.
 //
-//   bench_optimizers METHOD SIZES THREADS SECONDS [DEVICE]
+//   bench_optimizers METHOD SIZES THREADS SECONDS [DEVICE [NORMS_EVERY]]
 //
+// NORMS_EVERY: steps between those that take norms; by default what the trainer does: 1 for small networks, for large ones what
+// gives 200 rows, here 100.
 // SIZES is "small" (the tensors of small_cnn 16-32-64) or "large" (25.6 M weights in 161 tensors, as ResNet-50 has them).
 // Prints one line of JSON: steps timed, seconds per step (median), parameters.
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -12,6 +14,7 @@
 #include "core/runtime.h"
 #include "core/seed.h"
 #include "optim/registry.h"
+#include "trainers/tables.h"
 
 namespace {
 
@@ -73,7 +76,7 @@ void wait_for(at::Device device) {
 }
 
 int run(const std::string& method, const std::string& sizes, int64_t threads, double seconds,
-        const std::string& where) {
+        const std::string& where, int64_t norms_every) {
   RuntimeOptions runtime;
   runtime.device = where;
   runtime.threads = threads;
@@ -82,10 +85,14 @@ int run(const std::string& method, const std::string& sizes, int64_t threads, do
   const OptimizerEntry& entry = find_entry(optimizer_registry(), method, "optimizer");
   const auto optimizer = entry.make(parameters, *entry.make_options());
   optimizer->set_learning_rate(1e-4);
+  int64_t count = 0;
+  for (const ParameterInfo& p : parameters) count += p.tensor.numel();
+  if (norms_every == 0) norms_every = count > kNormsAtEveryUpdate ? 100 : 1;
 
   std::vector<double> times;
   const Clock::time_point start = Clock::now();
   while (static_cast<int>(times.size()) < kWarmUp + 5 || seconds_since(start) < seconds) {
+    optimizer->take_norms(has_layers_row(static_cast<int64_t>(times.size()) + 1, norms_every));
     const Clock::time_point before = Clock::now();
     optimizer->step();
     wait_for(device);
@@ -93,8 +100,6 @@ int run(const std::string& method, const std::string& sizes, int64_t threads, do
   }
   times.erase(times.begin(), times.begin() + kWarmUp);
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
-  int64_t count = 0;
-  for (const ParameterInfo& p : parameters) count += p.tensor.numel();
   fmt::print(
       "{{\"method\": \"{}\", \"steps\": {}, \"step_s\": {:.4e}, \"parameters\": {}, \"tensors\": {}}}\n",
       method, times.size(), times[times.size() / 2], count, parameters.size());
@@ -106,11 +111,12 @@ int run(const std::string& method, const std::string& sizes, int64_t threads, do
 int main(int argc, char** argv) {
   basin::tune_allocator();
   if (argc < 5) {
-    fmt::print(stderr, "usage: bench_optimizers METHOD small|large THREADS SECONDS [DEVICE]\n");
+    fmt::print(stderr, "usage: bench_optimizers METHOD small|large THREADS SECONDS [DEVICE [NORMS_EVERY]]\n");
     return 2;
   }
   try {
-    return run(argv[1], argv[2], std::atoll(argv[3]), std::atof(argv[4]), argc > 5 ? argv[5] : "cpu");
+    return run(argv[1], argv[2], std::atoll(argv[3]), std::atof(argv[4]), argc > 5 ? argv[5] : "cpu",
+               argc > 6 ? std::atoll(argv[6]) : 0);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_optimizers: {}\n", error.what());
     return 1;

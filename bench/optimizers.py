@@ -19,13 +19,16 @@ PEERS = {
 
 def measure_case(args, method, sizes):
     here = pathlib.Path(__file__).resolve().parent
-    tools = {"Basin": [args.basin, method]}
+    settings = [sizes, args.threads, args.seconds, args.device]
+    tools = {"Basin": [args.basin, method, *settings]}
+    if sizes == "large":  # where the trainer takes norms at a cadence
+        tools["Basin, norms at every step"] = [args.basin, method, *settings, 1]
     for tool in PEERS[method]:
-        tools[tool] = [args.python, here / "optimizers_pytorch.py", method, tool]
+        tools[tool] = [args.python, here / "optimizers_pytorch.py", method, tool, *settings]
     runs = {tool: [] for tool in tools}
     for _ in range(args.repeats):
         for tool, command in tools.items():
-            runs[tool].append(measure([*command, sizes, args.threads, args.seconds, args.device]))
+            runs[tool].append(measure(command))
     counts = {run["parameters"] for of_tool in runs.values() for run in of_tool}
     assert len(counts) == 1, f"not the same parameters: {counts}"
     rows = [

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "models/layers/convolution.h"
 #include "models/layers/dropout_mask.h"
+#include "models/layers/first_convolution.h"
 #include "models/layers/layer_calls.h"
 
 namespace basin {
@@ -91,6 +92,11 @@ at::Tensor Conv2d::operator()(const at::Tensor& x) const {
 at::Tensor Conv2d::scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const {
   const at::Tensor bias = bias_.defined() ? at::addcmul(shift, bias_, scale) : shift;
   return convolution(x, weight_ * scale.view({-1, 1, 1, 1}), bias, stride_, padding_);
+}
+
+at::Tensor Conv2d::rectified_and_pooled(const at::Tensor& x) const {
+  if (stride_ == 1 && padding_ == 1) return rectified_pooled_convolution(x, weight_, bias_);
+  return rectified_max_pool((*this)(x));
 }
 
 Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out, bool bias) {
@@ -227,6 +233,12 @@ at::Tensor Dropout::operator()(const at::Tensor& x) const {
 
 at::Tensor activated_max_pool(Activation activation, const at::Tensor& x) {
   return activation == Activation::relu ? rectified_max_pool(x) : activate(activation, max_pool(x, 2, 2));
+}
+
+at::Tensor activated_max_pool(Activation activation, const Norm& norm, const Conv2d& layer,
+                              const at::Tensor& x) {
+  if (activation == Activation::relu && norm.is_identity()) return layer.rectified_and_pooled(x);
+  return activated_max_pool(activation, norm.after(layer, x));
 }
 
 at::Tensor global_average_pool(const at::Tensor& x) { return x.mean({2, 3}); }

@@ -49,6 +49,8 @@ class Conv2d {
   at::Tensor operator()(const at::Tensor& x) const;
   /// scale y + shift by channel, for the price of y.
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const;
+  /// rectified_max_pool(y).
+  at::Tensor rectified_and_pooled(const at::Tensor& x) const;
 
  private:
   at::Tensor weight_, bias_;
@@ -92,6 +94,7 @@ class Norm {
   Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups)
       : Norm(builder, name, channels, kind, groups, Variant{}) {}
   at::Tensor operator()(const at::Tensor& x) const;
+  bool is_identity() const { return kind_ == NormKind::none; }
   /// This of layer(x), where the layer is linear: in NormMode::folded, where a batch norm is a fixed scale
   /// and shift by channel, these go into the layer's weights. The same function of the same parameters, so
   /// exact but for rounding; neither x nor its derivatives are walked through for it.
@@ -141,6 +144,9 @@ class Dropout {
 /// activate(max_pool(x, 2, 2)), x as in activate(). Every activation but gelu is increasing and so could come first as well; after the
 /// pooling it has a quarter of the work.
 at::Tensor activated_max_pool(Activation activation, const at::Tensor& x);
+/// The same of norm(layer(x)), in fewer passes where there are such (models/layers/first_convolution.h).
+at::Tensor activated_max_pool(Activation activation, const Norm& norm, const Conv2d& layer,
+                              const at::Tensor& x);
 /// [n, C, H, W] -> [n, C]
 at::Tensor global_average_pool(const at::Tensor& x);
 at::Tensor global_max_pool(const at::Tensor& x);

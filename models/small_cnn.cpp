@@ -49,8 +49,8 @@ SmallCnn::SmallCnn(const SmallCnnOptions& options, const InputShape& shape, at::
 at::Tensor SmallCnn::forward(const at::Tensor& images) {
   at::Tensor x = channels_last(images);
   for (size_t i = 0; i < convolutions_.size(); ++i) {
-    x = norms_[i].after(convolutions_[i], x);
-    x = pool_ ? activated_max_pool(activation_, x) : activate(activation_, x);
+    x = pool_ ? activated_max_pool(activation_, norms_[i], convolutions_[i], x)
+              : activate(activation_, norms_[i].after(convolutions_[i], x));
   }
   return (*classifier_)(x.flatten(1));
 }

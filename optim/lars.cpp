@@ -144,7 +144,8 @@ void Lars::update(TensorLists& lists) {
     for (size_t i = 0; starts_with_gradient_ && updates_done() == 0 && i < lists.first.size(); ++i)
       lists.first[i].copy_(lists.gradients[i]);
   }
-  report(momentum_step(rule_, {.rate = learning_rate()}, treatments_, lists, tables_));
+  report(
+      momentum_step(rule_, {.rate = learning_rate(), .norms = takes_norms()}, treatments_, lists, tables_));
 }
 
 OptimizerEntry lars_entry() {

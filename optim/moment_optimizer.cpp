@@ -29,7 +29,8 @@ MomentOptimizer::MomentOptimizer(std::vector<ParameterInfo> parameters, const Mo
 StepScalars MomentOptimizer::scalars(int64_t t) const {
   return {.rate = learning_rate(),
           .correction1 = 1 - std::pow(rule_.beta1, static_cast<double>(t)),
-          .correction2 = 1 - std::pow(rule_.beta2, static_cast<double>(t))};
+          .correction2 = 1 - std::pow(rule_.beta2, static_cast<double>(t)),
+          .norms = takes_norms()};
 }
 
 void MomentOptimizer::update(TensorLists& lists) {

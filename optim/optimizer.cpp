@@ -70,8 +70,12 @@ TensorLists Optimizer::weights_and_gradients() const {
 }
 
 void Optimizer::report(const StepReport& report) {
-  report_is_on_gpu_ = report.sums.empty();
-  if (!report_is_on_gpu_) note(report);
+  report_is_on_gpu_ = takes_norms_ && report.sums.empty();
+  if (!takes_norms_) {
+    last_step_.assign(parameters_.size(), {});
+  } else if (!report_is_on_gpu_) {
+    note(report);
+  }
 }
 
 const std::vector<ParameterStep>& Optimizer::last_step() const {

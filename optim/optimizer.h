@@ -16,7 +16,7 @@ namespace basin {
 
 /// What one update did to one parameter tensor: norms of the weights before the update, of the gradient as it
 /// came, and of the change. Euclidean, summed in an order that doesn't depend on the number of threads, on a CPU in
-/// float64. trust_ratio is NaN where the method has none or the parameter is excluded.
+/// float64. trust_ratio is NaN where the method has none or the parameter is excluded; everything is where the update took no norms.
 struct ParameterStep {
   double weight_norm = NAN, gradient_norm = NAN, update_norm = NAN, trust_ratio = NAN;
 };
@@ -35,6 +35,10 @@ class Optimizer : public torch::optim::Optimizer {
   torch::Tensor step(LossClosure closure = nullptr) final;
   void set_learning_rate(double value) { param_groups_.front().options().set_lr(value); }
   double learning_rate() const { return param_groups_.front().options().get_lr(); }
+
+  /// Whether the steps from now on take norms, as they do until told otherwise. On a CPU they cost SGD and AdamW up to a tenth of a
+  /// large step (docs/benchmarks.md); weights and state are the same bits either way.
+  void take_norms(bool taken) { takes_norms_ = taken; }
 
   const std::vector<ParameterInfo>& parameter_table() const { return parameters_; }
   /// One entry per parameter, of the last step. On a GPU waits for it; who doesn't ask doesn't wait.
@@ -81,8 +85,10 @@ class Optimizer : public torch::optim::Optimizer {
   void add_counter(const std::string& name, int64_t& value) { counters_.emplace_back(name, &value); }
   std::vector<at::Tensor>& slot(size_t which) { return slots_[which].second; }
   const std::vector<at::Tensor>& slot(size_t which) const { return slots_[which].second; }
-  /// An empty one: the report lies on the GPU.
+  /// An empty one: the report lies on the GPU. Nothing of it is kept where no norms are taken.
   void report(const StepReport& report);
+  /// For derived classes that can do without them.
+  bool takes_norms() const { return takes_norms_; }
   int64_t updates_done() const { return updates_; }
 
   std::vector<ParameterInfo> parameters_;
@@ -94,6 +100,7 @@ class Optimizer : public torch::optim::Optimizer {
   void note(const StepReport& report) const;
   mutable std::vector<ParameterStep> last_step_;
   mutable bool report_is_on_gpu_ = false;
+  bool takes_norms_ = true;
   int64_t updates_ = 0;
   std::vector<std::pair<std::string, int64_t*>> counters_{{"updates", &updates_}};
   std::vector<std::pair<std::string, std::vector<at::Tensor>>> slots_;

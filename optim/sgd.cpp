@@ -45,7 +45,8 @@ double Sgd::stability_limit() const {
 
 void Sgd::update(TensorLists& lists) {
   if (rule_.momentum > 0) lists.first = slot(0);
-  report(momentum_step(rule_, {.rate = learning_rate()}, treatments_, lists, tables_));
+  report(
+      momentum_step(rule_, {.rate = learning_rate(), .norms = takes_norms()}, treatments_, lists, tables_));
 }
 
 OptimizerEntry sgd_entry() {

@@ -22,9 +22,9 @@ struct UpdateRecord {
   int64_t batch_size = 0;  // of this update
   double loss = 0;         // mean training loss of this batch, before the update (train mode)
   double learning_rate = 0;
-  double gradient_norm = 0;  // before hooks changed it
-  double update_norm = 0, weight_norm = 0, distance_from_start = 0;
-  const std::vector<ParameterStep>* parameters = nullptr;  // their gradient_norm too as it was before
+  // NaN, and the last one null, where the update took no norms (kNormsAtEveryUpdate). Of gradients before hooks changed them.
+  double gradient_norm = NAN, update_norm = NAN, weight_norm = NAN, distance_from_start = NAN;
+  const std::vector<ParameterStep>* parameters = nullptr;
   std::vector<double> hook_values;  // of the columns that hooks add to the table "train"
   std::vector<HookRow>
       hook_rows;       // of their own tables; none from a hook that has nothing to say of this update

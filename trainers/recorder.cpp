@@ -121,6 +121,8 @@ void Recorder::on_update(const UpdateRecord& record) {
 }
 
 void Recorder::record_layers(const UpdateRecord& record) {
+  layers_row_waits_ = false;
+  if (!record.parameters) return;
   fill_layers_row(record, layers_row_);
   layers_row_waits_ = !has_layers_row(record.update, layers_every_);
   if (!layers_row_waits_) journal_->append_row("layers", layers_row_);

@@ -31,6 +31,10 @@ Column column(const std::string& name, const std::string& units, const std::stri
 }
 
 Table train_table(const TrainOptions& options, const std::vector<Column>& of_hooks) {
+  const auto norm = [](const std::string& name, const std::string& units, const std::string& long_name,
+                       const std::string& definition) {
+    return column(name, units, long_name, definition + "; NaN where the update took no norms");
+  };
   Table table;
   table.name = "train";
   table.long_name = "training, one row per update";
@@ -41,12 +45,12 @@ Table train_table(const TrainOptions& options, const std::vector<Column>& of_hoo
           "mean loss of this update's batch, labels smoothed as trained on, train mode, before the update"),
       column("learning_rate", "1", "learning rate",
              "peak rate x scaling rule x schedule, used in this update"),
-      column("gradient_norm", "loss/weight", "gradient norm", kGradientNormDefinition),
-      column("update_norm", "weight", "update norm",
-             "Euclidean norm of the change of all parameters by the optimiser"),
-      column("weight_norm", "weight", "weight norm", "Euclidean norm of all parameters before the update"),
-      column("distance_from_start", "weight", "distance from start",
-             "Euclidean distance of all parameters from their initial values, after the update"),
+      norm("gradient_norm", "loss/weight", "gradient norm", kGradientNormDefinition),
+      norm("update_norm", "weight", "update norm",
+           "Euclidean norm of the change of all parameters by the optimiser"),
+      norm("weight_norm", "weight", "weight norm", "Euclidean norm of all parameters before the update"),
+      norm("distance_from_start", "weight", "distance from start",
+           "Euclidean distance of all parameters from their initial values, after the update"),
       column("examples", "examples", "examples seen", kExamplesDefinition),
       column("gradients", "gradients", "image gradients computed", kGradientsDefinition),
       column("seconds", "s", "wall time", "of the run, checks and evaluations included"),

@@ -5,6 +5,7 @@
 #include "core/math/tensor_norms.h"
 #include "data/network_inputs.h"
 #include "data/resident.h"
+#include "trainers/tables.h"
 
 namespace basin {
 namespace {
@@ -96,6 +97,8 @@ void Trainer::take_update() {
   for (const auto& hook : hooks_) hook->change_gradient(update);
   for (const auto& hook : hooks_) hook->before_step(update);
   setup_.optimizer.set_learning_rate(rates_.at(progress_.update));
+  update.takes_norms = takes_norms(update.number);
+  setup_.optimizer.take_norms(update.takes_norms);
   setup_.optimizer.step();
   progress_.update += 1;
   progress_.examples += update.batch_size;
@@ -103,6 +106,12 @@ void Trainer::take_update() {
   for (const auto& hook : hooks_) hook->after_update(update.number);
   progress_.update_seconds += seconds_since(start);
   report_update(update, loss);
+}
+
+bool Trainer::takes_norms(int64_t update) const {
+  if (observers_.empty()) return false;
+  return setup_.model->parameter_count() <= kNormsAtEveryUpdate || update == total_updates_ ||
+         has_layers_row(update, layers_every(setup_.train, total_updates_));
 }
 
 /// Returns the batch's mean loss.
@@ -138,8 +147,10 @@ void Trainer::report_update(const OngoingUpdate& update, double loss) {
   record.weight_norm = std::sqrt(weight);
   record.gradient_norm = std::sqrt(gradient);
   record.update_norm = std::sqrt(change);
-  record.distance_from_start = distance_from_start();
-  record.parameters = &steps_;
+  if (update.takes_norms) {
+    record.distance_from_start = distance_from_start();
+    record.parameters = &steps_;
+  }
   for (const auto& hook : hooks_) {
     hook->append_train_values(record.hook_values);
     if (!hook->row().empty()) record.hook_rows.push_back({hook->table()->name, hook->row()});

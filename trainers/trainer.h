@@ -100,6 +100,7 @@ class Trainer : private HookedRun {
   bool diverged() const { return progress_.ending == Ending::diverged; }
   void make_hooks();
   void take_update();
+  bool takes_norms(int64_t update) const;
   double compute_gradient(OngoingUpdate& update);
   void report_update(const OngoingUpdate& update, double loss);
   void evaluate_if_due();

@@ -60,6 +60,7 @@ struct OngoingUpdate {
   int64_t start = 0, batch_size = 0;           // its examples of the stream
   std::vector<Batch> groups;                   // the same as they are computed; empty before the gradient is
   int64_t more_gradients = 0;                  // image gradients that hooks computed besides
+  bool takes_norms = true;                     // of weights and steps, for the record
   std::optional<std::vector<double>> norms{};  // by parameter, of the gradient before a hook changed it
 };
 

@@ -16,4 +16,7 @@ at::Tensor max_pool(const at::Tensor& x, int64_t kernel, int64_t stride, int64_t
 /// relu(max_pool(x, 2, 2)), in one pass on a CPU.
 at::Tensor rectified_max_pool(const at::Tensor& x);
 
+/// The values of [n, C, H, W] at `places` of a pooling (models/layers/halving_loops.h); 0 from nowhere.
+at::Tensor at_places(const at::Tensor& large, const at::Tensor& places);
+
 }  // namespace basin

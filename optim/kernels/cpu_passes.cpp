@@ -1,9 +1,8 @@
 #include "optim/kernels/cpu_passes.h"
 
 #include <algorithm>
-#include <array>
+#include <type_traits>
 
-#include "core/math/lane_sum.h"
 #include "core/math/parallel_chunks.h"
 #include "core/math/wide_registers.h"
 
@@ -11,42 +10,87 @@ namespace basin {
 namespace {
 
 constexpr int64_t kChunk = 1 << 16;  // elements whose sums are one summand
-constexpr int kBlock = 256;          // elements held in float64 at a time: stays in the first cache
+constexpr int kBlock =
+    256;  // elements whose squares are added side by side before they join their chunk's sum
+constexpr int kLanes = 16;  // how many side by side: as lane_sum(), the same bits with registers of any width
 
-using Block = std::array<double, kBlock>;
-
-double sum_of_squares(const Block& x, int n) {
-  const double* values = x.data();
-  return lane_sum(n, [values](int64_t i) { return values[i] * values[i]; });
-}
-
-/// A stretch of one tensor list, null where the list is empty or isn't read.
-template <class T>
-struct Stretch {
-  T* data = nullptr;
-  void load(Block& block, int64_t first, int n) const {
-    for (int i = 0; i < n; ++i) block[static_cast<size_t>(i)] = static_cast<double>(data[first + i]);
-  }
-  void store(const Block& block, int64_t first, int n) const {
-    for (int i = 0; i < n; ++i) data[first + i] = static_cast<T>(block[static_cast<size_t>(i)]);
-  }
-};
-
+/// Where a tensor lies; null where a list is empty.
 template <class T>
 struct Memory {
-  Stretch<T> w, g, first, second;
+  T *w, *g, *first, *second;
 };
 
 template <class T>
-Stretch<T> stretch(const std::vector<at::Tensor>& list, size_t i) {
-  return {list.empty() ? nullptr : list[i].mutable_data_ptr<T>()};
+T* start_of(const std::vector<at::Tensor>& list, size_t i) {
+  return list.empty() ? nullptr : list[i].mutable_data_ptr<T>();
 }
 
 template <class T>
 Memory<T> memory(const TensorLists& lists, size_t i) {
-  return {stretch<T>(lists.weights, i), stretch<T>(lists.gradients, i), stretch<T>(lists.first, i),
-          stretch<T>(lists.second, i)};
+  return {start_of<T>(lists.weights, i), start_of<T>(lists.gradients, i), start_of<T>(lists.first, i),
+          start_of<T>(lists.second, i)};
 }
+
+/// What a pass saw of one element, whose squares are added; what it leaves at 0 isn't.
+struct Seen {
+  double weight = 0, gradient = 0, direction = 0, change = 0;
+};
+
+/// One sum of squares of a block.
+template <bool wanted>
+class SquareSum {
+ public:
+  void add(int lane, double value) {
+    if constexpr (wanted) lanes_[lane] += value * value;
+  }
+  void add_rest(double value) {
+    if constexpr (wanted) rest_ += value * value;
+  }
+  double total() const {
+    double sum = rest_;
+    for (const double lane : lanes_) sum += lane;
+    return sum;
+  }
+
+ private:
+  double lanes_[kLanes]{};
+  double rest_ = 0;
+};
+
+struct Wanted {
+  bool weight = false, gradient = false, direction = false, change = false;
+};
+
+constexpr Wanted of_an_update(Norms norms) {
+  return {.weight = norms == Norms::all, .gradient = norms == Norms::all, .change = norms != Norms::none};
+}
+
+template <class Pass>
+struct BlockSums {
+  SquareSum<Pass::kSums.weight> weight;
+  SquareSum<Pass::kSums.gradient> gradient;
+  SquareSum<Pass::kSums.direction> direction;
+  SquareSum<Pass::kSums.change> change;
+
+  void add(int lane, const Seen& seen) {
+    weight.add(lane, seen.weight);
+    gradient.add(lane, seen.gradient);
+    direction.add(lane, seen.direction);
+    change.add(lane, seen.change);
+  }
+  void add_rest(const Seen& seen) {
+    weight.add_rest(seen.weight);
+    gradient.add_rest(seen.gradient);
+    direction.add_rest(seen.direction);
+    change.add_rest(seen.change);
+  }
+  void add_to(TensorSums& sums) const {
+    sums.weight += weight.total();
+    sums.gradient += gradient.total();
+    sums.direction += direction.total();
+    sums.change += change.total();
+  }
+};
 
 void add(TensorSums& to, const TensorSums& part) {
   to.weight += part.weight;
@@ -69,29 +113,41 @@ std::vector<Chunk> chunks_of(const std::vector<at::Tensor>& tensors) {
   return chunks;
 }
 
-/// pass(memory, element, first place, number of elements, sums) for every block of the chunk.
-template <class T, class Element, class Pass>
-TensorSums over_chunk(const TensorLists& lists, const Element& element, const Chunk& chunk,
-                      const Pass& pass) {
-  const Memory<T> where = memory<T>(lists, chunk.tensor);
+/// Pass::at() for n elements from `first` on.
+template <class Pass, class T, class Element>
+void over_block(const Memory<T>& at, const Element& element, int64_t first, int n, TensorSums& sums) {
+  BlockSums<Pass> block;
+  int i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+#pragma GCC ivdep
+    for (int lane = 0; lane < kLanes; ++lane) block.add(lane, Pass::at(at, element, first + i + lane));
+  }
+  for (; i < n; ++i) block.add_rest(Pass::at(at, element, first + i));
+  block.add_to(sums);
+}
+
+template <class Pass, class T, class Element>
+TensorSums over_chunk(const TensorLists& lists, const Element& coefficients, const Chunk& chunk) {
+  const Memory<T> at = memory<T>(lists, chunk.tensor);
+  const Element element = coefficients;  // a copy, which no store through `at` changes
   TensorSums sums;
   with_wide_registers([&] {
     for (int64_t i = chunk.first; i < chunk.last; i += kBlock)
-      pass(where, element, i, static_cast<int>(std::min<int64_t>(kBlock, chunk.last - i)), sums);
+      over_block<Pass>(at, element, i, static_cast<int>(std::min<int64_t>(kBlock, chunk.last - i)), sums);
   });
   return sums;
 }
 
-template <class Element, class Pass>
-PassSums over_blocks(const TensorLists& lists, const std::vector<Element>& elements, const Pass& pass) {
+template <class Pass, class Element>
+PassSums over_tensors(const TensorLists& lists, const std::vector<Element>& elements) {
   const std::vector<Chunk> chunks = chunks_of(lists.weights);
   std::vector<TensorSums> parts(chunks.size());
   const auto run_chunk = [&](int64_t number) {
     const Chunk& chunk = chunks[static_cast<size_t>(number)];
     const Element& element = elements[chunk.tensor];
     parts[static_cast<size_t>(number)] = lists.weights[chunk.tensor].scalar_type() == at::kDouble
-                                             ? over_chunk<double>(lists, element, chunk, pass)
-                                             : over_chunk<float>(lists, element, chunk, pass);
+                                             ? over_chunk<Pass, double>(lists, element, chunk)
+                                             : over_chunk<Pass, float>(lists, element, chunk);
   };
   int64_t count = 0;
   for (const at::Tensor& tensor : lists.weights) count += tensor.numel();
@@ -101,148 +157,173 @@ PassSums over_blocks(const TensorLists& lists, const std::vector<Element>& eleme
   return sums;
 }
 
-/// w, g and d of a block, with their sums.
-struct Directions {
-  Block w, g, d;
+/// Of the methods with a momentum buffer, where there is one.
+struct Measure {
+  static constexpr Wanted kSums{.weight = true, .gradient = true, .direction = true};
   template <class T>
-  void load(const Memory<T>& at, const MomentumElement<double>& element, int64_t first, int n,
-            TensorSums& sums) {
-    at.w.load(w, first, n);
-    at.g.load(g, first, n);
-    for (size_t i = 0; i < static_cast<size_t>(n); ++i) d[i] = element.direction(w[i], g[i]);
-    sums.weight += sum_of_squares(w, n);
-    sums.gradient += sum_of_squares(g, n);
+  static Seen at(const Memory<T>& at, const MomentumElement<double>& e, int64_t i) {
+    const double w = at.w[i], g = at.g[i];
+    return {.weight = w, .gradient = g, .direction = e.direction(w, g)};
   }
 };
 
-/// w, the moments and u of a block, with their sums.
-struct MomentDirections {
-  Block w, m, v, u;
+struct FillBuffer {
+  static constexpr Wanted kSums = Measure::kSums;
   template <class T>
-  void load(const Memory<T>& at, int64_t first, int n) {
-    at.w.load(w, first, n);
-    at.first.load(m, first, n);
-    at.second.load(v, first, n);
-  }
-  template <class T>
-  void advance(const Memory<T>& at, const MomentElement<double>& element, int64_t first, int n,
-               TensorSums& sums) {
-    Block g;
-    at.g.load(g, first, n);
-    sums.gradient += sum_of_squares(g, n);
-    for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
-      const double d = element.corrected_gradient(w[i], g[i]);
-      m[i] = element.next_first(m[i], d);
-      v[i] = element.next_second(v[i], d);
-    }
-    at.first.store(m, first, n);
-    at.second.store(v, first, n);
-  }
-  /// Root and division in the weights' own type, for they take half the time of an update: of float32 an
-  /// error of some 1e-7 in each element of u, as a float32 state brings anyway. From the moments as they are
-  /// stored.
-  template <class T>
-  void direct(const Memory<T>& /*at*/, const MomentElement<double>& element, int n, TensorSums& sums) {
-    MomentElement<T> narrow;
-    narrow.second = static_cast<T>(element.second);
-    narrow.eps = static_cast<T>(element.eps);
-    for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
-      const T r = narrow.normalised(static_cast<T>(m[i]), static_cast<T>(v[i]));
-      u[i] = static_cast<double>(r) + element.decay * w[i];
-    }
-    sums.weight += sum_of_squares(w, n);
-    sums.direction += sum_of_squares(u, n);
-  }
-  template <class T>
-  void apply(const Memory<T>& at, const MomentElement<double>& element, int64_t first, int n,
-             TensorSums& sums) {
-    Block change;
-    for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
-      change[i] = element.change(w[i], u[i]);
-      w[i] -= change[i];
-    }
-    at.w.store(w, first, n);
-    sums.change += sum_of_squares(change, n);
+  static Seen at(const Memory<T>& at, const MomentumElement<double>& e, int64_t i) {
+    const double w = at.w[i], g = at.g[i];
+    const double v = e.next_buffer(at.first[i], e.direction(w, g));
+    at.first[i] = static_cast<T>(v);
+    return {.weight = w, .gradient = g, .direction = v};
   }
 };
+
+template <Norms norms, bool buffer, bool limited>
+struct UpdateMomentum {
+  static constexpr Wanted kSums = of_an_update(norms);
+  template <class T>
+  static Seen at(const Memory<T>& at, const MomentumElement<double>& e, int64_t i) {
+    const double w = at.w[i], g = at.g[i];
+    const double d = limited ? e.direction(w, g) : e.unlimited_direction(w, g);
+    double v = 0;
+    if constexpr (buffer) {
+      v = e.next_buffer(at.first[i], d);
+      at.first[i] = static_cast<T>(v);
+    }
+    const double change = e.change(w, v, d);
+    at.w[i] = static_cast<T>(w - change);
+    return {.weight = w, .gradient = g, .change = change};
+  }
+};
+
+/// m / (sqrt(v) second + eps) in the weights' own type, for root and division take half the time of an update: of float32 an
+/// error of some 1e-7 in each element, as a float32 state brings anyway.
+template <class T>
+double normalised(T m, T v, const MomentElement<double>& e) {
+  MomentElement<T> narrow;
+  narrow.second = static_cast<T>(e.second);
+  narrow.eps = static_cast<T>(e.eps);
+  return static_cast<double>(narrow.normalised(m, v));
+}
+
+template <class T>
+struct MomentPair {
+  T m, v;
+};
+
+/// What is stored is what counts.
+template <bool plain, class T>
+MomentPair<T> advanced(const Memory<T>& at, const MomentElement<double>& e, int64_t i, double w, double g) {
+  const double d = plain ? g : e.corrected_gradient(w, g);
+  const MomentPair<T> next{static_cast<T>(e.next_first(at.first[i], d)),
+                           static_cast<T>(e.next_second(at.second[i], d))};
+  at.first[i] = next.m;
+  at.second[i] = next.v;
+  return next;
+}
+
+template <bool plain, class T>
+double direction(double w, const MomentPair<T>& moments, const MomentElement<double>& e) {
+  const double r = normalised(moments.m, moments.v, e);
+  return plain ? r : r + e.decay * w;
+}
+
+struct AdvanceMoments {
+  static constexpr Wanted kSums{.weight = true, .gradient = true, .direction = true};
+  template <class T>
+  static Seen at(const Memory<T>& at, const MomentElement<double>& e, int64_t i) {
+    const double w = at.w[i], g = at.g[i];
+    return {.weight = w, .gradient = g, .direction = direction<false>(w, advanced<false>(at, e, i, w, g), e)};
+  }
+};
+
+template <Norms norms>
+struct ApplyMoments {
+  static constexpr Wanted kSums = of_an_update(norms);
+  template <class T>
+  static Seen at(const Memory<T>& at, const MomentElement<double>& e, int64_t i) {
+    const double w = at.w[i];
+    const double change = e.change(w, direction<false>(w, MomentPair<T>{at.first[i], at.second[i]}, e));
+    at.w[i] = static_cast<T>(w - change);
+    return {.change = change};
+  }
+};
+
+template <Norms norms, bool plain>
+struct UpdateMoments {
+  static constexpr Wanted kSums = of_an_update(norms);
+  template <class T>
+  static Seen at(const Memory<T>& at, const MomentElement<double>& e, int64_t i) {
+    const double w = at.w[i], g = at.g[i];
+    const double change = e.change(w, direction<plain>(w, advanced<plain>(at, e, i, w, g), e));
+    at.w[i] = static_cast<T>(w - change);
+    return {.weight = w, .gradient = g, .change = change};
+  }
+};
+
+template <class F>
+PassSums by_norms(Norms norms, const F& f) {
+  switch (norms) {
+    case Norms::all:
+      return f(std::integral_constant<Norms, Norms::all>());
+    case Norms::change:
+      return f(std::integral_constant<Norms, Norms::change>());
+    default:
+      return f(std::integral_constant<Norms, Norms::none>());
+  }
+}
+
+/// f(std::bool_constant<flag>()...): a loop for each case, so that none asks an element what all know.
+template <class F>
+PassSums by_case(const F& f) {
+  return f();
+}
+template <class F, class... More>
+PassSums by_case(const F& f, bool flag, More... more) {
+  const auto with = [&](auto known) {
+    return by_case([&](auto... others) { return f(known, others...); }, more...);
+  };
+  return flag ? with(std::true_type()) : with(std::false_type());
+}
+
+bool has_limit(const MomentumElement<double>& e) { return e.limit < INFINITY; }
+bool is_plain(const MomentElement<double>& e) { return e.gradient == 1 && e.l2 == 0 && e.decay == 0; }
 
 }  // namespace
 
 PassSums measure(const TensorLists& lists, const MomentumElements& elements) {
-  return over_blocks(lists, elements,
-                     [](const auto& at, const auto& element, int64_t first, int n, TensorSums& sums) {
-                       Directions block;
-                       block.load(at, element, first, n, sums);
-                       sums.direction += sum_of_squares(block.d, n);
-                     });
+  return over_tensors<Measure>(lists, elements);
 }
 
 PassSums fill_buffer(const TensorLists& lists, const MomentumElements& elements) {
-  return over_blocks(lists, elements,
-                     [](const auto& at, const auto& element, int64_t first, int n, TensorSums& sums) {
-                       Directions block;
-                       block.load(at, element, first, n, sums);
-                       Block v;
-                       at.first.load(v, first, n);
-                       for (size_t i = 0; i < static_cast<size_t>(n); ++i)
-                         v[i] = element.next_buffer(v[i], block.d[i]);
-                       at.first.store(v, first, n);
-                       sums.direction += sum_of_squares(v, n);
-                     });
+  return over_tensors<FillBuffer>(lists, elements);
 }
 
-PassSums update_momentum(const TensorLists& lists, const MomentumElements& elements) {
-  return over_blocks(lists, elements,
-                     [](const auto& at, const auto& element, int64_t first, int n, TensorSums& sums) {
-                       Directions block;
-                       block.load(at, element, first, n, sums);
-                       Block v, change;
-                       if (at.first.data == nullptr) {
-                         v.fill(0);
-                       } else {
-                         at.first.load(v, first, n);
-                         for (size_t i = 0; i < static_cast<size_t>(n); ++i)
-                           v[i] = element.next_buffer(v[i], block.d[i]);
-                         at.first.store(v, first, n);
-                       }
-                       for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
-                         change[i] = element.change(block.w[i], v[i], block.d[i]);
-                         block.w[i] -= change[i];
-                       }
-                       at.w.store(block.w, first, n);
-                       sums.change += sum_of_squares(change, n);
-                     });
+PassSums update_momentum(const TensorLists& lists, const MomentumElements& elements, Norms norms) {
+  return by_norms(norms, [&](auto wanted) {
+    return by_case(
+        [&](auto buffer, auto limited) {
+          return over_tensors<UpdateMomentum<wanted.value, buffer.value, limited.value>>(lists, elements);
+        },
+        !lists.first.empty(), std::any_of(elements.begin(), elements.end(), has_limit));
+  });
 }
 
 PassSums advance_moments(const TensorLists& lists, const MomentElements& elements) {
-  return over_blocks(lists, elements,
-                     [](const auto& at, const auto& element, int64_t first, int n, TensorSums& sums) {
-                       MomentDirections block;
-                       block.load(at, first, n);
-                       block.advance(at, element, first, n, sums);
-                       block.direct(at, element, n, sums);
-                     });
+  return over_tensors<AdvanceMoments>(lists, elements);
 }
 
-PassSums apply_moments(const TensorLists& lists, const MomentElements& elements) {
-  return over_blocks(lists, elements,
-                     [](const auto& at, const auto& element, int64_t first, int n, TensorSums& sums) {
-                       MomentDirections block;
-                       block.load(at, first, n);
-                       block.direct(at, element, n, sums);
-                       block.apply(at, element, first, n, sums);
-                     });
+PassSums apply_moments(const TensorLists& lists, const MomentElements& elements, Norms norms) {
+  return by_norms(norms,
+                  [&](auto wanted) { return over_tensors<ApplyMoments<wanted.value>>(lists, elements); });
 }
 
-PassSums update_moments(const TensorLists& lists, const MomentElements& elements) {
-  return over_blocks(lists, elements,
-                     [](const auto& at, const auto& element, int64_t first, int n, TensorSums& sums) {
-                       MomentDirections block;
-                       block.load(at, first, n);
-                       block.advance(at, element, first, n, sums);
-                       block.direct(at, element, n, sums);
-                       block.apply(at, element, first, n, sums);
-                     });
+PassSums update_moments(const TensorLists& lists, const MomentElements& elements, Norms norms) {
+  return by_norms(norms, [&](auto wanted) {
+    return by_case(
+        [&](auto plain) { return over_tensors<UpdateMoments<wanted.value, plain.value>>(lists, elements); },
+        std::all_of(elements.begin(), elements.end(), is_plain));
+  });
 }
 
 }  // namespace basin

@@ -32,6 +32,7 @@ struct StepScalars {
   double rate = 0;                          // learning rate
   double gradient_norm = 0;                 // of all gradients as one vector, where the rule clips it
   double correction1 = 1, correction2 = 1;  // 1 - beta^t
+  bool norms = true;                        // whether a report is wanted
 
   BASIN_HOST_DEVICE double rate_of(const Treatment& tensor) const { return rate * tensor.rate_factor; }
 };
@@ -50,8 +51,9 @@ struct MomentumElement {
   T keep = 0, add = 0;
   T shrink = 0, buffer = 0, direct = 0;
 
+  BASIN_HOST_DEVICE T unlimited_direction(T w, T g) const { return g + decay * w; }
   BASIN_HOST_DEVICE T direction(T w, T g) const {
-    const T d = g + decay * w;
+    const T d = unlimited_direction(w, g);
     return d > limit ? limit : (d < -limit ? -limit : d);  // NaN passes
   }
   BASIN_HOST_DEVICE T next_buffer(T v, T d) const { return keep * v + add * d; }

@@ -15,6 +15,18 @@ void tables_for(const TensorLists& lists, const std::vector<Treatment>& treatmen
   tables->set(lists, treatments);
 }
 
+/// Those that the last pass has to take; `measured`: another took weight and gradient before.
+Norms norms_left(const StepScalars& step, bool measured) {
+  if (!step.norms) return Norms::none;
+  return measured ? Norms::change : Norms::all;
+}
+
+/// With what the last pass saw.
+void complete(StepReport& report, const PassSums& last, bool measured) {
+  if (!measured) report.sums = last;
+  for (size_t i = 0; i < last.size(); ++i) report.sums[i].change = last[i].change;
+}
+
 }  // namespace
 
 StepReport momentum_step(const MomentumRule& rule, const StepScalars& step,
@@ -41,7 +53,8 @@ StepReport momentum_step(const MomentumRule& rule, const StepScalars& step,
   if (rule.buffer_first()) {
     for (MomentumElement<double>& element : elements) element.keep = 1, element.add = 0;
   }
-  report.sums = update_momentum(lists, elements);
+  const PassSums updated = update_momentum(lists, elements, norms_left(step, rule.adaptive));
+  complete(report, updated, rule.adaptive);
   return report;
 }
 
@@ -58,7 +71,7 @@ StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vect
   MomentElements elements(n);
   for (size_t i = 0; i < n; ++i) elements[i] = rule.element(1, treatments[i], step);
   if (!rule.adaptive) {
-    report.sums = update_moments(lists, elements);
+    complete(report, update_moments(lists, elements, norms_left(step, false)), false);
     return report;
   }
   report.sums = advance_moments(lists, elements);
@@ -66,8 +79,7 @@ StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vect
     report.ratios[i] = rule.ratio(report.sums[i], treatments[i], step);
     elements[i] = rule.element(report.ratios[i], treatments[i], step);
   }
-  const PassSums applied = apply_moments(lists, elements);
-  for (size_t i = 0; i < n; ++i) report.sums[i].change = applied[i].change;
+  complete(report, apply_moments(lists, elements, norms_left(step, true)), true);
   return report;
 }
 

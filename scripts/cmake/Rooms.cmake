@@ -44,3 +44,14 @@ function(basin_loops)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
     COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-math-errno;-fno-trapping-math")
 endfunction()
+
+# For a file whose loops are written for certain registers, and whose callers ask first whether the processor has them: the
+# flags that name them, and fused multiplications. Elsewhere than on x86-64 it is compiled without them and never called.
+function(basin_kernels source)
+  set(registers ${ARGN})
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set(registers "")
+  endif()
+  set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+    COMPILE_OPTIONS "-O3;-ffp-contract=fast;-fno-math-errno;-fno-trapping-math;${registers}")
+endfunction()

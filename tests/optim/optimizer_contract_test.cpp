@@ -316,6 +316,33 @@ TEST_P(OptimizerContract, ThreadsChangeNoBit) {
   for (size_t i = 0; i < one.last.size(); ++i) EXPECT_EQ(one.last[i].update_norm, three.last[i].update_norm);
 }
 
+TEST_P(OptimizerContract, NormsChangeNoBitAndAreNaNWhereNoneAreTaken) {
+  const auto parameters = [] {
+    return std::vector<ParameterInfo>{
+        make_parameter("conv.weight", ParameterKind::weight, std::vector<double>(300, 0.75)),
+        make_parameter("conv.bias", ParameterKind::bias, {0.5, -1})};
+  };
+  const auto with = parameters(), without = parameters();
+  const auto measured = make_test_optimizer(GetParam(), {}, with),
+             plain = make_test_optimizer(GetParam(), {}, without);
+  plain->take_norms(false);
+  run(*measured, with, 0, 3);
+  run(*plain, without, 0, 3);
+  const NamedTensors state = measured->state(), expected = plain->state();
+  for (size_t i = 0; i < state.size(); ++i)
+    EXPECT_TRUE(at::equal(state[i].second, expected[i].second)) << state[i].first;
+  for (size_t i = 0; i < with.size(); ++i) {
+    EXPECT_TRUE(at::equal(with[i].tensor, without[i].tensor)) << with[i].name;
+    const ParameterStep& step = plain->last_step()[i];
+    for (const double value : {step.weight_norm, step.gradient_norm, step.update_norm, step.trust_ratio})
+      EXPECT_TRUE(std::isnan(value));
+    EXPECT_GT(measured->last_step()[i].weight_norm, 0);
+  }
+  plain->take_norms(true);
+  run(*plain, without, 3, 4);
+  EXPECT_GT(plain->last_step()[0].update_norm, 0);
+}
+
 // Norms of a tensor that is cut in pieces, against torch's of the whole. Sums of 2e5 squares: 1e-13 by
 // rounding.
 TEST_P(OptimizerContract, NormsAreThoseOfTheWholeTensor) {

@@ -121,6 +121,28 @@ TEST_P(LayerNorms, AreThoseOfTheWeightsBeforeAndAfterEachUpdate) {
   }
 }
 
+TEST(NormsOfALargeNetwork, AreTakenAtRowsOfLayersAndAtTheLastUpdateAlone) {
+  RunSettings s = small_settings();
+  s.model_settings = {"hidden=[2050, 2050]"};  // 2,050 x 2,050 weights between them are enough
+  s.train.dtype = "float32";
+  s.train.updates = 6;
+  s.train.layers_every = 4;
+  TestRun run(s);
+  ASSERT_GT(run.model->parameter_count(), kNormsAtEveryUpdate);
+  run.run();
+  for (const UpdateRecord& record : run.listener.updates) {
+    const bool taken = record.update == 1 || record.update == 4 || record.update == 6;
+    EXPECT_EQ(std::isfinite(record.weight_norm), taken) << record.update;
+    EXPECT_EQ(std::isfinite(record.gradient_norm), taken) << record.update;
+    EXPECT_EQ(std::isfinite(record.update_norm), taken) << record.update;
+    EXPECT_EQ(std::isfinite(record.distance_from_start), taken) << record.update;
+  }
+  const TemporaryFolder folder;
+  RecordedRun recorded(s, folder.path());
+  recorded.finish();
+  EXPECT_THAT(layers_of(folder).column("update"), ElementsAre(1, 4, 6));
+}
+
 TEST(LayerRatios, AreThePapersFormulaWhereTheMethodHasOne) {
   RunSettings s = small_settings();
   s.train.updates = 1;

@@ -44,7 +44,7 @@ void Listener::on_update(const UpdateRecord& record) {
   updates.push_back(record);
   updates.back().parameters = nullptr;
   for (const HookRow& hook : record.hook_rows) rows[hook.table].push_back(hook.row);
-  steps.push_back(*record.parameters);
+  steps.push_back(record.parameters ? *record.parameters : std::vector<ParameterStep>());
 }
 
 void Listener::on_checkpoint(const std::string& label) {
