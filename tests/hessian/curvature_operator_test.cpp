@@ -162,7 +162,7 @@ double share_of_budget(int64_t width, int64_t budget) {
 
 TEST(CurvatureOperator, KeepsWithinItsBudgetOfMemory) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process from scratch
-  for (const auto& [width, mebibytes] : {std::pair{16, 48}, {32, 112}, {64, 224}}) {
+  for (const auto& [width, mebibytes] : {std::pair{16, 24}, {32, 56}, {64, 112}}) {
     const auto measure = [&] {
       const double share = share_of_budget(width, mebibytes * kMebibyte);
       fmt::print(stderr, "{} of the budget\n", share);
