@@ -1,6 +1,7 @@
 // defines: the kind of landscape toy_scale, for tests/python/test_extension.py.
 #include <ATen/ATen.h>
 
+#include "landscape/affine_frame.h"
 #include "runs/surfaces/registry.h"
 
 namespace basin {
@@ -17,19 +18,15 @@ void bind_options(OptionTable& table, ToyScaleOptions& options) {
 /// L(alpha w): all weights times one factor.
 class ToyScale final : public LandscapeTask {
  public:
-  ToyScale(LandscapeSubject& subject, const ToyScaleOptions& options)
-      : subject_(subject),
-        plot_{"toy_scale",
-              "loss at scaled weights",
-              {{"alpha",
-                "1",
-                "factor",
-                "landscape-coordinate",
-                grid_values(0.5, 1.5, options.points, {1}),
-                {}}},
-              subject.score_columns(),
-              {},
-              {}} {}
+  ToyScale(LandscapeSubject& subject, const ToyScaleOptions& options) : subject_(subject) {
+    const std::vector<double> factors = grid_values(0.5, 1.5, options.points, {1});
+    plot_ = {"toy_scale",
+             "loss at scaled weights",
+             {{"alpha", "1", "factor", "landscape-coordinate", factors, {}}},
+             subject.score_columns(),
+             {},
+             {}};
+  }
   SurfacePlot plot() const override { return plot_; }
   CellState measure(int64_t cell, double* values) override {
     at::Tensor state = subject_.state(0).clone();
