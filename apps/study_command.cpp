@@ -59,9 +59,9 @@ void print_cells(const SweepPlan& plan, const CostModel& costs) {
     fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9}{}\n", cell.run_id,
                train.batch_size, cell.options.optimizer, train.protocol, train.seed, train.learning_rate,
                work.updates, work.gradients,
-               work.gradients_expected ? '~'
-               : train.protocol == "B" ? '<'
-                                       : ' ',
+               work.gradients_expected                 ? '~'
+               : train.ends_by(Protocol::matched_loss) ? '<'
+                                                       : ' ',
                work.probe_gradients + 2.5 * work.probe_hvps,
                seconds_text(plan.standing[i], costs.seconds(cell.run_id)), searched_text(cell));
   }

@@ -21,6 +21,11 @@ using Exclusions = std::vector<std::string>;
 /// factor is 1. As with exclusions, an element that matches no parameter is without effect.
 using Factors = std::vector<std::string>;
 
+/// Factors on the learning rate and on weight decay.
+struct FactorLists {
+  Factors of_rate, of_decay;
+};
+
 /// bias, norm_weight and norm_bias: what code bases exclude by default, here by kind and not by name or shape.
 const Exclusions& default_exclusions();
 /// For option tables: each element is a parameter kind.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/registry.h"
+#include "optim/exclusion.h"
 #include "optim/moment_optimizer.h"
 #include "optim/optimizer.h"
 #include "optim/traits.h"
@@ -23,6 +24,8 @@ struct OptimizerEntry {
   std::function<OptimizerTraits(const AnyOptions&)> traits = {};
   /// Adam's constants among its options; null for a method without.
   MomentOptions* (*moments)(AnyOptions& options) = nullptr;
+  /// The factors of parameters among its options; null for a method without.
+  FactorLists (*factors)(const AnyOptions& options) = nullptr;
 };
 
 /// The entry of a class T, made from parameters and options O.
@@ -36,6 +39,10 @@ OptimizerEntry optimizer_entry(OptimizerEntry entry, OptimizerTraits (*traits)(c
   entry.traits = [traits](const AnyOptions& options) { return traits(options_as<O>(options)); };
   if constexpr (std::is_base_of_v<MomentOptions, O>)
     entry.moments = [](AnyOptions& options) -> MomentOptions* { return &options_as<O>(options); };
+  if constexpr (requires(const O& o) { FactorLists{o.lr_factors, o.decay_factors}; })
+    entry.factors = [](const AnyOptions& options) {
+      return FactorLists{options_as<O>(options).lr_factors, options_as<O>(options).decay_factors};
+    };
   return entry;
 }
 

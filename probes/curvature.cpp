@@ -238,8 +238,7 @@ ProbeEntry curvature_entry() {
       .help = "spectrum of a curvature matrix: eigenvalues, density, trace, Frobenius norm",
       .version = 1,
       .definitions = {"curvature-lambda", "curvature-lambda-min", "curvature-trace", "curvature-frobenius",
-                      "curvature-outliers", "curvature-density", "hessian-lambda-pyhessian",
-                      "curvature-trace-pyhessian"},
+                      "curvature-outliers", "hessian-lambda-pyhessian", "curvature-trace-pyhessian"},
       .audit = {.cheap = {"count=1", "starts=3", "steps=4", "trace_samples=8", "density_points=2"},
                 .variants = {{"", {"compat=pyhessian"}}}},
   });

@@ -45,6 +45,7 @@ struct ProbeEntry {
   std::vector<std::string> definitions = {};  // Quantity::definition of all that it may find
   std::vector<ProbeHeadline> headlines = {};
   std::vector<ProbeRatio> ratios = {};
+  std::string bound_error = "spread";    // what the uncertainty of its lower bounds is, in words
   std::vector<std::string> copies = {};  // quantities that say in other words what a ratio says
   ProbeAudit audit = {};
   std::unique_ptr<AnyOptions> (*make_options)() = nullptr;

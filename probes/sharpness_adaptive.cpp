@@ -286,6 +286,7 @@ ProbeEntry sharpness_adaptive_entry() {
       .help = "worst and average rise of the loss in balls that follow the weights",
       .version = 1,
       .definitions = {"adaptive-worst", "adaptive-worst-unprojected", "adaptive-average"},
+      .bound_error = "standard error over groups",
       .audit = {.cheap = {"iterations=10"},
                 .variants = {{"eta=0", {"eta=0"}},
                              {"", {"compat=sharpness_vs_generalization", "measures=[\"worst_l2\"]"}}}},

@@ -333,6 +333,7 @@ ProbeEntry sharpness_keskar_entry() {
                       "keskar-phi-relative"},
       .headlines = {{"phi_full_1e-3", "φ (ε = 1e-3)", "φ, full space, ε = 1e-3 (%)"},
                     {"phi_relative_1e-3", "", "φ, box relative to |w| (%)"}},
+      .bound_error = "starts apart by",
       .audit = {.cheap = {"epsilons=[1e-3]"},
                 .variants = {{"", {"spaces=[\"subspace\"]", "subspace_distribution=orthonormal"}}}},
   });

@@ -39,12 +39,12 @@ void add_exclusions(RunHeader& header, const Optimizer& optimizer) {
 }
 
 /// And the lists of factors: "norm1.bias=64" for each factor that is not 1.
-void add_factors(RunHeader& header, const OptionView& table, const std::string& method,
-                 const Optimizer& optimizer) {
-  for (const auto& [option, record] :
-       {std::pair{".lr_factors", "learning_rate_factors"}, {".decay_factors", "weight_decay_factors"}}) {
-    if (!table.has(method + option)) continue;
-    const auto list = std::get<Factors>(table.at(method + option).get());
+void add_factors(RunHeader& header, const RunOptions& options, const Optimizer& optimizer) {
+  const OptimizerEntry& method = find_entry(optimizer_registry(), options.optimizer, "optimizer");
+  if (!method.factors) return;
+  const FactorLists lists = method.factors(options.optimizers.at(options.optimizer));
+  for (const auto& [list, record] :
+       {std::pair{lists.of_rate, "learning_rate_factors"}, {lists.of_decay, "weight_decay_factors"}}) {
     const std::vector<double> factors = factors_of(optimizer.parameter_table(), list);
     std::vector<std::string> named;
     for (size_t i = 0; i < factors.size(); ++i)
@@ -83,7 +83,7 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   const OptionView table = options.defining_table();
   for (const Option& option : table) header.options.emplace_back(option.key, option.get());
   add_exclusions(header, optimizer);
-  add_factors(header, table, options.optimizer, optimizer);
+  add_factors(header, options, optimizer);
   add_rates(header, options, data, optimizer, trainer.rates());
   header.provenance = collect_provenance();
   header.provenance.emplace_back("execution", trainer.execution());

@@ -179,9 +179,9 @@ void divide_budget(RunOptions& options, int64_t divisor) {
   if (divisor == 1) return;
   const auto divided = [&](int64_t count) { return std::max<int64_t>(1, (count + divisor / 2) / divisor); };
   TrainOptions& train = options.train;
-  if (train.protocol == "A-epochs")
+  if (train.ends_by(Protocol::epochs))
     train.epochs = train.epochs / static_cast<double>(divisor);
-  else if (train.protocol == "A-updates")
+  else if (train.ends_by(Protocol::updates))
     train.updates = divided(train.updates);
   else
     train.max_gradients = divided(train.max_gradients);

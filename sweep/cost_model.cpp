@@ -35,8 +35,9 @@ double forwards_of(const RunOptions& options, const CellWork& work, double examp
   const HookCost hooks = train.hooks.cost();
   double forwards = static_cast<double>(1 + hooks.evaluations) * all;
   forwards += static_cast<double>(hooks.test_passes * sizes.test);
-  if (train.protocol == "B" || !train.loss_levels.empty()) {
-    const double near_target = train.protocol == "B" ? 4 : 0;
+  const bool matched_loss = train.ends_by(Protocol::matched_loss);
+  if (matched_loss || !train.loss_levels.empty()) {
+    const double near_target = matched_loss ? 4 : 0;
     const double checks = examples / static_cast<double>(train.check_every) + near_target;
     forwards += passes * n * std::min(checks, static_cast<double>(work.updates));
   }
@@ -124,7 +125,7 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   const double passes = static_cast<double>(plan.passes);
   work.images_per_update = images / planned;
   work.updates = batches.updates();
-  if (cell.expected_gradients > 0 && options.train.protocol == "B") {
+  if (cell.expected_gradients > 0 && options.train.ends_by(Protocol::matched_loss)) {
     work.gradients_expected = true;
     const double updates = std::ceil(cell.expected_gradients / (passes * work.images_per_update));
     work.updates = static_cast<int64_t>(std::clamp(updates, 1.0, planned));

@@ -54,10 +54,10 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
     throw ConfigError(fmt::format("autocast = \"{}\" needs dtype = \"float32\", not \"{}\"", options.autocast,
                                   options.dtype));
   }
-  if (!options.batch_milestones.empty() && options.protocol == "B") {
+  if (!options.batch_milestones.empty() && options.ends_by(Protocol::matched_loss)) {
     throw ConfigError("batch_milestones are shares of a fixed budget, which protocol = \"B\" has not");
   }
-  if (options.regime_batch > 0 && options.protocol != "A-epochs") {
+  if (options.regime_batch > 0 && !options.ends_by(Protocol::epochs)) {
     throw ConfigError(
         fmt::format("regime_batch = {} multiplies epochs: it needs protocol = \"A-epochs\", not \"{}\"",
                     options.regime_batch, options.protocol));

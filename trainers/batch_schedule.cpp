@@ -130,9 +130,9 @@ RunShape run_shape(const TrainOptions& options, const BatchSchedule& batches, in
 }
 
 BatchSchedule::BatchSchedule(const TrainOptions& options, const BatchPlan& plan, int64_t n)
-    : phases_(options.protocol == "A-epochs"    ? phases_of_epochs(options, n)
-              : options.protocol == "A-updates" ? phases_of_updates(options)
-                                                : phases_of_gradients(options, plan, n)) {}
+    : phases_(options.ends_by(Protocol::epochs)    ? phases_of_epochs(options, n)
+              : options.ends_by(Protocol::updates) ? phases_of_updates(options)
+                                                   : phases_of_gradients(options, plan, n)) {}
 
 int64_t BatchSchedule::updates() const {
   int64_t updates = 0;

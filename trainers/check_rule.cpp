@@ -5,7 +5,7 @@
 namespace basin {
 
 CheckRule::CheckRule(const TrainOptions& options)
-    : matched_loss_(options.protocol == "B"),
+    : matched_loss_(options.ends_by(Protocol::matched_loss)),
       target_(options.target_loss),
       interval_(options.check_every),
       levels_(options.loss_levels) {

@@ -38,7 +38,7 @@ struct HookCost {
   std::vector<std::string> checkpoints;  // that it keeps at the end
 };
 
-/// The options of one hook and what follows from them alone; made of the hook's class by its line in trainers/hooks/registry.cpp.
+/// The options of one hook and what follows from them alone; made of the hook's class by hook_entry(), trainers/hooks/registry.h.
 /// Where the options switch it off, nothing follows and make() gives null.
 class HookOptions {
  public:

@@ -107,9 +107,9 @@ void Recorder::on_update(const UpdateRecord& record) {
   for (const HookRow& hook : record.hook_rows) journal_->append_row(hook.table, hook.row);
   last_loss_ = record.loss;
   const double elapsed = seconds_since(last_status_);
-  if (elapsed < kStatusSeconds && gradients_then_ >= 0) return;
-  if (gradients_then_ >= 0)
-    images_per_second_ = static_cast<double>(record.gradients - gradients_then_) / elapsed;
+  if (elapsed < kStatusSeconds && gradients_then_) return;
+  if (gradients_then_)
+    images_per_second_ = static_cast<double>(record.gradients - *gradients_then_) / elapsed;
   gradients_then_ = record.gradients;
   last_status_ = Clock::now();
   progress_.update(

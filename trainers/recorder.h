@@ -63,7 +63,7 @@ class Recorder : public TrainObserver {
   Progress progress_;
   Clock::time_point last_status_, last_run_file_;
   double last_loss_ = NAN, images_per_second_ = NAN;  // NaN: not measured yet
-  int64_t gradients_then_ = -1;                       // at the last status: for the rate
+  std::optional<int64_t> gradients_then_;             // at the last status: for the rate
 };
 
 }  // namespace basin

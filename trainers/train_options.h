@@ -1,7 +1,8 @@
-// defines: TrainOptions, everything about one training run but data, model and optimiser.
+// defines: TrainOptions, everything about one training run but data, model and optimiser; Protocol.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@ namespace basin {
 
 /// Nothing counts further: files hold the counts as float64.
 inline constexpr double kMostExamples = 9007199254740992.0;  // 2^53
+
+/// What ends a run: A-epochs and A-updates have a fixed budget, B a training loss to reach.
+enum class Protocol { epochs, updates, matched_loss };
+/// By its name in options and files; none for another text.
+std::optional<Protocol> protocol_named(const std::string& name);
 
 /// design: protocol A is a fixed budget in epochs or updates; B ends at a matched training loss. The keys of hooks come after
 /// all others.
@@ -45,6 +51,8 @@ struct TrainOptions {
   double label_smoothing = 0;          // of the loss trained on; evaluations, checks and probes are without
   /// What happens around updates; nothing unless the caller has registered_hooks() (trainers/hooks/registry.h).
   HookList hooks;
+
+  bool ends_by(Protocol end) const { return protocol_named(protocol) == end; }
 
   /// The options of one hook: hook<LookaheadOptions>().every.
   template <class O>

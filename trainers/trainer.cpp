@@ -294,7 +294,7 @@ void Trainer::diverge(const std::string& message) {
 Summary Trainer::summarise(const EvaluationRecord& scores) const {
   const double n = static_cast<double>(setup_.data.train.size());
   const double epochs = static_cast<double>(progress_.examples) / n;
-  const bool by_epochs = setup_.train.protocol == "A-epochs";
+  const bool by_epochs = setup_.train.ends_by(Protocol::epochs);
   double weight = 0;
   for (const ParameterInfo& parameter : setup_.model->parameter_table())
     weight += squared_norm(parameter.tensor);

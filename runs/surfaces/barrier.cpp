@@ -1,11 +1,26 @@
-#include "runs/surfaces/barrier.h"
-
+// defines: the kind "barrier" of `basin landscape`.
 #include "core/error.h"
 #include "landscape/unit_matching.h"
 #include "runs/surfaces/path.h"
+#include "runs/surfaces/registry.h"
 
 namespace basin {
 namespace {
+
+struct BarrierOptions {
+  int64_t points = 25;
+  std::vector<std::string> statistics = {"reset", "interpolate"};
+  std::vector<std::string> matching = {"none", "weights"};
+};
+
+void bind_options(OptionTable& table, BarrierOptions& options) {
+  table.add("points", options.points, at_least(3),
+            "on the line, the checkpoints and the middle among them; 25 or more is usual");
+  table.add("statistics", options.statistics, distinct(one_of({"reset", "interpolate"})),
+            "running statistics on the way: estimated anew at each point, interpolated like the weights");
+  table.add("matching", options.matching, distinct(one_of({"none", "weights"})),
+            "the second network as it is, with its units in the order nearest to the first's");
+}
 
 class BarrierTask final : public PathTask {
  public:
@@ -58,19 +73,25 @@ class BarrierTask final : public PathTask {
   std::optional<UnitMatching> matching_;
 };
 
-}  // namespace
-
-void bind_options(OptionTable& table, BarrierOptions& options) {
-  table.add("points", options.points, at_least(3),
-            "on the line, the checkpoints and the middle among them; 25 or more is usual");
-  table.add("statistics", options.statistics, distinct(one_of({"reset", "interpolate"})),
-            "running statistics on the way: estimated anew at each point, interpolated like the weights");
-  table.add("matching", options.matching, distinct(one_of({"none", "weights"})),
-            "the second network as it is, with its units in the order nearest to the first's");
+/// Linear mode connectivity of two checkpoints: the straight line w_1 + t (w_2 - w_1), in each way of taking
+/// it: with running statistics estimated anew at each point or interpolated like the weights, to the second
+/// checkpoint as it is or with its units in the order nearest to the first's (landscape/unit_matching.h).
+/// Paths are named <matching>-<statistics>; networks without batch statistics have none of "interpolate",
+/// those without free units none of "weights". Heights, places and errors: plot "summary"
+/// (runs/surfaces/path.h). landscape.bn is not looked at.
+std::unique_ptr<LandscapeTask> make_barrier(LandscapeSubject& subject, const BarrierOptions& options) {
+  return std::make_unique<BarrierTask>(subject, options);
 }
 
-std::unique_ptr<LandscapeTask> make_barrier(LandscapeSubject& subject, const AnyOptions& options) {
-  return std::make_unique<BarrierTask>(subject, options_as<BarrierOptions>(options));
+}  // namespace
+
+LandscapeKind barrier_landscape() {
+  return landscape_kind<BarrierOptions, make_barrier>({
+      .name = "barrier",
+      .help = "how high the loss rises on the straight line between two checkpoints, as they are and matched",
+      .least = 2,
+      .most = 2,
+  });
 }
 
 }  // namespace basin

@@ -1,17 +1,34 @@
-#include "runs/surfaces/curve.h"
-
+// defines: the kind "curve" of `basin landscape`.
 #include <filesystem>
 
 #include "core/clock.h"
 #include "core/interrupt.h"
 #include "core/progress.h"
 #include "landscape/curve.h"
+#include "landscape/curve_training.h"
 #include "runs/surfaces/path.h"
+#include "runs/surfaces/registry.h"
 
 namespace basin {
 namespace {
 
 constexpr double kSaveSeconds = 5;  // between saved states: a write waits for the disk
+
+struct CurveOptions {
+  std::string curve = "bezier";  // bezier | chain
+  int64_t bends = 1;
+  int64_t points = 61;
+  CurveTrainingOptions training;
+};
+
+void bind_options(OptionTable& table, CurveOptions& options) {
+  table.add("curve", options.curve, one_of({"bezier", "chain"}), "a Bezier curve or a polygonal chain");
+  table.add("bends", options.bends, at_least(1),
+            "points between the two checkpoints; 1: quadratic, or one corner");
+  table.add("points", options.points, at_least(3),
+            "where it is measured, the checkpoints and the middle among them");
+  bind_options(table, options.training);
+}
 
 class CurveTask final : public PathTask {
  public:
@@ -99,19 +116,28 @@ class CurveTask final : public PathTask {
   CurveTraining training_;
 };
 
-}  // namespace
-
-void bind_options(OptionTable& table, CurveOptions& options) {
-  table.add("curve", options.curve, one_of({"bezier", "chain"}), "a Bezier curve or a polygonal chain");
-  table.add("bends", options.bends, at_least(1),
-            "points between the two checkpoints; 1: quadratic, or one corner");
-  table.add("points", options.points, at_least(3),
-            "where it is measured, the checkpoints and the middle among them");
-  bind_options(table, options.training);
+/// A Bezier curve or a polygonal chain of low loss between two checkpoints, trained
+/// (landscape/curve_training.h) and then measured, as is the straight line. Trained on the examples of
+/// landscape.subset, the ones measured on (0: the whole training split), without augmentation and dropout;
+/// normalisation by each batch's own statistics, as in training. vectors: bend_1, bend_2, ..., state vectors;
+/// attributes: epoch_losses, training_status ("finished", "diverged": the curve stands where it last was
+/// finite). Highest point, mean along the path and barrier: plot "summary" (runs/surfaces/path.h).
+///
+/// Cost: epochs gradients of the examples; then 2 `points` points. Resumable: a state every few seconds,
+/// between epochs.
+std::unique_ptr<LandscapeTask> make_curve(LandscapeSubject& subject, const CurveOptions& options) {
+  return std::make_unique<CurveTask>(subject, options);
 }
 
-std::unique_ptr<LandscapeTask> make_curve(LandscapeSubject& subject, const AnyOptions& options) {
-  return std::make_unique<CurveTask>(subject, options_as<CurveOptions>(options));
+}  // namespace
+
+LandscapeKind curve_landscape() {
+  return landscape_kind<CurveOptions, make_curve>({
+      .name = "curve",
+      .help = "a curve of low loss trained between two checkpoints, and the straight line",
+      .least = 2,
+      .most = 2,
+  });
 }
 
 }  // namespace basin

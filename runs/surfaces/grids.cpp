@@ -1,13 +1,60 @@
-#include "runs/surfaces/grids.h"
-
+// defines: the kinds "line" and "plane" of `basin landscape`.
 #include "core/error.h"
 #include "landscape/affine_frame.h"
 #include "landscape/direction_band.h"
+#include "landscape/directions.h"
+#include "runs/surfaces/registry.h"
 
 namespace basin {
 namespace {
 
 const std::vector<double> kAround = {-1, 1}, kBetween = {-0.25, 1.25};
+
+struct LineOptions {
+  int64_t points = 31;
+  std::vector<double>
+      alpha;                // [from, to]; empty: [-0.25, 1.25] between checkpoints, [-1, 1] along directions
+  int64_t directions = 10;  // random ones, where there is one checkpoint
+  DirectionOptions direction;
+};
+
+void bind_options(OptionTable& table, LineOptions& options) {
+  table.add("points", options.points, at_least(2),
+            "on the line; the checkpoints are added where the spacing misses them");
+  table.add("alpha", options.alpha, anything(),
+            "[from, to]; empty: [-0.25, 1.25] between two checkpoints, [-1, 1] along directions");
+  table.add("directions", options.directions, at_least(1),
+            "random directions, where there is one checkpoint");
+  bind_options(table, options.direction);
+}
+
+struct PlaneOptions {
+  int64_t alpha_points = 25, beta_points = 25;
+  std::vector<double> alpha, beta;  // [from, to]; empty: [-0.25, 1.25] towards a checkpoint, else [-1, 1]
+  DirectionOptions direction;
+};
+
+void bind_options(OptionTable& table, PlaneOptions& options) {
+  table.add("alpha_points", options.alpha_points, at_least(2),
+            "across; the checkpoints are added where the spacing misses them");
+  table.add("beta_points", options.beta_points, at_least(2), "upwards, likewise");
+  table.add("alpha", options.alpha, anything(),
+            "[from, to]; empty: [-0.25, 1.25] towards a checkpoint, else [-1, 1]");
+  table.add("beta", options.beta, anything(), "likewise");
+  bind_options(table, options.direction);
+}
+
+/// Values of an axis and 0 (and `held`) among them. ConfigError naming `key` where `range` is neither empty
+/// nor [from, to], from < to; empty: `usual`.
+std::vector<double> axis_values(const std::string& key, const std::vector<double>& range,
+                                const std::vector<double>& usual, int64_t points,
+                                const std::vector<double>& held) {
+  if (!range.empty() && (range.size() != 2 || !(range[0] < range[1])))
+    throw ConfigError(
+        fmt::format("{} = {} must be [from, to] with from < to, or empty", key, to_toml(range)));
+  const std::vector<double>& ends = range.empty() ? usual : range;
+  return grid_values(ends[0], ends[1], points, held);
+}
 
 std::string random_axis_name(const std::string& norm) {
   if (norm == "none") return "random direction";
@@ -155,46 +202,37 @@ class Plane final : public LandscapeTask {
   SurfacePlot plot_;
 };
 
+/// L(w_1 + alpha (w_2 - w_1)) where there are two checkpoints; else L(w + alpha d_k) for independent random
+/// directions k, and the band of them (landscape/direction_band.h).
+std::unique_ptr<LandscapeTask> make_line(LandscapeSubject& subject, const LineOptions& options) {
+  if (subject.count() == 2) return std::make_unique<Between>(subject, options);
+  return std::make_unique<Along>(subject, options);
+}
+
+/// L(w_1 + alpha d_1 + beta d_2): an axis leads to the second and to the third checkpoint, as far as there
+/// are any, and along random directions else.
+std::unique_ptr<LandscapeTask> make_plane(LandscapeSubject& subject, const PlaneOptions& options) {
+  return std::make_unique<Plane>(subject, options);
+}
+
 }  // namespace
 
-std::vector<double> axis_values(const std::string& key, const std::vector<double>& range,
-                                const std::vector<double>& usual, int64_t points,
-                                const std::vector<double>& held) {
-  if (!range.empty() && (range.size() != 2 || !(range[0] < range[1])))
-    throw ConfigError(
-        fmt::format("{} = {} must be [from, to] with from < to, or empty", key, to_toml(range)));
-  const std::vector<double>& ends = range.empty() ? usual : range;
-  return grid_values(ends[0], ends[1], points, held);
+LandscapeKind line_landscape() {
+  return landscape_kind<LineOptions, make_line>({
+      .name = "line",
+      .help = "loss on the way from one checkpoint to another, or along random directions, with a band",
+      .least = 1,
+      .most = 2,
+  });
 }
 
-void bind_options(OptionTable& table, LineOptions& options) {
-  table.add("points", options.points, at_least(2),
-            "on the line; the checkpoints are added where the spacing misses them");
-  table.add("alpha", options.alpha, anything(),
-            "[from, to]; empty: [-0.25, 1.25] between two checkpoints, [-1, 1] along directions");
-  table.add("directions", options.directions, at_least(1),
-            "random directions, where there is one checkpoint");
-  bind_options(table, options.direction);
-}
-
-void bind_options(OptionTable& table, PlaneOptions& options) {
-  table.add("alpha_points", options.alpha_points, at_least(2),
-            "across; the checkpoints are added where the spacing misses them");
-  table.add("beta_points", options.beta_points, at_least(2), "upwards, likewise");
-  table.add("alpha", options.alpha, anything(),
-            "[from, to]; empty: [-0.25, 1.25] towards a checkpoint, else [-1, 1]");
-  table.add("beta", options.beta, anything(), "likewise");
-  bind_options(table, options.direction);
-}
-
-std::unique_ptr<LandscapeTask> make_line(LandscapeSubject& subject, const AnyOptions& options) {
-  const auto& line = options_as<LineOptions>(options);
-  if (subject.count() == 2) return std::make_unique<Between>(subject, line);
-  return std::make_unique<Along>(subject, line);
-}
-
-std::unique_ptr<LandscapeTask> make_plane(LandscapeSubject& subject, const AnyOptions& options) {
-  return std::make_unique<Plane>(subject, options_as<PlaneOptions>(options));
+LandscapeKind plane_landscape() {
+  return landscape_kind<PlaneOptions, make_plane>({
+      .name = "plane",
+      .help = "loss over two directions: random ones, or the ways to further checkpoints",
+      .least = 1,
+      .most = 3,
+  });
 }
 
 }  // namespace basin

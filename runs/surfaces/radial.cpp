@@ -1,12 +1,30 @@
-#include "runs/surfaces/radial.h"
-
+// defines: the kind "radial" of `basin landscape`.
 #include "landscape/affine_frame.h"
+#include "landscape/directions.h"
 #include "landscape/radial_profile.h"
+#include "runs/surfaces/registry.h"
 
 namespace basin {
 namespace {
 
 constexpr double kFirstStep = 0.01;  // in norms of the weights
+
+struct RadialOptions {
+  int64_t directions = 20;
+  std::vector<double> deltas = {0.01, 0.1, 1};
+  double most = 10;
+  double tolerance = 0.01;
+  DirectionOptions direction{"unit", "none"};
+};
+
+void bind_options(OptionTable& table, RadialOptions& options) {
+  table.add("directions", options.directions, at_least(2), "random directions");
+  table.add("deltas", options.deltas, distinct(greater_than(0)), "rises of the training loss");
+  table.add("most", options.most, greater_than(kFirstStep), "how far to look, in norms of the weights");
+  table.add("tolerance", options.tolerance, between(1e-6, 0.5),
+            "relative width of the last bracket around a radius");
+  bind_options(table, options.direction);
+}
 
 class RadialTask final : public LandscapeTask {
  public:
@@ -128,19 +146,28 @@ class RadialTask final : public LandscapeTask {
   std::optional<double> base_;
 };
 
-}  // namespace
-
-void bind_options(OptionTable& table, RadialOptions& options) {
-  table.add("directions", options.directions, at_least(2), "random directions");
-  table.add("deltas", options.deltas, distinct(greater_than(0)), "rises of the training loss");
-  table.add("most", options.most, greater_than(kFirstStep), "how far to look, in norms of the weights");
-  table.add("tolerance", options.tolerance, between(1e-6, 0.5),
-            "relative width of the last bracket around a radius");
-  bind_options(table, options.direction);
+/// How far from a checkpoint along random directions d the training loss has risen by delta: r(d) with L(w +
+/// r d) = L(w) + delta, over {direction, delta}; and over {delta} what it says of the region's volume
+/// (landscape/radial_profile.h; mean_log_power and effective_directions for direction.norm = "unit" alone,
+/// whose directions are uniform on the sphere). r counts in |d|: with "unit" it is the distance, with
+/// "filter" 1 is a direction in which each filter moves by its own length, which rescaled layers don't
+/// change. A direction that hasn't risen within most |w| / |d| has the radius NaN and reached = 0.
+///
+/// Cost: about 10 losses of the training examples per direction and delta, and with landscape.bn = "reset" as
+/// many estimates of the statistics where there are any.
+std::unique_ptr<LandscapeTask> make_radial(LandscapeSubject& subject, const RadialOptions& options) {
+  return std::make_unique<RadialTask>(subject, options);
 }
 
-std::unique_ptr<LandscapeTask> make_radial(LandscapeSubject& subject, const AnyOptions& options) {
-  return std::make_unique<RadialTask>(subject, options_as<RadialOptions>(options));
+}  // namespace
+
+LandscapeKind radial_landscape() {
+  return landscape_kind<RadialOptions, make_radial>({
+      .name = "radial",
+      .help = "how far from a checkpoint the loss has risen, along random directions",
+      .least = 1,
+      .most = 1,
+  });
 }
 
 }  // namespace basin

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/process_pool.h"
-#include "runs/surfaces/kinds.h"
+#include "runs/surfaces/registry.h"
 
 namespace basin {
 

@@ -1,12 +1,10 @@
-// defines: LandscapeTask, what a kind of landscape computes; LandscapeKind, its entry in the table of kinds.
+// defines: LandscapeTask, what a kind of landscape computes.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "core/registry.h"
 #include "landscape/surface_file.h"
 #include "runs/surfaces/subject.h"
 
@@ -30,14 +28,6 @@ class LandscapeTask {
   virtual CellState measure(int64_t cell, double* values) = 0;
   /// When all cells of plots[0] are there (partial: some are todo): adds further plots, attributes, vectors.
   virtual void conclude(SurfaceRecord& /*record*/) {}
-};
-
-struct LandscapeKind {
-  std::string name, help;
-  size_t least, most;                             // checkpoints on the command line
-  int64_t version;                                // raised when the same options give other numbers
-  std::unique_ptr<AnyOptions> (*make_options)();  // in a table of the kind's name
-  std::unique_ptr<LandscapeTask> (*make)(LandscapeSubject& subject, const AnyOptions& options);
 };
 
 }  // namespace basin

@@ -1,5 +1,4 @@
-#include "runs/surfaces/trajectory.h"
-
+// defines: the kind "trajectory" of `basin landscape`.
 #include <filesystem>
 
 #include "core/error.h"
@@ -8,12 +7,31 @@
 #include "runs/probe_settings.h"
 #include "runs/probing.h"
 #include "runs/subject.h"
-#include "runs/surfaces/grids.h"
+#include "runs/surfaces/registry.h"
 
 namespace basin {
 namespace {
 
 namespace fs = std::filesystem;
+
+struct TrajectoryOptions {
+  std::vector<std::string> at = {"all"};  // all | every | loss | labels
+  std::string centre = "final";           // final | mean
+  int64_t alpha_points = 25, beta_points = 25;
+  double margin = 0.2;  // beyond the path, as a share of its extent
+};
+
+void bind_options(OptionTable& table, TrajectoryOptions& options) {
+  table.add("at", options.at, anything(),
+            "checkpoints on the path: all, every (each that checkpoint_every keeps), loss, or labels");
+  table.add(
+      "centre", options.centre, one_of({"final", "mean"}),
+      "what the directions are principal about, and the origin: the last checkpoint, or the mean of all");
+  table.add("alpha_points", options.alpha_points, at_least(2),
+            "across; the origin is added where the spacing misses it");
+  table.add("beta_points", options.beta_points, at_least(2), "upwards, likewise");
+  table.add("margin", options.margin, at_least(0), "beyond the path on each side, as a share of its extent");
+}
 
 struct PathPoint {
   std::string label, sha256;
@@ -152,22 +170,23 @@ class Trajectory final : public LandscapeTask {
   SurfacePlot plot_;
 };
 
-}  // namespace
-
-void bind_options(OptionTable& table, TrajectoryOptions& options) {
-  table.add("at", options.at, anything(),
-            "checkpoints on the path: all, every (each that checkpoint_every keeps), loss, or labels");
-  table.add(
-      "centre", options.centre, one_of({"final", "mean"}),
-      "what the directions are principal about, and the origin: the last checkpoint, or the mean of all");
-  table.add("alpha_points", options.alpha_points, at_least(2),
-            "across; the origin is added where the spacing misses it");
-  table.add("beta_points", options.beta_points, at_least(2), "upwards, likewise");
-  table.add("margin", options.margin, at_least(0), "beyond the path on each side, as a share of its extent");
+/// The loss over the plane of a run's two principal directions about `centre` (landscape/trajectory_plane.h),
+/// which is also the plane's origin. plots: "plane"; "path", each checkpoint's coordinates by least squares
+/// and its distance from the plane; "components", the share of each principal direction. The loss drawn under
+/// a checkpoint is that of its projection; `distance` says how far off it is.
+std::unique_ptr<LandscapeTask> make_trajectory(LandscapeSubject& subject, const TrajectoryOptions& options) {
+  return std::make_unique<Trajectory>(subject, options);
 }
 
-std::unique_ptr<LandscapeTask> make_trajectory(LandscapeSubject& subject, const AnyOptions& options) {
-  return std::make_unique<Trajectory>(subject, options_as<TrajectoryOptions>(options));
+}  // namespace
+
+LandscapeKind trajectory_landscape() {
+  return landscape_kind<TrajectoryOptions, make_trajectory>({
+      .name = "trajectory",
+      .help = "loss over the plane of a run's two principal directions, with its path",
+      .least = 1,
+      .most = 1,
+  });
 }
 
 }  // namespace basin

@@ -1,6 +1,7 @@
 #include "sweep/collect/table.h"
 
 #include "probes/registry.h"
+#include "trainers/train_options.h"
 
 namespace basin {
 namespace {
@@ -24,7 +25,7 @@ TableColumn plain(const std::string& heading, const std::string& column, double 
 std::vector<TableColumn> columns_of(const std::string& protocol) {
   std::vector<TableColumn> columns = {plain("test accuracy, %", "test_acc", 100),
                                       plain("training loss", "train_loss")};
-  if (protocol != "B") {
+  if (protocol_named(protocol) != Protocol::matched_loss) {
     columns.push_back(plain("updates", "updates"));
     return columns;
   }
@@ -41,12 +42,20 @@ std::vector<TableColumn> columns_of(const std::string& protocol) {
 }
 
 std::string heading_of(const std::string& protocol) {
-  if (protocol == "A-epochs")
-    return "Protocol A-epochs: the same number of epochs (a drop here is one of optimisation until shown "
-           "otherwise)";
-  if (protocol == "A-updates") return "Protocol A-updates: the same number of updates";
-  if (protocol == "B") return "Protocol B: stopped at the same training loss";
-  return protocol.empty() ? "Runs without a configuration" : "Protocol " + protocol;
+  if (protocol.empty()) return "Runs without a configuration";
+  const std::string heading = "Protocol " + protocol;
+  const std::optional<Protocol> known = protocol_named(protocol);
+  if (!known) return heading;
+  switch (*known) {
+    case Protocol::epochs:
+      return heading +
+             ": the same number of epochs (a drop here is one of optimisation until shown otherwise)";
+    case Protocol::updates:
+      return heading + ": the same number of updates";
+    case Protocol::matched_loss:
+      return heading + ": stopped at the same training loss";
+  }
+  return heading;
 }
 
 /// What the table calls a status; a run that may enter means is "finished".

@@ -66,23 +66,20 @@ std::string in_words(const std::map<std::string, int>& counts) {
 }
 
 /// A number with the uncertainty that its probe gave it.
-std::string alone(const Entry& entry) {
+std::string alone(const Entry& entry, const ProbeEntry& probe) {
   const double low = entry.own(entry.quantity->ci_low), high = entry.own(entry.quantity->ci_high);
   if (std::isfinite(low)) return fmt::format("{:.3g} [{:.3g}, {:.3g}] (1)", entry.value(), low, high);
   const UncertaintyKind kind = entry.quantity->uncertainty_kind;
   const double uncertainty = entry.own(entry.quantity->uncertainty);
   if (kind == UncertaintyKind::none || !std::isfinite(uncertainty))
     return fmt::format("{:.4g} (1)", entry.value());
-  if (kind == UncertaintyKind::lower_bound) {
-    const bool over_groups = entry.quantity->definition.rfind("adaptive-", 0) == 0;
-    return fmt::format("{:.4g} (1; lower bound, {} {:.2g})", entry.value(),
-                       over_groups ? "standard error over groups" : "starts apart by", uncertainty);
-  }
+  if (kind == UncertaintyKind::lower_bound)
+    return fmt::format("{:.4g} (1; lower bound, {} {:.2g})", entry.value(), probe.bound_error, uncertainty);
   return fmt::format("{:.4g} (1; {} {:.2g})", entry.value(), in_words(to_string(kind)), uncertainty);
 }
 
 /// The mean of the entries that came out.
-std::string mean_text(const std::vector<Entry>& entries) {
+std::string mean_text(const std::vector<Entry>& entries, const ProbeEntry& probe) {
   std::vector<Entry> good;
   std::map<std::string, int> refused;
   for (const Entry& entry : entries) {
@@ -95,12 +92,12 @@ std::string mean_text(const std::vector<Entry>& entries) {
   if (good.empty()) return others.empty() ? "–" : others;
   std::vector<double> values;
   for (const Entry& entry : good) values.push_back(entry.value());
-  const std::string text = good.size() == 1 ? alone(good.front()) : mean_and_error(values);
+  const std::string text = good.size() == 1 ? alone(good.front(), probe) : mean_and_error(values);
   return others.empty() ? text : text + ", " + others;
 }
 
 /// "120 [95, 160] (3)" or "not resolved (3)"; one run shows its own value and interval.
-std::string ratio_text(const std::vector<Entry>& entries, const ProbeRatio& ratio) {
+std::string ratio_text(const std::vector<Entry>& entries, const ProbeEntry& probe, const ProbeRatio& ratio) {
   std::vector<double> numerators, denominators;
   std::map<std::string, int> refused;
   const Entry* only = nullptr;
@@ -121,7 +118,8 @@ std::string ratio_text(const std::vector<Entry>& entries, const ProbeRatio& rati
   if (denominators.empty()) return others.empty() ? "–" : others;
   std::string text;
   if (denominators.size() == 1) {
-    text = only->status() == ProbeStatus::ok ? alone(*only) : in_words(to_string(only->status())) + " (1)";
+    text = only->status() == ProbeStatus::ok ? alone(*only, probe)
+                                             : in_words(to_string(only->status())) + " (1)";
   } else {
     const PooledRatio pooled = pooled_ratio(numerators, denominators);
     text = pooled.resolved ? fmt::format("{:.3g} [{:.3g}, {:.3g}] ({})", pooled.value, pooled.low,
@@ -154,8 +152,8 @@ std::string probe_text(const RowList& runs, const ProbeEntry& probe, const std::
   const std::vector<Entry> entries = entries_of(runs, probe.name, quantity);
   if (const std::string reason = refusal(entries); !reason.empty()) return reason;
   for (const ProbeRatio& ratio : probe.ratios)
-    if (ratio.quantity == quantity) return ratio_text(entries, ratio);
-  return mean_text(entries);
+    if (ratio.quantity == quantity) return ratio_text(entries, probe, ratio);
+  return mean_text(entries, probe);
 }
 
 std::string mean_and_error(const std::vector<double>& values) {

@@ -72,9 +72,9 @@ Choice choose_one(const std::vector<const Trial*>& trials) {
     choice.order.push_back(choice.scores.size());
     choice.scores.push_back(score_of(runs));
   }
-  std::sort(choice.order.begin(), choice.order.end(), [&](size_t a, size_t b) {
-    return better(choice.scores[a], choice.scores[b], choice.protocol == "B");
-  });
+  const bool matched_loss = protocol_named(choice.protocol) == Protocol::matched_loss;
+  std::sort(choice.order.begin(), choice.order.end(),
+            [&](size_t a, size_t b) { return better(choice.scores[a], choice.scores[b], matched_loss); });
   choice.winner = choice.best().candidate;
   choice.any_ended = std::isfinite(choice.best().validation_loss);
   return choice;
@@ -95,7 +95,8 @@ std::vector<Choice> choose(const std::vector<Trial>& trials) {
 }
 
 bool of_one_class(const Score& a, const Score& b, const std::string& protocol) {
-  return class_of(a, protocol == "B") == class_of(b, protocol == "B");
+  const bool matched_loss = protocol_named(protocol) == Protocol::matched_loss;
+  return class_of(a, matched_loss) == class_of(b, matched_loss);
 }
 
 Entrants best_of(const std::vector<Choice>& choices, int64_t count) {

@@ -11,7 +11,7 @@
 #include "io/checkpoint.h"
 #include "io/probe_file.h"
 #include "landscape/surface_file.h"
-#include "runs/surfaces/kinds.h"
+#include "runs/surfaces/registry.h"
 #include "tests/apps/stored_numbers.h"
 #include "tests/apps/tiny_study.h"
 

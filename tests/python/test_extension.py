@@ -1,5 +1,6 @@
-"""A new probe, model, optimiser or data set is one file and one line in its room's registry, and everything picks it up: a copy of the
-tree gets a toy of each (tests/extension), is built, and its own tests of contracts, documents and the report are run, then a sweep."""
+"""A new probe, model, optimiser, data set, hook of the trainer or kind of landscape is one file and one line in its room's registry, and
+everything picks it up: a copy of the tree gets a toy of each (tests/extension), is built, and its own tests of contracts, documents and
+the report are run, then a sweep."""
 
 import json
 import os
@@ -12,13 +13,22 @@ import h5py
 import pytest
 
 ROOT = pathlib.Path(os.environ["BASIN_SOURCE_DIR"])
-TOYS = {"probes": "toy_mean_weight", "models": "toy_linear", "optim": "toy_sign", "data": "toy_stripes"}
-LISTS = {"probes": "probes", "models": "models", "optim": "optimizers", "data": "datasets"}  # of basin inspect --list
+TOYS = {
+    "probes": "toy_mean_weight",
+    "models": "toy_linear",
+    "optim": "toy_sign",
+    "data": "toy_stripes",
+    "trainers/hooks": "toy_shrink",
+    "runs/surfaces": "toy_scale",
+}
+LISTS = {"probes": "probes", "models": "models", "optim": "optimizers", "data": "datasets", "trainers/hooks": "options"}
 PARAGRAPHS = {
     "probes": ("docs/probes.md", '<a id="toy-mean-weight"></a>\nProbe `toy_mean_weight`: the mean size of a weight.'),
     "models": ("docs/models.md", "Model `toy_linear`: one linear map."),
     "optim": ("docs/optimizers.md", "Optimiser `toy_sign`: steps by the gradient's sign."),
     "data": ("docs/data.md", "Data set `toy_stripes`: four classes of stripes."),
+    "trainers/hooks": ("docs/optimizers.md", "Hook `toy_shrink`: weights that shrink."),
+    "runs/surfaces": ("docs/landscape.md", "Kind of landscape `toy_scale`: scaled weights."),
 }
 # What holds over registries, and what reads them: contracts, documents, the report. The rest doesn't know what is registered.
 TESTS = r"Contract|Registry|Audit|Table|Configs|^docs\.|^python\.(docs|configs|names|report|report_text|sweep_figures|screens)$"
@@ -28,6 +38,7 @@ protocol = "A-updates"
 updates = 4
 learning_rate = 0.01
 micro_batch = 32
+toy_shrink = 1e-6
 [data]
 set = "toy_stripes"
 train_examples = 64
@@ -76,7 +87,7 @@ def add_paragraph(tree, room):
 
 @pytest.mark.parametrize("room", TOYS)
 def test_a_toy_is_one_file_and_one_line(tmp_path, room):
-    (tmp_path / room).mkdir()
+    (tmp_path / room).mkdir(parents=True)
     shutil.copy(ROOT / room / "registry.cpp", tmp_path / room)
     before = (ROOT / room / "registry.cpp").read_text().splitlines()
     add_one_file_and_one_line(tmp_path, room)
@@ -120,14 +131,14 @@ def test_contracts_documents_and_report_hold(extended):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", TOYS)
+@pytest.mark.parametrize("room", LISTS)
 def test_lists_have_it(extended, room):
     listed = json.loads(run(program(extended), "inspect", "--list", LISTS[room], "--json", cwd=extended))
-    assert TOYS[room] in [member["name"] for member in listed]
+    assert TOYS[room] in [member.get("name") or member["key"] for member in listed]
 
 
 @pytest.mark.slow
-def test_the_sweep_has_all_four(sweep):
+def test_the_sweep_has_them(sweep):
     table = (sweep / "table.md").read_text()
     assert "model toy_linear" in table
     assert "toy_stripes" in table
@@ -135,6 +146,29 @@ def test_the_sweep_has_all_four(sweep):
     with h5py.File(sweep / "sweep.h5") as file:
         assert (file["runs/probe.end.toy_mean_weight.mean_weight"][:] > 0).all()
         assert "Toy sign" in file["names/optimizers/label"].asstr()[:]
+        assert set(file["runs/toy_shrink"][:]) == {1e-6}
+    for path in sweep.glob("runs/*/run.h5"):
+        with h5py.File(path) as file:
+            assert set(file["train/toy_factor"][:]) == {1 - 1e-6}
+
+
+@pytest.mark.slow
+def test_the_landscape_has_it(extended, sweep):
+    """And its figure, by the axes of its grid."""
+    checkpoint = next(sweep.glob("runs/*/ckpt/end.h5"))
+    run(program(extended), "landscape", checkpoint, "--kind", "toy_scale", "--set", "landscape.subset=16", cwd=extended)
+    drawn = run(
+        extended / ".venv/bin/python",
+        "-c",
+        "import matplotlib; matplotlib.use('Agg')\n"
+        "import pathlib\nfrom basin.pages import landscapes\n"
+        "(path,) = pathlib.Path('out/toy/landscape').glob('*.h5')\n"
+        "surface, figures = landscapes.draw(path)\n"
+        "print(surface.kind, len(figures))",
+        cwd=extended,
+        PYTHONPATH=str(extended / "python"),
+    )
+    assert drawn.split() == ["toy_scale", "1"]
 
 
 @pytest.mark.slow

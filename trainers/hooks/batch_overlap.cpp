@@ -1,5 +1,7 @@
 #include "trainers/hooks/batch_overlap.h"
 
+#include "trainers/hooks/registry.h"
+
 namespace basin {
 
 std::unique_ptr<UpdateHook> BatchOverlap::make(const Options& /*options*/, const HookSetup& setup) {
@@ -23,6 +25,14 @@ void BatchOverlap::before_gradient(OngoingUpdate& update) {
 
 void BatchOverlap::before_step(const OngoingUpdate& /*update*/) {
   optimizer_.set_overlap(with_last_, gradient_.of_last_group());
+}
+
+HookEntry batch_overlap_hook() {
+  return hook_entry<BatchOverlap>({
+      .name = "batch_overlap",
+      .help = "The last batch's last examples again, for methods with overlap.",
+      .on = {"optimizer=lbfgs"},
+  });
 }
 
 }  // namespace basin

@@ -1,6 +1,7 @@
 #include "trainers/hooks/gradient_clipping.h"
 
 #include "core/math/tensor_norms.h"
+#include "trainers/hooks/registry.h"
 #include "trainers/tables.h"
 
 namespace basin {
@@ -35,6 +36,14 @@ void GradientClipping::change_gradient(OngoingUpdate& update) {
 std::vector<Column> GradientClipping::train_columns() const {
   return {
       column("clip_factor", "1", "clipping factor", "what the gradient was multiplied by: 1, or limit/norm")};
+}
+
+HookEntry gradient_clipping_hook() {
+  return hook_entry<GradientClipping>({
+      .name = "gradient_clipping",
+      .help = "A bound on the norm of the gradient.",
+      .on = {"clip_gradient=0.2"},
+  });
 }
 
 }  // namespace basin

@@ -1,6 +1,7 @@
 #include "trainers/hooks/lookahead.h"
 
 #include "core/error.h"
+#include "trainers/hooks/registry.h"
 
 namespace basin {
 namespace {
@@ -59,5 +60,13 @@ void Lookahead::after_update(int64_t t) {
 
 void Lookahead::save(Checkpoint& checkpoint) const { checkpoint.add_state(kState, slow_.state()); }
 void Lookahead::restore(const Checkpoint& checkpoint) { slow_.load_state(checkpoint.state(kState)); }
+
+HookEntry lookahead_hook() {
+  return hook_entry<Lookahead>({
+      .name = "lookahead",
+      .help = "Slow weights that the run's weights go back to.",
+      .on = {"lookahead_every=4"},
+  });
+}
 
 }  // namespace basin

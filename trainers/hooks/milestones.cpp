@@ -1,5 +1,7 @@
 #include "trainers/hooks/milestones.h"
 
+#include "trainers/hooks/registry.h"
+
 namespace basin {
 
 std::unique_ptr<UpdateHook> Milestones::make(const Options& /*options*/, const HookSetup& setup) {
@@ -35,6 +37,14 @@ void Milestones::save(Checkpoint& checkpoint) const {
   if (!passing_) return;
   checkpoint.progress["level"] = passing_->level;
   checkpoint.progress["level_overshot"] = CheckRule::overshot_level(passing_->train_loss, passing_->level);
+}
+
+HookEntry milestones_hook() {
+  return hook_entry<Milestones>({
+      .name = "milestones",
+      .help = "Checkpoints at a cadence and at loss levels.",
+      .on = {"checkpoint_every=5", "loss_levels=[2.2]"},
+  });
 }
 
 }  // namespace basin

@@ -4,6 +4,7 @@
 #include "trainers/hooks/gpt_neox_noise.h"
 #include "trainers/hooks/noise_average.h"
 #include "trainers/hooks/noise_look.h"
+#include "trainers/hooks/registry.h"
 #include "trainers/tables.h"
 
 namespace basin {
@@ -196,6 +197,14 @@ std::unique_ptr<UpdateHook> NoiseGauge::make(const Options& options, const HookS
   if (options.every == 0) return nullptr;
   if (options.compat == "gpt-neox") return std::make_unique<GptNeoxGauge>(options, setup);
   return std::make_unique<MicroBatchGauge>(options, setup);
+}
+
+HookEntry noise_scale_hook() {
+  return hook_entry<NoiseGauge>({
+      .name = "noise_scale",
+      .help = "The gradient noise scale while a run trains.",
+      .on = {"noise_scale_every=2"},
+  });
 }
 
 }  // namespace basin

@@ -1,6 +1,7 @@
 #include "trainers/hooks/perturbed_gradient.h"
 
 #include "core/error.h"
+#include "trainers/hooks/registry.h"
 
 namespace basin {
 
@@ -37,6 +38,14 @@ double PerturbedGradient::group_gradient(const std::function<double()>& plain) {
   plain();
   perturbation_.restore(gradient_.gradients());
   return loss_sum;
+}
+
+HookEntry perturbation_hook() {
+  return hook_entry<PerturbedGradient>({
+      .name = "perturbation",
+      .help = "A gradient at displaced weights: SAM, ASAM, gradient penalty.",
+      .on = {"perturbation.kind=sam"},
+  });
 }
 
 }  // namespace basin

@@ -1,5 +1,7 @@
 #include "trainers/hooks/test_time_views.h"
 
+#include "trainers/hooks/registry.h"
+
 namespace basin {
 
 void bind_options(OptionTable& table, TestTimeViewsOptions& options) {
@@ -20,6 +22,14 @@ void TestTimeViews::at_end(Summary& summary, bool diverged) {
   const SplitScore averaged = diverged ? SplitScore() : run_.score_test(views_);
   summary.emplace_back("tta_test_loss", averaged.loss);
   summary.emplace_back("tta_test_acc", averaged.accuracy);
+}
+
+HookEntry test_time_views_hook() {
+  return hook_entry<TestTimeViews>({
+      .name = "test_time_views",
+      .help = "The test score over several views of each image.",
+      .on = {"test_time_augmentation=flip"},
+  });
 }
 
 }  // namespace basin

@@ -1,5 +1,7 @@
 #include "trainers/hooks/weight_average.h"
 
+#include "trainers/hooks/registry.h"
+
 namespace basin {
 namespace {
 
@@ -62,6 +64,14 @@ AveragedModel::AveragedModel(const std::vector<at::Tensor>& average, const Model
 AveragedModel::~AveragedModel() {
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].copy_(kept_[i]);
+}
+
+HookEntry weight_average_hook() {
+  return hook_entry<WeightAverage>({
+      .name = "weight_average",
+      .help = "An average of the weights, evaluated at the end.",
+      .on = {"weight_average=0.9"},
+  });
 }
 
 }  // namespace basin

@@ -1,4 +1,4 @@
-"""The landscapes of a sweep's runs (OUT/landscape/*.h5), each by the figures of its kind."""
+"""The landscapes of a sweep's runs (OUT/landscape/*.h5), each by the figures of its grid."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from ..figures.landscape_paths import path_figure, radial_figure
 from ..reader.landscape import Surface, surface
 from ..reader.sweep import Sweep
 
-FIGURES: dict[str, list] = {
-    "plane": [contours, relief], "trajectory": [contours, relief], "line": [lines], "barrier": [path_figure], "curve": [path_figure],
-    "radial": [radial_figure],
+# By the axes, so that another kind over a known grid is drawn too.
+FIGURES: dict[tuple[str, ...], list] = {
+    ("beta", "alpha"): [contours, relief], ("alpha",): [lines], ("direction", "alpha"): [lines], ("path", "t"): [path_figure],
+    ("direction", "delta"): [radial_figure],
 }  # fmt: skip
 
 
@@ -21,9 +22,9 @@ def beside(sweep: Sweep) -> list[Path]:
 
 
 def draw(path: str | Path) -> tuple[Surface, list]:
-    """The surface and its figures; none where not a cell is measured yet, or for a kind that this reader doesn't know."""
+    """The surface and its figures; none where not a cell is measured yet, or over a grid that has no figure."""
     found = surface(path)
-    return found, [make(found) for make in FIGURES.get(found.kind, [])]
+    return found, [make(found) for make in FIGURES.get(tuple(found.plot.axes), [])]
 
 
 def in_words(found: Surface) -> str:
