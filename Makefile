@@ -53,7 +53,7 @@ oracles: build   ## compare with PyTorch (its own environment, .venv-oracles)
 	@scripts/setup oracles
 	@$(CTEST) -L oracle
 
-bench-training: build ## training speed against PyTorch eager: out/bench/training.json
+bench-training: build ## training speed against PyTorch, eager, careful and compiled: out/bench/training.json
 	@scripts/setup oracles
 	$(PYTHON) bench/training.py --bin $(BUILD)/bin --python .venv-oracles/bin/python --out out/bench/training.json
 

@@ -6,7 +6,10 @@ import statistics
 import subprocess
 import sys
 
-SETTINGS = ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX")  # of the user's shell, which would be some tools' and not others'
+# glibc's settings that a program of Basin takes at its start (tune_allocator() in core/runtime.cpp), for a peer that is to have them.
+ALLOCATOR = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1), "MALLOC_TOP_PAD_": str(64 << 20)}
+# What the user's shell may have, which would act on some tools and not on others.
+SETTINGS = ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX", "GLIBC_TUNABLES", *ALLOCATOR)
 
 
 def start(command, **environment):

@@ -1,17 +1,23 @@
-"""The trainings of bench/sweep.toml in PyTorch eager as it comes, one after the other on one thread, each evaluated at its end on both
-splits. Prints one line of JSON.
+"""The trainings of bench/sweep.toml in PyTorch, eager or careful as in training_pytorch.py, one after the other on one thread, each
+evaluated at its end on both splits. Prints one line of JSON.
 
-    sweep_pytorch.py DATA_FOLDER BATCH:UPDATES:SEED...
+    sweep_pytorch.py DATA_FOLDER MANNER BATCH:UPDATES:SEED...
 """
 
 import json
-import pathlib
 import sys
 
 import torch
 from torch import nn
 
-from training_pytorch import batches, load, small_cnn, update
+from training_pytorch import batches, layout_of, load, loss_function, make_model, make_optimizer, update
+
+CPU = torch.device("cpu")
+
+
+def split(folder, name, manner):
+    images, labels = load(folder, name)
+    return images.contiguous(**layout_of(manner, CPU)), labels
 
 
 @torch.no_grad()
@@ -21,23 +27,23 @@ def score(model, images, labels):
     return nn.functional.cross_entropy(logits, labels).item(), (logits.argmax(1) == labels).float().mean().item()
 
 
-def train(images, labels, batch, updates, seed):
+def train(manner, images, labels, batch, updates, seed):
     torch.manual_seed(seed)
-    model = small_cnn()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    model = make_model("small_cnn", manner, CPU)
+    optimizer, loss_of = make_optimizer(model, manner), loss_function(model, manner)
     for _, index in zip(range(updates), batches(len(images), batch)):
-        update(model, optimizer, images[index], labels[index])
+        update(loss_of, optimizer, images[index], labels[index])
     return model
 
 
 def main():
-    folder, runs = pathlib.Path(sys.argv[1]), [tuple(map(int, run.split(":"))) for run in sys.argv[2:]]
+    folder, manner, runs = sys.argv[1], sys.argv[2], [tuple(map(int, run.split(":"))) for run in sys.argv[3:]]
     torch.set_num_threads(1)
-    images, labels = load(folder, "data_batch_1.bin")
-    test_images, test_labels = load(folder, "test_batch.bin")
+    images, labels = split(folder, "data_batch_1.bin", manner)
+    test_images, test_labels = split(folder, "test_batch.bin", manner)
     losses = []
     for run in runs:
-        model = train(images, labels, *run)
+        model = train(manner, images, labels, *run)
         score(model, test_images, test_labels)
         losses.append(score(model, images, labels)[0])
     print(json.dumps({"runs": len(runs), "train_losses": losses, "torch": torch.__version__}))

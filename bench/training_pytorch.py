@@ -1,8 +1,11 @@
-"""Training speed of the same network in PyTorch eager, the loop that most people write. On a CPU as it comes: default memory format,
-default allocator; on a GPU as it is fast: images resident there, channels-last, bfloat16 autocast. Prints one line of JSON like
-bench_training.
+"""Training speed of the same network in PyTorch, in one of three manners; prints one line of JSON like bench_training.
 
-    training_pytorch.py MODEL BATCH THREADS SECONDS DATA_FOLDER [DEVICE]
+    training_pytorch.py MODEL BATCH THREADS SECONDS DATA_FOLDER MANNER DEVICE
+
+eager       the loop that most people write: on a CPU as it comes, in the default memory format; on a GPU as it is fast: images resident
+            there, channels-last, bfloat16 autocast
+careful     images and weights channels-last, ReLU in place, the fused optimiser; who starts it sets the allocator
+compiled    the careful one, with forward pass and loss compiled as one function for this one shape
 """
 
 import json
@@ -14,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-WARM_UP = 3
+WARM_UP = 3  # updates, of which the first compiles
 
 
 def load(folder, name):
@@ -76,10 +79,33 @@ def batches(count, size):
         rest = rest[size:]
 
 
-def update(model, optimizer, inputs, labels):
+def layout_of(manner, device):
+    return {"memory_format": torch.channels_last} if manner != "eager" or device.type == "cuda" else {}
+
+
+def make_model(network, manner, device):
+    model = {"small_cnn": small_cnn, "davidnet": davidnet}[network]().to(device, **layout_of(manner, device))
+    for layer in model.modules():
+        if isinstance(layer, nn.ReLU):
+            layer.inplace = manner != "eager"
+    return model
+
+
+def make_optimizer(model, manner):
+    return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, fused=None if manner == "eager" else True)
+
+
+def loss_function(model, manner):
+    def loss(inputs, labels):
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=inputs.is_cuda):
+            return nn.functional.cross_entropy(model(inputs), labels)
+
+    return torch.compile(loss, dynamic=False) if manner == "compiled" else loss
+
+
+def update(loss_of, optimizer, inputs, labels):
     optimizer.zero_grad()
-    with torch.autocast(inputs.device.type, torch.bfloat16, enabled=inputs.is_cuda):
-        loss = nn.functional.cross_entropy(model(inputs), labels)
+    loss = loss_of(inputs, labels)
     loss.backward()
     optimizer.step()
     return loss.item()
@@ -87,18 +113,18 @@ def update(model, optimizer, inputs, labels):
 
 def main():
     network, batch, threads, seconds, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5]
-    device = torch.device(sys.argv[6] if len(sys.argv) > 6 else "cpu")
-    gpu = device.type == "cuda"
+    manner, device = sys.argv[6], torch.device(sys.argv[7])
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    layout = {"memory_format": torch.channels_last} if gpu else {}
+    layout = layout_of(manner, device)
     images, labels = (tensor.to(device) for tensor in load(folder, "data_batch_1.bin"))
-    model = {"small_cnn": small_cnn, "davidnet": davidnet}[network]().to(device, **layout)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    images = images.contiguous(**layout)  # and so is what an index takes of them
+    model = make_model(network, manner, device)
+    optimizer, loss_of = make_optimizer(model, manner), loss_function(model, manner)
     updates, start = 0, 0.0
     for index in batches(len(images), batch):
         index = index.to(device)
-        value = update(model, optimizer, images[index].contiguous(**layout), labels[index])
+        value = update(loss_of, optimizer, images[index], labels[index])
         updates += 1
         if updates == WARM_UP:
             start = time.perf_counter()
