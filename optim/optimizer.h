@@ -36,7 +36,7 @@ class Optimizer : public torch::optim::Optimizer {
   void set_learning_rate(double value) { param_groups_.front().options().set_lr(value); }
   double learning_rate() const { return param_groups_.front().options().get_lr(); }
 
-  /// Whether the steps from now on take norms, as they do until told otherwise. On a CPU they cost SGD and AdamW up to a tenth of a
+  /// Whether the steps from now on take norms, as they do by default. On a CPU they cost SGD and AdamW up to a tenth of a
   /// large step (docs/benchmarks.md); weights and state are the same bits either way.
   void take_norms(bool taken) { takes_norms_ = taken; }
 

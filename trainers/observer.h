@@ -22,7 +22,7 @@ struct UpdateRecord {
   int64_t batch_size = 0;  // of this update
   double loss = 0;         // mean training loss of this batch, before the update (train mode)
   double learning_rate = 0;
-  // NaN, and the last one null, where the update took no norms (kNormsAtEveryUpdate). Of gradients before hooks changed them.
+  // NaN, and the last one null, where the update took no norms (kNormsAtEveryUpdate). Gradients are as they were before hooks changed them.
   double gradient_norm = NAN, update_norm = NAN, weight_norm = NAN, distance_from_start = NAN;
   const std::vector<ParameterStep>* parameters = nullptr;
   std::vector<double> hook_values;  // of the columns that hooks add to the table "train"

@@ -30,6 +30,9 @@ inline int widest() {
   return chosen;
 }
 
+/// Whether it multiplies and adds in one operation.
+inline bool fuses() { return __builtin_cpu_supports("fma"); }
+
 /// f() at a width of 128, 256 or 512 bits; false, and nothing done, at others and at those that this
 /// processor lacks.
 template <class F>
@@ -53,6 +56,7 @@ bool run(int width, const F& f) {
 #else
 
 inline int widest() { return 128; }
+inline bool fuses() { return false; }
 
 template <class F>
 bool run(int width, const F& f) {

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "core/math/parallel_chunks.h"
+#include "core/math/wide_registers.h"
 #include "models/layers/convolution.h"
 #include "models/layers/first_convolution_loops.h"
 #include "models/layers/layer_calls.h"
@@ -21,29 +22,11 @@ using torch::autograd::variable_list;
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 constexpr int64_t kImages = 8;  // whose gradients are one summand, whatever the number of threads
 
-enum class Registers { none, avx2, avx512 };
-
-Registers registers() {
-#if defined(__x86_64__) && defined(__GNUC__)
-  static const Registers found = [] {
-    if (!__builtin_cpu_supports("fma")) return Registers::none;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
-      return Registers::avx512;
-    return __builtin_cpu_supports("avx2") ? Registers::avx2 : Registers::none;
-  }();
-  return found;
-#else
-  return Registers::none;
-#endif
-}
-
-/// For `in` channels of images; those for no processor where there are none for this one.
+/// For `in` channels of images; none where this processor has none.
 FirstConvolutionLoops loops(int64_t in, int64_t out) {
-#if defined(__x86_64__) && defined(__GNUC__)
-  if (registers() == Registers::avx512 && out % 16 == 0) return first_convolution_avx512(in);
-  if (registers() != Registers::none && out % 8 == 0) return first_convolution_avx2(in);
-#endif
+  if (!wide::fuses()) return {};
+  if (wide::widest() == 512 && out % 16 == 0) return first_convolution_avx512(in);
+  if (wide::widest() >= 256 && out % 8 == 0) return first_convolution_avx2(in);
   return {};
 }
 

@@ -12,7 +12,7 @@ struct FirstConvolutionShape {
   int64_t height, width, channels;
 };
 
-/// Of one image. `padded` is for them to write to: (height + 2)(width + 2) in numbers.
+/// Loops over one image. `padded` is for them to write to: (height + 2)(width + 2) in numbers.
 struct FirstConvolutionLoops {
   /// y = max(0, the largest of each square of w * x + b), and its places; NaN where one of the four is.
   void (*forward)(const FirstConvolutionShape&, const float* x, const float* weights, const float* bias,

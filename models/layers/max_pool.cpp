@@ -105,7 +105,9 @@ at::Tensor max_pool(const at::Tensor& x, int64_t kernel, int64_t stride, int64_t
   return at::max_pool2d(x, kernel, stride, padding);
 }
 
-at::Tensor at_places(const at::Tensor& large, const at::Tensor& places) { return Select::apply(large, places); }
+at::Tensor at_places(const at::Tensor& large, const at::Tensor& places) {
+  return Select::apply(large, places);
+}
 
 at::Tensor rectified_max_pool(const at::Tensor& x) {
   return halves(x) ? Halve::apply(x, true) : at::relu(at::max_pool2d(x, 2, 2));

@@ -157,7 +157,7 @@ PassSums over_tensors(const TensorLists& lists, const std::vector<Element>& elem
   return sums;
 }
 
-/// Of the methods with a momentum buffer, where there is one.
+/// For SGD, LARS and LARC.
 struct Measure {
   static constexpr Wanted kSums{.weight = true, .gradient = true, .direction = true};
   template <class T>

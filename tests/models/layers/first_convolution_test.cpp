@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "core/math/wide_registers.h"
 #include "core/seed.h"
 #include "models/layers/first_convolution_loops.h"
 
@@ -105,11 +106,9 @@ TEST(FirstConvolution, GivesTheGradientByImagesWhereOneIsWanted) {
   EXPECT_TRUE(at::allclose(ours, theirs, 1e-5, 1e-5));
 }
 
-#if defined(__x86_64__)
 // Narrow registers where wide ones are chosen: the same sums, each in the same order.
 TEST(FirstConvolution, HasTheSameBitsInRegistersOfBothWidths) {
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq"))
-    GTEST_SKIP() << "no AVX-512 here";
+  if (!wide::fuses() || wide::widest() < 512) GTEST_SKIP() << "no AVX-512 here";
   const FirstConvolutionShape shape{6, 8, 32};
   const at::Tensor x = normal({6, 8, 3}, 1), w = normal({27, 32}, 2), b = normal({32}, 3),
                    h = normal({3, 4, 32}, 4);
@@ -127,7 +126,6 @@ TEST(FirstConvolution, HasTheSameBitsInRegistersOfBothWidths) {
   }
   for (size_t i = 0; i < all[0].size(); ++i) EXPECT_TRUE(at::equal(all[0][i], all[1][i])) << i;
 }
-#endif
 
 }  // namespace
 }  // namespace basin
