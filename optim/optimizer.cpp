@@ -128,7 +128,9 @@ void Optimizer::load_state(const NamedTensors& state) {
   std::vector<int64_t> counts;
   for (const auto& [name, value] : counters_) {
     const at::Tensor count = take(name);
-    if (count.numel() != 1) throw IoError("optimiser state \"" + name + "\": expected one number");
+    if (count.numel() != 1 || count.scalar_type() != at::kLong)
+      throw IoError(fmt::format("optimiser state \"{}\": expected one Long, found {} {}", name,
+                                c10::toString(count.scalar_type()), count.sizes().vec()));
     counts.push_back(count.item<int64_t>());
   }
   for (const auto& [name, tensors] : slots_) {

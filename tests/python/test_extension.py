@@ -23,7 +23,7 @@ TOYS = {
 }
 LISTS = {"probes": "probes", "models": "models", "optim": "optimizers", "data": "datasets", "trainers/hooks": "options"}
 PARAGRAPHS = {
-    "probes": ("docs/probes.md", '<a id="toy-mean-weight"></a>\nProbe `toy_mean_weight`: the mean size of a weight.'),
+    "probes": ("docs/probes.md", "### toy-mean-weight\nThe mean size of a weight, by the probe `toy_mean_weight`."),
     "models": ("docs/models.md", "Model `toy_linear`: one linear map."),
     "optim": ("docs/optimizers.md", "Optimiser `toy_sign`: steps by the gradient's sign."),
     "data": ("docs/data.md", "Data set `toy_stripes`: four classes of stripes."),

@@ -21,6 +21,11 @@ class ToySign : public Optimizer {
   ToySign(std::vector<ParameterInfo> parameters, const ToySignOptions& options)
       : Optimizer(std::move(parameters)), share_(options.share) {}
   double stability_limit() const override { return NAN; }
+  std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override {
+    std::vector<at::Tensor> p;
+    for (const at::Tensor& gradient : gradients) p.push_back(gradient.abs().div(share_));
+    return p;
+  }
 
  private:
   void update(TensorLists& lists) override {

@@ -28,6 +28,11 @@ class ToyMeanWeight : public Probe {
     const at::Tensor weights = context.objective.parameters().gather().to(at::kDouble);
     q.value = {weights.abs().pow(options_.power).mean().item<double>()};
     q.uncertainty = {0};
+    if (!std::isfinite(q.value[0])) {
+      q.status = result.status = ProbeStatus::nonfinite;
+      q.value = q.uncertainty = {kNaN};
+      result.message = "a weight is not finite";
+    }
     result.quantities.push_back(std::move(q));
   }
 
