@@ -2,8 +2,7 @@
 //
 //   bench_optimizers METHOD SIZES THREADS SECONDS [DEVICE [NORMS_EVERY]]
 //
-// NORMS_EVERY: steps between those that take norms; by default what the trainer does: 1 for small networks, for large ones what
-// gives 200 rows, here 100.
+// NORMS_EVERY: steps between those that take norms; by default what the trainer does.
 // SIZES is "small" (the tensors of small_cnn 16-32-64) or "large" (25.6 M weights in 161 tensors, as ResNet-50 has them).
 // Prints one line of JSON: steps timed, seconds per step (median), parameters.
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -21,6 +20,7 @@ namespace {
 using namespace basin;
 
 constexpr int kWarmUp = 3;
+constexpr int64_t kLayersEvery = 100;  // as in a run of 20,000 updates
 
 ParameterInfo parameter(const std::string& layer, ParameterKind kind, const std::vector<int64_t>& sizes,
                         at::Device device) {
@@ -76,7 +76,7 @@ void wait_for(at::Device device) {
 }
 
 int run(const std::string& method, const std::string& sizes, int64_t threads, double seconds,
-        const std::string& where, int64_t norms_every) {
+        const std::string& where, int64_t every) {
   RuntimeOptions runtime;
   runtime.device = where;
   runtime.threads = threads;
@@ -87,12 +87,12 @@ int run(const std::string& method, const std::string& sizes, int64_t threads, do
   optimizer->set_learning_rate(1e-4);
   int64_t count = 0;
   for (const ParameterInfo& p : parameters) count += p.tensor.numel();
-  if (norms_every == 0) norms_every = count > kNormsAtEveryUpdate ? 100 : 1;
+  if (every == 0) every = norms_every(count, kLayersEvery);
 
   std::vector<double> times;
   const Clock::time_point start = Clock::now();
   while (static_cast<int>(times.size()) < kWarmUp + 5 || seconds_since(start) < seconds) {
-    optimizer->take_norms(has_layers_row(static_cast<int64_t>(times.size()) + 1, norms_every));
+    optimizer->take_norms(has_layers_row(static_cast<int64_t>(times.size()) + 1, every));
     const Clock::time_point before = Clock::now();
     optimizer->step();
     wait_for(device);

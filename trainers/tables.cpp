@@ -109,6 +109,10 @@ int64_t layers_every(const TrainOptions& options, int64_t total_updates) {
   return std::max<int64_t>(1, (total_updates + kLayersRows - 1) / kLayersRows);
 }
 
+int64_t norms_every(int64_t weights, int64_t layers_every) {
+  return weights <= kNormsAtEveryUpdate ? 1 : layers_every;
+}
+
 bool has_layers_row(int64_t update, int64_t every) { return update == 1 || update % every == 0; }
 
 void fill_train_row(const UpdateRecord& r, const TrainOptions& options, std::vector<double>& row) {

@@ -30,9 +30,11 @@ int64_t layers_every(const TrainOptions& options, int64_t total_updates);
 /// The first update and every k-th: those that are known without knowing which is the last.
 bool has_layers_row(int64_t update, int64_t every);
 
-/// Weights of the largest network whose every update takes norms. Those of larger ones take them where has_layers_row() says, and
-/// at the last of the budget; between these the norms of "train" are NaN.
+/// Weights of the largest network whose every update takes norms. Those of larger ones take them at the rows of "layers", and at the
+/// last of the budget; between these the norms of "train" are NaN.
 inline constexpr int64_t kNormsAtEveryUpdate = 1 << 22;
+/// What that makes of layers_every(): updates between those that take norms, as has_layers_row() counts.
+int64_t norms_every(int64_t weights, int64_t layers_every);
 
 /// Rows in the tables' column order; `row` is reused between calls.
 void fill_train_row(const UpdateRecord& record, const TrainOptions& options, std::vector<double>& row);

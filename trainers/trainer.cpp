@@ -43,6 +43,7 @@ Trainer::Trainer(TrainSetup setup)
       stream_(static_cast<uint64_t>(setup_.train.seed), setup_.data.train.size()),
       batches_(setup_.train, plan_, setup_.data.train.size()),
       total_updates_(batches_.updates()),
+      norms_every_(norms_every(setup_.model->parameter_count(), layers_every(setup_.train, total_updates_))),
       rates_(setup_.schedule, setup_.train.learning_rate, setup_.optimizer.gain(),
              run_shape(setup_.train, batches_, setup_.data.train.size())),
       start_(copies(setup_.model->parameter_table())),
@@ -109,9 +110,7 @@ void Trainer::take_update() {
 }
 
 bool Trainer::takes_norms(int64_t update) const {
-  if (observers_.empty()) return false;
-  return setup_.model->parameter_count() <= kNormsAtEveryUpdate || update == total_updates_ ||
-         has_layers_row(update, layers_every(setup_.train, total_updates_));
+  return !observers_.empty() && (has_layers_row(update, norms_every_) || update == total_updates_);
 }
 
 /// Returns the batch's mean loss.

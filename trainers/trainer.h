@@ -125,7 +125,7 @@ class Trainer : private HookedRun {
   BatchGradient gradient_;
   ExampleStream stream_;
   BatchSchedule batches_;
-  int64_t total_updates_;
+  int64_t total_updates_, norms_every_;
   RateSchedule rates_;
   std::vector<at::Tensor> start_;
   std::vector<std::unique_ptr<UpdateHook>> hooks_;

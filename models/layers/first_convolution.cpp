@@ -69,8 +69,7 @@ class FirstConvolutionGradients : public Function<FirstConvolutionGradients> {
     const Images images(x, places.size(1));
     const at::Tensor by_y = h.contiguous(kChannelsLast);
     const int64_t taps = 9 * images.in, out = images.shape.channels;
-    const at::Tensor parts = at::zeros({(images.count + kImages - 1) / kImages, taps + 1, out},
-                                       x.options().memory_format(std::nullopt));
+    const at::Tensor parts = at::zeros({(images.count + kImages - 1) / kImages, taps + 1, out}, x.options());
     const auto backward = loops(images.in, out).backward;
     images.for_each([&](int64_t chunk, int64_t i, float* padded) {
       float* sums = parts.mutable_data_ptr<float>() + chunk * (taps + 1) * out;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/math/lane_sum.h"
 #include "core/math/parallel_chunks.h"
 #include "core/math/wide_registers.h"
 
@@ -10,9 +11,8 @@ namespace basin {
 namespace {
 
 constexpr int64_t kChunk = 1 << 16;  // elements whose sums are one summand
-constexpr int kBlock =
-    256;  // elements whose squares are added side by side before they join their chunk's sum
-constexpr int kLanes = 16;  // how many side by side: as lane_sum(), the same bits with registers of any width
+// Elements whose squares are added side by side before they join their chunk's sum.
+constexpr int64_t kBlock = 256;
 
 /// Where a tensor lies; null where a list is empty.
 template <class T>
@@ -40,21 +40,16 @@ struct Seen {
 template <bool wanted>
 class SquareSum {
  public:
-  void add(int lane, double value) {
-    if constexpr (wanted) lanes_[lane] += value * value;
+  void add(int64_t lane, double value) {
+    if constexpr (wanted) sum_.add(lane, value * value);
   }
   void add_rest(double value) {
-    if constexpr (wanted) rest_ += value * value;
+    if constexpr (wanted) sum_.add_rest(value * value);
   }
-  double total() const {
-    double sum = rest_;
-    for (const double lane : lanes_) sum += lane;
-    return sum;
-  }
+  double total() const { return sum_.total(); }
 
  private:
-  double lanes_[kLanes]{};
-  double rest_ = 0;
+  LaneSum sum_;
 };
 
 struct Wanted {
@@ -72,7 +67,7 @@ struct BlockSums {
   SquareSum<Pass::kSums.direction> direction;
   SquareSum<Pass::kSums.change> change;
 
-  void add(int lane, const Seen& seen) {
+  void add(int64_t lane, const Seen& seen) {
     weight.add(lane, seen.weight);
     gradient.add(lane, seen.gradient);
     direction.add(lane, seen.direction);
@@ -115,12 +110,13 @@ std::vector<Chunk> chunks_of(const std::vector<at::Tensor>& tensors) {
 
 /// Pass::at() for n elements from `first` on.
 template <class Pass, class T, class Element>
-void over_block(const Memory<T>& at, const Element& element, int64_t first, int n, TensorSums& sums) {
+void over_block(const Memory<T>& at, const Element& element, int64_t first, int64_t n, TensorSums& sums) {
   BlockSums<Pass> block;
-  int i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+  int64_t i = 0;
+  for (; i + LaneSum::kLanes <= n; i += LaneSum::kLanes) {
 #pragma GCC ivdep
-    for (int lane = 0; lane < kLanes; ++lane) block.add(lane, Pass::at(at, element, first + i + lane));
+    for (int64_t lane = 0; lane < LaneSum::kLanes; ++lane)
+      block.add(lane, Pass::at(at, element, first + i + lane));
   }
   for (; i < n; ++i) block.add_rest(Pass::at(at, element, first + i));
   block.add_to(sums);
@@ -133,7 +129,7 @@ TensorSums over_chunk(const TensorLists& lists, const Element& coefficients, con
   TensorSums sums;
   with_wide_registers([&] {
     for (int64_t i = chunk.first; i < chunk.last; i += kBlock)
-      over_block<Pass>(at, element, i, static_cast<int>(std::min<int64_t>(kBlock, chunk.last - i)), sums);
+      over_block<Pass>(at, element, i, std::min(kBlock, chunk.last - i), sums);
   });
   return sums;
 }
