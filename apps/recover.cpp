@@ -25,9 +25,10 @@ std::optional<RunRecord> whole_record(const std::string& path, const RunRecord& 
     RunRecord record = read_run_file(path);
     const bool ours = record.header.run_id == journal.header.run_id && is_final(record.status);
     if (ours && updates_in(record) >= updates_in(journal)) return record;
-  } catch (const IoError&) {  // what recover is for
+    return std::nullopt;
+  } catch (const IoError&) {
+    return std::nullopt;  // what recover is for
   }
-  return std::nullopt;
 }
 
 // A journal that ends while its run was going on doesn't say how the run ended, and no process is at it now. Its

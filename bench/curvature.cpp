@@ -180,11 +180,11 @@ int main(int argc, char** argv) {
       throw ConfigError(
           "usage: bench_curvature SETTING.h5 EXAMPLES SEED THREADS, or hvp WIDTH EXAMPLES THREADS");
     if (std::string(argv[1]) == "hvp") {
-      use_cpu(std::atoll(argv[4]));
-      fmt::print("[{}]\n", cost(random_setting(std::atoll(argv[2]), std::atoll(argv[3]))));
+      use_cpu(std::stoll(argv[4]));
+      fmt::print("[{}]\n", cost(random_setting(std::stoll(argv[2]), std::stoll(argv[3]))));
       return 0;
     }
-    return run(argv[1], std::atoll(argv[2]), std::strtoull(argv[3], nullptr, 10), std::atoll(argv[4]));
+    return run(argv[1], std::stoll(argv[2]), std::stoull(argv[3]), std::stoll(argv[4]));
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_curvature: {}\n", error.what());
     return 1;

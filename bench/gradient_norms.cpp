@@ -81,10 +81,10 @@ int main(int argc, char** argv) {
     if (argc < 5) throw ConfigError("usage: bench_gradient_norms EXAMPLES REPEATS THREADS NETWORK...");
     RuntimeOptions runtime;
     runtime.device = "cpu";
-    runtime.threads = std::atoll(argv[3]);
+    runtime.threads = std::stoll(argv[3]);
     apply_runtime(runtime);
     std::vector<std::string> rows;
-    for (int i = 4; i < argc; ++i) rows.push_back(row(argv[i], std::atoll(argv[1]), std::atoll(argv[2])));
+    for (int i = 4; i < argc; ++i) rows.push_back(row(argv[i], std::stoll(argv[1]), std::stoll(argv[2])));
     fmt::print("[{}]\n", fmt::join(rows, ",\n"));
     return 0;
   } catch (const std::exception& error) {

@@ -115,8 +115,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return run(argv[1], argv[2], std::atoll(argv[3]), std::atof(argv[4]), argc > 5 ? argv[5] : "cpu",
-               argc > 6 ? std::atoll(argv[6]) : 0);
+    return run(argv[1], argv[2], std::stoll(argv[3]), std::stod(argv[4]), argc > 5 ? argv[5] : "cpu",
+               argc > 6 ? std::stoll(argv[6]) : 0);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_optimizers: {}\n", error.what());
     return 1;

@@ -108,9 +108,9 @@ int main(int argc, char** argv) {
     if (argc < 5) throw ConfigError("usage: bench_probe_costs EXAMPLES THREADS UPDATES NETWORK...");
     RuntimeOptions runtime;
     runtime.device = "cpu";
-    runtime.threads = std::atoll(argv[2]);
+    runtime.threads = std::stoll(argv[2]);
     apply_runtime(runtime);
-    for (int i = 4; i < argc; ++i) print_costs(argv[i], std::atoll(argv[1]), std::atoll(argv[3]));
+    for (int i = 4; i < argc; ++i) print_costs(argv[i], std::stoll(argv[1]), std::stoll(argv[3]));
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_probe_costs: {}\n", error.what());

@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return run(argv[1], std::atoll(argv[2]), std::atoll(argv[3]), std::atof(argv[4]), std::atoll(argv[5]),
+    return run(argv[1], std::stoll(argv[2]), std::stoll(argv[3]), std::stod(argv[4]), std::stoll(argv[5]),
                argc > 6 ? argv[6] : "cpu");
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_training: {}\n", error.what());

@@ -24,7 +24,7 @@ struct DatasetEntry {
 
   /// Whether `basin data import` can check and write it, and `basin data get` fetch it.
   bool can_be_imported() const { return needs_path && manifest; }
-  bool can_be_fetched() const { return can_be_imported() && !manifest->archive_url.empty(); }
+  bool can_be_fetched() const { return needs_path && manifest && !manifest->archive_url.empty(); }
 };
 
 /// The entry of a set whose files the user has, and of one that comes with the program, both named by the manifest.

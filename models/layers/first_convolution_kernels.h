@@ -9,12 +9,13 @@ namespace {
 
 /// `lanes` channels side by side in one register. Everything is in this header and nothing of the standard library is, for what is
 /// compiled here needs a processor that others may lack, and the linker would keep one copy of an inline function for all.
-template <int lanes, int in>
+template <int64_t lanes, int64_t in>
 struct FirstConvolution {
+  // No aliases: gcc drops the attribute from them. NOLINTNEXTLINE(modernize-use-using)
   typedef float Numbers __attribute__((vector_size(4 * lanes)));
-  typedef Place Places __attribute__((vector_size(4 * lanes)));  // gcc drops the attribute from an alias
+  typedef Place Places __attribute__((vector_size(4 * lanes)));  // NOLINT(modernize-use-using)
   static_assert(sizeof(Numbers) == 4 * lanes && sizeof(Places) == 4 * lanes);
-  static constexpr int kRow = 3 * in;  // taps of one row of the kernel, side by side in memory
+  static constexpr int64_t kRow = 3 * in;  // taps of one row of the kernel, side by side in memory
 
   static Numbers load(const float* x) {
     Numbers v;
@@ -37,7 +38,7 @@ struct FirstConvolution {
   }
 
   static void take_larger(const Numbers& value, Place from, Numbers& largest, Places& place) {
-    const Places larger = (value > largest) | (value != value);
+    const Places larger = (value > largest) | (value != value);  // NOLINT(misc-redundant-expression): NaN
     largest = larger ? value : largest;
     place = larger ? from + Places{} : place;
   }
@@ -56,7 +57,7 @@ struct FirstConvolution {
         const Numbers w = load(weights + (r * kRow + t) * s.channels);
 #pragma GCC unroll 8
         for (int q = 0; q < squares; ++q) {
-          const float* first = corner + r * row + t + 2 * q * in;
+          const float* first = corner + r * row + t + 2 * in * q;
           sums[q][0] += first[0] * w;
           sums[q][1] += first[in] * w;
           sums[q][2] += first[row] * w;
@@ -133,12 +134,12 @@ struct FirstConvolution {
   }
 };
 
-template <int lanes, int in>
+template <int64_t lanes, int64_t in>
 constexpr FirstConvolutionLoops loops_of() {
   return {&FirstConvolution<lanes, in>::forward, &FirstConvolution<lanes, in>::backward};
 }
 
-template <int lanes>
+template <int64_t lanes>
 FirstConvolutionLoops loops_for(int64_t in) {
   switch (in) {
     case 1:

@@ -41,7 +41,7 @@ class Lookahead final : public UpdateHook {
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
   Lookahead(const std::vector<ParameterInfo>& parameters, const Options& options, int64_t updates);
 
-  void after_update(int64_t update) override;
+  void after_update(int64_t t) override;
   void save(Checkpoint& checkpoint) const override;
   void restore(const Checkpoint& checkpoint) override;
 
