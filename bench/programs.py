@@ -6,8 +6,14 @@ import statistics
 import subprocess
 import sys
 
-# glibc's settings that a program of Basin takes at its start (tune_allocator() in core/runtime.cpp), for a peer that is to have them.
-ALLOCATOR = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1), "MALLOC_TOP_PAD_": str(64 << 20)}
+# The allocator's settings that a program of Basin takes at its start (tune_allocator() in core/runtime.cpp), for a peer that is to
+# have them.
+ALLOCATOR = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
+    "MALLOC_TOP_PAD_": str(64 << 20),
+    "THP_MEM_ALLOC_ENABLE": "1",
+}
 # What the user's shell may have, which would act on some tools and not on others.
 SETTINGS = ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX", "GLIBC_TUNABLES", *ALLOCATOR)
 

@@ -28,6 +28,9 @@ void tune_allocator() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, 2147483647);
   mallopt(M_TOP_PAD, 64 << 20);
+  // torch asks for huge pages for tensors from 2 MB on, where the system gives them to who asks: a pass over many such tensors, as an
+  // optimiser's, reads and writes them a twentieth faster. Read at the first of them.
+  setenv("THP_MEM_ALLOC_ENABLE", "1", 0);
   // Read when CUDA starts; needed for deterministic cuBLAS.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
 }
@@ -37,7 +40,7 @@ namespace {
 int64_t threads_of(const RuntimeOptions& options) {
   if (options.threads > 0) return options.threads;
   const char* asked = std::getenv("OMP_NUM_THREADS");
-  const int64_t of_environment = asked ? std::atoll(asked) : 0;
+  const int64_t of_environment = asked ? std::strtoll(asked, nullptr, 10) : 0;
   return of_environment > 0 ? of_environment : std::max(1u, std::thread::hardware_concurrency());
 }
 

@@ -20,7 +20,7 @@ struct RuntimeOptions {
 void bind_options(OptionTable& table, RuntimeOptions& options);
 
 /// Must be the first call in main, before any thread or large allocation: keeps glibc from returning memory to the system
-/// (M_MMAP_MAX = 0, large M_TRIM_THRESHOLD), worth 1.5 to 2 x in training speed on CPU.
+/// (M_MMAP_MAX = 0, large M_TRIM_THRESHOLD), worth 1.5 to 2 x in training speed on CPU, and lets torch ask for huge pages.
 void tune_allocator();
 
 /// Sets intra-op threads, deterministic algorithms, TF32 off. Throws DeviceError for a device that is not there.

@@ -116,8 +116,8 @@ TEST(CurvatureOperator, KeepsAsManyGraphsAsTheBudgetHolds) {
   const at::Tensor expected = all.apply(v);
   int64_t most = 0;
   bool some_rebuilt = false;  // while others are kept
-  for (double share = 0.5; share <= 3; share += 0.125) {
-    const auto budget = static_cast<int64_t>(share * static_cast<double>(all.bytes_kept()));
+  for (int64_t eighths = 4; eighths <= 24; ++eighths) {
+    const int64_t budget = all.bytes_kept() * eighths / 8;
     Objective tight = net.objective(LossKind::cross_entropy, budget);
     CurvatureOperator some(tight, Curvature::hessian);
     EXPECT_TRUE(at::equal(some.apply(v), expected));
@@ -161,6 +161,9 @@ double share_of_budget(int64_t width, int64_t budget) {
 }
 
 TEST(CurvatureOperator, KeepsWithinItsBudgetOfMemory) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer's allocator holds back what was freed";
+#endif
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process from scratch
   for (const auto& [width, mebibytes] : {std::pair{16, 24}, {32, 56}, {64, 112}}) {
     const auto measure = [&] {
