@@ -22,7 +22,7 @@ at::Tensor flipped_logits(Model& model, const at::Tensor& inputs) {
 
 at::Tensor logits_of(Model& model, const at::Tensor& inputs, Views views) {
   if (views == Views::one) return model.forward(inputs);
-  const at::Tensor centred = flipped_logits(model, inputs);
+  at::Tensor centred = flipped_logits(model, inputs);
   if (views == Views::flip) return centred;
   const at::Tensor padded = at::reflection_pad2d(inputs, {1, 1, 1, 1});
   const auto corner = [&](int64_t from) {

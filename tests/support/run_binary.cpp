@@ -23,6 +23,7 @@ std::string temporary_file() {
 
 void redirect(const std::string& path, int to) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_TRUNC);
+  if (descriptor < 0) ::_exit(126);
   ::dup2(descriptor, to);
   ::close(descriptor);
 }
