@@ -81,7 +81,7 @@ test-asan: setup ## every test but the slow ones with address and undefined-beha
 	@cmake --build build/asan -j $(JOBS)
 	@ctest --preset asan -j $(JOBS)
 
-tidy:            ## clang-tidy over every source (an hour on two cores)
+tidy:            ## clang-tidy over every source
 	@scripts/setup tidy
 	@cmake --preset tidy
 	@.venv-tidy/bin/python .venv-tidy/bin/run-clang-tidy.py -clang-tidy-binary .venv-tidy/bin/clang-tidy -p build/tidy -quiet \

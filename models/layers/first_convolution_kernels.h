@@ -5,7 +5,7 @@
 #include "models/layers/first_convolution_loops.h"
 
 namespace basin {
-namespace {
+namespace {  // NOLINT(misc-anonymous-namespace-in-header): a copy for each file, as said below
 
 /// `lanes` channels side by side in one register. Everything is in this header and nothing of the standard library is, for what is
 /// compiled here needs a processor that others may lack, and the linker would keep one copy of an inline function for all.

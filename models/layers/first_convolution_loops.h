@@ -16,7 +16,7 @@ struct FirstConvolutionShape {
 struct FirstConvolutionLoops {
   /// y = max(0, the largest of each square of w * x + b), and its places; NaN where one of the four is.
   void (*forward)(const FirstConvolutionShape&, const float* x, const float* weights, const float* bias,
-                  float* y, Place* places, float* padded);
+                  float* y, Place* places, float* padded) = nullptr;
   /// Adds the gradients by weights and bias to what is there, h being that by y.
   void (*backward)(const FirstConvolutionShape&, const float* x, const float* h, const Place* places,
                    float* by_weights, float* by_bias, float* padded) = nullptr;
