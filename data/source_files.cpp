@@ -91,7 +91,7 @@ std::map<std::string, std::string> read_members(const std::string& path,
     const std::string name = member ? fs::path(member).filename().string() : "";
     if (archive_entry_filetype(entry) != AE_IFREG || !wanted.contains(name)) continue;
     if (!members.emplace(name, read_member(handle.get(), path)).second)
-      throw DataError(path + ": holds two files " + name);
+      throw DataError(fmt::format("{}: holds two files {}", path, name));
   }
 }
 
@@ -104,11 +104,11 @@ std::vector<SourceFile> read_archive(const Manifest& manifest, const std::string
   for (const ManifestFile& file : manifest.files) {
     const std::string name = members.contains(file.name) ? file.name : without_gz(file.name);
     const auto member = members.find(name);
-    if (member == members.end()) throw DataError("missing data: no file " + file.name + " in " + path);
-    files.push_back({path + ":" + name, name, std::move(member->second)});
+    if (member == members.end()) throw DataError(fmt::format("missing data: no file {} in {}", file.name, path));
+    files.push_back({fmt::format("{}:{}", path, name), name, std::move(member->second)});
   }
   if (const auto names = members.find(manifest.names_file); names != members.end())
-    check_class_names(manifest, names->second, path + ":" + names->first);
+    check_class_names(manifest, names->second, fmt::format("{}:{}", path, names->first));
   return files;
 }
 

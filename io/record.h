@@ -29,7 +29,7 @@ struct Table {
   int64_t row_width() const;
   int64_t row_count() const;
   /// Entries of one width-1 column.
-  std::vector<double> column(const std::string& name) const;
+  std::vector<double> column(const std::string& wanted) const;
 };
 
 struct ParameterRow {

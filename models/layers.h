@@ -40,7 +40,7 @@ at::Tensor activate(Activation activation, at::Tensor x);
 class Conv2d {
  public:
   struct Shape {
-    int64_t in, out, kernel, stride = 1, padding = 0;
+    int64_t in = 0, out = 0, kernel = 1, stride = 1, padding = 0;
     bool bias = true;
     double weight_scale = 1;  // factor on the initial weights
     bool dirac = false;       // the first outputs start as the inputs, each with its own; the others as ever

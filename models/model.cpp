@@ -57,8 +57,9 @@ void Model::seed_dropout(uint64_t master_seed) {
 }
 
 uint64_t Model::dropout_key(size_t dropout) const {
-  TORCH_CHECK(dropout_keys_.at(dropout), "a model with dropout needs seed_dropout() to train");
-  return *dropout_keys_[dropout];
+  const std::optional<uint64_t>& key = dropout_keys_.at(dropout);
+  TORCH_CHECK(key.has_value(), "a model with dropout needs seed_dropout() to train");
+  return *key;
 }
 
 const DropoutPlace& Model::dropout_place() const {

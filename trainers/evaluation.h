@@ -31,9 +31,9 @@ int64_t passes_of_views(const std::string& name);
 /// on the host.
 struct EvaluationSetup {
   const Dataset& data;
-  LossKind loss;
-  int64_t micro_batch;
-  at::ScalarType dtype;
+  LossKind loss = LossKind::cross_entropy;
+  int64_t micro_batch = 0;
+  at::ScalarType dtype = at::kFloat;
   at::Device device;
   Views views = Views::one;
 };

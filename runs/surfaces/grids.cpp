@@ -117,8 +117,7 @@ class Along final : public LandscapeTask {
   SurfacePlot plot() const override { return plot_; }
   CellState measure(int64_t cell, double* values) override {
     const std::vector<int64_t> at = plot_.position(cell);
-    if (!frame_ || at[0] != direction_) aim(at[0]);
-    return subject_.measure(frame_->at({plot_.coordinates(cell)[1]}), values);
+    return subject_.measure(along(at[0]).at({plot_.coordinates(cell)[1]}), values);
   }
   void conclude(SurfaceRecord& record) override {
     const SurfacePlot& line = record.plots[0];
@@ -133,10 +132,13 @@ class Along final : public LandscapeTask {
   }
 
  private:
-  void aim(int64_t direction) {
+  /// The line along `direction`; the last one is kept.
+  AffineFrame& along(int64_t direction) {
+    if (frame_ && direction == direction_) return *frame_;
     frame_.emplace(subject_.evaluator().origin(), subject_.states().parameter_size());
     frame_->add_direction(direction_of(subject_, options_.direction, static_cast<uint64_t>(direction)));
     direction_ = direction;
+    return *frame_;
   }
 
   LandscapeSubject& subject_;

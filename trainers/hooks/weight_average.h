@@ -36,7 +36,7 @@ class WeightAverage final : public UpdateHook {
 
   static double decay_of(double decay, int64_t t);
 
-  void after_update(int64_t update) override;
+  void after_update(int64_t t) override;
   void after_end(Summary& summary, bool diverged) override;
   void save(Checkpoint& checkpoint) const override;
   void restore(const Checkpoint& checkpoint) override;

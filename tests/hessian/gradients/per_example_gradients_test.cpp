@@ -104,7 +104,7 @@ TEST_P(PerExampleGradientsTest, AreThoseOfOneBackwardPassEach) {
       leave_the_start(*model);
       for (const LossKind loss : {LossKind::cross_entropy, LossKind::mse}) {
         Objective objective(model, loss, batch.images, batch.labels, 3);
-        expect_brute_force(objective, norm + " " + activation + " ");
+        expect_brute_force(objective, fmt::format("{} {} ", norm, activation));
       }
     }
   }
@@ -211,7 +211,7 @@ class OneLayer final : public Model {
   using Use = std::function<at::Tensor(const Linear& layer, const at::Tensor& weight, const at::Tensor& x)>;
   explicit OneLayer(Use use) : use_(std::move(use)) {
     at::Generator init = make_generator(1);
-    layer_.emplace(Builder{*this, init}, "square", 4, 4);
+    layer_ = std::make_unique<Linear>(Builder{*this, init}, "square", 4, 4);
     parameter_table()[0].tensor.set_data(parameter_table()[0].tensor.to(at::kDouble));
     parameter_table()[1].tensor.set_data(parameter_table()[1].tensor.to(at::kDouble));
   }
@@ -219,7 +219,7 @@ class OneLayer final : public Model {
 
  private:
   Use use_;
-  std::optional<Linear> layer_;
+  std::unique_ptr<Linear> layer_;
 };
 
 std::string refusal_of(OneLayer::Use use) {
