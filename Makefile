@@ -85,7 +85,8 @@ tidy:            ## clang-tidy over every source
 	@scripts/setup tidy
 	@cmake --preset tidy
 	@.venv-tidy/bin/python .venv-tidy/bin/run-clang-tidy.py -clang-tidy-binary .venv-tidy/bin/clang-tidy -p build/tidy -quiet \
-	  -j $(JOBS) -warnings-as-errors '*' -extra-arg=-Wno-unknown-warning-option '^(?!.*/generated/)'
+	  -j $(JOBS) -warnings-as-errors '*' $(addprefix -extra-arg=,-Wno-unknown-warning-option -fmodules -fcxx-modules \
+	    -fmodule-map-file=$(CURDIR)/core/precompiled.modulemap -fmodules-cache-path=$(CURDIR)/build/tidy/modules) '^(?!.*/generated/)'
 
 clean:           ## remove build trees (keeps environments and results)
 	rm -rf build

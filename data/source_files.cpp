@@ -104,7 +104,8 @@ std::vector<SourceFile> read_archive(const Manifest& manifest, const std::string
   for (const ManifestFile& file : manifest.files) {
     const std::string name = members.contains(file.name) ? file.name : without_gz(file.name);
     const auto member = members.find(name);
-    if (member == members.end()) throw DataError(fmt::format("missing data: no file {} in {}", file.name, path));
+    if (member == members.end())
+      throw DataError(fmt::format("missing data: no file {} in {}", file.name, path));
     files.push_back({fmt::format("{}:{}", path, name), name, std::move(member->second)});
   }
   if (const auto names = members.find(manifest.names_file); names != members.end())

@@ -42,7 +42,7 @@ Airbench::Airbench(const AirbenchOptions& options, const InputShape& shape, at::
   const auto make_norm = [&](const std::string& name, int64_t channels) {
     return Norm(builder, name, channels, kind, options.groups, {/*learned_scale=*/false, /*eps=*/kNormEps});
   };
-  whiten_.emplace(builder, "whiten", shape.channels, kWhiten, options.whiten_eps);
+  whiten_ = std::make_unique<WhiteningConv2d>(builder, "whiten", shape.channels, kWhiten, options.whiten_eps);
   int64_t channels = whiten_->filters();
   for (size_t i = 0; i < options.widths.size(); ++i) {
     const std::string name = fmt::format("block{}", i + 1);
@@ -54,7 +54,7 @@ Airbench::Airbench(const AirbenchOptions& options, const InputShape& shape, at::
                             make_norm(name + ".norm2", out)});
     channels = out;
   }
-  classifier_.emplace(builder, "fc", channels, shape.classes, /*bias=*/false);
+  classifier_ = std::make_unique<Linear>(builder, "fc", channels, shape.classes, /*bias=*/false);
 }
 
 at::Tensor Airbench::forward(const at::Tensor& images) {

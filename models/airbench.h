@@ -1,7 +1,7 @@
 // defines: Airbench, the network of airbench94.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -65,9 +65,9 @@ class Airbench : public Model {
 
   Activation activation_;
   double logit_scale_;
-  std::optional<WhiteningConv2d> whiten_;
+  std::unique_ptr<WhiteningConv2d> whiten_;
   std::vector<Block> blocks_;
-  std::optional<Linear> classifier_;
+  std::unique_ptr<Linear> classifier_;
 };
 
 }  // namespace basin

@@ -32,7 +32,7 @@ DavidNet::DavidNet(const DavidNetOptions& options, const InputShape& shape, at::
     return Block{Conv2d(builder, name + ".conv", conv),
                  Norm(builder, name + ".norm", out, norm, options.groups)};
   };
-  prep_.emplace(make_block("prep", shape.channels, options.width));
+  prep_ = std::make_unique<Block>(make_block("prep", shape.channels, options.width));
   int64_t channels = options.width;
   for (int64_t i = 1; i <= kHalvings; ++i) {
     const std::string name = fmt::format("layer{}", i);
@@ -45,7 +45,7 @@ DavidNet::DavidNet(const DavidNetOptions& options, const InputShape& shape, at::
     layers_.push_back(std::move(layer));
     channels = out;
   }
-  classifier_.emplace(builder, "fc", channels, shape.classes, /*bias=*/false);
+  classifier_ = std::make_unique<Linear>(builder, "fc", channels, shape.classes, /*bias=*/false);
 }
 
 at::Tensor DavidNet::apply(const Block& block, const at::Tensor& x, bool pool) const {

@@ -1,7 +1,7 @@
 // defines: DavidNet, Page's residual network for fast training on CIFAR-10.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,9 +52,9 @@ class DavidNet : public Model {
 
   Activation activation_;
   double logit_scale_;
-  std::optional<Block> prep_;
+  std::unique_ptr<Block> prep_;
   std::vector<Layer> layers_;
-  std::optional<Linear> classifier_;
+  std::unique_ptr<Linear> classifier_;
 };
 
 }  // namespace basin

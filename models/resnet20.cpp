@@ -37,8 +37,9 @@ ResNet20::ResNet20(const ResNet20Options& options, const InputShape& shape, at::
   const Builder builder{*this, init, Initializer::he_normal};
   const NormKind norm = norm_named(options.norm);
   int64_t channels = options.width;
-  conv1_.emplace(conv3x3(builder, "conv1", shape.channels, channels, 1, norm == NormKind::none));
-  norm1_.emplace(builder, "norm1", channels, norm, options.groups);
+  conv1_ = std::make_unique<Conv2d>(
+      conv3x3(builder, "conv1", shape.channels, channels, 1, norm == NormKind::none));
+  norm1_ = std::make_unique<Norm>(builder, "norm1", channels, norm, options.groups);
   for (int64_t stage = 1; stage <= 3; ++stage) {
     const int64_t out = options.width << (stage - 1);
     for (int64_t i = 1; i <= options.blocks; ++i) {
@@ -48,7 +49,7 @@ ResNet20::ResNet20(const ResNet20Options& options, const InputShape& shape, at::
       channels = out;
     }
   }
-  classifier_.emplace(builder, "fc", channels, shape.classes);
+  classifier_ = std::make_unique<Linear>(builder, "fc", channels, shape.classes);
 }
 
 ResNet20::Block ResNet20::make_block(const Builder& builder, const std::string& name, int64_t in, int64_t out,

@@ -1,7 +1,7 @@
 // defines: ResNet20, the CIFAR residual network.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,10 +49,10 @@ class ResNet20 : public Model {
   at::Tensor apply(const Block& block, const at::Tensor& x) const;
 
   Activation activation_;
-  std::optional<Conv2d> conv1_;
-  std::optional<Norm> norm1_;
+  std::unique_ptr<Conv2d> conv1_;
+  std::unique_ptr<Norm> norm1_;
   std::vector<Block> blocks_;
-  std::optional<Linear> classifier_;
+  std::unique_ptr<Linear> classifier_;
 };
 
 }  // namespace basin

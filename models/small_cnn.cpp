@@ -43,7 +43,7 @@ SmallCnn::SmallCnn(const SmallCnnOptions& options, const InputShape& shape, at::
     throw ConfigError(fmt::format("widths has {} entries, too many for halving images of {} x {}",
                                   options.widths.size(), shape.height, shape.width));
   }
-  classifier_.emplace(builder, "fc", channels * height * width, shape.classes);
+  classifier_ = std::make_unique<Linear>(builder, "fc", channels * height * width, shape.classes);
 }
 
 at::Tensor SmallCnn::forward(const at::Tensor& images) {

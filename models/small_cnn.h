@@ -1,7 +1,7 @@
 // defines: SmallCnn, a plain stack of 3x3 convolutions.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,7 +35,7 @@ class SmallCnn : public Model {
   bool pool_;
   std::vector<Conv2d> convolutions_;
   std::vector<Norm> norms_;
-  std::optional<Linear> classifier_;
+  std::unique_ptr<Linear> classifier_;
 };
 
 }  // namespace basin

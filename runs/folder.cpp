@@ -39,13 +39,14 @@ bool is_sweep_folder(const std::string& path) {
 }
 
 RunStatus status_of(const std::string& run_folder, const std::string& run_id) {
+  RunStatus unknown;
+  unknown.run_id = run_id;
+  if (!fs::exists(run_folder + "/status.json")) return unknown;
   try {
-    if (fs::exists(run_folder + "/status.json")) return read_status(run_folder + "/status.json");
-  } catch (const IoError&) {  // half a file of a full disk: the run says anew where it stands
+    return read_status(run_folder + "/status.json");
+  } catch (const IoError&) {
+    return unknown;  // half a file of a full disk: the run says anew where it stands
   }
-  RunStatus status;
-  status.run_id = run_id;
-  return status;
 }
 
 void queue_run(const std::string& run_folder, const Cell& cell) {

@@ -115,7 +115,8 @@ void leave_failed(const std::string& folder, const std::string& run_id, const st
   status.updated_utc = utc_now();
   try {
     write_status(folder + "/status.json", status);
-  } catch (const std::exception&) {  // the first fault is the one to tell
+  } catch (const std::exception&) {
+    return;  // the first fault is the one to tell
   }
 }
 

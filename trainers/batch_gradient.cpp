@@ -96,6 +96,7 @@ double BatchGradient::measured_gradient(const Batch& group) {
   start_at(group);
   const at::Tensor indices = indices_of(group);
   micro_batches_ = (indices.size(1) + plan_.micro_batch - 1) / plan_.micro_batch;
+  TORCH_CHECK(measured_step_, "make_room_for_norms() comes first");
   measured_step_->run(indices, group.size);
   return loss_sum_.item<double>();
 }

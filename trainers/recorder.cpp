@@ -41,6 +41,11 @@ bool Recorder::resume_or_start() {
   return checkpoint.has_value();
 }
 
+JournalWriter& Recorder::journal() {
+  TORCH_CHECK(journal_, "resume_or_start() begins the journal");
+  return *journal_;
+}
+
 std::optional<Checkpoint> Recorder::newest_checkpoint() {
   std::string damage;
   for (const char* label : {"latest", "previous"}) {
@@ -91,20 +96,20 @@ void Recorder::start() {
   make_folders(folder_ + "/ckpt");
   journal_ = JournalWriter::create(journal_path(), header_);
   const TrainSetup& setup = trainer_.setup();
-  journal_->define_table(train_table(setup.train, trainer_.hook_columns()));
-  journal_->define_table(
+  journal().define_table(train_table(setup.train, trainer_.hook_columns()));
+  journal().define_table(
       layers_table(setup.model->parameter_table(), layers_every_, setup.optimizer.trust_ratio_definition()));
-  journal_->define_table(eval_table(loss_kind(setup.train.loss)));
-  for (const Table& table : trainer_.hook_tables()) journal_->define_table(table);
-  journal_->set_status(RunState::running, "");
+  journal().define_table(eval_table(loss_kind(setup.train.loss)));
+  for (const Table& table : trainer_.hook_tables()) journal().define_table(table);
+  journal().set_status(RunState::running, "");
   log("info", "started");
 }
 
 void Recorder::on_update(const UpdateRecord& record) {
   fill_train_row(record, trainer_.setup().train, row_);
-  journal_->append_row("train", row_);
+  journal().append_row("train", row_);
   record_layers(record);
-  for (const HookRow& hook : record.hook_rows) journal_->append_row(hook.table, hook.row);
+  for (const HookRow& hook : record.hook_rows) journal().append_row(hook.table, hook.row);
   last_loss_ = record.loss;
   const double elapsed = seconds_since(last_status_);
   if (elapsed < kStatusSeconds && gradients_then_) return;
@@ -117,7 +122,7 @@ void Recorder::on_update(const UpdateRecord& record) {
       fmt::format("loss {:.4g}", record.loss) +
           (std::isfinite(images_per_second_) ? fmt::format("  {:.0f} img/s", images_per_second_) : ""));
   write_status(RunState::running, "");
-  journal_->sync_if_due();
+  journal().sync_if_due();
 }
 
 void Recorder::record_layers(const UpdateRecord& record) {
@@ -125,12 +130,12 @@ void Recorder::record_layers(const UpdateRecord& record) {
   if (!record.parameters) return;
   fill_layers_row(record, layers_row_);
   layers_row_waits_ = !has_layers_row(record.update, layers_every_);
-  if (!layers_row_waits_) journal_->append_row("layers", layers_row_);
+  if (!layers_row_waits_) journal().append_row("layers", layers_row_);
 }
 
 void Recorder::on_evaluation(const EvaluationRecord& record) {
   fill_eval_row(record, row_);
-  journal_->append_row("eval", row_);
+  journal().append_row("eval", row_);
   if (seconds_since(last_run_file_) < kRunFileSeconds) return;
   write_run_record();
 }
@@ -145,28 +150,28 @@ void Recorder::on_checkpoint(const std::string& label) {
   if (label == "latest" && layers_row_waits_) checkpoint.progress[kWaitingRow] = layers_row_;
   checkpoint.label = label;
   checkpoint.journal_offset =
-      journal_->offset();  // synced: what the checkpoint counts on survives a crash of the machine
+      journal().offset();  // synced: what the checkpoint counts on survives a crash of the machine
   const std::string path = checkpoint_path(label);
   if (label == "latest" && fs::exists(path)) fs::rename(path, checkpoint_path("previous"));
   write_checkpoint(path, checkpoint);
 }
 
 void Recorder::on_event(const std::string& level, const std::string& text) {
-  journal_->append_event(level, text);
+  journal().append_event(level, text);
   log(level, text);
 }
 
 void Recorder::append_waiting_row() {
-  if (layers_row_waits_) journal_->append_row("layers", layers_row_);
+  if (layers_row_waits_) journal().append_row("layers", layers_row_);
   layers_row_waits_ = false;  // fail() may come after conclude()
 }
 
 void Recorder::conclude(const TrainResult& result) {
   append_waiting_row();
-  if (!result.validation.loss.empty()) journal_->append_outcomes("validation", result.validation);
-  if (!result.test.loss.empty()) journal_->append_outcomes("test", result.test);
-  if (!result.summary.empty()) journal_->set_summary(result.summary);
-  journal_->set_status(result.status, result.message);
+  if (!result.validation.loss.empty()) journal().append_outcomes("validation", result.validation);
+  if (!result.test.loss.empty()) journal().append_outcomes("test", result.test);
+  if (!result.summary.empty()) journal().set_summary(result.summary);
+  journal().set_status(result.status, result.message);
   write_run_record();
   log("info", std::string(to_string(result.status)) + (result.message.empty() ? "" : ": " + result.message));
   for (const auto& [key, value] : result.summary) {
@@ -180,19 +185,20 @@ void Recorder::fail(const std::string& message) noexcept {
   const auto attempt = [](const std::function<void()>& step) {
     try {
       step();
-    } catch (const std::exception&) {  // the first fault is the one to tell
+    } catch (const std::exception&) {
+      return;  // the first fault is the one to tell
     }
   };
   attempt([&] { log("error", message); });
   attempt([&] { write_status(RunState::failed, message); });
   if (!journal_) return;
   attempt([&] { append_waiting_row(); });
-  attempt([&] { journal_->set_status(RunState::failed, message); });
+  attempt([&] { journal().set_status(RunState::failed, message); });
   attempt([&] { write_run_record(); });
 }
 
 void Recorder::write_run_record() {
-  journal_->sync();
+  journal().sync();
   write_run_file(folder_ + "/run.h5", replay_journal(journal_path()));
   last_run_file_ = Clock::now();
 }

@@ -41,6 +41,7 @@ class Recorder : public TrainObserver {
   void fail(const std::string& message) noexcept;
 
  private:
+  JournalWriter& journal();
   std::optional<Checkpoint> newest_checkpoint();
   void resume(const Checkpoint& checkpoint);
   void start();

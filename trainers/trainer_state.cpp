@@ -88,7 +88,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   for (const auto& hook : hooks_) hook->restore(checkpoint);
   RunProgress progress;
   visit_fields(progress, [&](const char* name, auto& field) { take(checkpoint.progress, name, field); });
-  progress_ = progress;
+  progress_ = std::move(progress);
   known_score_.reset();
 }
 

@@ -25,15 +25,6 @@ at::Tensor images(const HalvingShape& s, int64_t shrink, const at::TensorOptions
   return at::empty({s.images, s.channels, s.height / shrink, s.width / shrink}, options, kChannelsLast);
 }
 
-template <class F>
-void with_type_of(const at::Tensor& x, F&& f) {
-  if (x.scalar_type() == at::kDouble) {
-    f(double());
-  } else {
-    f(float());
-  }
-}
-
 class Select;
 
 class Spread : public Function<Spread> {
@@ -43,9 +34,9 @@ class Spread : public Function<Spread> {
     const at::Tensor y = small.contiguous(kChannelsLast);
     const HalvingShape shape = shape_above(y);
     const at::Tensor x = images(shape, 1, y.options());
-    with_type_of(y, [&](auto type) {
-      using T = decltype(type);
-      spread(shape, y.const_data_ptr<T>(), places.const_data_ptr<Place>(), x.mutable_data_ptr<T>());
+    AT_DISPATCH_FLOATING_TYPES(y.scalar_type(), "max_pool", [&] {
+      spread(shape, y.const_data_ptr<scalar_t>(), places.const_data_ptr<Place>(),
+             x.mutable_data_ptr<scalar_t>());
     });
     return x;
   }
@@ -59,9 +50,9 @@ class Select : public Function<Select> {
     const at::Tensor x = large.contiguous(kChannelsLast);
     const HalvingShape shape = shape_of(x);
     const at::Tensor y = images(shape, 2, x.options());
-    with_type_of(x, [&](auto type) {
-      using T = decltype(type);
-      select(shape, x.const_data_ptr<T>(), places.const_data_ptr<Place>(), y.mutable_data_ptr<T>());
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "max_pool", [&] {
+      select(shape, x.const_data_ptr<scalar_t>(), places.const_data_ptr<Place>(),
+             y.mutable_data_ptr<scalar_t>());
     });
     return y;
   }
@@ -81,9 +72,9 @@ class Halve : public Function<Halve> {
     const HalvingShape shape = shape_of(x);
     const at::Tensor y = images(shape, 2, x.options()),
                      places = images(shape, 2, x.options().dtype(at::kInt));
-    with_type_of(x, [&](auto type) {
-      using T = decltype(type);
-      halve(shape, rectify, x.const_data_ptr<T>(), y.mutable_data_ptr<T>(), places.mutable_data_ptr<Place>());
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "max_pool", [&] {
+      halve(shape, rectify, x.const_data_ptr<scalar_t>(), y.mutable_data_ptr<scalar_t>(),
+            places.mutable_data_ptr<Place>());
     });
     ctx->save_for_backward({places});
     return y;

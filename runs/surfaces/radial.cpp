@@ -49,14 +49,14 @@ class RadialTask final : public LandscapeTask {
 
   CellState measure(int64_t cell, double* values) override {
     const std::vector<int64_t> at = plot_.position(cell);
-    if (at[0] != direction_) aim(at[0]);
     if (!std::isfinite(base())) {
       std::fill_n(values, 3, NAN);
       return CellState::nonfinite;
     }
-    const double scale = weight_norm() / frame_->length(0);
+    Line& line = along(at[0]);
+    const double scale = weight_norm() / line.frame.length(0);
     const Radius radius = radius_of_rise(
-        *ray_, base() + options_.deltas[static_cast<size_t>(at[1])],
+        line.ray, base() + options_.deltas[static_cast<size_t>(at[1])],
         {.first = kFirstStep * scale, .most = options_.most * scale, .tolerance = options_.tolerance});
     values[0] = radius.value;
     values[1] = radius.error;
@@ -99,23 +99,32 @@ class RadialTask final : public LandscapeTask {
                             subject_.seed("direction", static_cast<uint64_t>(index)));
   }
 
-  void aim(int64_t index) {
-    frame_.emplace(subject_.evaluator().origin(), subject_.states().parameter_size());
-    frame_->add_direction(direction(index));
-    ray_.emplace([this](double r) { return loss(r); });
-    direction_ = index;
+  struct Line {
+    Line(RadialTask& task, int64_t of_direction)
+        : direction(of_direction),
+          frame(task.subject_.evaluator().origin(), task.subject_.states().parameter_size()),
+          ray([this, &task](double r) { return task.loss(frame.at({r})); }) {
+      frame.add_direction(task.direction(of_direction));
+    }
+    int64_t direction;
+    AffineFrame frame;
+    Ray ray;
+  };
+
+  /// The last one is kept: its ray knows the losses seen.
+  Line& along(int64_t direction) {
+    if (!line_ || line_->direction != direction) line_ = std::make_unique<Line>(*this, direction);
+    return *line_;
   }
 
-  double loss(double r) {
-    subject_.evaluator().place(frame_->at({r}));
+  double loss(const at::Tensor& state) {
+    subject_.evaluator().place(state);
     return subject_.train().loss();
   }
 
   /// L(w), with its statistics as at all other points.
   double base() {
-    if (base_) return *base_;
-    if (!frame_) aim(0);
-    base_ = loss(0);
+    if (!base_) base_ = loss(subject_.evaluator().origin());
     return *base_;
   }
 
@@ -140,9 +149,7 @@ class RadialTask final : public LandscapeTask {
   RadialOptions options_;
   SurfaceAxis delta_;
   SurfacePlot plot_;
-  std::optional<AffineFrame> frame_;  // of `direction_`
-  std::optional<Ray> ray_;
-  int64_t direction_ = -1;
+  std::unique_ptr<Line> line_;
   std::optional<double> base_;
 };
 

@@ -85,7 +85,7 @@ class LandscapeRun {
     // Rows of another build are not mixed with this one's.
     const std::string build = "build = " + to_toml(std::string(build_git_commit())) + "\n";
     const TileFolder::Layout layout{plot_.cells(), task_->tile(), static_cast<int64_t>(plot_.columns.size())};
-    folder_.emplace(tiles_path_, recipe_text(recipe_) + build, layout);
+    folder_ = std::make_unique<TileFolder>(tiles_path_, recipe_text(recipe_) + build, layout);
   }
 
   void prepare() {
@@ -202,7 +202,7 @@ class LandscapeRun {
   SurfacePlot plot_;
   h5::Attributes recipe_;
   std::string path_, tiles_path_;
-  std::optional<TileFolder> folder_;
+  std::unique_ptr<TileFolder> folder_;
 };
 
 void check_count(const LandscapeKind& kind, size_t count) {

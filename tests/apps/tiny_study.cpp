@@ -23,7 +23,7 @@ std::string without_times(const Table& table) {
       for (int64_t i = 0; i < column.width; ++i)
         text += fmt::format(" {}", table.rows[row + static_cast<size_t>(i)]);
     }
-    text += "\n";
+    text += '\n';
   }
   return text;
 }
@@ -38,7 +38,7 @@ TinyStudy::TinyStudy(const std::vector<std::string>& lines, const std::vector<st
   for (const std::string& line : lines)
     settings[line.substr(0, line.find(' '))] = line.substr(line.find('=') + 2);
   std::string text;
-  for (const auto& [key, value] : settings) text += key + " = " + value + "\n";
+  for (const auto& [key, value] : settings) text += fmt::format("{} = {}\n", key, value);
   text += "[data]\nset = \"synthetic\"\ntrain_examples = 200\ntest_examples = 60\n";
   text += "[mlp]\nhidden = [8]\n[runtime]\nthreads = 1\nprogress = false\n";
   for (const std::string& table : tables) text += table + "\n";

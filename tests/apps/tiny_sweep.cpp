@@ -86,7 +86,8 @@ std::vector<Worker> live_workers(const std::string& out) {
       const RunStatus status = read_status(worker.folder + "/status.json");
       worker.training = status.status == RunState::running && status.pid == worker.pid;
       worker.probing = is_final(status.status) && fs::exists(worker.folder + "/probes/lock");
-    } catch (const IoError&) {  // none yet
+    } catch (const IoError&) {
+      worker.training = false;  // no status yet
     }
     workers.push_back(worker);
   }

@@ -13,7 +13,7 @@
 #include "io/status_file.h"
 #include "study/run_options.h"
 #include "tests/apps/tiny_study.h"
-#include "tests/support/source_folder.h"
+#include "tests/support/environment.h"
 
 namespace basin::testing {
 namespace {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/data/tiny_files.h"
+#include "tests/support/environment.h"
 #include "tests/support/run_binary.h"
 #include "tests/support/temporary_folder.h"
 
@@ -90,7 +91,7 @@ TEST(DataCommand, GetEndsWithOneClearLineWhereNothingCanBeFetched) {
   std::filesystem::create_directories(folder / "bin");
   spill(folder / "bin/curl", "#!/bin/sh\nexit 6\n");
   std::filesystem::permissions(folder / "bin/curl", std::filesystem::perms::owner_all);
-  const std::string path = std::getenv("PATH");
+  const std::string path = environment("PATH");
   ::setenv("PATH", ((folder / "bin") + ":" + path).c_str(), 1);
   const BinaryResult answer = run_binary({"data", "get", "cifar10", "--out", folder / "cifar10"});
   ::setenv("PATH", path.c_str(), 1);

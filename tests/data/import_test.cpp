@@ -6,6 +6,7 @@
 #include "core/hash.h"
 #include "data/readers.h"
 #include "tests/data/tiny_files.h"
+#include "tests/support/environment.h"
 #include "tests/support/temporary_folder.h"
 
 namespace basin::testing {
@@ -63,7 +64,7 @@ TEST(Import, DoesNotTouchAnExistingFolder) {
 /// PATH holds one folder with the scripts that a test puts there; restored at the end.
 class Fetch : public ::testing::Test {
  protected:
-  Fetch() : path_(std::getenv("PATH")) {
+  Fetch() : path_(environment("PATH")) {
     std::filesystem::create_directories(folder_ / "bin");
     ::setenv("PATH", (folder_ / "bin").c_str(), 1);
   }

@@ -7,7 +7,7 @@
 #include "optim/exclusion.h"
 #include "optim/schedule.h"
 #include "study/study.h"
-#include "tests/support/source_folder.h"
+#include "tests/support/environment.h"
 #include "trainers/hooks/lookahead.h"
 
 namespace basin {

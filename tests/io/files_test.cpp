@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "../support/source_folder.h"
+#include "../support/environment.h"
 #include "../support/temporary_folder.h"
 #include "core/files.h"
 #include "io/checkpoint.h"

@@ -32,12 +32,12 @@ TEST(DisplacedWeights, ComesBackAlsoThroughAnException) {
   const auto model = testing::tiny_mlp();
   const ParameterVector vector(model->parameter_table());
   const at::Tensor before = vector.gather();
-  try {
+  const auto stopped_on_the_way = [&] {
     const DisplacedWeights weights(vector);
     weights.move(at::ones({vector.size()}, at::kDouble));
     throw std::runtime_error("on the way");
-  } catch (const std::runtime_error&) {
-  }
+  };
+  EXPECT_THROW(stopped_on_the_way(), std::runtime_error);
   EXPECT_TRUE(at::equal(vector.gather(), before));
 }
 

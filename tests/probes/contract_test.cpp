@@ -6,7 +6,7 @@
 
 #include "core/files.h"
 #include "tests/probes/probe_fixture.h"
-#include "tests/support/source_folder.h"
+#include "tests/support/environment.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {

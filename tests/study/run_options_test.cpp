@@ -9,6 +9,7 @@
 #include "study/probe_plan_text.h"
 #include "study/run_options.h"
 #include "study/study.h"
+#include "tests/support/environment.h"
 #include "trainers/hooks/perturbed_gradient.h"
 
 namespace basin {
@@ -54,7 +55,7 @@ TEST(RunOptionsTest, RunIdHangsOnWhatDefinesTheRunAlone) {
 
 // As the program named them before roles stood with the options (at f1eed98): files in the world have these names.
 TEST(RunOptionsTest, NamesAreThoseThatTheyWere) {
-  const std::string folder = std::string(std::getenv("BASIN_SOURCE_DIR")) + "/configs/";
+  const std::string folder = testing::source_folder() + "/configs/";
   std::vector<std::string> runs, settings;
   for (const Cell& cell : expand(read_study(folder + "tiny.toml", {}))) {
     runs.push_back(cell.run_id);

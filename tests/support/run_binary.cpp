@@ -5,10 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+
+#include "tests/support/environment.h"
 
 namespace basin::testing {
 namespace {
@@ -38,9 +39,8 @@ std::string text_of(const std::string& path) {
 
 RunningBinary::RunningBinary(const std::vector<std::string>& arguments)
     : out_path_(temporary_file()), err_path_(temporary_file()) {
-  const char* binary = std::getenv("BASIN_BINARY");
-  if (binary == nullptr) throw std::runtime_error("BASIN_BINARY does not name the program; ctest sets it");
-  std::vector<char*> argv{const_cast<char*>(binary)};
+  std::string binary = environment("BASIN_BINARY");
+  std::vector<char*> argv{binary.data()};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_ = ::fork();
@@ -48,7 +48,7 @@ RunningBinary::RunningBinary(const std::vector<std::string>& arguments)
   if (pid_ > 0) return;
   redirect(out_path_, STDOUT_FILENO);
   redirect(err_path_, STDERR_FILENO);
-  ::execv(binary, argv.data());  // NOLINT(clang-analyzer-optin.taint.GenericTaint): ctest names it
+  ::execv(binary.c_str(), argv.data());  // NOLINT(clang-analyzer-optin.taint.GenericTaint): ctest names it
   ::_exit(127);
 }
 

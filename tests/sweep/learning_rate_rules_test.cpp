@@ -7,7 +7,7 @@
 #include "core/files.h"
 #include "runs/parts.h"
 #include "sweep/cost_model.h"
-#include "tests/support/source_folder.h"
+#include "tests/support/environment.h"
 #include "tests/support/tiny_models.h"
 #include "trainers/batch_schedule.h"
 

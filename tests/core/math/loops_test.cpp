@@ -22,7 +22,7 @@ TEST(LaneSum, IsExactOnWholeNumbersWhateverTheirCount) {
   for (const int64_t n : {0, 1, 15, 16, 17, 32, 33, 1000}) {
     // Sums of whole numbers below 2^53 are exact in any order: n (n - 1) / 2.
     EXPECT_EQ(lane_sum(n, [](int64_t i) { return static_cast<double>(i); }),
-              static_cast<double>(n * (n - 1) / 2))
+              0.5 * static_cast<double>(n * (n - 1)))
         << n;
   }
 }
