@@ -17,6 +17,7 @@
 
 extern char** environ;
 // A coverage build has it: without the call its counts are written only when destructors run at the end.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): gcc chose the name
 extern "C" __attribute__((weak)) void __gcov_exit();
 
 namespace basin {
@@ -32,7 +33,7 @@ std::vector<std::string> merged_environment(const ProcessJob& job) {
                                       [&](const auto& setting) { return setting.first == name; });
     if (!replaced) merged.push_back(text);
   }
-  for (const auto& [name, value] : job.environment) merged.push_back(name + "=" + value);
+  for (const auto& [name, value] : job.environment) merged.push_back(fmt::format("{}={}", name, value));
   return merged;
 }
 
@@ -66,7 +67,7 @@ void detach(int log, pid_t parent) {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
   const int null = open("/dev/null", O_RDONLY);
-  dup2(null, STDIN_FILENO);
+  if (null >= 0) dup2(null, STDIN_FILENO);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
 }

@@ -35,7 +35,7 @@ std::string exact(const OptionValue& value) {
 
 void take_attributes(const h5::Object& object, const std::string& where, Numbers& numbers) {
   for (const auto& [name, value] : object.attributes()) {
-    if (!is_incidental(name)) numbers[where + "@" + name] = exact(value);
+    if (!is_incidental(name)) numbers[fmt::format("{}@{}", where, name)] = exact(value);
   }
 }
 
@@ -55,11 +55,12 @@ void take_group(const h5::Group& group, const std::string& where, Numbers& numbe
   for (const std::string& name : group.dataset_names()) {
     if (is_incidental(name)) continue;
     const h5::DataSet dataset = group.dataset(name);
-    numbers[where + "/" + name] = content(dataset);
-    take_attributes(dataset, where + "/" + name, numbers);
+    const std::string path = fmt::format("{}/{}", where, name);
+    numbers[path] = content(dataset);
+    take_attributes(dataset, path, numbers);
   }
   for (const std::string& name : group.group_names())
-    take_group(group.group(name), where + "/" + name, numbers);
+    take_group(group.group(name), fmt::format("{}/{}", where, name), numbers);
 }
 
 void take_status(const RunStatus& status, const std::string& where, Numbers& numbers) {
