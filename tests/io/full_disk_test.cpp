@@ -55,7 +55,7 @@ TEST(FullDisk, FilesOnASmallTmpfs) {
 TEST(FullDisk, FileSizeLimit) {
   TemporaryFolder folder;
   write_checkpoint(folder / "end.h5", testing::sample_checkpoint());
-  FileSizeLimit limit(128 * 1024);
+  FileSizeLimit limit(128UL * 1024);
   expect_old_file_untouched(folder / "end.h5", "File too large");
   expect_journal_keeps_whole_frames(folder / "journal", "File too large");
 }

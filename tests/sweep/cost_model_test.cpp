@@ -27,7 +27,7 @@ TEST(PlanWork, CountsAFixedBudget) {
   // 8 epochs of 5,000 at B = 256: 40,000 / 256 = 156.25 updates, and one evaluation of 5,000 + 1,000 images.
   const CellWork work = plan_work(cell_of("epochs = 8\nbatch_size = 256\n"), kSizes, true);
   EXPECT_EQ(work.updates, 157);
-  EXPECT_EQ(work.gradients, 157 * 256);
+  EXPECT_EQ(work.gradients, 157L * 256);
   EXPECT_EQ(work.forwards, 6000);
   EXPECT_EQ(work.probe_gradients, 0);
 }
@@ -88,8 +88,8 @@ TEST(PlanWork, CountsTwoGradientsWithAPerturbation) {
   const CellWork whole = plan_work(cell_of(text), kSizes, false);
   EXPECT_EQ(whole.updates, 10);
   EXPECT_EQ(whole.images_per_update, 5000);
-  EXPECT_EQ(whole.gradients, 10 * 2 * 5000);
-  EXPECT_EQ(plan_work(cell_of(text + "examples = 1000\n"), kSizes, false).gradients, 10 * 2 * 8192);
+  EXPECT_EQ(whole.gradients, 10L * 2 * 5000);
+  EXPECT_EQ(plan_work(cell_of(text + "examples = 1000\n"), kSizes, false).gradients, 10L * 2 * 8192);
   EXPECT_EQ(
       plan_work(
           cell_of(

@@ -159,7 +159,7 @@ TEST(DropoutTest, MicroBatchDoesNotChangeTheMasks) {
 // Keeps the masks of its forward passes.
 struct MaskKeeper : Model {
   explicit MaskKeeper(at::Generator init = make_generator(1))
-      : fc(Builder{*this, init}, "fc", 3 * 32 * 32, 10), dropout(Builder{*this, init}, 0.5) {
+      : fc(Builder{*this, init}, "fc", 3072, 10), dropout(Builder{*this, init}, 0.5) {
     seed_dropout(1);
     to(at::kDouble);
   }
