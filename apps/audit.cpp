@@ -89,8 +89,9 @@ std::set<std::string> measures_where(const std::vector<AuditRow>& rows,
 
 void print_summary(const std::vector<AuditRow>& rows) {
   const std::set<std::string> greyed = measures_where(rows, [](const AuditRow& row) { return row.greyed(); });
-  std::set<std::string> stays = measures_where(
-      rows, [](const AuditRow& row) { return row.kind == "function" && row.verdict != Verdict::unresolved; });
+  std::set<std::string> stays = measures_where(rows, [](const AuditRow& row) {
+    return row.kind == Kept::function && row.verdict != Verdict::unresolved;
+  });
   std::erase_if(stays, [&](const std::string& name) { return greyed.count(name) == 1; });
   fmt::print("\nmoved while the function stayed: {}\n",
              greyed.empty() ? "none" : fmt::format("{}", fmt::join(greyed, ", ")));

@@ -53,7 +53,7 @@ int describe(const DataOptions& options) {
 
 int check(const DataOptions& options) {
   const Dataset data = load_dataset(options);
-  if (data.pixels == "unverified")
+  if (data.pixels == kUnverified)
     throw DataError(fmt::format("{}: whole records of {}, but its SHA-256 {} is that of no known copy",
                                 options.path, data.name, data.sha256));
   fmt::print("{}: {} train and {} test images, pixels {}, sha256 {}\n", data.name, data.train.size(),
@@ -65,7 +65,7 @@ int import(const DataOptions& options, const std::string& out) {
   const Imported imported = import_dataset(manifest_of(options.set), options.path, out);
   fmt::print("{}: {} files in {}, pixels {}, sha256 {}\n", options.set, imported.files, out, imported.pixels,
              imported.sha256);
-  if (imported.pixels == "unverified") {
+  if (imported.pixels == kUnverified) {
     fmt::print(stderr, "warning: the pixels of {} are unverified: sha256 {} is that of no known copy of {}\n",
                out, imported.sha256, options.set);
   }

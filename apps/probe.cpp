@@ -1,13 +1,9 @@
 #include <CLI/CLI.hpp>
 
-#include <iostream>
-
 #include "apps/arguments.h"
 #include "apps/subcommands.h"
-#include "core/error.h"
 #include "io/probe_file.h"
-#include "probes/registry.h"
-#include "runs/folder.h"
+#include "runs/probe_options.h"
 #include "runs/probing.h"
 
 namespace basin {
@@ -17,64 +13,18 @@ struct ProbeArguments {
   std::string folder;
   std::vector<std::string> only, checkpoints, sets;
   std::optional<int64_t> subset, micro_batch;
-  std::optional<std::string> dtype, solver;
+  std::optional<std::string> dtype;
   bool force = false;
 };
 
-// A probe measures a run as it is: only tables of probes, [probes] and [runtime] may be set.
-void refuse_run_keys(const std::vector<std::string>& sets) {
-  RunOptions options;
-  OptionTable allowed;
-  options.probe_options.bind(allowed);
-  allowed.group("probes", [&](OptionTable& t) { bind_options(t, options.probes); });
-  allowed.group("runtime", [&](OptionTable& t) { bind_options(t, options.runtime); });
-  for (const std::string& set : sets) allowed.set_from_text(set, "--set");
-}
-
-// As the run's study has them, or every probe with default settings at the end.
-RunOptions default_options(const std::string& run_folder) {
-  if (std::optional<RunOptions> study = study_options(run_folder)) {
-    if (study->probes.run.empty()) study->probes.run = names_of(probe_registry());
-    return *std::move(study);
-  }
-  RunOptions options;
-  options.probes.run = names_of(probe_registry());
-  options.probes.at = {"end"};
-  return options;
-}
-
-bool is_set(const std::string& key, const std::vector<std::string>& sets) {
-  return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
-    return set.rfind(key, 0) == 0 && set.find_first_of(" =", key.size()) == key.size();
-  });
-}
-
-// A tool's variant asked for by hand has that tool's values and what else is set by hand: a study's own, all
-// of which cell.toml spells out, would leave it nothing.
-void make_room_for_variants(const std::vector<std::string>& sets, OptionSets& probe_options) {
-  OptionSets kept;
-  for (const ProbeEntry& entry : probe_registry()) {
-    const OptionView options = probe_options.at(entry.name).view(entry.name);
-    const bool asked = std::any_of(options.begin(), options.end(), [&](const Option& option) {
-      return option.traits.is_preset && is_set(option.key, sets);
-    });
-    kept.add(entry.name, asked ? entry.make_options() : probe_options.at(entry.name).clone());
-  }
-  probe_options = std::move(kept);
-}
-
 ProbeRequest request_of(const ProbeArguments& arguments) {
-  refuse_run_keys(arguments.sets);
-  RunOptions options = default_options(arguments.folder);
-  make_room_for_variants(arguments.sets, options.probe_options);
+  RunOptions options = options_to_probe(arguments.folder, arguments.sets);
   OptionTable table = options.table();
-  for (const std::string& set : arguments.sets) table.set_from_text(set, "--set");
   if (!arguments.only.empty()) table.set("probes.run", arguments.only, "--only");
   if (!arguments.checkpoints.empty()) table.set("probes.at", arguments.checkpoints, "--checkpoint");
   if (arguments.subset) table.set("probes.subset", *arguments.subset, "--subset");
   if (arguments.micro_batch) table.set("probes.micro_batch", *arguments.micro_batch, "--micro-batch");
   if (arguments.dtype) table.set("probes.dtype", *arguments.dtype, "--dtype");
-  if (arguments.solver) table.set("top_eigenvalues.solver", *arguments.solver, "--solver");
   return {options.probes, options.probe_options, options.runtime, arguments.force};
 }
 
@@ -125,8 +75,6 @@ void add_probe(CLI::App& app, Action& action) {
                       "training examples, chosen by image hash; 0: all; default: the study's, or 1000");
   command->add_option("--micro-batch", arguments->micro_batch, "examples per pass; memory alone");
   command->add_option("--dtype", arguments->dtype, "float32 or float64");
-  command->add_option("--solver", arguments->solver,
-                      "of top_eigenvalues: lanczos, or spectra as the reference");
   command->add_flag("--force", arguments->force, "measure again what was measured with the same settings");
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_probe(*arguments); }; });

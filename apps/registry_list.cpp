@@ -9,7 +9,9 @@
 #include "optim/registry.h"
 #include "optim/schedule.h"
 #include "probes/registry.h"
+#include "runs/surfaces/registry.h"
 #include "study/run_options.h"
+#include "trainers/hooks/registry.h"
 
 namespace basin {
 namespace {
@@ -45,12 +47,36 @@ Json json_of(const Option& option) {
           {"tune", option.traits.may_be_tuned()}};
 }
 
-/// Those below a key, or all.
-std::vector<Option> options_below(const std::string& group) {
+std::vector<Option> all_options() {
   static const RunOptions defaults;
+  const OptionView table = defaults.table();
+  return {table.begin(), table.end()};
+}
+
+/// Those of its table.
+template <class Entry>
+std::vector<Option> options_of(const Entry& entry) {
   std::vector<Option> options;
-  for (const Option& option : defaults.table())
-    if (group.empty() || option.key.rfind(group + ".", 0) == 0) options.push_back(option);
+  for (const Option& option : all_options())
+    if (option.key.rfind(entry.name + ".", 0) == 0) options.push_back(option);
+  return options;
+}
+
+/// In a table of its name, which `basin landscape` alone knows.
+std::vector<Option> options_of(const LandscapeKind& kind) {
+  static std::vector<std::unique_ptr<AnyOptions>> kept;  // that the options read
+  const OptionView table = kept.emplace_back(kind.make_options())->view(kind.name);
+  return {table.begin(), table.end()};
+}
+
+/// A hook's keys stand wherever it binds them.
+std::vector<Option> options_of(const HookEntry& entry) {
+  static const RunOptions defaults;
+  const std::unique_ptr<HookOptions> mine = entry.make_options();
+  OptionTable keys;
+  mine->bind(keys);
+  std::vector<Option> options;
+  for (const Option& option : keys) options.push_back(defaults.table().at(option.key));
   return options;
 }
 
@@ -81,6 +107,12 @@ Json traits_of(const DatasetEntry& entry) {
           {"can_be_fetched", entry.can_be_fetched()}};
 }
 
+Json traits_of(const HookEntry& entry) { return {{"on", entry.on}}; }
+
+Json traits_of(const LandscapeKind& kind) {
+  return {{"least_checkpoints", kind.least}, {"most_checkpoints", kind.most}};
+}
+
 Json quantities_of(const ProbeEntry& entry) {
   Json headlines = Json::array(), ratios = Json::array();
   for (const auto& [quantity, heading, label] : entry.headlines)
@@ -94,18 +126,32 @@ Json quantities_of(const ProbeEntry& entry) {
           {"copies", entry.copies}};
 }
 
+Json summary_of(const HookEntry& entry) {
+  Json numbers = Json::array();
+  for (const Column& number : entry.summary)
+    numbers.push_back({{"name", number.name},
+                       {"units", number.units},
+                       {"long_name", number.long_name},
+                       {"definition", number.definition}});
+  return {{"summary", numbers}};
+}
+
 /// A member of any registry.
 struct Member {
-  std::string name, label, help;
-  Json traits, more = Json::object();
+  std::string name, help;
+  std::vector<Option> options;
+  Json head, traits, more = Json::object();
 };
 
 template <class Entry>
 std::vector<Member> members_of(const std::vector<Entry>& registry) {
   std::vector<Member> members;
   for (const Entry& entry : registry) {
-    Member& member = members.emplace_back(Member{entry.name, entry.label, entry.help, traits_of(entry)});
+    Member& member = members.emplace_back(
+        Member{entry.name, entry.help, options_of(entry), {{"name", entry.name}}, traits_of(entry)});
+    if constexpr (requires { entry.label; }) member.head["label"] = entry.label;
     if constexpr (std::is_same_v<Entry, ProbeEntry>) member.more = quantities_of(entry);
+    if constexpr (std::is_same_v<Entry, HookEntry>) member.more = summary_of(entry);
   }
   return members;
 }
@@ -119,9 +165,11 @@ Json json_of(const std::vector<Option>& options) {
 Json json_of(const std::vector<Member>& members) {
   Json array = Json::array();
   for (const Member& member : members) {
-    Json object = {{"name", member.name},     {"label", member.label},
-                   {"help", member.help},     {"order", array.size()},
-                   {"traits", member.traits}, {"options", json_of(options_below(member.name))}};
+    Json object = member.head;
+    object.update({{"help", member.help},
+                   {"order", array.size()},
+                   {"traits", member.traits},
+                   {"options", json_of(member.options)}});
     object.update(member.more);
     array.push_back(std::move(object));
   }
@@ -138,7 +186,7 @@ void print(const std::vector<Option>& options, const std::string& indent) {
 void print(const std::vector<Member>& members) {
   for (const Member& member : members) {
     fmt::print("{}\n  {}\n", member.name, member.help);
-    print(options_below(member.name), "    ");
+    print(member.options, "    ");
   }
 }
 
@@ -155,7 +203,9 @@ const std::vector<List>& lists() {
       {"schedules", {}, schedule_options},
       {"datasets", [] { return members_of(dataset_registry()); }, {}},
       {"probes", [] { return members_of(probe_registry()); }, {}},
-      {"options", {}, [] { return options_below(""); }},
+      {"hooks", [] { return members_of(hook_registry()); }, {}},
+      {"landscapes", [] { return members_of(landscape_kinds()); }, {}},
+      {"options", {}, all_options},
   };
   return all;
 }

@@ -10,8 +10,6 @@
 namespace basin {
 namespace {
 
-constexpr int kProbesFailed = 10;  // exit code of run-cell where training is final and a probe failed
-
 int probe_cell(const std::string& folder, const RunOptions& options) {
   if (options.probes.run.empty()) return 0;
   const std::vector<ProbeOutcome> outcomes =
@@ -20,7 +18,7 @@ int probe_cell(const std::string& folder, const RunOptions& options) {
   for (const ProbeOutcome& outcome : outcomes) {
     if (outcome.status != ProbeStatus::failed) continue;
     fmt::print(stderr, "probe {} on {} failed: {}\n", outcome.probe, outcome.checkpoint, outcome.message);
-    exit_code = kProbesFailed;
+    exit_code = 1;
   }
   if (exit_code == 0) note_probes_done(folder, options, outcomes);
   return exit_code;

@@ -9,9 +9,10 @@
 //
 // prints the last of these alone, for a ResNet-20 of WIDTH channels with initial weights on random images (bench/curvature_cost.py).
 #include <ATen/ATen.h>
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
 #include "core/clock.h"
@@ -30,6 +31,7 @@
 namespace {
 
 using namespace basin;
+using Json = nlohmann::ordered_json;
 
 struct Setting {
   std::shared_ptr<Model> model;
@@ -65,21 +67,20 @@ Setting read_setting(const std::string& path, int64_t examples) {
   return setting;
 }
 
-std::string row(const std::string& name, double wall, int64_t products, const TopEigenResult& found,
-                const std::string& more = "") {
+std::string version() { return std::string(build_git_commit()).substr(0, 12); }
+
+Json row(const std::string& name, double wall, int64_t products, const TopEigenResult& found) {
   std::vector<double> values;
   double worst = 0;
   for (const Eigenpair& pair : found.largest) {
     values.push_back(pair.value);
     worst = std::max(worst, pair.relative_residual);
   }
-  return fmt::format(
-      R"({{"case": "{}", "hvps": {}, "wall_s": {}, "residual": {}, "eigenvalues": [{}], "version": "{}"{}}})",
-      name, products, wall, worst, fmt::join(values, ", "), std::string(build_git_commit()).substr(0, 12),
-      more);
+  return {{"case", name},      {"hvps", products},      {"wall_s", wall},
+          {"residual", worst}, {"eigenvalues", values}, {"version", version()}};
 }
 
-std::string top(const Setting& setting, int64_t k, uint64_t seed) {
+Json top(const Setting& setting, int64_t k, uint64_t seed) {
   const Clock::time_point start = Clock::now();
   Objective objective = setting.objective(int64_t{8} << 30);
   CurvatureOperator hessian(objective, Curvature::hessian);
@@ -88,7 +89,7 @@ std::string top(const Setting& setting, int64_t k, uint64_t seed) {
   return row(fmt::format("top{}", k), seconds_since(start), found.products, found);
 }
 
-std::string clustered(int64_t k, uint64_t seed) {
+Json clustered(int64_t k, uint64_t seed) {
   const at::Tensor bulk = at::rand({20000}, make_generator(0)) * 1.3 - 0.3;
   const at::Tensor d = at::cat({10 * at::pow(0.93, at::arange(10, at::kFloat)), bulk});
   FunctionOperator op(d.numel(), at::kFloat, [&](const at::Tensor& x) { return d * x; });
@@ -109,7 +110,7 @@ double hutchinson_deviation(CurvatureOperator& hessian, uint64_t seed) {
   return mean_of(samples).standard_error * std::sqrt(40.0);
 }
 
-std::string spectrum(const Setting& setting, uint64_t seed) {
+Json spectrum(const Setting& setting, uint64_t seed) {
   const Clock::time_point start = Clock::now();
   Objective objective = setting.objective(int64_t{8} << 30);
   CurvatureOperator hessian(objective, Curvature::hessian);
@@ -119,13 +120,15 @@ std::string spectrum(const Setting& setting, uint64_t seed) {
   const double wall = seconds_since(start);
   const double hutchinson =
       hutchinson_deviation(hessian, seed) / std::sqrt(static_cast<double>(found.products));
-  return row(
-      "spectrum", wall, found.products, found.pairs,
-      fmt::format(
-          R"(, "status": "{}", "pair_hvps": {}, "lambda_min": {}, "starts": {}, "trace": {}, "trace_error": {}, )"
-          R"("hutchinson_error_at_equal_hvps": {})",
-          to_string(found.pairs.status), found.pairs.products, found.pairs.smallest.front().value,
-          found.starts.size(), found.trace.value, found.trace.standard_error, hutchinson));
+  Json all = row("spectrum", wall, found.products, found.pairs);
+  all.update({{"status", to_string(found.pairs.status)},
+              {"pair_hvps", found.pairs.products},
+              {"lambda_min", found.pairs.smallest.front().value},
+              {"starts", found.starts.size()},
+              {"trace", found.trace.value},
+              {"trace_error", found.trace.standard_error},
+              {"hutchinson_error_at_equal_hvps", hutchinson}});
+  return all;
 }
 
 double best_of(int repeats, const std::function<void()>& work) {
@@ -139,7 +142,7 @@ double best_of(int repeats, const std::function<void()>& work) {
 }
 
 /// Least seconds of five; products after the first.
-std::string cost(const Setting& setting) {
+Json cost(const Setting& setting) {
   Objective kept = setting.objective(int64_t{16} << 30), rebuilt = setting.objective(0);
   CurvatureOperator with_graph(kept, Curvature::hessian), without(rebuilt, Curvature::hessian);
   const at::Tensor v = at::randn({with_graph.size()}, make_generator(1));
@@ -147,11 +150,16 @@ std::string cost(const Setting& setting) {
   const double gradient = best_of(5, [&] { rebuilt.gradient(); });
   const double retained = best_of(5, [&] { with_graph.apply(v); });
   const double anew = best_of(5, [&] { without.apply(v); });
-  return fmt::format(
-      R"({{"case": "hvp", "version": "{}", "parameters": {}, "examples": {}, "gradient_s": {}, "retained_s": {}, "rebuilt_s": {}, "retained_gradients": {}, )"
-      R"("rebuilt_gradients": {}, "graph_bytes": {}}})",
-      std::string(build_git_commit()).substr(0, 12), with_graph.size(), kept.examples(), gradient, retained,
-      anew, retained / gradient, anew / gradient, with_graph.bytes_kept());
+  return {{"case", "hvp"},
+          {"version", version()},
+          {"parameters", with_graph.size()},
+          {"examples", kept.examples()},
+          {"gradient_s", gradient},
+          {"retained_s", retained},
+          {"rebuilt_s", anew},
+          {"retained_gradients", retained / gradient},
+          {"rebuilt_gradients", anew / gradient},
+          {"graph_bytes", with_graph.bytes_kept()}};
 }
 
 void use_cpu(int64_t threads) {
@@ -165,9 +173,9 @@ int run(const std::string& path, int64_t examples, uint64_t seed, int64_t thread
   use_cpu(threads);
   const Setting setting = read_setting(path, examples);
   setting.objective(0).gradient();  // lazy initialisation is nobody's cost
-  const std::vector<std::string> rows = {top(setting, 1, seed), top(setting, 5, seed),   clustered(1, seed),
-                                         clustered(5, seed),    spectrum(setting, seed), cost(setting)};
-  fmt::print("[{}]\n", fmt::join(rows, ", "));
+  const Json rows = {top(setting, 1, seed), top(setting, 5, seed),   clustered(1, seed),
+                     clustered(5, seed),    spectrum(setting, seed), cost(setting)};
+  fmt::print("{}\n", rows.dump());
   return 0;
 }
 
@@ -181,7 +189,8 @@ int main(int argc, char** argv) {
           "usage: bench_curvature SETTING.h5 EXAMPLES SEED THREADS, or hvp WIDTH EXAMPLES THREADS");
     if (std::string(argv[1]) == "hvp") {
       use_cpu(std::stoll(argv[4]));
-      fmt::print("[{}]\n", cost(random_setting(std::stoll(argv[2]), std::stoll(argv[3]))));
+      const Json rows = Json::array({cost(random_setting(std::stoll(argv[2]), std::stoll(argv[3])))});
+      fmt::print("{}\n", rows.dump());
       return 0;
     }
     return run(argv[1], std::stoll(argv[2]), std::stoull(argv[3]), std::stoll(argv[4]));

@@ -8,10 +8,11 @@
 // and one for the products with the mean. They take turns, so that other work on the machine meets all; each
 // ratio is within one turn. Medians with quartiles.
 #include <ATen/ATen.h>
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
 #include "core/clock.h"
@@ -24,6 +25,7 @@
 namespace {
 
 using namespace basin;
+using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMicroBatch = 250;  // that of probes
 
@@ -33,11 +35,12 @@ double seconds_of(const std::function<void()>& work) {
   return seconds_since(start);
 }
 
-/// Median, then quartiles.
-std::string spread(std::vector<double> values) {
+/// Median, then quartiles, to three decimals.
+Json spread(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t last = values.size() - 1;
-  return fmt::format("[{:.3f}, {:.3f}, {:.3f}]", values[last / 2], values[last / 4], values[last - last / 4]);
+  const auto rounded = [](double value) { return std::round(value * 1000) / 1000; };
+  return {rounded(values[last / 2]), rounded(values[last / 4]), rounded(values[last - last / 4])};
 }
 
 Objective objective_of(const std::string& network, int64_t examples, bool fold_norm) {
@@ -49,7 +52,7 @@ Objective objective_of(const std::string& network, int64_t examples, bool fold_n
                    fold_norm);
 }
 
-std::string row(const std::string& network, int64_t examples, int64_t repeats) {
+Json row(const std::string& network, int64_t examples, int64_t repeats) {
   Objective objective = objective_of(network, examples, /*fold_norm=*/true);
   Objective unfolded = objective_of(network, examples, /*fold_norm=*/false);
   PerExampleGradients single(objective);
@@ -66,11 +69,14 @@ std::string row(const std::string& network, int64_t examples, int64_t repeats) {
     to_unfolded.push_back(sums / plain);
     products.push_back(along / one);
   }
-  return fmt::format(
-      R"({{"network": "{}", "version": "{}", "parameters": {}, "examples": {}, "gradient_s": {}, "norms": {}, )"
-      R"("norms_to_unfolded": {}, "products": {}}})",
-      network, std::string(build_git_commit()).substr(0, 12), objective.parameters().size(), examples,
-      spread(gradient), spread(norms), spread(to_unfolded), spread(products));
+  return {{"network", network},
+          {"version", std::string(build_git_commit()).substr(0, 12)},
+          {"parameters", objective.parameters().size()},
+          {"examples", examples},
+          {"gradient_s", spread(gradient)},
+          {"norms", spread(norms)},
+          {"norms_to_unfolded", spread(to_unfolded)},
+          {"products", spread(products)}};
 }
 
 }  // namespace
@@ -83,9 +89,9 @@ int main(int argc, char** argv) {
     runtime.device = "cpu";
     runtime.threads = std::stoll(argv[3]);
     apply_runtime(runtime);
-    std::vector<std::string> rows;
+    Json rows = Json::array();
     for (int i = 4; i < argc; ++i) rows.push_back(row(argv[i], std::stoll(argv[1]), std::stoll(argv[2])));
-    fmt::print("[{}]\n", fmt::join(rows, ",\n"));
+    fmt::print("{}\n", rows.dump());
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_gradient_norms: {}\n", error.what());

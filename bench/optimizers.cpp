@@ -8,6 +8,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "core/clock.h"
 #include "core/runtime.h"
@@ -100,9 +101,12 @@ int run(const std::string& method, const std::string& sizes, int64_t threads, do
   }
   times.erase(times.begin(), times.begin() + kWarmUp);
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
-  fmt::print(
-      "{{\"method\": \"{}\", \"steps\": {}, \"step_s\": {:.4e}, \"parameters\": {}, \"tensors\": {}}}\n",
-      method, times.size(), times[times.size() / 2], count, parameters.size());
+  const nlohmann::ordered_json row = {{"method", method},
+                                      {"steps", times.size()},
+                                      {"step_s", times[times.size() / 2]},
+                                      {"parameters", count},
+                                      {"tensors", parameters.size()}};
+  fmt::print("{}\n", row.dump());
   return 0;
 }
 

@@ -5,6 +5,7 @@
 // MODEL with its default options; on a GPU in bfloat16 autocast. Prints one line of JSON: batch, updates timed, images per second,
 // parameters, loss of the last update, how gradients were computed.
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -73,12 +74,13 @@ int run(const std::string& network, int64_t batch, int64_t threads, double secon
   });
   trainer.run();
   const int64_t updates = trainer.updates_done() - kWarmUp;
-  fmt::print(
-      "{{\"batch\": {}, \"updates\": {}, \"images_per_second\": {:.1f}, \"parameters\": {}, \"loss\": "
-      "{:.4f}, "
-      "\"execution\": \"{}\"}}\n",
-      batch, updates, static_cast<double>(updates * batch) / elapsed, parameter_count(*model), loss.value,
-      trainer.execution());
+  const nlohmann::ordered_json row = {{"batch", batch},
+                                      {"updates", updates},
+                                      {"images_per_second", static_cast<double>(updates * batch) / elapsed},
+                                      {"parameters", parameter_count(*model)},
+                                      {"loss", loss.value},
+                                      {"execution", trainer.execution()}};
+  fmt::print("{}\n", row.dump());
   return 0;
 }
 

@@ -41,13 +41,17 @@ enum class OptionCost { none, if_on, by_value };
 struct OptionTraits {
   OptionRole role = OptionRole::identity;
   OptionCost cost = OptionCost::none;
-  bool is_yardstick = false;  // what the trials of a tuning are compared at, so none of what it searches
-  bool is_preset = false;     // chooses the values of other options (core/presets.h)
+  bool is_yardstick = false;   // what the trials of a tuning are compared at, so none of what it searches
+  bool is_preset = false;      // chooses the values of other options (core/presets.h)
+  bool is_repetition = false;  // tells the repetitions of one setting apart, so no part of the setting's name
+  bool is_within_run = false;  // a place in the run: at most 1 where the study counts in shares of it
 
   OptionTraits& execution() { return role = OptionRole::execution, *this; }
   OptionTraits& costs() { return cost = OptionCost::by_value, *this; }
   OptionTraits& costs_if_on() { return cost = OptionCost::if_on, *this; }
   OptionTraits& yardstick() { return is_yardstick = true, *this; }
+  OptionTraits& repetition() { return is_repetition = true, *this; }
+  OptionTraits& within_run() { return is_within_run = true, *this; }
 
   /// Runs with different values are different runs: a study may have a list of them.
   bool may_be_swept() const { return role == OptionRole::identity; }

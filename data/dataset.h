@@ -17,9 +17,12 @@ struct Split {
   int64_t size() const { return labels.defined() ? labels.size(0) : 0; }
 };
 
+/// Dataset::pixels of contents that are no known copy. What a set's copies are called is the set's own affair.
+inline constexpr const char* kUnverified = "unverified";
+
 struct Dataset {
   std::string name;    // "cifar10-5k"
-  std::string pixels;  // "official", "jpeg copy", "synthetic", "unverified": always said with a result
+  std::string pixels;  // "official", "jpeg copy", "synthetic", kUnverified: always said with a result
   std::vector<std::string> class_names;
   Split train, validation, test;
   std::vector<double> mean,

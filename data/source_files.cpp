@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "data/dataset.h"
 
 namespace basin {
 namespace fs = std::filesystem;
@@ -141,7 +142,7 @@ std::string identify_copy(const Manifest& manifest, const std::vector<SourceFile
       throw DataError(fmt::format("{}: SHA-256 {} is not that of the {} file ({})", files[misfit].where,
                                   hashes[misfit], copy.pixels, wanted(misfit)));
   }
-  return "unverified";
+  return kUnverified;
 }
 
 std::string gunzip(const std::string& bytes, const std::string& where) {

@@ -1,7 +1,6 @@
 #include "io/journal.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,9 +46,6 @@ struct JournalWriter::State {
   void open(int flags) {
     descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0644);
     if (descriptor < 0) fail(path, "open");
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      throw IoError(path + ": in use by another process");
-    }
   }
 
   /// All or nothing: where the disk is full the file keeps its last whole frame.

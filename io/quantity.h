@@ -26,7 +26,7 @@ UncertaintyKind parse_uncertainty_kind(const std::string& text, const std::strin
 /// One number (or vector of numbers) with its uncertainty. Never a sentinel: NaN and a status.
 struct Quantity {
   std::string name;        // "lambda_1", "phi_full_1e-3", "b_simple"
-  std::string definition;  // anchor in docs/probes.md: "keskar-phi-full"
+  std::string definition;  // anchor in docs/: "keskar-phi-full"
   std::string units;       // "loss/weight^2", "examples", "1"
   std::string long_name;
   UncertaintyKind uncertainty_kind = UncertaintyKind::none;

@@ -10,14 +10,13 @@ namespace basin {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
-/// Bytes that are no UTF-8 (a file's name in a message) become U+FFFD.
-std::string quoted(const std::string& text) {
-  return json(text).dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
+/// A whole number stands without a point, as in older files; NaN and infinity, which JSON hasn't, become null.
+ordered_json number(double value) {
+  if (std::abs(value) < 9e15 && value == std::floor(value)) return static_cast<int64_t>(value);
+  return value;
 }
-
-/// JSON has no NaN and no infinity.
-std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
 
 /// The fields of one object, each of the type asked for. Keys that we don't know are ignored.
 class StatusFields {
@@ -67,13 +66,14 @@ class StatusFields {
 }  // namespace
 
 void write_status(const std::string& path, const RunStatus& s) {
-  write_file_atomically(
-      path,
-      fmt::format(
-          "{{\"run_id\": {}, \"status\": {}, \"message\": {}, \"update\": {}, \"done\": {},\n"
-          " \"images_per_second\": {}, \"loss\": {}, \"pid\": {}, \"host\": {}, \"updated_utc\": {}}}\n",
-          quoted(s.run_id), quoted(to_string(s.status)), quoted(s.message), s.update, number(s.done),
-          number(s.images_per_second), number(s.loss), s.pid, quoted(s.host), quoted(s.updated_utc)));
+  const ordered_json fields = {{"run_id", s.run_id},     {"status", to_string(s.status)},
+                               {"message", s.message},   {"update", s.update},
+                               {"done", number(s.done)}, {"images_per_second", number(s.images_per_second)},
+                               {"loss", number(s.loss)}, {"pid", s.pid},
+                               {"host", s.host},         {"updated_utc", s.updated_utc}};
+  // Bytes that are no UTF-8 (a file's name in a message) become U+FFFD.
+  const std::string text = fields.dump(1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
+  write_file_atomically(path, text + "\n");
 }
 
 RunStatus read_status(const std::string& path) {

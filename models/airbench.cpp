@@ -85,7 +85,9 @@ ModelEntry airbench_entry() {
       {"airbench",
        "airbench94",
        "Jordan's network of airbench94: frozen whitening convolution, six 3x3 convolutions, GELU.",
-       {"widths=[3, 4]", "groups=1"}},
+       {"widths=[3, 4]", "groups=1", "activation=softplus"},
+       norm_variants(),
+       {"activation=relu"}},
       [](const AirbenchOptions& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 

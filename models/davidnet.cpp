@@ -88,7 +88,9 @@ ModelEntry davidnet_entry() {
       {"davidnet",
        "DavidNet",
        "Page's residual network of nine weight layers, made for speed.",
-       {"width=2", "groups=2"}},
+       {"width=2", "groups=2", "activation=softplus"},
+       norm_variants(),
+       {"activation=relu"}},
       [](const DavidNetOptions& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 

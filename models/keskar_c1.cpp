@@ -70,11 +70,15 @@ std::vector<UnitGroup> KeskarC1::unit_groups() const {
 }
 
 ModelEntry keskar_c1_entry() {
+  std::vector<std::vector<std::string>> variants = norm_variants();
+  variants.push_back({"dropout=0.0"});
   return model_entry<KeskarC1, KeskarC1Options>(
       {"keskar_c1",
        "C1",
        "Keskar et al.'s shallow convolutional network C1, with batch norm and dropout.",
-       {"width=4", "hidden=[6, 4]", "groups=2"}},
+       {"width=4", "hidden=[6, 4]", "groups=2", "activation=softplus"},
+       std::move(variants),
+       {"activation=relu"}},
       [](const KeskarC1Options& o) {
         return ModelTraits{.batch_statistics = has_batch_statistics(o.norm), .dropout = o.dropout > 0};
       });

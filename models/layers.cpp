@@ -122,6 +122,14 @@ NormKind norm_named(const std::string& name) {
   return static_cast<NormKind>(index_in(norm_names(), name, "norm"));
 }
 
+std::vector<std::string> norm_settings(const std::string& norm) { return {"norm=" + norm, "groups=1"}; }
+
+std::vector<std::vector<std::string>> norm_variants() {
+  std::vector<std::vector<std::string>> variants;
+  for (const std::string& norm : norm_names()) variants.push_back(norm_settings(norm));
+  return variants;
+}
+
 bool has_batch_statistics(const std::string& norm) { return norm_named(norm) == NormKind::batch; }
 
 Norm::Norm(const Builder& builder, const std::string& name, int64_t channels, NormKind kind, int64_t groups,

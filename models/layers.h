@@ -71,6 +71,10 @@ class Linear {
 enum class NormKind { none, batch, group };
 const std::vector<std::string>& norm_names();
 NormKind norm_named(const std::string& name);
+/// The settings of a network whose options norm and groups are those of its norms; and for ModelEntry::variants those of
+/// every norm in turn.
+std::vector<std::string> norm_settings(const std::string& norm);
+std::vector<std::vector<std::string>> norm_variants();
 /// Whether the norm of that name takes statistics of a batch.
 bool has_batch_statistics(const std::string& norm);
 

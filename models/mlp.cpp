@@ -42,7 +42,12 @@ std::vector<UnitGroup> Mlp::unit_groups() const {
 
 ModelEntry mlp_entry() {
   return model_entry<Mlp, MlpOptions>(
-      {"mlp", "MLP", "Fully connected layers.", {"hidden=[6]"}},
+      {"mlp",
+       "MLP",
+       "Fully connected layers.",
+       {"hidden=[6]", "activation=softplus"},
+       norm_variants(),
+       {"activation=relu"}},
       [](const MlpOptions& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 

@@ -17,8 +17,14 @@ struct ModelEntry {
   std::string name;
   std::string label;  // in figures and tables
   std::string help;   // one sentence
-  /// Settings of a network small enough for dense Hessians of 2 x 8 x 8 images: "width=2".
+  /// Settings of a network small enough for dense Hessians of 2 x 8 x 8 images, and smooth, for tests that differentiate
+  /// by differences: "width=2", "activation=softplus".
   std::vector<std::string> tiny = {};
+  /// Settings on top of those, a list for each kind of network that its options make: whatever holds for every model is
+  /// tried with one after the other. None: as it is.
+  std::vector<std::vector<std::string>> variants = {};
+  /// On top of those, too: what makes the activations ReLUs. None where they are anyway, or there are none.
+  std::vector<std::string> rectified = {};
   std::unique_ptr<AnyOptions> (*make_options)() = nullptr;
   std::shared_ptr<Model> (*make)(const AnyOptions& options, const InputShape& shape,
                                  at::Generator& init) = nullptr;

@@ -98,7 +98,9 @@ ModelEntry resnet20_entry() {
       {"resnet20",
        "ResNet-20",
        "He et al.'s CIFAR ResNet-20, option-A shortcuts.",
-       {"width=2", "blocks=1", "groups=2"}},
+       {"width=2", "blocks=1", "groups=2", "activation=softplus"},
+       norm_variants(),
+       {"activation=relu"}},
       [](const ResNet20Options& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 

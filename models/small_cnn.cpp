@@ -71,7 +71,9 @@ ModelEntry small_cnn_entry() {
       {"small_cnn",
        "small CNN",
        "3x3 convolutions, each halving the image, and a linear layer.",
-       {"widths=[3, 4]"}},
+       {"widths=[3, 4]", "activation=softplus"},
+       norm_variants(),
+       {"activation=relu"}},
       [](const SmallCnnOptions& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 

@@ -34,13 +34,17 @@ std::vector<at::Tensor> Adam::preconditioner(const std::vector<at::Tensor>& /*gr
 
 OptimizerEntry adam_entry() {
   return optimizer_entry<Adam, AdamOptions>(
-      {"adam", "Adam", "Adam, weight decay in the gradient."},
+      {"adam", "Adam", "Adam, weight decay in the gradient.", {"beta1=0"}},
       [](const AdamOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
 }
 
 OptimizerEntry adamw_entry() {
   return optimizer_entry<Adam, AdamWOptions>(
-      {"adamw", "AdamW", "Adam with decoupled weight decay."},
+      {"adamw",
+       "AdamW",
+       "Adam with decoupled weight decay.",
+       {"beta1=0", "weight_decay=0"},
+       {"weight_decay=0"}},
       [](const AdamWOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
 }
 

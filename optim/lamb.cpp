@@ -100,17 +100,35 @@ std::vector<at::Tensor> Lamb::preconditioner(const std::vector<at::Tensor>& grad
   return p;
 }
 
+namespace {
+
+std::vector<std::string> memoryless() { return {"beta1=0", "weight_decay=0", "exclude_from_trust=[]"}; }
+
+/// LambOptions and what derives from them.
+template <class O>
+OptimizerTraits traits_of(const O& o) {
+  return {.squares_in = {kSecondMoment}, .couples_tensors = o.max_gradient_norm > 0 || o.normalise_gradient};
+}
+
+}  // namespace
+
 OptimizerEntry lamb_entry() {
   return optimizer_entry<Lamb, LambOptions>(
-      {"lamb", "LAMB",
-       "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded by default."},
-      [](const LambOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
+      {"lamb",
+       "LAMB",
+       "Layer-wise adaptive moments (You et al. 2019); biases and norms excluded by default.",
+       memoryless(),
+       {"weight_decay=0"}},
+      traits_of<LambOptions>);
 }
 
 OptimizerEntry lambc_entry() {
-  return optimizer_entry<Lamb, LambcOptions>(
-      {"lambc", "LAMBC", "LAMB with trust ratios of at most 1, as in timm."},
-      [](const LambcOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
+  return optimizer_entry<Lamb, LambcOptions>({"lambc",
+                                              "LAMBC",
+                                              "LAMB with trust ratios of at most 1, as in timm.",
+                                              memoryless(),
+                                              {"weight_decay=0"}},
+                                             traits_of<LambcOptions>);
 }
 
 }  // namespace basin

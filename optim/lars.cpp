@@ -16,6 +16,9 @@ const std::vector<std::pair<std::string, Denominator>> kDenominators{
     {"gradient", Denominator::gradient},
     {"momentum", Denominator::momentum}};
 
+std::vector<std::string> memoryless() { return {"momentum=0", "weight_decay=0", "exclude_from_trust=[]"}; }
+std::vector<std::string> undecayed() { return {"weight_decay=0", "trust_coefficient=1"}; }
+
 Denominator denominator_of(const std::string& name) {
   for (const auto& [known, value] : kDenominators)
     if (known == name) return value;
@@ -151,13 +154,15 @@ void Lars::update(TensorLists& lists) {
 OptimizerEntry lars_entry() {
   return optimizer_entry<Lars, LarsOptions>(
       {"lars", "LARS",
-       "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded by default."},
+       "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded by default.",
+       memoryless(), undecayed()},
       [](const LarsOptions&) { return OptimizerTraits{}; });
 }
 
 OptimizerEntry larc_entry() {
   return optimizer_entry<Lars, LarcOptions>(
-      {"larc", "LARC", "LARS with a local rate of at most the learning rate, as in apex."},
+      {"larc", "LARC", "LARS with a local rate of at most the learning rate, as in apex.", memoryless(),
+       undecayed()},
       [](const LarcOptions&) { return OptimizerTraits{}; });
 }
 

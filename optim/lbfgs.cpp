@@ -133,7 +133,7 @@ Lbfgs::Vector Lbfgs::direction(const Vector& gradient) const {
 OptimizerEntry lbfgs_entry() {
   return optimizer_entry<Lbfgs, LbfgsOptions>(
       {"lbfgs", "L-BFGS", "Multi-batch L-BFGS with overlapping batches (Berahas et al. 2016)."},
-      [](const LbfgsOptions& o) { return OptimizerTraits{.overlap = o.overlap}; });
+      [](const LbfgsOptions& o) { return OptimizerTraits{.overlap = o.overlap, .couples_tensors = true}; });
 }
 
 }  // namespace basin

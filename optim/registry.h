@@ -18,6 +18,10 @@ struct OptimizerEntry {
   std::string name;
   std::string label;  // in figures and tables
   std::string help;
+  /// Settings that leave of the method its step along one gradient: no momentum, no decay, a trust ratio for every tensor.
+  std::vector<std::string> memoryless = {};
+  /// Settings with which it finds the minimum of a quadratic at rates below 0.05: no decay, no small trust ratio.
+  std::vector<std::string> undecayed = {};
   std::unique_ptr<AnyOptions> (*make_options)() = nullptr;
   std::unique_ptr<Optimizer> (*make)(std::vector<ParameterInfo> parameters,
                                      const AnyOptions& options) = nullptr;

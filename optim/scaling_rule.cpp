@@ -74,11 +74,13 @@ const std::vector<std::string>& scaling_rules() {
 
 bool is_published(const std::string& rule) { return table_of(rule) != nullptr; }
 
+bool scales_moments(const std::string& rule) { return rule == "malladi"; }
+
 double rate_factor(const ScheduleOptions& options, int64_t batch_size) {
   const std::string& rule = options.scaling_rule;
   if (rule == "none") return 1;
   if (rule == "linear") return ratio_of(options, batch_size);
-  if (rule == "sqrt" || rule == "malladi") return std::sqrt(ratio_of(options, batch_size));
+  if (rule == "sqrt" || scales_moments(rule)) return std::sqrt(ratio_of(options, batch_size));
   if (const PublishedTable* table = table_of(rule)) return published_rate(*table, batch_size).rate;
   throw ConfigError(
       fmt::format("unknown scaling_rule \"{}\"; known: {}", rule, fmt::join(scaling_rules(), ", ")));
@@ -92,7 +94,7 @@ double warmup_at(const ScheduleOptions& options, int64_t batch_size) {
 
 void scale_moments(const ScheduleOptions& options, int64_t batch_size, const std::string& optimizer,
                    AnyOptions& of_optimizer) {
-  if (options.scaling_rule != "malladi") return;
+  if (!scales_moments(options.scaling_rule)) return;
   const OptimizerEntry& entry = find_entry(optimizer_registry(), optimizer, "optimizer");
   if (!entry.moments) {
     throw ConfigError(fmt::format(

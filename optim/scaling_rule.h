@@ -16,6 +16,9 @@ const std::vector<std::string>& scaling_rules();
 /// Whether the rule is a table of rates and warm-ups instead of a formula.
 bool is_published(const std::string& rule);
 
+/// Whether scale_moments() does anything by this rule: malladi.
+bool scales_moments(const std::string& rule);
+
 /// What learning_rate is multiplied by: 1 (none), B/base_batch (linear: Goyal et al. 2017), its square root
 /// (sqrt, malladi), or a published table's rate. ConfigError where the table says nothing of this batch size.
 double rate_factor(const ScheduleOptions& options, int64_t batch_size);

@@ -26,15 +26,17 @@ int64_t whole_updates(double position, const ScheduleOptions& options, const Run
 }
 
 void check_shares(const ScheduleOptions& options) {
-  const auto check = [](const char* key, double value) {
-    if (value > 1) {
+  for (const Option& option : view_of(options)) {
+    if (!option.traits.is_within_run) continue;
+    const OptionValue value = option.get();
+    const auto* const single = std::get_if<double>(&value);
+    for (const double share : single ? std::vector<double>{*single} : std::get<std::vector<double>>(value)) {
+      if (share <= 1) continue;
       throw ConfigError(fmt::format(
-          "{} = {:g} violates {} in [0, 1]: schedule_unit = \"share\" counts in shares of all updates", key,
-          value, key));
+          "{} = {:g} violates {} in [0, 1]: schedule_unit = \"share\" counts in shares of all updates",
+          option.key, share, option.key));
     }
-  };
-  check("warmup", options.warmup);
-  for (const double milestone : options.milestones) check("milestones", milestone);
+  }
 }
 
 // A table gives the rate and the warm-up, in epochs. The study says 1 of each, so that no number stands there
@@ -57,7 +59,8 @@ void bind_options(OptionTable& table, ScheduleOptions& options) {
             "course of the learning rate after the warm-up");
   table.add("schedule_unit", options.schedule_unit, one_of({"share", "epochs", "updates"}),
             "what warmup, horizon and milestones are counted in: shares of all updates, epochs, updates");
-  table.add("warmup", options.warmup, at_least(0), "until where the learning rate rises linearly");
+  table.add("warmup", options.warmup, at_least(0), "until where the learning rate rises linearly")
+      .within_run();
   table.add("warmup_rule", options.warmup_rule, one_of({"none", "linear"}),
             "linear: the warm-up grows with batch_size, from base_batch");
   table.add("warmup_from", options.warmup_from, one_of({"zero", "base"}),
@@ -67,7 +70,7 @@ void bind_options(OptionTable& table, ScheduleOptions& options) {
             "cosine, polynomial: share of the peak at the end");
   table.add("horizon", options.horizon, at_least(0),
             "cosine, polynomial: where that end is, counted from the run's start; 0: with the run");
-  table.add("milestones", options.milestones, at_least(0), "step: where the rate falls");
+  table.add("milestones", options.milestones, at_least(0), "step: where the rate falls").within_run();
   table.add("step_factor", options.step_factor, greater_than(0),
             "step: factor on the rate at each milestone");
   table.add("scaling_rule", options.scaling_rule, one_of(scaling_rules()),

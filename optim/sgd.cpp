@@ -51,7 +51,7 @@ void Sgd::update(TensorLists& lists) {
 
 OptimizerEntry sgd_entry() {
   return optimizer_entry<Sgd, SgdOptions>(
-      {"sgd", "SGD", "Gradient descent with momentum or Nesterov momentum."},
+      {"sgd", "SGD", "Gradient descent with momentum or Nesterov momentum.", {"momentum=0"}},
       [](const SgdOptions&) { return OptimizerTraits{.steps_along_gradients = true}; });
 }
 

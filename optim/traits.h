@@ -13,6 +13,8 @@ struct OptimizerTraits {
            // gradients or steps
   bool steps_along_gradients =
       false;  // by gradients times one rate for all, so that SGD's noise scale is its own
+  /// A tensor's step depends on the gradients of the others.
+  bool couples_tensors = false;
 };
 
 }  // namespace basin

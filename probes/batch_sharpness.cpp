@@ -68,7 +68,7 @@ class BatchSharpness final : public Probe {
   ProbeCost expected_cost() const override {
     const int64_t size = options_.batch_size > 0 ? options_.batch_size : kUsualBatch;
     const double passes = static_cast<double>(batches_of(size) * size) / 1000;
-    return {passes, passes};
+    return {2 * passes, passes};  // a gradient, and the graph that the product is taken from
   }
 
  private:

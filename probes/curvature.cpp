@@ -59,10 +59,10 @@ class CurvatureProbe final : public Probe {
   explicit CurvatureProbe(const CurvatureOptions& options) : Probe("curvature"), options_(options) {}
 
   ProbeCost expected_cost() const override {
-    if (by_power()) return {0, kPowerProducts * static_cast<double>(options_.count) + kTraceProducts};
+    if (by_power()) return {1, kPowerProducts * static_cast<double>(options_.count) + kTraceProducts};
     const double pairs =
         std::max(5.0, 5 - 6 * std::log10(options_.tolerance) + static_cast<double>(options_.count));
-    return {0, pairs + static_cast<double>((options_.starts - 1) * options_.steps + options_.trace_samples)};
+    return {1, pairs + static_cast<double>((options_.starts - 1) * options_.steps + options_.trace_samples)};
   }
 
  private:

@@ -18,7 +18,7 @@ class PreconditionedCurvature final : public Probe {
       : Probe("preconditioned_curvature"), options_(options) {}
 
   ProbeCost expected_cost() const override {
-    return {1, 4 - 2 * std::log10(options_.tolerance) + 3 * (options_.count - 1.0)};
+    return {2, 4 - 2 * std::log10(options_.tolerance) + 3 * (options_.count - 1.0)};
   }
 
  private:

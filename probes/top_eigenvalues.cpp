@@ -20,9 +20,9 @@ class TopEigenvalues final : public Probe {
     // Counted on trained networks: 16-22, 25-33 and 29-43 products at tolerances 0.05, 0.01 and 0.001 for one
     // or two values, most of them spent on the smallest one; without it 4-10, and three a further value.
     if (options_.smallest == 0)
-      return {0, 2 - 2 * std::log10(options_.tolerance) + 3 * (options_.count - 1.0)};
+      return {1, 2 - 2 * std::log10(options_.tolerance) + 3 * (options_.count - 1.0)};
     const auto further = static_cast<double>(std::max<int64_t>(0, options_.count - 2));
-    return {0, std::max(5.0, 7 - 10 * std::log10(options_.tolerance)) + 6 * further};
+    return {1, std::max(5.0, 7 - 10 * std::log10(options_.tolerance)) + 6 * further};
   }
 
  private:

@@ -13,6 +13,7 @@
 #include "io/status_file.h"
 #include "optim/exclusion.h"
 #include "optim/registry.h"
+#include "optim/scaling_rule.h"
 #include "runs/folder.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
@@ -64,7 +65,7 @@ void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data
     const double b = static_cast<double>(options.train.batch_size);
     header.options.emplace_back("sgd_noise_scale", rates.peak() * optimizer.gain() * (n / b));
   }
-  if (options.schedule.scaling_rule != "malladi") return;
+  if (!scales_moments(options.schedule.scaling_rule)) return;
   const std::unique_ptr<AnyOptions> scaled = scaled_optimizer_options(options);
   const MomentOptions& moments =
       *find_entry(optimizer_registry(), options.optimizer, "optimizer").moments(*scaled);

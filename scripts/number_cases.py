@@ -4,6 +4,7 @@ A case is a function of a Program: it writes what it needs into its own folder a
 and the same on both sides. Studies are made from configs/tiny.toml.
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -54,7 +55,7 @@ class Program:
 
 
 def sets(settings: str):
-    """A word a setting: `epochs=2 small_cnn.widths=[4,4]`."""
+    """One word per setting: `epochs=2 small_cnn.widths=[4,4]`."""
     return [word for setting in settings.split() for word in ("--set", setting)]
 
 
@@ -154,15 +155,16 @@ run = ["preconditioned_curvature"]
 subset = 32
 [sweep]
 """
-PRESETS = {
-    "lars": "basin paper lamb_paper mlperf apex nvcaffe nus timm tf_models optax tpu torchlars jettify kozistr",
-    "lamb": "basin paper addons optax mlperf apex nvlamb nus cybertron jettify timm timm_clip kozistr",
-}
 
 
 def presets(basin: Program):
-    for optimizer, names in PRESETS.items():
-        study = basin.write(f"{optimizer}.toml", f"{GRID}optimizer = ['{optimizer}']\n{optimizer}.preset = {names.split()}\n")
+    """Those of every optimiser that has some."""
+    for option in json.loads(basin("inspect", "--list", "options", "--json")):
+        optimizer, _, key = option["key"].partition(".")
+        if key != "preset":
+            continue
+        names = option["constraint"].removeprefix("one of ").split(" | ")
+        study = basin.write(f"{optimizer}.toml", f"{GRID}optimizer = ['{optimizer}']\n{optimizer}.preset = {names}\n")
         basin("sweep", study, "--out", optimizer, "--jobs", 2, *NOT_BY_TIME)
 
 
@@ -221,7 +223,9 @@ def probes(basin: Program):
     for norm in ("none", "batch"):
         run = basin.train(f"{TRAINED} small_cnn.norm={norm}")
         basin("probe", run, "--subset", 48)
-    basin("probe", run, "--subset", 48, "--only", "top_eigenvalues", "--solver", "spectra", "--dtype", "float64")
+    basin(
+        "probe", run, "--subset", 48, "--only", "top_eigenvalues", "--set", "top_eigenvalues.solver=spectra", "--dtype", "float64"
+    )
     basin("probe", run, "--subset", 48, "--only", "top_eigenvalues", "--checkpoint", "every", "--set", "top_eigenvalues.count=1")
 
 

@@ -20,14 +20,14 @@ COUNTED = (
     r"autograd|batch(?:es)?|blocks|bytes|coins|columns|coordinate|coverage|draws?|entry|evaluations|examples|flips|"
     r"gradients|group|images|indices|iterations|launch|library|lines?|losses|MiB|microseconds|multiplications|operations|"
     r"pairs|panels?|parameter|pass(?:es)?|peak|[PG]FLOP|points|process|products?|ratio|rows?|runs|s|seconds|slot|tensor|"
-    r"updates|vectors|weights"
+    r"tests?|updates|vectors|weights|words?"
 )
 PER = (
     r"axis|batch|bend|bin|block|candidate|case|cell|channel|checkpoint|class|column|configuration|direction|draw|element|"
     r"epoch|evaluation|example|figure|file|group|image|iteration|kind|layer|line|look|measure|method|micro-batch|nat|"
     r"network|number|occurrence|optimi[sz]er|pair|parameter|pass|path|plot|point|probe|process|product|protocol|quantity|"
     r"rate|record|room|row|run|sample|second|seed|setting|shape|stage|start|step|study|subcommand|task|tensor|test|"
-    r"thread|tile|tool|trial|unit|update|value|vector|view|weight|worker"
+    r"thread|tile|tool|trial|unit|update|value|variant|vector|view|weight|worker|field|round|oracle|(?:registered|Python) \w+"
 )
 NOT_COUNTED = "with|of|for|in|on|at|by|than|where|when"
 

@@ -107,13 +107,15 @@ void check(const SearchRange& range) {
 }
 
 void check(const SearchRange& range, const RunOptions& options) {
-  if (range.key != "warmup" || options.schedule.schedule_unit != "share") return;
+  const OptionView schedule = view_of(options.schedule);
+  if (!schedule.has(range.key) || !schedule.at(range.key).traits.is_within_run) return;
+  if (options.schedule.schedule_unit != "share") return;
   const double high = value_in(range, 1, options);
   if (high <= 1) return;
   throw ConfigError(
-      fmt::format("{}: the range of warmup ends at {:g}: schedule_unit = \"share\" counts in shares of all "
+      fmt::format("{}: the range of {} ends at {:g}: schedule_unit = \"share\" counts in shares of all "
                   "updates, at most 1",
-                  range.where, high));
+                  range.where, range.key, high));
 }
 
 double value_in(const SearchRange& range, double unit, const RunOptions& options) {

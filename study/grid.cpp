@@ -66,7 +66,7 @@ std::string plain(const OptionValue& value) {
 std::string group_of(const Point& point) {
   std::string group;
   for (const auto& [key, value] : point) {
-    if (key != "seed") group += (group.empty() ? "" : " ") + key + "=" + plain(value);
+    if (key != repetition_key()) group += (group.empty() ? "" : " ") + key + "=" + plain(value);
   }
   return group.empty() ? "all" : group;
 }
@@ -76,7 +76,7 @@ Settings when_of(const OptionView& table, const Point& point) {
   Settings when;
   std::set<std::string> told;
   for (const auto& [key, value] : point) {
-    if (key != "seed" && told.insert(key).second) when.emplace_back(key, value);
+    if (key != repetition_key() && told.insert(key).second) when.emplace_back(key, value);
   }
   for (const char* key : {"model", "optimizer", "batch_size", "protocol"}) {
     if (told.insert(key).second) when.emplace_back(key, table.at(key).get());
@@ -134,7 +134,7 @@ std::vector<Candidate> candidates_at(const Study& study, const Point& point) {
 std::string label_of(const RunOptions& options, const Point& point, const Settings& tried, int64_t divisor) {
   std::string label =
       fmt::format("{} B={} protocol {}", options.optimizer, options.train.batch_size, options.train.protocol);
-  const std::set<std::string> told = {"optimizer", "batch_size", "protocol", "seed"};
+  const std::set<std::string> told = {"optimizer", "batch_size", "protocol", repetition_key()};
   for (const auto& [key, value] : point) {
     if (!told.count(key)) label += " " + key + "=" + plain(value);
   }
@@ -181,9 +181,8 @@ std::optional<Cell> make_cell(const Study& study, const Point& point, const Sett
 std::vector<Point> points_of(const Study& study, const std::vector<int64_t>* seeds = nullptr) {
   std::vector<Axis> axes = study.axes;
   if (seeds != nullptr) {
-    axes.erase(std::remove_if(axes.begin(), axes.end(), [](const Axis& a) { return a.key == "seed"; }),
-               axes.end());
-    axes.push_back({"seed", {seeds->begin(), seeds->end()}, ""});
+    std::erase_if(axes, [](const Axis& axis) { return axis.key == repetition_key(); });
+    axes.push_back({repetition_key(), {seeds->begin(), seeds->end()}, ""});
   }
   std::vector<Point> points = {{}};
   for (const Axis& axis : axes) {

@@ -65,7 +65,7 @@ class StudyReader {
       }
       select_where_ = entry.where;
     } else if (key == "select_seeds") {
-      for (const OptionValue& seed : checked_values("seed", entry.value, entry.where)) {
+      for (const OptionValue& seed : checked_values(repetition_key(), entry.value, entry.where)) {
         select_seeds_.push_back(std::get<int64_t>(seed));
       }
       select_seeds_where_ = entry.where;
@@ -226,7 +226,7 @@ class StudyReader {
     tuning.enabled = !select_where_.empty() || (tuning.sampled && study_.selected.empty());
     if (!tuning.sampled) tuning.options.seeds = select_seeds_;
     if (tuning.options.seeds.empty()) {
-      const Axis* const axis = find_axis("seed");
+      const Axis* const axis = find_axis(repetition_key());
       tuning.options.seeds = {axis ? std::get<int64_t>(axis->values[0]) : study_.base.train.seed};
     }
     if (tuning.enabled) tuning.rungs();  // refuses a halving that has nothing to halve
@@ -274,9 +274,9 @@ class StudyReader {
   // Tuning and final runs train on the same images, whether the winners are found here or were before.
   void hold_validation_out(const TomlDocument& document) {
     if (select_where_.empty() && tuned_where_.empty()) return;
-    const auto says = [](const TomlEntry& entry) { return entry.key == "data.validation"; };
-    if (std::none_of(document.entries.begin(), document.entries.end(), says))
-      study_.base.data.validation = 0.1;
+    RunOptions defaults;
+    defaults.data.validation = 0.1;
+    study_.base = run_options_from(without_tuned_rate(document, tuned_where_), {}, std::move(defaults));
   }
 
   void check_range(const RangeRule& rule) {
@@ -291,7 +291,7 @@ class StudyReader {
       }
     }
     for (const Condition& condition : rule.when) {
-      if (condition.key == "seed" || is_searched(condition.key)) {
+      if (condition.key == repetition_key() || is_searched(condition.key)) {
         throw ConfigError(fmt::format("{}: a range can't depend on {}", condition.where, condition.key));
       }
       check_condition(condition);
@@ -317,7 +317,7 @@ class StudyReader {
     if (entry.key == kRate) {
       checked_rates(entry.value, entry.where);
       for (const Condition& condition : rule.when) {
-        if (condition.key == "seed" || is_searched(condition.key)) {
+        if (condition.key == repetition_key() || is_searched(condition.key)) {
           throw ConfigError(
               fmt::format("{}: a learning rate can't depend on {}", entry.where, condition.key));
         }
@@ -358,7 +358,7 @@ class StudyReader {
         }
       }
     }
-    if (key == "seed")
+    if (key == repetition_key())
       values.insert(values.end(), study_.tuning.options.seeds.begin(), study_.tuning.options.seeds.end());
     return values;
   }

@@ -32,10 +32,11 @@ void bind_top_level(OptionTable& table, RunOptions& options) {
   table.group("data", [&](OptionTable& t) { bind_options(t, options.data); });
 }
 
-std::string identity_hash(const RunOptions& options, bool with_seed) {
+std::string identity_hash(const RunOptions& options, bool with_repetition) {
   std::string text;
   for (const Option& option : options.defining_table()) {
-    if (option.traits.role != OptionRole::identity || (!with_seed && option.key == "seed")) continue;
+    if (option.traits.role != OptionRole::identity) continue;
+    if (option.traits.is_repetition && !with_repetition) continue;
     text += option.key + " = " + to_toml(option.get()) + "\n";
   }
   return sha256_hex(text).substr(0, 12);
@@ -154,8 +155,8 @@ std::string RunOptions::resolved() const { return defining_table().to_toml(); }
 std::string RunOptions::run_id() const { return identity_hash(*this, true); }
 std::string RunOptions::config_id() const { return identity_hash(*this, false); }
 
-RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets) {
-  RunOptions options;
+RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets,
+                            RunOptions options) {
   OptionTable table = options.table();
   std::vector<TomlEntry> entries;
   for (const TomlEntry& entry : document.entries) {

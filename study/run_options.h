@@ -32,7 +32,7 @@ struct ProbePlan {
 };
 void bind_options(OptionTable& table, ProbePlan& plan);
 
-/// One AnyOptions a registered name, copied by value.
+/// One AnyOptions per registered name, copied by value.
 class OptionSets {
  public:
   OptionSets() = default;
@@ -83,7 +83,7 @@ struct RunOptions {
   /// First 12 hex digits of SHA-256 over the lines `key = value` of defining_table(), those of
   /// OptionRole::identity.
   std::string run_id() const;
-  /// The same without `seed`: equal for the repetitions of one setting.
+  /// The same without the option that is_repetition, `seed`: equal for the repetitions of one setting.
   std::string config_id() const;
 
  private:
@@ -91,9 +91,10 @@ struct RunOptions {
 };
 
 /// Default < file < sets ("key=value"). Entries under [sweep], [[sweep.*]], [tune] and [[tune.*]] are left to the study;
-/// any other unknown key is a ConfigError with its line. Does not call check().
+/// any other unknown key is a ConfigError with its line. Does not call check(). `options`: the defaults.
 RunOptions load_run_options(const std::string& path, const std::vector<std::string>& sets);
-RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets);
+RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets,
+                            RunOptions options = {});
 
 /// What follows about the run's model from its options.
 ModelTraits model_traits(const RunOptions& options);

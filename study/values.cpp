@@ -59,4 +59,14 @@ bool may_be_swept(const std::string& key) {
   return !table.has(key) || table.at(key).traits.may_be_swept();
 }
 
+const std::string& repetition_key() {
+  static const std::string key = [] {
+    const RunOptions scratch;
+    for (const Option& option : scratch.table())
+      if (option.traits.is_repetition) return option.key;
+    throw std::logic_error("no option tells repetitions apart");
+  }();
+  return key;
+}
+
 }  // namespace basin

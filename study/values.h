@@ -1,5 +1,5 @@
 // defines: values in a study file: checked_values(), RateChoices and checked_rates(), is_list(), contains(),
-// may_be_swept().
+// may_be_swept(), repetition_key().
 #pragma once
 
 #include <algorithm>
@@ -33,5 +33,8 @@ RateChoices checked_rates(const OptionValue& value, const std::string& where);
 
 /// Keys outside a run's identity can't be swept: the cells would be the same run. True of unknown ones, which are refused as such.
 bool may_be_swept(const std::string& key);
+
+/// The key of the option that tells the repetitions of one setting apart: `seed`.
+const std::string& repetition_key();
 
 }  // namespace basin

@@ -13,6 +13,7 @@
 #include "runs/folder.h"
 #include "runs/parts.h"
 #include "trainers/batch_schedule.h"
+#include "trainers/check_rule.h"
 
 namespace basin {
 namespace {
@@ -24,34 +25,56 @@ int64_t images_of(int64_t batch, const BatchPlan& plan, int64_t n) {
   return batch / group * std::min(group, n) + std::min(batch % group, n);
 }
 
+/// Looks at the losses before the last update, of all splits and of the training set alone; the end has its own.
+struct Looks {
+  int64_t evaluations = 0, checks = 0;
+};
+
+Looks looks_of(const TrainOptions& train, const BatchSchedule& batches, int64_t updates) {
+  constexpr auto kNever = static_cast<int64_t>(kMostExamples);
+  const CheckRule rule(train);
+  int64_t next_check = rule.active() ? rule.next_check(0, false) : kNever;
+  int64_t next_evaluation = train.evaluate_every > 0 ? train.evaluate_every : kNever;
+  Looks looks;
+  int64_t examples = 0, before_last = updates - 1;
+  for (const auto& [batch, of_phase] : batches.phases()) {
+    int64_t left = std::min(of_phase, before_last);
+    before_last -= left;
+    while (left > 0) {
+      const int64_t until = std::min(next_check, next_evaluation) - examples;
+      const int64_t steps = std::min(left, (until + batch - 1) / batch);
+      examples += steps * batch;
+      left -= steps;
+      const bool check = examples >= next_check, evaluation = examples >= next_evaluation;
+      looks.evaluations += evaluation;
+      looks.checks += check && !evaluation;
+      if (check) next_check = rule.next_check(examples, false);
+      if (evaluation) next_evaluation = examples + train.evaluate_every;
+    }
+  }
+  return looks;
+}
+
 // Images looked at outside of updates: checks of the training loss (four times as dense near the target, where a run
 // spends a check or two's worth of time), evaluations on the way, and all splits at the end.
-double forwards_of(const RunOptions& options, const CellWork& work, double examples,
+double forwards_of(const RunOptions& options, const BatchSchedule& batches, int64_t updates,
                    const SplitSizes& sizes) {
   const TrainOptions& train = options.train;
-  const double passes = model_traits(options).batch_statistics ? 2 : 1;  // statistics are re-estimated first
-  const double n = static_cast<double>(sizes.train);
-  const double all = passes * n + static_cast<double>(sizes.validation + sizes.test);
+  const int64_t passes = model_traits(options).batch_statistics ? 2 : 1;  // statistics are re-estimated first
+  const int64_t all = passes * sizes.train + sizes.validation + sizes.test;
   const HookCost hooks = train.hooks.cost();
-  double forwards = static_cast<double>(1 + hooks.evaluations) * all;
-  forwards += static_cast<double>(hooks.test_passes * sizes.test);
-  const bool matched_loss = train.ends_by(Protocol::matched_loss);
-  if (matched_loss || !train.loss_levels.empty()) {
-    const double near_target = matched_loss ? 4 : 0;
-    const double checks = examples / static_cast<double>(train.check_every) + near_target;
-    forwards += passes * n * std::min(checks, static_cast<double>(work.updates));
-  }
-  if (train.evaluate_every > 0) {
-    const double evaluations = examples / static_cast<double>(train.evaluate_every);
-    forwards += all * std::min(evaluations, static_cast<double>(work.updates));
-  }
-  return forwards;
+  const Looks looks = looks_of(train, batches, updates);
+  const int64_t near_target = train.ends_by(Protocol::matched_loss) ? 4 : 0;
+  const int64_t checks = std::min(looks.checks + near_target, updates - 1 - looks.evaluations);
+  return static_cast<double>((1 + hooks.evaluations + looks.evaluations) * all +
+                             hooks.test_passes * sizes.test + checks * passes * sizes.train);
 }
 
 double probed_checkpoints(const RunOptions& options, int64_t updates) {
   const double levels = static_cast<double>(options.train.loss_levels.size());
   const int64_t every = options.train.checkpoint_every;
-  const double kept = every > 0 ? static_cast<double>(updates / every) : 0;
+  const int64_t whole = every > 0 ? updates / every : 0;
+  const auto kept = static_cast<double>(whole);
   double checkpoints = 0;
   for (const std::string& at : options.probes.at) {
     if (at == "loss")
@@ -100,7 +123,7 @@ std::string kind_of(const RunOptions& options) {
 std::vector<int64_t> benchmark_batches(const std::set<int64_t>& images) {
   std::set<int64_t> capped;
   for (const int64_t count : images) capped.insert(std::min<int64_t>(count, 1024));
-  const std::vector<int64_t> all(capped.begin(), capped.end());
+  std::vector<int64_t> all(capped.begin(), capped.end());
   if (all.size() <= 4) return all;
   return {all.front(), all[all.size() / 3], all[2 * all.size() / 3], all.back()};
 }
@@ -115,8 +138,8 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   const BatchPlan plan = batch_plan_of(options);
   const BatchSchedule batches(options.train, plan, sizes.train);
   // Refuses what this many updates make impossible, before a worker would.
-  RateSchedule(options.schedule, options.train.learning_rate, /*gain=*/1,
-               run_shape(options.train, batches, sizes.train));
+  const RateSchedule possible(options.schedule, options.train.learning_rate, /*gain=*/1,
+                              run_shape(options.train, batches, sizes.train));
   options.train.hooks.check_updates(batches.updates());
   const double planned = static_cast<double>(batches.updates());
   double images = 0;
@@ -132,7 +155,7 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   }
   const double share = static_cast<double>(work.updates) / planned;
   work.gradients = share * images * passes;
-  work.forwards = forwards_of(options, work, share * static_cast<double>(batches.examples()), sizes);
+  work.forwards = forwards_of(options, batches, work.updates, sizes);
   if (!with_probes) return work;
   const int64_t subset = options.probes.subset;
   const double examples = static_cast<double>(subset == 0 ? sizes.train : std::min(subset, sizes.train));

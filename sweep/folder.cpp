@@ -61,7 +61,8 @@ void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells) {
     if (!then) continue;
     const std::string key = view_of(cell.options.data).to_toml();
     if (!known.count(key)) known[key] = data_now(cell.options.data);
-    if (known[key]) check_same_data(folder + "/run.h5", *then, *known[key]);
+    if (const std::optional<DataAttributes>& now = known.at(key))
+      check_same_data(folder + "/run.h5", *then, *now);
   }
 }
 

@@ -1,32 +1,26 @@
 #include "trainers/train_options.h"
 
+#include "io/enum_names.h"
+
 namespace basin {
 namespace {
 
-const std::vector<std::pair<std::string, Protocol>>& protocols() {
-  static const std::vector<std::pair<std::string, Protocol>> table = {
-      {"A-epochs", Protocol::epochs}, {"A-updates", Protocol::updates}, {"B", Protocol::matched_loss}};
+const EnumNames<Protocol>& protocol_names() {
+  static const EnumNames<Protocol> table(
+      "protocol",
+      {{Protocol::epochs, "A-epochs"}, {Protocol::updates, "A-updates"}, {Protocol::matched_loss, "B"}});
   return table;
-}
-
-std::vector<std::string> protocol_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, protocol] : protocols()) names.push_back(name);
-  return names;
 }
 
 }  // namespace
 
-std::optional<Protocol> protocol_named(const std::string& name) {
-  for (const auto& [known, protocol] : protocols())
-    if (known == name) return protocol;
-  return std::nullopt;
-}
+std::optional<Protocol> protocol_named(const std::string& name) { return protocol_names().find(name); }
 
 void bind_options(OptionTable& table, TrainOptions& o) {
   table.add("seed", o.seed, at_least(0), "master seed of init, data order, augmentation, dropout and probes")
-      .yardstick();
-  table.add("protocol", o.protocol, one_of(protocol_names()),
+      .yardstick()
+      .repetition();
+  table.add("protocol", o.protocol, one_of(protocol_names().texts()),
             "A: fixed budget in epochs or updates; B: matched training loss");
   table
       .add("batch_size", o.batch_size, at_least(1),

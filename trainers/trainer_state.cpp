@@ -1,5 +1,6 @@
 // Trainer::save and Trainer::restore.
 #include "core/error.h"
+#include "io/enum_names.h"
 #include "trainers/trainer.h"
 
 namespace basin {
@@ -7,21 +8,17 @@ namespace {
 
 using Values = std::map<std::string, OptionValue>;
 
-const std::vector<std::pair<Ending, std::string>>& ending_names() {
-  static const std::vector<std::pair<Ending, std::string>> names{
-      {Ending::none, ""}, {Ending::target, "target"}, {Ending::diverged, "diverged"}};
-  return names;
+const EnumNames<Ending>& ending_names() {
+  static const EnumNames<Ending> table(
+      "ending", {{Ending::none, ""}, {Ending::target, "target"}, {Ending::diverged, "diverged"}});
+  return table;
 }
 
 template <class T>
 OptionValue to_value(const T& field) {
   return field;
 }
-OptionValue to_value(const Ending& ending) {
-  for (const auto& [known, name] : ending_names())
-    if (known == ending) return name;
-  throw std::logic_error("an ending without a name");
-}
+OptionValue to_value(const Ending& ending) { return std::string(ending_names().text(ending)); }
 
 template <class T>
 void take(const Values& values, const std::string& key, T& field) {
@@ -34,9 +31,11 @@ void take(const Values& values, const std::string& key, T& field) {
 void take(const Values& values, const std::string& key, Ending& field) {
   std::string text;
   take(values, key, text);
-  for (const auto& [known, name] : ending_names())
-    if (name == text) return static_cast<void>(field = known);
-  throw IoError("checkpoint: progress \"" + key + "\" is \"" + text + "\", which this version doesn't know");
+  const std::optional<Ending> known = ending_names().find(text);
+  if (!known)
+    throw IoError("checkpoint: progress \"" + key + "\" is \"" + text +
+                  "\", which this version doesn't know");
+  field = *known;
 }
 
 void copy_into(at::Tensor target, const at::Tensor& source, const std::string& name) {

@@ -20,7 +20,7 @@ constexpr size_t kDraws = 4;  // seeds of the probes on the network as it is, th
 /// See verdict_of().
 double rounding_of(const ProbePlan& plan) { return plan.dtype == "float64" ? 1e-6 : 1e-2; }
 
-using Results = std::vector<ProbeResult>;  // one a variant
+using Results = std::vector<ProbeResult>;  // one per variant
 
 /// Nothing where the result lacks the quantity, or that many entries.
 AuditValue value_in(const ProbeResult& result, const std::string& name, size_t i) {

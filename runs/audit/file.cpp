@@ -40,7 +40,7 @@ void write_audit_file(const std::string& path, const AuditFile& audit) {
   add(group, rows, "transformation", "of the weights",
       Text([](const AuditRow& r) { return r.transformation; }));
   add(group, rows, "kind", "what the transformation leaves: function or decisions",
-      Text([](const AuditRow& r) { return r.kind; }));
+      Text([](const AuditRow& r) { return to_string(r.kind); }));
   add(group, rows, "verdict", "invariant, within_error, moved or unresolved",
       Text([](const AuditRow& r) { return to_string(r.verdict); }));
   add(group, rows, "strength", "factor of the transformation",

@@ -12,14 +12,15 @@ namespace basin {
 
 /// One quantity of one probe under one transformation.
 struct AuditRow {
-  std::string probe, settings, quantity, definition, transformation, kind;
+  std::string probe, settings, quantity, definition, transformation;
+  Kept kind = Kept::function;
   double strength = 0;
   AuditValue before = {}, after = {};
   Verdict verdict = Verdict::unresolved;
 
   double ratio() const { return after.value / before.value; }
   /// The number is no property of the function.
-  bool greyed() const { return verdict == Verdict::moved && kind == "function"; }
+  bool greyed() const { return verdict == Verdict::moved && kind == Kept::function; }
 };
 
 struct AuditFile {
@@ -29,7 +30,7 @@ struct AuditFile {
   std::vector<AuditRow> rows;
 };
 
-/// A column a field under /audit, in the rows' order.
+/// One column per field under /audit, in the rows' order.
 void write_audit_file(const std::string& path, const AuditFile& audit);
 
 }  // namespace basin

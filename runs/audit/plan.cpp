@@ -33,15 +33,16 @@ std::vector<AuditTrial> rescalings(const Model& model, const std::vector<UnitGro
   if (groups.empty()) return trials;
   const UnitGroup& middle = groups[groups.size() / 2];
   for (const double alpha : {2.0, kStrong})
-    trials.push_back({"relu_rescale", alpha, "function", relu_rescale(model, middle, each(middle, alpha))});
+    trials.push_back(
+        {"relu_rescale", alpha, Kept::function, relu_rescale(model, middle, each(middle, alpha))});
   std::vector<Symmetry> in_turn, by_unit;
   for (const UnitGroup& group : groups) {
     const double alpha = in_turn.size() % 2 == 0 ? kStrong : 1 / kStrong;
     in_turn.push_back(relu_rescale(model, group, each(group, alpha)));
     by_unit.push_back(relu_rescale(model, group, log_uniform(group, kStrong, generator)));
   }
-  trials.push_back({"relu_rescale_all", kStrong, "function", joined(in_turn)});
-  trials.push_back({"relu_rescale_units", kStrong, "function", joined(by_unit)});
+  trials.push_back({"relu_rescale_all", kStrong, Kept::function, joined(in_turn)});
+  trials.push_back({"relu_rescale_units", kStrong, Kept::function, joined(by_unit)});
   return trials;
 }
 
@@ -76,10 +77,11 @@ std::vector<AuditTrial> audit_trials(const Model& model, int64_t classes, uint64
     orders.push_back(unit_permutation(group, at::randperm(group.units, generator, at::kLong)));
   }
   std::vector<AuditTrial> trials = rescalings(model, rescalable, generator);
-  if (!scales.empty()) trials.push_back({"norm_scale", kNormScale, "function", joined(scales)});
-  if (!orders.empty()) trials.push_back({"unit_permutation", NAN, "function", joined(orders)});
+  if (!scales.empty()) trials.push_back({"norm_scale", kNormScale, Kept::function, joined(scales)});
+  if (!orders.empty()) trials.push_back({"unit_permutation", NAN, Kept::function, joined(orders)});
   Symmetry louder = logit_scale(model, classes, kLogitScale);
-  if (!louder.changes.empty()) trials.push_back({"logit_scale", kLogitScale, "decisions", std::move(louder)});
+  if (!louder.changes.empty())
+    trials.push_back({"logit_scale", kLogitScale, Kept::decisions, std::move(louder)});
   return trials;
 }
 

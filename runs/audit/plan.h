@@ -9,6 +9,7 @@
 #include "core/registry.h"
 #include "io/checkpoint.h"
 #include "models/symmetries.h"
+#include "runs/audit/verdict.h"
 
 namespace basin {
 
@@ -16,7 +17,7 @@ namespace basin {
 struct AuditTrial {
   std::string transformation;  // relu_rescale, relu_rescale_all, relu_rescale_units, norm_scale, ...
   double strength;             // its factor; NaN: has none
-  std::string kind;            // what stays: function | decisions
+  Kept kind;
   Symmetry symmetry;
 };
 

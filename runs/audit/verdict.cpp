@@ -28,6 +28,8 @@ double half_width_of_difference(const std::vector<double>& redrawn) {
 
 }  // namespace
 
+const char* to_string(Kept kept) { return kept == Kept::function ? "function" : "decisions"; }
+
 const char* to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::invariant:

@@ -1,4 +1,4 @@
-// defines: verdict_of(), whether a measure moved when the weights changed and the function didn't.
+// defines: verdict_of(), whether a measure moved when the weights changed and the function didn't; Kept, what else didn't.
 #pragma once
 
 #include <string>
@@ -7,6 +7,10 @@
 #include "io/quantity.h"
 
 namespace basin {
+
+/// What a transformation of the weights leaves as it was: the function, or the classes that it decides on alone.
+enum class Kept { function, decisions };
+const char* to_string(Kept kept);
 
 /// One number of a probe.
 struct AuditValue {

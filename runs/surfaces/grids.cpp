@@ -123,8 +123,7 @@ class Along final : public LandscapeTask {
     const SurfacePlot& line = record.plots[0];
     SurfacePlot band{"band", "loss along random directions, all together", {line.axes[1]}, {}, {}, {}};
     for (const SurfaceColumn& column : line.columns) {
-      if (column.definition == "landscape-loss-error")
-        continue;  // of the same examples: no error of the band's
+      if (is_loss_error(column)) continue;  // of the same examples: no error of the band's
       const std::vector<SurfaceColumn> columns = direction_band(line, column);
       band.columns.insert(band.columns.end(), columns.begin(), columns.end());
     }

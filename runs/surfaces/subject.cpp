@@ -14,6 +14,8 @@
 namespace basin {
 namespace {
 
+constexpr const char* kLossError = "landscape-loss-error";  // definition of the columns of standard errors
+
 /// Examples of a split as the network sees them.
 struct ExampleSet {
   std::unique_ptr<Objective> objective;
@@ -105,11 +107,8 @@ std::vector<SurfaceColumn> LandscapeSubject::score_columns() const {
   std::vector<SurfaceColumn> columns;
   const auto add = [&](const std::string& set, const std::string& examples) {
     columns.push_back({set + "_loss", units, "mean loss of the " + examples, "landscape-loss", {}});
-    columns.push_back({set + "_loss_error",
-                       units,
-                       "standard error of the mean loss over the " + examples,
-                       "landscape-loss-error",
-                       {}});
+    columns.push_back(
+        {set + "_loss_error", units, "standard error of the mean loss over the " + examples, kLossError, {}});
     columns.push_back(
         {set + "_acc", "1", "share of the " + examples + " classified correctly", "landscape-accuracy", {}});
   };
@@ -117,6 +116,8 @@ std::vector<SurfaceColumn> LandscapeSubject::score_columns() const {
   if (test_) add("test", "test examples");
   return columns;
 }
+
+bool is_loss_error(const SurfaceColumn& column) { return column.definition == kLossError; }
 
 CellState LandscapeSubject::fill(const PointScore& score, double* values) const {
   const auto put = [&](const SetScore& set) {

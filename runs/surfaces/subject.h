@@ -66,4 +66,7 @@ class LandscapeSubject {
   std::unique_ptr<PointEvaluator> evaluator_;
 };
 
+/// Whether it is one of those score_columns() that hold the standard error of a loss.
+bool is_loss_error(const SurfaceColumn& column);
+
 }  // namespace basin

@@ -1,16 +1,26 @@
 #include "sweep/collect/file.h"
 
 #include "io/schema.h"
+#include "study/run_options.h"
 #include "sweep/collect/columns.h"
 #include "sweep/collect/names.h"
+#include "trainers/hooks/registry.h"
 
 namespace basin {
 namespace {
 
 constexpr uint8_t kNotThere = 255;  // in /outcomes: this run has no such outcome
 
+/// What hooks of the trainer write into a run's summary.
+Meanings with_hook_meanings(Meanings own) {
+  for (const HookEntry& entry : hook_registry())
+    for (const Column& number : entry.summary)
+      own.emplace(number.name, Meaning{number.units, number.long_name, number.definition});
+  return own;
+}
+
 const Meanings& sweep_meanings() {
-  static const Meanings meanings = with_run_meanings({
+  static const Meanings meanings = with_hook_meanings(with_run_meanings({
       {"config_id", {"", "name of the setting without its seed", "config-id"}},
       {"status_message", {"", "why, where the status is not finished", "run-status"}},
       {"updates", {"updates", "updates done", "updates"}},
@@ -32,14 +42,6 @@ const Meanings& sweep_meanings() {
        {"updates", "the schedule's length; under protocol B what its cap allows", "planned-updates"}},
       {"epochs_over_budget",
        {"epochs", "epochs beyond those planned, protocol A-epochs alone", "epochs-over-budget"}},
-      {"average_train_loss", {"nat", "training loss of the averaged weights", "average-loss"}},
-      {"average_train_acc", {"1", "training accuracy of the averaged weights", "average-accuracy"}},
-      {"average_validation_loss", {"nat", "validation loss of the averaged weights", "average-loss"}},
-      {"average_validation_acc", {"1", "validation accuracy of the averaged weights", "average-accuracy"}},
-      {"average_test_loss", {"nat", "test loss of the averaged weights", "average-loss"}},
-      {"average_test_acc", {"1", "test accuracy of the averaged weights", "average-accuracy"}},
-      {"tta_test_loss", {"nat", "test loss, logits averaged over views of each image", "tta-loss"}},
-      {"tta_test_acc", {"1", "test accuracy, logits averaged over views of each image", "tta-accuracy"}},
       {"peak_learning_rate",
        {"1", "largest learning rate of the schedule, at this batch size", "peak-learning-rate"}},
       {"warmup_updates", {"updates", "updates of the warm-up", "warmup-updates"}},
@@ -47,20 +49,29 @@ const Meanings& sweep_meanings() {
        {"", "parameters whose learning rate has a factor, and the factors", "learning-rate-factors"}},
       {"weight_decay_factors",
        {"", "parameters whose weight decay has a factor, and the factors", "weight-decay-factors"}},
+      {"without_weight_decay", {"", "parameters that have no weight decay", "without-weight-decay"}},
+      {"without_trust_ratio", {"", "parameters that have no trust ratio", "without-trust-ratio"}},
       {"sgd_noise_scale",
        {"1", "peak learning rate x gain x training examples / batch size", "sgd-noise-scale"}},
       {"scaled_beta1", {"1", "beta1 at this batch size, by the scaling rule", "scaled-beta"}},
       {"scaled_beta2", {"1", "beta2 at this batch size, by the scaling rule", "scaled-beta"}},
       {"scaled_eps", {"loss/weight", "eps at this batch size, by the scaling rule", "scaled-eps"}},
-  });
+  }));
   return meanings;
+}
+
+bool is_option(const std::string& column) {
+  static const RunOptions defaults;
+  static const OptionView known = defaults.table();
+  return known.has(column);
 }
 
 Meaning meaning_of(const std::string& column, const Meanings& probe_meanings) {
   if (auto it = sweep_meanings().find(column); it != sweep_meanings().end()) return it->second;
   if (auto it = probe_meanings.find(column); it != probe_meanings.end()) return it->second;
   if (column.rfind("dataset.", 0) == 0) return {"", column.substr(8) + " of the data set", "dataset"};
-  return {"", "option " + column, "option"};
+  if (is_option(column)) return {"", "option " + column, "option"};
+  return {"", column, "undeclared"};
 }
 
 Meanings probe_meanings(const std::vector<SweepRow>& rows) {

@@ -1,5 +1,6 @@
 #include "sweep/collect/table.h"
 
+#include "io/enum_names.h"
 #include "probes/registry.h"
 #include "trainers/train_options.h"
 
@@ -58,33 +59,59 @@ std::string heading_of(const std::string& protocol) {
   return heading;
 }
 
-/// What the table calls a status; a run that may enter means is "finished".
-std::string ending_of(const SweepRow& row) {
-  const RunState state = row.state();
-  if (state == RunState::finished && !is_comparable(row)) return "overshot the target";
-  if (state == RunState::target_not_reached) return "missed the target";
-  return state == RunState::queued ? "not begun" : to_string(state);
+/// How a run ended as the table counts it, in the order in which a line names them: those that enter means first.
+enum class Outcome { finished, diverged, failed, interrupted, missed, not_begun, overshot, running };
+
+Outcome outcome_of(const SweepRow& row) {
+  switch (row.state()) {
+    case RunState::queued:
+      return Outcome::not_begun;
+    case RunState::running:
+      return Outcome::running;
+    case RunState::interrupted:
+      return Outcome::interrupted;
+    case RunState::finished:
+      return is_comparable(row) ? Outcome::finished : Outcome::overshot;
+    case RunState::target_not_reached:
+      return Outcome::missed;
+    case RunState::diverged:
+      return Outcome::diverged;
+    case RunState::failed:
+      return Outcome::failed;
+  }
+  throw std::logic_error("a run status that the table doesn't know");
+}
+
+const char* to_string(Outcome outcome) {
+  static const EnumNames<Outcome> table("outcome", {{Outcome::finished, "finished"},
+                                                    {Outcome::diverged, "diverged"},
+                                                    {Outcome::failed, "failed"},
+                                                    {Outcome::interrupted, "interrupted"},
+                                                    {Outcome::missed, "missed the target"},
+                                                    {Outcome::not_begun, "not begun"},
+                                                    {Outcome::overshot, "overshot the target"},
+                                                    {Outcome::running, "running"}});
+  return table.text(outcome);
 }
 
 /// "5 finished", or "1 of 5 finished, 4 of 5 missed the target": how many seeds enter the means, and why not
 /// the others.
 std::string how_runs_ended(const RowList& rows) {
-  std::map<std::string, size_t> counts;
-  for (const SweepRow* row : rows) ++counts[ending_of(*row)];
-  if (counts.size() == 1) return fmt::format("{} {}", rows.size(), counts.begin()->first);
+  std::map<Outcome, size_t> counts;
+  for (const SweepRow* row : rows) ++counts[outcome_of(*row)];
+  if (counts.size() == 1) return fmt::format("{} {}", rows.size(), to_string(counts.begin()->first));
   std::string text;
-  if (counts.count("finished")) text = fmt::format("{} of {} finished", counts.at("finished"), rows.size());
-  for (const auto& [ending, count] : counts) {
-    if (ending == "finished") continue;
-    text += fmt::format("{}{} of {} {}", text.empty() ? "" : ", ", count, rows.size(), ending);
-  }
+  for (const auto& [outcome, count] : counts)
+    text += fmt::format("{}{} of {} {}", text.empty() ? "" : ", ", count, rows.size(), to_string(outcome));
   return text;
 }
 
 /// Where no run is comparable, the first column says why; the others stay empty.
 std::string reason_for_nothing(const RowList& rows) {
-  std::set<std::string> reasons;
-  for (const SweepRow* row : rows) reasons.insert(ending_of(*row));
+  std::set<Outcome> outcomes;
+  for (const SweepRow* row : rows) outcomes.insert(outcome_of(*row));
+  std::vector<std::string> reasons;
+  for (const Outcome outcome : outcomes) reasons.emplace_back(to_string(outcome));
   return fmt::format("*{}*", fmt::join(reasons, ", "));
 }
 
@@ -141,7 +168,7 @@ std::string distinct(const std::vector<SweepRow>& rows, const std::string& colum
 
 bool is_comparable(const SweepRow& row) {
   if (row.state() != RunState::finished) return false;
-  return row.text("protocol") != "B" || !(row.number("overshot") > 0);
+  return protocol_named(row.text("protocol")) != Protocol::matched_loss || !(row.number("overshot") > 0);
 }
 
 std::string table_markdown(const std::vector<SweepRow>& rows) {

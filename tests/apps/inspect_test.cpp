@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <CLI/CLI.hpp>
 
-#include "../support/temporary_folder.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/file_lock.h"
@@ -11,6 +10,7 @@
 #include "io/probe_file.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
+#include "tests/support/temporary_folder.h"
 
 namespace basin {
 namespace {
@@ -173,6 +173,8 @@ TEST(Inspect, ListsTheRegistries) {
   EXPECT_THAT(output_of({"inspect", "--list", "schedules"}), HasSubstr("cosine"));
   EXPECT_THAT(output_of({"inspect", "--list", "datasets"}), HasSubstr("cifar10-5k"));
   EXPECT_THAT(output_of({"inspect", "--list", "probes"}), HasSubstr("top_eigenvalues"));
+  EXPECT_THAT(output_of({"inspect", "--list", "hooks"}), HasSubstr("clip_gradient"));
+  EXPECT_THAT(output_of({"inspect", "--list", "landscapes"}), HasSubstr("plane.norm"));
   EXPECT_THROW(output_of({"inspect", "--list", "nonsense"}), CLI::ValidationError);
 }
 

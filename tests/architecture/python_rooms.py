@@ -62,7 +62,7 @@ def imports(name: str, path: pathlib.Path, modules: dict[str, pathlib.Path]) -> 
 
 
 def python_cycles(graph: dict[str, dict[str, int]]) -> list[list[str]]:
-    """What leads back to where a depth-first walk stands, one way a round."""
+    """What leads back to where a depth-first walk stands, one way per round."""
     found: list[list[str]] = []
     done: set[str] = set()
 

@@ -80,6 +80,18 @@ def in_source(path: pathlib.Path, room: str, allowed: dict[str, set[str]]):
             yield path, number, "torch/torch.h costs half a minute per file: include what is used"
 
 
+def in_includes(root: pathlib.Path):
+    """What isn't named from the root would escape every check of arrows."""
+    for top in sorted(folders_at_the_top(root)):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix not in SOURCES:
+                continue
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                match = INCLUDE.match(line)
+                if match and match[1] == '"' and (match[2].startswith(".") or "/" not in match[2]):
+                    yield path, number, f"{match[2]} is no path from the root"
+
+
 def includes_by_pair(root: pathlib.Path, table: dict[str, list[str]]) -> dict[str, set[str]]:
     """A header and its source are one: path without suffix -> what it includes of ours, likewise."""
     graph: dict[str, set[str]] = {}
@@ -151,6 +163,7 @@ def violations(root: pathlib.Path):
     for room in table:
         for path in sources(root, room):
             yield from in_source(path, room, allowed)
+    yield from in_includes(root)
     yield from in_cycles(root, table)
     yield from in_sizes(root, table)
     yield from in_lengths(root)
@@ -188,6 +201,8 @@ def self_test() -> int:
         "apps/expensive.cpp": "#include <torch/torch.h>\n",
         "io/long.cpp": "\n" * (LONGEST_FILE + 1),
         "apps/a.h": '#include "apps/b.h"\n',
+        "tests/io/relative_test.cpp": '#include "../support/files.h"\n',
+        "models/big/sibling.cpp": '#include "net.h"\n',
         "models/small/net.h": "",  # in no table
         "attic/old.cpp": "",
     }

@@ -6,10 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../support/temporary_folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/provenance.h"
+#include "tests/support/temporary_folder.h"
 
 namespace basin {
 namespace {

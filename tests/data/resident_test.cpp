@@ -5,6 +5,7 @@
 
 #include "data/load.h"
 #include "data/network_inputs.h"
+#include "data/registry.h"
 
 namespace basin::testing {
 namespace {
@@ -16,8 +17,10 @@ Dataset data_of(const std::string& set) {
 }
 
 TEST(Resident, InputsByIndexingHaveTheBitsOfTheLoop) {
-  for (const char* set : {"cifar10-5k", "synthetic"}) {
-    const Dataset data = data_of(set), there = on_device(data, at::kCPU);
+  for (const DatasetEntry& entry : dataset_registry()) {
+    if (entry.needs_path) continue;  // the user's files, which tests don't have
+    SCOPED_TRACE(entry.name);
+    const Dataset data = data_of(entry.name), there = on_device(data, at::kCPU);
     const at::Tensor index = at::tensor({17, 4, 0, 17, 39}, at::kLong);
     for (const auto dtype : {at::kFloat, at::kDouble}) {
       for (const Split* split : {&there.train, &there.test}) {

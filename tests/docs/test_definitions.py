@@ -1,6 +1,7 @@
 """Every `definition` in a file that is one word is an anchor in docs: an id or a heading. Looked at are the files of tiny runs, and
 the source."""
 
+import json
 import os
 import re
 import subprocess
@@ -79,27 +80,14 @@ def basin(*words, sets=()):
     return done.stdout
 
 
-def probes():
-    """As `basin inspect --list` has them: the first word of each line that isn't indented."""
-    return [line.split()[0] for line in basin("inspect", "--list", "probes").splitlines() if line[:1].strip()]
-
-
-def kinds_of_landscape(end):
-    """As the error for an unknown one lists them."""
-    done = subprocess.run([BINARY, "landscape", end, "--kind", "none"], capture_output=True, text=True)
-    listed = re.search(r"\{(.*)\}", done.stderr)
-    assert listed, done.stderr
-    return listed[1].split(",")
+def registered(name):
+    return json.loads(basin("inspect", "--list", name, "--json"))
 
 
 def landscape(kind, ends):
-    """A landscape of one checkpoint, or of two where the kind asks for two."""
-    options = ["--kind", kind, "--set", "landscape.subset=32", "--set", "landscape.test_subset=32"]
-    for checkpoints in (ends[:1], ends):
-        done = subprocess.run([BINARY, "landscape", *checkpoints, *options], capture_output=True, text=True)
-        if done.returncode == 0:
-            return
-    raise AssertionError(done.stderr)
+    """A landscape of as few checkpoints as the kind takes."""
+    checkpoints = ends[: kind["traits"]["least_checkpoints"]]
+    basin("landscape", *checkpoints, "--kind", kind["name"], sets=("landscape.subset=32", "landscape.test_subset=32"))
 
 
 def definitions(path):
@@ -121,12 +109,13 @@ def definitions(path):
 def files(tmp_path_factory):
     """What each kind of command writes, with every probe and every kind of landscape."""
     out = tmp_path_factory.mktemp("definitions")
-    (out / "study.toml").write_text(STUDY % (0.02, str(probes()).replace("'", '"'), ""))
+    probes = json.dumps([probe["name"] for probe in registered("probes")])
+    (out / "study.toml").write_text(STUDY % (0.02, probes, ""))
     (out / "tune.toml").write_text(STUDY % ('"tuned"', "[]", TUNE))
     basin("sweep", str(out / "study.toml"), "--out", str(out / "sweep"))
     basin("tune", str(out / "tune.toml"), "--out", str(out / "tune"))
     ends = [str(path) for path in sorted(out.glob("sweep/runs/*/ckpt/end.h5"))]
-    for kind in kinds_of_landscape(ends[0]):
+    for kind in registered("landscapes"):
         landscape(kind, ends)
     basin("audit", ends[0], "--only", "weight_norms")
     return [path for path in out.rglob("*.h5") if "ckpt" not in path.parts]
@@ -143,11 +132,18 @@ def test_every_definition_in_fresh_files_is_an_anchor(files):
     assert schemas >= {"basin/run", "basin/probe", "basin/sweep", "basin/tune", "basin/surface", "basin/audit"}
 
 
+@needs_binary
+def test_what_hooks_write_into_the_summary_is_defined():
+    said = {number["definition"] for hook in registered("hooks") for number in hook["summary"]}
+    assert said and said - anchors() == set()
+
+
 ID = r'"([a-z0-9_]+(?:-[a-z0-9_]+)*)"'
 PLACES = [  # rooms, and what stands around a definition there
     ("io sweep runs landscape", rf"describe\(\w+,[^;]*?{ID}\}}?\);"),  # dataset, units, long_name, id
     ("io", rf"\badd\(group\.write.*?{ID}\);"),  # what is handed on to describe()
     ("sweep", rf'\{{"[^"]*",\s*"[^"]*"[^{{}}"]*,\s*{ID}\}}'),  # a Meaning: units, long_name, id
+    ("trainers/hooks", rf'\bcolumn\((?:"[^"]*",\s*){{3}}{ID}\)'),  # HookEntry::summary
     ("runs landscape", r'"((?:landscape|direction|eval|cell)-[a-z-]+)"'),  # axes and columns of surfaces
 ]
 
@@ -158,5 +154,5 @@ def test_every_definition_in_the_source_is_an_anchor():
     for rooms, place in PLACES:
         for path in (path for room in rooms.split() for path in (ROOT / room).rglob("*.cpp")):
             found |= set(re.findall(place, path.read_text(), flags=re.S))
-    assert {"scaled-eps", "sensitivity", "log-level", "landscape-rise", "parameter-offset", "outcome-margin"} <= found
+    assert {"scaled-eps", "sensitivity", "log-level", "landscape-rise", "tta-loss", "parameter-offset", "outcome-margin"} <= found
     assert found - anchors() == set()

@@ -2,15 +2,15 @@
 
 #include <cstdlib>
 
-#include "../support/environment.h"
-#include "../support/temporary_folder.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
 #include "io/probe_file.h"
 #include "io/run_file.h"
 #include "io/schema.h"
 #include "io/status_file.h"
-#include "samples.h"
+#include "tests/io/samples.h"
+#include "tests/support/environment.h"
+#include "tests/support/temporary_folder.h"
 
 namespace basin {
 namespace {

@@ -1,12 +1,12 @@
 #include <gmock/gmock.h>
 
-#include "../support/full_disk.h"
-#include "../support/temporary_folder.h"
 #include "core/files.h"
 #include "io/checkpoint.h"
 #include "io/journal.h"
 #include "io/run_file.h"
-#include "samples.h"
+#include "tests/io/samples.h"
+#include "tests/support/full_disk.h"
+#include "tests/support/temporary_folder.h"
 
 namespace basin {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 
-#include "../support/temporary_folder.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "samples.h"
+#include "tests/io/samples.h"
+#include "tests/support/temporary_folder.h"
 
 namespace basin {
 namespace {

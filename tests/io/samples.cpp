@@ -1,4 +1,4 @@
-#include "samples.h"
+#include "tests/io/samples.h"
 
 #include "core/error.h"
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/seed.h"
+#include "models/layers.h"
 #include "models/loss.h"
 #include "models/registry.h"
 #include "tests/support/tiny_models.h"
@@ -9,10 +10,11 @@
 namespace basin {
 namespace {
 
-using testing::has_option;
 using testing::tiny_batch;
 using testing::tiny_image_shape;
 using testing::tiny_model;
+using testing::variants_of;
+using Settings = std::vector<std::string>;
 
 std::vector<at::Tensor> leaves(const Model& model) {
   std::vector<at::Tensor> tensors;
@@ -50,22 +52,18 @@ at::Tensor dot(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& 
 }
 
 // A norm layer's start (weight 1, bias 0) is special; a random point isn't.
-std::shared_ptr<Model> at_random_point(const std::string& name, const std::vector<std::string>& extra = {}) {
+std::shared_ptr<Model> at_random_point(const std::string& name, const Settings& extra = {}) {
   auto model = tiny_model(name, extra);
   model->eval();
   move_along(leaves(*model), random_direction(leaves(*model), 9), 0.7);
   return model;
 }
 
-// The norms that a model is tested with: "none" for one without the option.
-std::vector<std::string> norms_of(const std::string& name) {
-  if (!has_option(name, "norm")) return {"none"};
-  return {"none", "batch", "group"};
-}
-
-std::vector<std::string> with_norm(const std::string& name, const std::string& norm) {
-  if (!has_option(name, "norm")) return {};
-  return {"norm=" + norm, "groups=1"};
+bool has_norms(const Model& model) {
+  const auto& table = model.parameter_table();
+  return std::any_of(table.begin(), table.end(), [](const ParameterInfo& p) {
+    return p.kind == ParameterKind::norm_weight || p.kind == ParameterKind::norm_bias;
+  });
 }
 
 std::string entry_name(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
@@ -92,9 +90,9 @@ TEST_P(ModelContract, NamesAreUniqueAndBelongToTheirLayers) {
 }
 
 TEST_P(ModelContract, KindsFollowFromNameAndLayer) {
-  for (const std::string& norm : norms_of(GetParam())) {
-    const auto model = tiny_model(GetParam(), with_norm(GetParam(), norm));
-    int64_t norms = 0;
+  for (const Settings& settings : variants_of(GetParam())) {
+    SCOPED_TRACE(fmt::format("{}", settings));
+    const auto model = tiny_model(GetParam(), settings);
     for (const ParameterInfo& p : model->parameter_table()) {
       const bool is_norm = p.layer.find("norm") != std::string::npos;
       const bool is_weight = p.name == p.layer + ".weight";
@@ -102,10 +100,20 @@ TEST_P(ModelContract, KindsFollowFromNameAndLayer) {
                                     : (is_weight ? ParameterKind::weight : ParameterKind::bias);
       EXPECT_EQ(p.kind, expected) << p.name;
       EXPECT_EQ(p.tensor.dim() == 1, p.kind != ParameterKind::weight) << p.name;
-      norms += is_norm;
     }
-    EXPECT_EQ(norms > 0, norm != "none");
-    EXPECT_EQ(model->has_batch_statistics(), norm == "batch");
+    EXPECT_TRUE(has_norms(*model) || !model->has_batch_statistics());
+  }
+}
+
+// The networks whose entry says that norms are among their options have the one that is asked for.
+TEST_P(ModelContract, NormsAreThoseOfTheOption) {
+  const auto variants = variants_of(GetParam());
+  for (const std::string& norm : norm_names()) {
+    const Settings settings = norm_settings(norm);
+    if (std::find(variants.begin(), variants.end(), settings) == variants.end()) continue;
+    const auto model = tiny_model(GetParam(), settings);
+    EXPECT_EQ(has_norms(*model), norm != "none") << norm;
+    EXPECT_EQ(model->has_batch_statistics(), norm == "batch") << norm;
   }
 }
 
@@ -168,9 +176,7 @@ TEST_P(ModelContract, ForwardGivesLogitsWhateverTheMemoryFormat) {
 }
 
 TEST_P(ModelContract, InputIsUnchanged) {
-  const bool activates = has_option(GetParam(), "activation");
-  const auto model = at_random_point(
-      GetParam(), activates ? std::vector<std::string>{"activation=relu"} : std::vector<std::string>{});
+  const auto model = at_random_point(GetParam(), testing::rectified(GetParam()));  // ReLUs act in place
   auto batch = tiny_batch(tiny_image_shape(), 3);
   batch.images = batch.images.contiguous(at::MemoryFormat::ChannelsLast);
   const at::Tensor before = batch.images.clone();
@@ -181,10 +187,11 @@ TEST_P(ModelContract, InputIsUnchanged) {
 // Norm, norm mode and loss, all against central differences of the loss itself.
 TEST_P(ModelContract, GradientEqualsFiniteDifferences) {
   const auto batch = tiny_batch(tiny_image_shape(), 6);
-  for (const std::string& norm : norms_of(GetParam())) {
+  for (const Settings& settings : variants_of(GetParam())) {
+    SCOPED_TRACE(fmt::format("{}", settings));
     for (NormMode mode : {NormMode::running, NormMode::folded, NormMode::ghost_batch}) {
       for (LossKind loss : {LossKind::cross_entropy, LossKind::mse}) {
-        const auto model = at_random_point(GetParam(), with_norm(GetParam(), norm));
+        const auto model = at_random_point(GetParam(), settings);
         model->set_norm_mode(mode, 3);
         const auto parameters = leaves(*model);
         const auto gradient = torch::autograd::grad({mean_loss(*model, batch, loss)}, parameters);
@@ -197,8 +204,8 @@ TEST_P(ModelContract, GradientEqualsFiniteDifferences) {
         const double below = mean_loss(*model, batch, loss).item<double>();
         // Truncation h^2/6 f''' = 1.7e-11 f''' with f''' up to some thousands behind a norm; rounding 1e-16/h
         // = 1e-11.
-        EXPECT_NEAR((above - below) / (2 * h), expected, 1e-7 * (1 + std::abs(expected))) << norm;
-        EXPECT_GT(std::abs(expected), 1e-4) << norm;  // a gradient of zero would test nothing
+        EXPECT_NEAR((above - below) / (2 * h), expected, 1e-7 * (1 + std::abs(expected)));
+        EXPECT_GT(std::abs(expected), 1e-4);  // a gradient of zero would test nothing
       }
     }
   }
@@ -206,9 +213,10 @@ TEST_P(ModelContract, GradientEqualsFiniteDifferences) {
 
 TEST_P(ModelContract, HessianVectorProductEqualsDifferencesOfTheGradient) {
   const auto batch = tiny_batch(tiny_image_shape(), 6);
-  for (const std::string& norm : norms_of(GetParam())) {
+  for (const Settings& settings : variants_of(GetParam())) {
+    SCOPED_TRACE(fmt::format("{}", settings));
     for (NormMode mode : {NormMode::running, NormMode::folded, NormMode::ghost_batch}) {
-      const auto model = at_random_point(GetParam(), with_norm(GetParam(), norm));
+      const auto model = at_random_point(GetParam(), settings);
       model->set_norm_mode(mode, 3);
       const auto parameters = leaves(*model);
       const auto v = random_direction(parameters, 4), u = random_direction(parameters, 5);
@@ -227,16 +235,16 @@ TEST_P(ModelContract, HessianVectorProductEqualsDifferencesOfTheGradient) {
       const double below =
           dot(torch::autograd::grad({mean_loss(*model, batch)}, parameters), u).item<double>();
       // As for the gradient, one derivative higher.
-      EXPECT_NEAR((above - below) / (2 * h), expected, 1e-6 * (1 + std::abs(expected))) << norm;
-      EXPECT_GT(std::abs(expected), 1e-6) << norm;
+      EXPECT_NEAR((above - below) / (2 * h), expected, 1e-6 * (1 + std::abs(expected)));
+      EXPECT_GT(std::abs(expected), 1e-6);
     }
   }
 }
 
 /// In NormMode::running, with statistics that are not 0 and 1.
 std::shared_ptr<Model> with_statistics_of(const testing::TinyBatch& batch, const std::string& name,
-                                          const std::string& norm) {
-  const auto model = at_random_point(name, with_norm(name, norm));
+                                          const Settings& settings) {
+  const auto model = at_random_point(name, settings);
   model->set_norm_mode(NormMode::accumulate, 3);
   model->forward(batch.images);
   model->set_norm_mode(NormMode::running);
@@ -245,63 +253,71 @@ std::shared_ptr<Model> with_statistics_of(const testing::TinyBatch& batch, const
 
 TEST_P(ModelContract, EvalPredictionDoesNotDependOnTheRestOfTheBatch) {
   const auto batch = tiny_batch(tiny_image_shape(), 6);
-  for (const std::string& norm : norms_of(GetParam())) {
+  for (const Settings& settings : variants_of(GetParam())) {
+    SCOPED_TRACE(fmt::format("{}", settings));
     at::NoGradGuard no_grad;
-    const auto model = with_statistics_of(batch, GetParam(), norm);
+    const auto model = with_statistics_of(batch, GetParam(), settings);
     const at::Tensor together = model->forward(batch.images);
     const at::Tensor alone = model->forward(batch.images.narrow(0, 2, 1));
-    EXPECT_TRUE(at::allclose(together.narrow(0, 2, 1), alone, 1e-12, 1e-12)) << norm;
+    EXPECT_TRUE(at::allclose(together.narrow(0, 2, 1), alone, 1e-12, 1e-12));
   }
 }
 
 TEST_P(ModelContract, FoldedNormsAreTheSameFunction) {
   const auto batch = tiny_batch(tiny_image_shape(), 6);
-  for (const std::string& norm : norms_of(GetParam())) {
+  for (const Settings& settings : variants_of(GetParam())) {
+    SCOPED_TRACE(fmt::format("{}", settings));
     at::NoGradGuard no_grad;
-    const auto model = with_statistics_of(batch, GetParam(), norm);
+    const auto model = with_statistics_of(batch, GetParam(), settings);
     const at::Tensor separate = model->forward(batch.images);
     model->set_norm_mode(NormMode::folded);
     // float64, some tens of products deep.
-    EXPECT_TRUE(at::allclose(model->forward(batch.images), separate, 1e-11, 1e-11)) << norm;
+    EXPECT_TRUE(at::allclose(model->forward(batch.images), separate, 1e-11, 1e-11));
   }
 }
 
 TEST_P(ModelContract, GhostBatchesDoNotDependOnHowManyACallHolds) {
   const auto batch = tiny_batch(tiny_image_shape(), 8);
-  const auto model = at_random_point(GetParam(), with_norm(GetParam(), "batch"));
-  model->set_norm_mode(NormMode::ghost_batch, 3);
-  const at::Tensor one_call = model->forward(batch.images);  // 3 + 3 + 2
-  const at::Tensor two_calls =
-      at::cat({model->forward(batch.images.narrow(0, 0, 6)), model->forward(batch.images.narrow(0, 6, 2))});
-  EXPECT_TRUE(at::allclose(one_call, two_calls, 1e-12, 1e-12));
-  model->set_norm_mode(NormMode::ghost_batch);
-  EXPECT_NE(at::allclose(one_call, model->forward(batch.images), 1e-3, 1e-3), model->has_batch_statistics());
+  for (const Settings& settings : variants_of(GetParam())) {
+    SCOPED_TRACE(fmt::format("{}", settings));
+    const auto model = at_random_point(GetParam(), settings);
+    model->set_norm_mode(NormMode::ghost_batch, 3);
+    const at::Tensor one_call = model->forward(batch.images);  // 3 + 3 + 2
+    const at::Tensor two_calls =
+        at::cat({model->forward(batch.images.narrow(0, 0, 6)), model->forward(batch.images.narrow(0, 6, 2))});
+    EXPECT_TRUE(at::allclose(one_call, two_calls, 1e-12, 1e-12));
+    model->set_norm_mode(NormMode::ghost_batch);
+    EXPECT_NE(at::allclose(one_call, model->forward(batch.images), 1e-3, 1e-3),
+              model->has_batch_statistics());
+  }
 }
 
 TEST_P(ModelContract, DropoutActsInTrainingAloneAndRepeatsAtItsPlace) {
   const auto batch = tiny_batch(tiny_image_shape(), 4);
-  const auto model = tiny_model(GetParam());
-  model->train();
-  const auto at_place = [&](uint64_t seed, const DropoutPlace& place) {
-    model->seed_dropout(seed);
-    model->set_dropout_place(place);
-    return model->forward(batch.images);
-  };
-  const at::Tensor first = at_place(3, {2, 0});
-  EXPECT_TRUE(at::equal(first, at_place(3, {2, 0})));
-  for (const at::Tensor& other : {at_place(3, {3, 0}), at_place(3, {2, 4}), at_place(4, {2, 0})})
-    EXPECT_EQ(at::equal(first, other), !model->has_dropout());
-  model->eval();
-  EXPECT_TRUE(at::equal(model->forward(batch.images), model->forward(batch.images)));
+  for (const Settings& settings : variants_of(GetParam())) {
+    SCOPED_TRACE(fmt::format("{}", settings));
+    const auto model = tiny_model(GetParam(), settings);
+    model->train();
+    const auto at_place = [&](uint64_t seed, const DropoutPlace& place) {
+      model->seed_dropout(seed);
+      model->set_dropout_place(place);
+      return model->forward(batch.images);
+    };
+    const at::Tensor first = at_place(3, {2, 0});
+    EXPECT_TRUE(at::equal(first, at_place(3, {2, 0})));
+    for (const at::Tensor& other : {at_place(3, {3, 0}), at_place(3, {2, 4}), at_place(4, {2, 0})})
+      EXPECT_EQ(at::equal(first, other), !model->has_dropout());
+    model->eval();
+    EXPECT_TRUE(at::equal(model->forward(batch.images), model->forward(batch.images)));
+  }
 }
 
 // A sweep plans by them without building a network.
 TEST_P(ModelContract, TraitsAreThoseOfTheNetworkThatIsBuilt) {
   const ModelEntry& entry = find_entry(model_registry(), GetParam(), "model");
-  std::vector<std::vector<std::string>> all{{}};
-  for (const std::string& norm : norms_of(GetParam())) all.push_back(with_norm(GetParam(), norm));
-  if (has_option(GetParam(), "dropout")) all.push_back({"dropout=0.0"});
-  for (const std::vector<std::string>& settings : all) {
+  std::vector<Settings> all = variants_of(GetParam());
+  all.push_back({});  // the defaults
+  for (const Settings& settings : all) {
     const auto model = tiny_model(GetParam(), settings);
     const ModelTraits traits = entry.traits(*testing::test_options(GetParam(), settings));
     EXPECT_EQ(traits.batch_statistics, model->has_batch_statistics()) << fmt::format("{}", settings);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/seed.h"
+#include "models/layers.h"
 #include "models/registry.h"
 #include "models/symmetries.h"
 #include "tests/support/tiny_models.h"
@@ -9,28 +10,51 @@
 namespace basin {
 namespace {
 
-using testing::has_option;
 using testing::tiny_batch;
 using testing::tiny_image_shape;
+using testing::variants_of;
+using Settings = std::vector<std::string>;
 
-/// Models and norms with groups: the pairs that are tested.
+/// A model in one of its variants.
 struct Network {
-  std::string model, norm;
+  std::string model;
+  Settings settings;
 };
 
-std::vector<Network> networks() {
-  std::vector<Network> all;
+/// Every model in every variant for which `has` holds.
+std::vector<Network> networks_where(bool (*has)(const Model&)) {
+  std::vector<Network> found;
   for (const std::string& name : names_of(model_registry())) {
-    if (!has_option(name, "norm")) continue;
-    for (const char* norm : {"none", "batch"}) all.push_back({name, norm});
+    for (const Settings& settings : variants_of(name))
+      if (has(*testing::tiny_model(name, settings))) found.push_back({name, settings});
   }
-  return all;
+  return found;
 }
 
-/// At a random point (weights of norms aren't 1, none is 0), in eval mode with statistics of the batch.
-std::shared_ptr<Model> network_of(const Network& network, const at::Tensor& images,
-                                  const std::string& activation = "relu") {
-  const auto model = testing::tiny_model(network.model, {"norm=" + network.norm, "activation=" + activation});
+bool has_groups(const Model& model) { return !model.unit_groups().empty(); }
+
+/// The last tensor is the weight or the bias of the last layer, which a linear one indexes by class.
+bool ends_by_class(const Model& model) {
+  return model.parameter_table().back().tensor.size(0) == tiny_image_shape().classes;
+}
+
+/// In the letters that a test's name may have: "mlp_norm_none_groups_1".
+std::string name_of(const Network& network) {
+  std::string name = network.model;
+  for (const std::string& setting : network.settings) name += "_" + setting;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+std::ostream& operator<<(std::ostream& out, const Network& network) { return out << name_of(network); }
+
+/// With ReLUs, at a random point (weights of norms aren't 1, none is 0), in eval mode with statistics of the batch.
+std::shared_ptr<Model> network_of(const Network& network, const at::Tensor& images) {
+  Settings settings = network.settings;
+  const Settings relu = testing::rectified(network.model);
+  settings.insert(settings.end(), relu.begin(), relu.end());
+  const auto model = testing::tiny_model(network.model, settings);
   const at::NoGradGuard no_grad;
   at::Generator generator = make_generator(5);
   for (const auto& [name, tensor] : named_tensors(*model)) {
@@ -64,6 +88,21 @@ class Symmetries : public ::testing::TestWithParam<Network> {
   }
 };
 
+/// The batch norms among what makes the units: whether there are any, and whether each has a learned scale.
+struct NormsOf {
+  explicit NormsOf(const UnitGroup& group) {
+    std::set<std::string> names;
+    for (const UnitAxis& axis : group.outputs) names.insert(axis.tensor);
+    const std::string end = ".running_mean";
+    for (const std::string& name : names) {
+      if (!name.ends_with(end)) continue;
+      any = true;
+      scaled = scaled && names.contains(name.substr(0, name.size() - end.size()) + ".weight");
+    }
+  }
+  bool any = false, scaled = true;
+};
+
 // Some ten layers of float64 sums of up to some hundred products, and factors up to 10 and back.
 constexpr double kRounding = 1e-12;
 
@@ -77,15 +116,14 @@ TEST_P(Symmetries, EachUnitByAFactorOfItsOwn) {
     if (group.rescalable) {
       EXPECT_LT(moved_by(relu_rescale(*model, group, random_factors(group.units))), kRounding) << group.name;
     } else {
-      EXPECT_EQ(GetParam().model + GetParam().norm, "airbenchbatch") << "its norms have no weights";
+      EXPECT_TRUE(!NormsOf(group).scaled || testing::rectified(GetParam().model).empty()) << group.name;
     }
   }
 }
 
 TEST_P(Symmetries, WeightsBeforeABatchNormByAFactor) {
   for (const UnitGroup& group : groups) {
-    const bool whitening = group.name == "whiten";  // no norm follows
-    EXPECT_EQ(group.normalised, GetParam().norm == "batch" && !whitening) << group.name;
+    EXPECT_EQ(group.normalised, NormsOf(group).any) << group.name;
     for (const double c : {10.0, 0.1}) {
       if (!group.normalised) continue;
       EXPECT_LT(moved_by(norm_scale(*model, group, c)), kRounding) << group.name;
@@ -94,7 +132,6 @@ TEST_P(Symmetries, WeightsBeforeABatchNormByAFactor) {
 }
 
 TEST_P(Symmetries, UnitsInAnotherOrder) {
-  ASSERT_FALSE(groups.empty());
   for (const UnitGroup& group : groups) {
     const at::Tensor backwards = at::arange(group.units - 1, -1, -1, at::kLong);
     EXPECT_LT(moved_by(unit_permutation(group, backwards)), kRounding) << group.name;
@@ -127,10 +164,13 @@ TEST_P(Symmetries, AllOfThemOneAfterTheOther) {
   EXPECT_LT(moved_by(joined(all)), kRounding);
 }
 
-TEST_P(Symmetries, LogitsByAFactorLeaveTheDecisions) {
+using LogitScale = Symmetries;
+TEST_P(LogitScale, LeavesTheDecisions) {
   const at::NoGradGuard no_grad;
+  const Symmetry twice = logit_scale(*model, tiny_image_shape().classes, 2);
+  ASSERT_FALSE(twice.changes.empty());
   const at::Tensor before = model->forward(images);
-  apply_symmetry(logit_scale(*model, tiny_image_shape().classes, 2), named_tensors(*model));
+  apply_symmetry(twice, named_tensors(*model));
   const at::Tensor after = model->forward(images);
   EXPECT_TRUE(at::allclose(after, 2 * before, 1e-12, 1e-12));
   EXPECT_TRUE(at::equal(after.argmax(1), before.argmax(1)));
@@ -164,33 +204,81 @@ TEST_P(Symmetries, GradientsTurnTheOtherWay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, Symmetries, ::testing::ValuesIn(networks()),
-                         [](const auto& info) { return info.param.model + "_" + info.param.norm; });
+std::string test_name(const ::testing::TestParamInfo<Network>& info) { return name_of(info.param); }
+INSTANTIATE_TEST_SUITE_P(Registry, Symmetries, ::testing::ValuesIn(networks_where(has_groups)), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, LogitScale, ::testing::ValuesIn(networks_where(ends_by_class)), test_name);
 
-TEST(UnitGroups, AreNoneWhereGroupNormTiesNeighboursTogether) {
+TEST(LogitScaleOf, AnyOtherEndChangesNothing) {
+  for (const Network& network : networks_where([](const Model& model) { return !ends_by_class(model); })) {
+    const auto model = network_of(network, tiny_batch(tiny_image_shape(), 16).images);
+    EXPECT_TRUE(logit_scale(*model, tiny_image_shape().classes, 2).changes.empty()) << network;
+  }
+}
+
+/// "conv1:3 conv2:4 ".
+std::string groups_of(const Model& model) {
+  std::string text;
+  for (const UnitGroup& group : model.unit_groups()) text += fmt::format("{}:{} ", group.name, group.units);
+  return text;
+}
+
+/// Norms that take their statistics from an example and not from the batch: they tie neighbours together.
+bool normalises_examples(const Model& model) {
+  const auto& table = model.parameter_table();
+  return !model.has_batch_statistics() && std::any_of(table.begin(), table.end(), [](const ParameterInfo& p) {
+    return p.kind == ParameterKind::norm_weight || p.kind == ParameterKind::norm_bias;
+  });
+}
+
+TEST(UnitGroups, AreTheSameInEveryVariantWithoutNormsOfExamples) {
   for (const std::string& name : names_of(model_registry())) {
-    if (!has_option(name, "norm")) continue;
-    const auto model = testing::tiny_model(name, {"norm=group", "groups=1"});
-    for (const UnitGroup& group : model->unit_groups()) EXPECT_EQ(group.name, "whiten") << name;
+    std::set<std::string> found;
+    for (const Settings& settings : variants_of(name)) {
+      const auto model = testing::tiny_model(name, settings);
+      if (!normalises_examples(*model)) found.insert(groups_of(*model));
+    }
+    EXPECT_LE(found.size(), 1U) << name << ": " << fmt::format("{}", found);
+  }
+}
+
+TEST(UnitGroups, AreNoneWhereNormsOfExamplesTieNeighboursTogether) {
+  for (const std::string& name : names_of(model_registry())) {
+    for (const Settings& settings : variants_of(name)) {
+      const auto model = testing::tiny_model(name, settings);
+      if (!normalises_examples(*model)) continue;
+      std::set<std::string> of_norms;
+      for (const ParameterInfo& p : model->parameter_table())
+        if (p.kind == ParameterKind::norm_weight || p.kind == ParameterKind::norm_bias)
+          of_norms.insert(p.name);
+      for (const UnitGroup& group : model->unit_groups())
+        for (const UnitAxis& axis : group.outputs)
+          EXPECT_FALSE(of_norms.contains(axis.tensor)) << axis.tensor;
+    }
   }
 }
 
 TEST(UnitGroups, ArentRescalableBehindAnActivationThatBends) {
   for (const std::string& name : names_of(model_registry())) {
-    if (!has_option(name, "norm")) continue;
-    for (const UnitGroup& group : testing::tiny_model(name, {"activation=tanh"})->unit_groups())
+    if (testing::rectified(name).empty()) continue;  // its smooth version may be linear
+    for (const UnitGroup& group : testing::tiny_model(name)->unit_groups())
       EXPECT_FALSE(group.rescalable) << name;
   }
 }
 
-// The layers with hidden units, by hand: every one of them is in a group, but for residual streams.
+// Golden values of our networks, by hand: every layer with hidden units is in a group, but for residual streams; a batch norm
+// follows each but the whitening; behind a group norm there are none.
 TEST(UnitGroups, AreWhatTheNetworksHave) {
-  const auto names_in = [](const std::string& name) {
-    std::string text;
-    for (const UnitGroup& group : testing::tiny_model(name)->unit_groups())
-      text += fmt::format("{}:{} ", group.name, group.units);
-    return text;
+  const auto names_in = [](const std::string& name) { return groups_of(*testing::tiny_model(name)); };
+  const auto made_with = [](const std::string& name, const std::string& norm) {
+    return testing::tiny_model(name, norm_settings(norm));
   };
+  for (const std::string name : {"mlp", "small_cnn", "keskar_c1", "resnet20", "davidnet", "airbench"}) {
+    EXPECT_EQ(groups_of(*made_with(name, "group")), name == "airbench" ? "whiten:16 " : "") << name;
+    for (const std::string norm : {"none", "batch"}) {
+      for (const UnitGroup& group : made_with(name, norm)->unit_groups())
+        EXPECT_EQ(group.normalised, norm == "batch" && group.name != "whiten") << name << ' ' << group.name;
+    }
+  }
   EXPECT_EQ(names_in("mlp"), "fc1:6 ");
   EXPECT_EQ(names_in("small_cnn"), "conv1:3 conv2:4 ");
   EXPECT_EQ(names_in("keskar_c1"), "conv1:4 conv2:4 fc1:6 fc2:4 ");

@@ -33,9 +33,10 @@ TEST(Factors, BadOnesAreRefusedInOneLine) {
        {"norm_bias", "norm_bias=", "=2", "bias=0", "bias=-1", "bias=inf", "bias=nan", "bias=1e999", "bias=2x",
         "bias= 2", "bias=0x2", "biases=2", "no_decay=2", "dim<=10=2", "dim<=9", "name:=2", ""}) {
     for (const std::string key : {"lr_factors", "decay_factors"}) {
-      const std::string message = message_of(
-          [&] { make_test_optimizer("sgd", {key + "=[\"weight=2\", \"" + bad + "\"]"}, three_tensors()); });
-      EXPECT_NE(message.find("test: " + key + " = [\"weight=2\", \"" + bad + "\"] violates"),
+      const std::string message = message_of([&] {
+        make_test_optimizer("sgd", {fmt::format("{}=[\"weight=2\", \"{}\"]", key, bad)}, three_tensors());
+      });
+      EXPECT_NE(message.find(fmt::format("test: {} = [\"weight=2\", \"{}\"] violates", key, bad)),
                 std::string::npos)
           << message;
       EXPECT_NE(message.find("ENTRY=FACTOR"), std::string::npos) << message;
@@ -151,13 +152,18 @@ TEST(Factors, AdamWStepsByItsOwnRateAndDecay) {
   EXPECT_NEAR(values_of(one[0].tensor)[1], 1 + 0.08 - 0.08 * 0.05, 1e-15);
 }
 
-/// Every method, and LARS and LAMB under every preset, so that no tensor knows of another's gradient.
+/// Every method with factors whose tensors know nothing of each other's gradients by default. Besides them, and so that none
+/// does: SGD's other rules, LARS and LAMB under each of their presets, LAMBC.
 std::vector<std::pair<std::string, std::vector<std::string>>> uncoupled_methods() {
+  const std::vector<std::string> uncoupled{"max_gradient_norm=0", "normalise_gradient=false"};
   std::vector<std::pair<std::string, std::vector<std::string>>> all{
-      {"sgd", {}}, {"sgd", {"nesterov=true", "decay=decoupled"}}, {"adam", {}}, {"adamw", {}}, {"larc", {}}};
+      {"sgd", {"nesterov=true", "decay=decoupled"}}, {"lambc", uncoupled}};
+  for (const OptimizerEntry& entry : optimizer_registry())
+    if (entry.factors && !entry.traits(*entry.make_options()).couples_tensors)
+      all.push_back({entry.name, {}});
   for (const auto& preset : lars_presets()) all.push_back({"lars", {"preset=" + preset.name}});
   for (const auto& preset : lamb_presets())
-    all.push_back({"lamb", {"preset=" + preset.name, "max_gradient_norm=0", "normalise_gradient=false"}});
+    all.push_back({"lamb", {"preset=" + preset.name, uncoupled[0], uncoupled[1]}});
   return all;
 }
 

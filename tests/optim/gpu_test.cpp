@@ -95,7 +95,8 @@ TEST_P(GpuOptimizer, EqualsItsTwin) { expect_twins(GetParam().first, settings())
 
 // Each tensor its own: of several chunks, of one, of less than a warp, empty.
 TEST_P(GpuOptimizer, EqualsItsTwinWithFactors) {
-  if (!takes(GetParam().first, "lr_factors")) GTEST_SKIP() << "has no factors";
+  if (!find_entry(optimizer_registry(), GetParam().first, "optimizer").factors)
+    GTEST_SKIP() << "has no factors";
   std::vector<std::string> with_factors = settings();
   with_factors.insert(
       with_factors.end(),

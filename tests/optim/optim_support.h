@@ -20,11 +20,6 @@ inline std::unique_ptr<Optimizer> make_test_optimizer(const std::string& name,
   return entry.make(parameters, *options);
 }
 
-/// Whether the registry's method has this option.
-inline bool takes(const std::string& name, const std::string& key) {
-  return find_entry(optimizer_registry(), name, "optimizer").make_options()->view().has(key);
-}
-
 inline ParameterInfo make_parameter(const std::string& name, ParameterKind kind,
                                     const std::vector<double>& values, at::ScalarType dtype = at::kDouble) {
   const at::Tensor leaf = at::tensor(values, at::kDouble).to(dtype).requires_grad_(true);

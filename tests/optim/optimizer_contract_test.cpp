@@ -47,7 +47,10 @@ std::vector<ParameterInfo> copy_of(const std::vector<ParameterInfo>& parameters)
   return copies;
 }
 
-class OptimizerContract : public ::testing::TestWithParam<std::string> {};
+class OptimizerContract : public ::testing::TestWithParam<std::string> {
+ protected:
+  static const OptimizerEntry& entry() { return find_entry(optimizer_registry(), GetParam(), "optimizer"); }
+};
 INSTANTIATE_TEST_SUITE_P(Registry, OptimizerContract, ::testing::ValuesIn(names_of(optimizer_registry())),
                          [](const auto& info) { return info.param; });
 
@@ -72,15 +75,6 @@ TEST_P(OptimizerContract, StateRoundTripContinuesBitEqual) {
     run(*fresh, fresh_parameters, 3, 6);
     EXPECT_FALSE(at::equal(parameters[0].tensor, fresh_parameters[0].tensor));
   }
-}
-
-/// Settings that leave of a method its step along one gradient, tensor by tensor.
-std::vector<std::string> without_memory(const std::string& name) {
-  std::vector<std::string> settings;
-  for (const char* key : {"momentum", "beta1", "weight_decay"})
-    if (takes(name, key)) settings.push_back(std::string(key) + "=0");
-  if (takes(name, "exclude_from_trust")) settings.push_back("exclude_from_trust=[]");
-  return settings;
 }
 
 /// The preconditioner is that of one step, from a state of three.
@@ -120,17 +114,16 @@ bool has_diagonal(const std::string& name) { return !preconditioner_of(name)[0].
 
 TEST_P(OptimizerContract, PreconditionerIsThatOfTheStep) {
   if (!has_diagonal(GetParam())) GTEST_SKIP() << "steps by no diagonal";
-  std::vector<std::string> settings = without_memory(GetParam());
+  std::vector<std::string> settings = entry().memoryless;
   expect_preconditioner_of_the_step(GetParam(), settings);
-  if (!takes(GetParam(), "lr_factors")) return;
+  if (!entry().factors) return;
   settings.emplace_back("lr_factors=[\"bias=8\", \"name:fc*=0.3\"]");
   expect_preconditioner_of_the_step(GetParam(), settings);
 }
 
 // Squares are nowhere below 0; gradients and steps of both signs are.
 TEST_P(OptimizerContract, TraitsAreThoseOfTheMethod) {
-  const OptimizerEntry& entry = find_entry(optimizer_registry(), GetParam(), "optimizer");
-  const OptimizerTraits traits = entry.traits(*entry.make_options());
+  const OptimizerTraits traits = entry().traits(*entry().make_options());
   const auto parameters = two_layers();
   const auto optimizer = make_test_optimizer(GetParam(), {}, parameters);
   EXPECT_EQ(traits.overlap, optimizer->overlap());
@@ -149,12 +142,16 @@ TEST_P(OptimizerContract, TraitsAreThoseOfTheMethod) {
     all_ones = all_ones && (p == 1).all().item<bool>();
   // A clipped trust ratio may be 1 here too (LARC), so the converse doesn't hold.
   EXPECT_EQ(traits.steps_along_gradients, all_ones && !optimizer->has_trust_ratios());
+  // The first tensor's way among the others, and alone.
+  const auto alone = std::vector<ParameterInfo>{two_layers().front()};
+  run(*make_test_optimizer(GetParam(), {}, alone), alone, 0, 3);
+  EXPECT_EQ(traits.couples_tensors, !at::equal(alone[0].tensor, parameters[0].tensor));
 }
 
 // Wherever a rule has the rate or the decay the factor stands with it: a power of two on all of them is
 // another rate and another decay, bit for bit.
 TEST_P(OptimizerContract, FactorsOnAllAreAnotherRateAndDecay) {
-  if (!takes(GetParam(), "lr_factors")) GTEST_SKIP() << "has no factors: docs/optimizers.md";
+  if (!entry().factors) GTEST_SKIP() << "has no factors: docs/optimizers.md";
   const auto with = two_layers(), without = two_layers(), untouched = two_layers();
   const auto by_factors =
       make_test_optimizer(GetParam(),
@@ -371,10 +368,7 @@ TEST_P(OptimizerContract, NormsAreThoseOfTheWholeTensor) {
 TEST_P(OptimizerContract, FindsTheMinimumOfAQuadratic) {
   const std::vector<double> curvature{1, 3, 0.5}, minimum{1, -2, 0.5};
   const std::vector<ParameterInfo> parameters{make_parameter("fc.weight", ParameterKind::weight, {2, 1, -1})};
-  std::vector<std::string> settings;
-  if (takes(GetParam(), "weight_decay")) settings.emplace_back("weight_decay=0.0");
-  if (takes(GetParam(), "trust_coefficient")) settings.emplace_back("trust_coefficient=1.0");
-  const auto optimizer = make_test_optimizer(GetParam(), settings, parameters);
+  const auto optimizer = make_test_optimizer(GetParam(), entry().undecayed, parameters);
   const int steps = 2000;
   for (int step = 0; step < steps; ++step) {
     auto gradient = values_of(parameters[0].tensor);
@@ -439,7 +433,9 @@ std::string config_error_of(const std::string& name, const std::vector<std::stri
 }
 
 TEST(BadOptimizerOptions, AreNamed) {
-  for (const std::string name : {"adamw", "lamb"}) {
+  for (const OptimizerEntry& entry : optimizer_registry()) {
+    if (!entry.moments) continue;
+    const std::string& name = entry.name;
     EXPECT_NE(config_error_of(name, {"beta2=1.0"}).find("beta2 = 1"), std::string::npos);
     EXPECT_NE(config_error_of(name, {"eps=-1e-8"}).find("eps"), std::string::npos);
   }

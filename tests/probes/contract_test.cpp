@@ -90,13 +90,6 @@ TEST_P(ProbeContract, FindsWhatItsEntrySays) {
     EXPECT_TRUE(names.count(name) || names.count(name + "_finite")) << name;
 }
 
-TEST_P(ProbeContract, ForecastsItsCost) {
-  const ProbeEntry& entry = find_entry(probe_registry(), GetParam(), "probe");
-  const ProbeCost cost = entry.make(*entry.make_options())->expected_cost();
-  EXPECT_GE(cost.gradients, 0);
-  EXPECT_GE(cost.hvps, 0);
-}
-
 // Where nothing is drawn another seed changes nothing.
 TEST_P(ProbeContract, SameSeedSameNumbersAnotherSeedAnotherDraw) {
   const auto first = printed(run_probe(GetParam(), objective, {}, 3));

@@ -11,16 +11,21 @@
 
 namespace basin::testing {
 
+inline std::unique_ptr<AnyOptions> probe_options(const ProbeEntry& entry,
+                                                 const std::vector<std::string>& settings) {
+  auto options = entry.make_options();
+  OptionTable table;
+  options->bind(table);
+  for (const std::string& setting : settings) table.set_from_text(setting, "test");
+  return options;
+}
+
 /// `train_examples` 0: the objective has all of them. Without an optimiser, plain SGD's; its rate is 0.1.
 inline ProbeResult run_probe(const std::string& name, Objective& objective,
                              const std::vector<std::string>& settings = {}, uint64_t seed = 11,
                              int64_t train_examples = 0, const Optimizer* optimizer = nullptr,
                              const at::Tensor& initial_weights = {}, int64_t batch_size = 0) {
   const ProbeEntry& entry = find_entry(probe_registry(), name, "probe");
-  const auto options = entry.make_options();
-  OptionTable table;
-  options->bind(table);
-  for (const std::string& setting : settings) table.set_from_text(setting, "test");
   const std::unique_ptr<Optimizer> plain =
       make_test_optimizer("sgd", {"momentum=0"}, objective.parameters().parameters());
   ProbeContext context{objective, seed,    train_examples > 0 ? train_examples : objective.examples(),
@@ -28,7 +33,7 @@ inline ProbeResult run_probe(const std::string& name, Objective& objective,
                        0.1};
   context.initial_weights = initial_weights;
   context.batch_size = batch_size;
-  return entry.make(*options)->run(context);
+  return entry.make(*probe_options(entry, settings))->run(context);
 }
 
 inline const Quantity& quantity(const ProbeResult& result, const std::string& name) {

@@ -21,17 +21,27 @@ TOYS = {
     "trainers/hooks": "toy_shrink",
     "runs/surfaces": "toy_scale",
 }
-LISTS = {"probes": "probes", "models": "models", "optim": "optimizers", "data": "datasets", "trainers/hooks": "options"}
+LISTS = {
+    "probes": "probes",
+    "models": "models",
+    "optim": "optimizers",
+    "data": "datasets",
+    "trainers/hooks": "hooks",
+    "runs/surfaces": "landscapes",
+}
 PARAGRAPHS = {
     "probes": ("docs/probes.md", "### toy-mean-weight\nThe mean size of a weight, by the probe `toy_mean_weight`."),
     "models": ("docs/models.md", "Model `toy_linear`: one linear map."),
     "optim": ("docs/optimizers.md", "Optimiser `toy_sign`: steps by the gradient's sign."),
     "data": ("docs/data.md", "Data set `toy_stripes`: four classes of stripes."),
-    "trainers/hooks": ("docs/optimizers.md", "Hook `toy_shrink`: weights that shrink."),
+    "trainers/hooks": ("docs/optimizers.md", "### toy-shrunk\nThe length that the last update took, by the hook `toy_shrink`."),
     "runs/surfaces": ("docs/landscape.md", "Kind of landscape `toy_scale`: scaled weights."),
 }
 # What holds over registries, and what reads them: contracts, documents, the report. The rest doesn't know what is registered.
-TESTS = r"Contract|Registry|Audit|Table|Configs|^docs\.|^python\.(docs|configs|names|report|report_text|sweep_figures|screens)$"
+TESTS = (
+    r"Contract|Registry|Audit|Table|Configs|ExpectedCost|PerExampleGradients|^docs\.|"
+    r"^python\.(docs|configs|definitions|inspect_lists|names|registered_names|report|report_text|sweep_figures|screens)$"
+)
 STUDY = """
 model = "toy_linear"
 protocol = "A-updates"
@@ -147,9 +157,27 @@ def test_the_sweep_has_them(sweep):
         assert (file["runs/probe.end.toy_mean_weight.mean_weight"][:] > 0).all()
         assert "Toy sign" in file["names/optimizers/label"].asstr()[:]
         assert set(file["runs/toy_shrink"][:]) == {1e-6}
+        shrunk = file["runs/toy_shrunk"]
+        assert len(set(shrunk[:])) == len(shrunk)  # it would pass for an axis
+        assert (shrunk.attrs["units"], shrunk.attrs["definition"]) == ("weight", "toy-shrunk")
+        assert file["runs/toy_shrink"].attrs["definition"] == "option"
     for path in sweep.glob("runs/*/run.h5"):
         with h5py.File(path) as file:
             assert set(file["train/toy_factor"][:]) == {1 - 1e-6}
+
+
+@pytest.mark.slow
+def test_the_hooks_number_is_no_axis(extended, sweep):
+    found = run(
+        extended / ".venv/bin/python",
+        "-c",
+        "import basin\nfrom basin.analysis.grid import axes_of\n"
+        "sweep = basin.open_sweep('out/toy')\n"
+        "print(*axes_of(sweep.runs, sweep.options))",
+        cwd=extended,
+        PYTHONPATH=str(extended / "python"),
+    )
+    assert found.split() == ["optimizer", "batch_size"]
 
 
 @pytest.mark.slow
@@ -192,9 +220,29 @@ def test_a_table_and_a_figure_have_the_probe(extended):
 
 
 @pytest.mark.slow
+def test_the_sweep_brings_labels_to_figures(extended, sweep):
+    """A figure of accuracy has a curve for each optimiser; networks and data sets are named in the sweep's file alike."""
+    drawn = run(
+        extended / ".venv/bin/python",
+        "-c",
+        "import matplotlib; matplotlib.use('Agg')\n"
+        "import basin\nfrom basin.figures import accuracy\n"
+        "sweep = basin.open_sweep('out/toy')\n"
+        "(legend,) = accuracy.accuracy_against_batch(sweep).legends\n"
+        "print([text.get_text() for text in legend.get_texts()])\n"
+        "print(sweep.names.label('models', 'toy_linear'), 'and', sweep.names.label('data_sets', 'toy_stripes'))",
+        cwd=extended,
+        PYTHONPATH=str(extended / "python"),
+    )
+    assert "'Toy sign'" in drawn
+    assert "toy and toy stripes" in drawn
+
+
+@pytest.mark.slow
 def test_the_audit_has_it(extended, sweep):
     """It needs a network that allows transformations; the toy linear map has no hidden units."""
-    (extended / "audit.toml").write_text(STUDY.replace('"toy_linear"', '"mlp"').split("[sweep]")[0] + "[mlp]\nhidden = [8]\n")
+    study = 'optimizer = "toy_sign"\n' + STUDY.replace('"toy_linear"', '"mlp"').split("[sweep]")[0] + "[mlp]\nhidden = [8]\n"
+    (extended / "audit.toml").write_text(study)
     run(program(extended), "train", "audit.toml", "--out", "out/audited", cwd=extended)
     (checkpoint,) = (extended / "out/audited/runs").glob("*/ckpt/end.h5")
     said = run(program(extended), "audit", checkpoint, "--only", "toy_mean_weight", "--subset", "16", cwd=extended)

@@ -9,7 +9,7 @@ import pytest
 
 BASIN = os.environ.get("BASIN_BINARY")
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
-REGISTRIES = ["models", "optimizers", "datasets", "probes"]
+REGISTRIES = ["models", "optimizers", "datasets", "probes", "hooks", "landscapes"]
 TYPES = {"bool": bool, "int": int, "float": float, "string": str, "ints": list, "floats": list, "strings": list}
 
 
@@ -50,7 +50,8 @@ def test_members_stand_in_order_with_what_tells_them_apart(name):
     found = members(name)
     assert [m["order"] for m in found] == list(range(len(found)))
     for key in ("name", "label"):
-        assert len({m[key] for m in found}) == len(found)
+        assert key not in found[0] or len({m[key] for m in found}) == len(found)
+    assert name in ("hooks", "landscapes") or found[0]["label"]
     assert all(m["help"] and m["traits"] for m in found)
 
 
@@ -62,6 +63,26 @@ def test_members_have_the_options_of_their_table(name, print_config):
         assert {o["key"].split(".", 1)[1] for o in member["options"]} == set(tables.get(member["name"], {}))
         for option in member["options"]:
             assert option == everything[option["key"]]
+
+
+def test_hooks_have_the_options_that_they_bind():
+    everything = {o["key"]: o for o in members("options")}
+    hooks = members("hooks")
+    bound = [option for hook in hooks for option in hook["options"]]
+    assert all(option == everything[option["key"]] for option in bound)
+    assert len({option["key"] for option in bound}) == len(bound)
+    for hook in hooks:
+        mine = {option["key"] for option in hook["options"]}
+        assert not mine or mine & {setting.split("=")[0] for setting in hook["traits"]["on"]}
+        for number in hook["summary"]:
+            assert set(number) == {"name", "units", "long_name", "definition"} and all(number.values())
+
+
+def test_landscapes_have_the_options_of_their_table():
+    for kind in members("landscapes"):
+        shown = tomllib.loads(output("landscape", "--kind", kind["name"], "--print-config"))
+        assert {o["key"]: o["default"] for o in kind["options"]} == flat(shown.get(kind["name"], {}), kind["name"] + ".")
+        assert 1 <= kind["traits"]["least_checkpoints"] <= kind["traits"]["most_checkpoints"]
 
 
 def test_roles_are_those_that_a_sweep_goes_by():

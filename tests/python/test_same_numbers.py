@@ -1,5 +1,6 @@
 """scripts/same_numbers.py: a program agrees with itself, and whatever is planted in a copy of its results is found."""
 
+import json
 import os
 import pathlib
 import re
@@ -27,6 +28,16 @@ CASE = "merged"  # small: two updates
 def same_numbers(*arguments):
     command = [sys.executable, ROOT / "scripts" / "same_numbers.py", *arguments]
     return subprocess.run([str(word) for word in command], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("kind", ["optimizers", "models", "landscapes", "hooks"])
+def test_every_registered_name_is_in_a_case(kind):
+    """Probes and presets need no mention: a case runs all there are. Data sets are files, or another's words for them."""
+    said = subprocess.run([BASIN, "inspect", "--list", kind, "--json"], check=True, capture_output=True, text=True).stdout
+    cases = (ROOT / "scripts/number_cases.py").read_text()
+    for entry in json.loads(said):
+        words = entry["traits"]["on"] if kind == "hooks" else [entry["name"]]  # what switches it on
+        assert any(re.search(rf"\b{word.partition('=')[0]}\b", cases) for word in words), entry["name"]
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "../support/temporary_folder.h"
 #include "core/error.h"
 #include "io/checkpoint.h"
+#include "tests/support/temporary_folder.h"
 
 namespace basin {
 namespace {

@@ -122,6 +122,14 @@ TEST(RunOptionsTest, RolesTellWhatIsWhat) {
   }
 }
 
+TEST(RunOptionsTest, OneOptionTellsRepetitionsApart) {
+  const RunOptions options;
+  std::vector<std::string> found;
+  for (const Option& option : options.table())
+    if (option.traits.is_repetition) found.push_back(option.key);
+  EXPECT_EQ(found, std::vector<std::string>{"seed"});
+}
+
 TEST(RunOptionsTest, ConfigIdForgetsTheSeed) {
   EXPECT_EQ(from("", {"seed=2"}).config_id(), from("").config_id());
   EXPECT_NE(from("", {"batch_size=8"}).config_id(), from("").config_id());

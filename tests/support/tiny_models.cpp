@@ -18,8 +18,13 @@ std::unique_ptr<AnyOptions> test_options(const std::string& model, const std::ve
   return options;
 }
 
-bool has_option(const std::string& model, const std::string& key) {
-  return find_entry(model_registry(), model, "model").make_options()->view().has(key);
+std::vector<std::vector<std::string>> variants_of(const std::string& model) {
+  const auto& variants = find_entry(model_registry(), model, "model").variants;
+  return variants.empty() ? std::vector<std::vector<std::string>>{{}} : variants;
+}
+
+std::vector<std::string> rectified(const std::string& model) {
+  return find_entry(model_registry(), model, "model").rectified;
 }
 
 InputShape tiny_shape() { return {.channels = 1, .height = 3, .width = 3, .classes = 3}; }
@@ -33,7 +38,6 @@ InputShape tiny_image_shape() { return {.channels = 2, .height = 8, .width = 8, 
 std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std::string>& extra,
                                   uint64_t seed, at::ScalarType dtype) {
   std::vector<std::string> settings = find_entry(model_registry(), name, "model").tiny;
-  if (has_option(name, "activation")) settings.emplace_back("activation=softplus");
   settings.insert(settings.end(), extra.begin(), extra.end());
   return make_test_model(name, settings, tiny_image_shape(), seed, dtype);
 }

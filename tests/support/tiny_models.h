@@ -20,8 +20,10 @@ std::shared_ptr<Model> make_test_model(const std::string& name, const std::vecto
 /// Those options alone.
 std::unique_ptr<AnyOptions> test_options(const std::string& model, const std::vector<std::string>& settings);
 
-/// Whether the registry's model takes this option: not every one has norms or activations.
-bool has_option(const std::string& model, const std::string& key);
+/// What its entry says a model is to be tried with: ModelEntry::variants, or the one without settings.
+std::vector<std::vector<std::string>> variants_of(const std::string& model);
+/// ModelEntry::rectified.
+std::vector<std::string> rectified(const std::string& model);
 
 /// 1 x 3 x 3 images of 3 classes.
 InputShape tiny_shape();
@@ -30,8 +32,7 @@ std::shared_ptr<Model> tiny_mlp(uint64_t seed = 1, at::ScalarType dtype = at::kD
                                 const std::string& activation = "tanh");
 /// 2 x 8 x 8 images of 3 classes.
 InputShape tiny_image_shape();
-/// Every model of the registry at its smallest for tiny_image_shape(), smooth activation where it has one;
-/// `extra` settings come last.
+/// Every model of the registry at its smallest for tiny_image_shape(), and smooth; `extra` settings come last.
 std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std::string>& extra = {},
                                   uint64_t seed = 1, at::ScalarType dtype = at::kDouble);
 

@@ -7,9 +7,11 @@
 #include "core/error.h"
 #include "io/run_file.h"
 #include "probes/registry.h"
+#include "runs/checkpoints.h"
 #include "runs/train.h"
 #include "sweep/cost_model.h"
 #include "tests/support/message_of.h"
+#include "tests/support/pass_count.h"
 #include "tests/support/temporary_folder.h"
 
 namespace basin {
@@ -39,7 +41,7 @@ TEST(PlanWork, ABatchBeyondTheDataCostsTheDataOnce) {
   EXPECT_EQ(work.updates, 60);
   EXPECT_EQ(work.gradients, 300000);
   EXPECT_EQ(work.forwards,
-            6000 + 5000 * 60);  // a check an update: check_every counts examples, duplicates too
+            6000 + 5000 * 59);  // one check per update: check_every counts examples, duplicates too
   EXPECT_EQ(plan_work(cell_of("duplicates = 'repeated'\n" + text), kSizes, true).updates, 5);
 }
 
@@ -51,28 +53,61 @@ double summary_of(const RunRecord& run, const std::string& name) {
 
 // Against runs, which count on the stream of examples. Nobody reaches the target; one with 3 x 3 examples of 8 has
 // batches with examples of two epochs, and may hold one of them twice, so that it comes to its cap later than by division.
-TEST(PlanWork, CountsTheUpdatesThatTheRunMakes) {
+TEST(PlanWork, CountsWhatTheRunMakes) {
   const std::string tiny =
-      "model = 'mlp'\nmicro_batch = 4\ntarget_loss = 1e-9\ncheck_every = 100\n"
-      "[data]\nset = 'synthetic'\ntrain_examples = 8\ntest_examples = 4\n[mlp]\nhidden = [2]\n"
+      "model = 'mlp'\nmicro_batch = 4\ntarget_loss = 1e-9\ncheck_every = 13\n"
+      "[data]\nset = 'synthetic'\ntrain_examples = 8\ntest_examples = 4\n[mlp]\nhidden = [2]\nactivation = "
+      "'tanh'\n"
       "[runtime]\nprogress = false\n";
   for (const std::string settings :
        {"protocol = 'B'\nmax_gradients = 19\nbatch_size = 3\n",
         "protocol = 'B'\nmax_gradients = 40\nbatch_size = 20\n",
         "protocol = 'B'\nmax_gradients = 40\nbatch_size = 20\nduplicates = 'repeated'\n",
-        "epochs = 2.5\nbatch_size = 3\n",
+        "epochs = 2.5\nbatch_size = 3\n", "epochs = 6\nbatch_size = 4\nevaluate_every = 16\n",
+        "epochs = 7\nbatch_size = 3\nevaluate_every = 10\nloss_levels = [1e-9]\n",
+        "protocol = 'B'\nmax_gradients = 400\nbatch_size = 5\nevaluate_every = 70\n",
         "epochs = 4\nbatch_size = 2\nbatch_milestones = [0.5]\nbatch_factor = 3\n",
         "protocol = 'A-updates'\nupdates = 5\nbatch_size = 4\n"}) {
     SCOPED_TRACE(settings);
     const Cell cell = cell_of(settings + tiny);
     const testing::TemporaryFolder folder;
-    train_run(cell.options, folder.path());
+    const testing::Passes made = testing::counted([&] { train_run(cell.options, folder.path()); });
     const RunRecord run = read_run_file(folder / "run.h5");
     const CellWork work = plan_work(cell, {8, 0, 4}, false);
     EXPECT_EQ(static_cast<double>(work.updates), summary_of(run, "updates"));
     // A batch over the end of an epoch costs an image less for each that comes up twice in it: at most one per batch here.
     EXPECT_GE(work.gradients, summary_of(run, "gradients"));
     EXPECT_LE(work.gradients, summary_of(run, "gradients") + static_cast<double>(work.updates));
+    EXPECT_EQ(summary_of(run, "gradients"), made.backward);
+    // Four checks more are counted where a run comes near its target, if it has as many updates.
+    const double denser = cell.options.train.ends_by(Protocol::matched_loss) ? 4 * 8 : 0;
+    EXPECT_GE(work.forwards, made.forward - made.backward);
+    EXPECT_LE(work.forwards, made.forward - made.backward + denser);
+  }
+}
+
+// Every level is reached: the loss of 10 classes starts near 2.3.
+TEST(PlanWork, CountsTheCheckpointsThatTheRunKeeps) {
+  const std::string text =
+      "model = 'mlp'\nmicro_batch = 4\nprotocol = 'A-updates'\nupdates = 6\nbatch_size = 4\ncheck_every = 4\n"
+      "loss_levels = [30.0, 20.0]\ncheckpoint_every = 2\nweight_average = 0.5\n"
+      "[data]\nset = 'synthetic'\ntrain_examples = 8\ntest_examples = 4\n[mlp]\nhidden = [2]\n"
+      "[runtime]\nprogress = false\n[probes]\nrun = ['top_eigenvalues', 'sharpness_keskar']\n";
+  const testing::TemporaryFolder folder;
+  train_run(cell_of(text).options, folder.path());
+  for (const std::string at :
+       {"['end']", "['start', 'end']", "['loss']", "['every']", "['loss', 'every', 'end']", "['all']"}) {
+    SCOPED_TRACE(at);
+    const Cell cell = cell_of(text + "at = " + at + "\n");
+    const double images =
+        8.0 * static_cast<double>(chosen_labels(folder.path(), cell.options.probes.at).size());
+    const CellWork work = plan_work(cell, {8, 0, 4}, true);
+    EXPECT_DOUBLE_EQ(work.probe_gradients,
+                     images * (expected_cost("sharpness_keskar", cell.options).gradients +
+                               expected_cost("top_eigenvalues", cell.options).gradients));
+    EXPECT_DOUBLE_EQ(work.probe_hvps, images * (expected_cost("sharpness_keskar", cell.options).hvps +
+                                                expected_cost("top_eigenvalues", cell.options).hvps));
+    EXPECT_EQ(plan_work(cell, {8, 0, 4}, false).probe_hvps, 0);
   }
 }
 
@@ -100,7 +135,7 @@ TEST(PlanWork, CountsTwoGradientsWithAPerturbation) {
 }
 
 TEST(PlanWork, CountsGrowingBatches) {
-  // 20,000 examples: half in batches of 100, half in 5,000; checks every 4,000 examples; the average is evaluated as well.
+  // 20,000 examples: half in batches of 100, half in 5,000. Evaluated at 4,000, 8,000 and 15,000; at the end, and the average.
   const CellWork work =
       plan_work(cell_of("epochs = 4\nbatch_size = 100\nbatch_milestones = [0.5]\nbatch_factor = 50\n"
                         "weight_average = 0.99\nevaluate_every = 4000\n"),
@@ -108,7 +143,7 @@ TEST(PlanWork, CountsGrowingBatches) {
   EXPECT_EQ(work.updates, 100 + 2);
   EXPECT_EQ(work.gradients, 20000);
   EXPECT_DOUBLE_EQ(work.images_per_update, 20000 / 102.0);
-  EXPECT_EQ(work.forwards, 2 * 6000 + 5 * 6000);
+  EXPECT_EQ(work.forwards, 3 * 6000 + 2 * 6000);
 }
 
 TEST(PlanWork, CountsTheViewsOfTheTestImages) {
@@ -160,18 +195,6 @@ TEST(PlanWork, BelievesTheStudysExpectation) {
                                   kSizes, true);
   EXPECT_EQ(work.updates, 20);
   EXPECT_TRUE(work.gradients_expected);
-}
-
-TEST(PlanWork, CountsProbesByCheckpoint) {
-  // At the end and two levels, 100 images each.
-  const std::string text =
-      "loss_levels = [2.0, 1.5]\n[probes]\nsubset = 100\nrun = ['top_eigenvalues', 'sharpness_keskar']\n"
-      "[sharpness_keskar]\nepsilons = [1e-3]\nspaces = ['full']\nstarts = ['random']\niterations = 10\n";
-  const Cell cell = cell_of(text);
-  const CellWork work = plan_work(cell, kSizes, true);
-  EXPECT_DOUBLE_EQ(work.probe_gradients, 300 * expected_cost("sharpness_keskar", cell.options).gradients);
-  EXPECT_DOUBLE_EQ(work.probe_hvps, 300 * expected_cost("top_eigenvalues", cell.options).hvps);
-  EXPECT_EQ(plan_work(cell, kSizes, false).probe_hvps, 0);
 }
 
 TEST(UpdateSeconds, IsLinearBetweenAndBeyondTheMeasuredPoints) {

@@ -9,6 +9,7 @@
 #include "io/run_file.h"
 #include "io/schema.h"
 #include "io/status_file.h"
+#include "optim/registry.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/trainers/recorded_run.h"
 #include "trainers/hooks/gradient_clipping.h"
@@ -40,24 +41,27 @@ RunSettings noisy_settings(const std::string& optimizer) {
   s.data.augmentation = "crop_flip";
   s.schedule.schedule = "cosine";
   s.train.layers_every = 5;
-  if (optimizer == "lamb") {  // what else a run keeps or records
-    s.train.hook<PerturbationOptions>() = {.kind = "sam", .examples = 12};
-    s.train.hook<GradientClippingOptions>().limit = 0.5;
-    s.train.hook<WeightAverageOptions>().decay = 0.9;
-    s.train.hook<LookaheadOptions>().every = 2;
-    s.train.batch_milestones = {0.5};
-    s.train.batch_factor = 2;
+  if (has_overlap(optimizer)) {
+    s.model_settings.back() = "dropout=0.0";
+    s.train.ghost_batch = 6;  // a quarter of a batch, as the overlap
   }
   return s;
 }
 
-class ThroughTheFiles : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Optimizers, ThroughTheFiles, ::testing::Values("lamb", "lars", "adam"),
-                         [](const auto& info) { return info.param; });
+/// And with what else a run keeps or records.
+RunSettings with_hooks(RunSettings s) {
+  s.train.hook<GradientClippingOptions>().limit = 0.5;
+  s.train.hook<WeightAverageOptions>().decay = 0.9;
+  if (has_overlap(s.optimizer)) return s;  // it excludes the others
+  s.train.hook<PerturbationOptions>() = {.kind = "sam", .examples = 12};
+  s.train.hook<LookaheadOptions>().every = 2;
+  s.train.batch_milestones = {0.5};
+  s.train.batch_factor = 2;
+  return s;
+}
 
-TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
+void expect_stops_to_change_nothing(const RunSettings& s) {
   const TemporaryFolder quiet, disturbed;
-  const RunSettings s = noisy_settings(GetParam());
   RecordedRun undisturbed(s, quiet.path());
   const TrainResult expected = undisturbed.finish();
   ASSERT_EQ(expected.status, RunState::finished);
@@ -94,6 +98,18 @@ TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
     for (size_t i = 0; i < mine->size(); ++i)
       EXPECT_TRUE((*mine)[i].second.equal((*theirs)[i].second)) << (*mine)[i].first;
   }
+}
+
+class ThroughTheFiles : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Optimizers, ThroughTheFiles, ::testing::ValuesIn(names_of(optimizer_registry())),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(ThroughTheFiles, ARunStoppedOnceAndKilledOnceEqualsAnUndisturbedOne) {
+  expect_stops_to_change_nothing(noisy_settings(GetParam()));
+}
+
+TEST_P(ThroughTheFiles, SoDoesOneWithHooks) {
+  expect_stops_to_change_nothing(with_hooks(noisy_settings(GetParam())));
 }
 
 /// A run stopped after two updates, with latest.h5 and previous.h5.

@@ -96,6 +96,20 @@ std::vector<at::Tensor> plain_gradient(TestRun& run, int64_t start, int64_t coun
   return torch::autograd::grad({-chosen.mean()}, weights);
 }
 
+bool has_overlap(const std::string& optimizer) {
+  const auto& entry = find_entry(optimizer_registry(), optimizer, "optimizer");
+  return entry.traits(*entry.make_options()).overlap > 0;
+}
+
+double rate_of_first_move(RunSettings settings, double share) {
+  settings.train.updates = 1;
+  settings.train.learning_rate = 1e-3;
+  TestRun run(settings);
+  const at::Tensor start = run.weights();
+  run.run();
+  return 1e-3 * share / relative_difference(run.weights(), start);
+}
+
 double relative_difference(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
 }

@@ -62,6 +62,11 @@ class TestRun {
 /// often as it comes up, in one pass by autograd alone; float64.
 std::vector<at::Tensor> plain_gradient(TestRun& run, int64_t start, int64_t count);
 
+/// Whether this method has overlap by default, which excludes dropout, batch milestones and some hooks.
+bool has_overlap(const std::string& optimizer);
+/// The rate at which the first update moves the weights by `share` of their norm: methods differ by powers of ten.
+double rate_of_first_move(RunSettings settings, double share);
+
 /// |a - b| / |b|.
 double relative_difference(const at::Tensor& a, const at::Tensor& b);
 double number(const TrainResult& result, const std::string& key);

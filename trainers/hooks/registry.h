@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "io/record.h"
 #include "trainers/hook_options.h"
 
 namespace basin {
@@ -13,6 +14,9 @@ struct HookEntry {
   std::string name;
   std::string help;             // one sentence
   std::vector<std::string> on;  // settings of a run that has it, for tests of all hooks
+  /// What it may write into a run's summary; `definition` is an anchor in docs. Files say it of their columns, and tables that take
+  /// options for axes know by it that these are none.
+  std::vector<Column> summary = {};
   std::unique_ptr<HookOptions> (*make_options)() = nullptr;
 };
 

@@ -1,6 +1,7 @@
 #include "trainers/hooks/test_time_views.h"
 
 #include "trainers/hooks/registry.h"
+#include "trainers/tables.h"
 
 namespace basin {
 
@@ -29,6 +30,13 @@ HookEntry test_time_views_hook() {
       .name = "test_time_views",
       .help = "The test score over several views of each image.",
       .on = {"test_time_augmentation=flip"},
+      .summary =
+          {
+              column("tta_test_loss", "nat", "test loss, logits averaged over views of each image",
+                     "tta-loss"),
+              column("tta_test_acc", "1", "test accuracy, logits averaged over views of each image",
+                     "tta-accuracy"),
+          },
   });
 }
 

@@ -1,6 +1,7 @@
 #include "trainers/hooks/weight_average.h"
 
 #include "trainers/hooks/registry.h"
+#include "trainers/tables.h"
 
 namespace basin {
 namespace {
@@ -71,6 +72,18 @@ HookEntry weight_average_hook() {
       .name = "weight_average",
       .help = "An average of the weights, evaluated at the end.",
       .on = {"weight_average=0.9"},
+      .summary =
+          {
+              column("average_train_loss", "nat", "training loss of the averaged weights", "average-loss"),
+              column("average_train_acc", "1", "training accuracy of the averaged weights",
+                     "average-accuracy"),
+              column("average_validation_loss", "nat", "validation loss of the averaged weights",
+                     "average-loss"),
+              column("average_validation_acc", "1", "validation accuracy of the averaged weights",
+                     "average-accuracy"),
+              column("average_test_loss", "nat", "test loss of the averaged weights", "average-loss"),
+              column("average_test_acc", "1", "test accuracy of the averaged weights", "average-accuracy"),
+          },
   });
 }
 

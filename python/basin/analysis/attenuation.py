@@ -14,7 +14,7 @@ Error in Nonlinear Models, chapter 5): errors of zeta times the variance are add
     the plain tau is 0.16 too small and this 0.03. Continuing 1/c^2 instead, exact for normal errors in x alone, has several
     times the variance.
 
-So it is a cautious correction: towards the truth, seldom beyond (tests/analysis/test_attenuation.py: bias and coverage). Its own error is
+So it is a cautious correction: towards the truth, seldom beyond (bias and coverage: test_attenuation.py). Its own error is
 larger than that of the plain tau, and the interval, by the bootstrap over configurations, shows it. Where the errors are as large
 as the spread itself nothing can be said; `order_kept` gauges that, and below LEAST_KEPT there is no correction.
 

@@ -4,7 +4,7 @@ A measure that moves under a transformation that leaves the function as it is sa
 correlates in one sweep, where the optimiser has chosen the parametrisation. It is greyed in every figure. Transformations that
 leave the decisions alone (logit scale) are reported and grey nothing. A quantity counts by what it did itself in any run; one that was not
 audited (another radius, say) by the others of its definition. What was audited with options that tell it from the usual ones
-(`settings`, as eta = 0) speaks for studies that set these options so, where a study sets several for the row that names most of
+(`settings`, as eta = 0) speaks for studies that measured with these options, where a study has several for the row that names most of
 them; the usual ones speak for all others. Where no run has an audit, nothing is known and nothing greyed.
 """
 
@@ -14,20 +14,17 @@ import tomllib
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..reader.audit import COLUMNS, VERDICTS, read_audit
+from ..reader.probe import read_probe
 from ..reader.schema import ReadError, SchemaError
-from ..reader.sweep import Sweep, flat_options
+from ..reader.sweep import Sweep
 
-# What a tool's variant sets of the options that settings name (`basin inspect probe NAME`).
-VARIANTS: dict[tuple[str, str | None], dict[str, object]] = {
-    ("sharpness_sam", "davda54"): {"eta": 0, "scaled": "all"},
-    ("sharpness_adaptive", "sharpness_vs_generalization"): {"eta": 0},
-}
 IN_WORDS = {
     "": "not audited", "invariant": "invariant", "within_error": "invariant within its error", "unresolved": "not resolved",
     "moved": "moves",
@@ -36,7 +33,8 @@ IN_WORDS = {
 
 @dataclass
 class Audit:
-    """`table`: a row per number, transformation, strength and run. `options`: what the study sets, by dotted key: each value it sets."""
+    """`table`: a row per number, transformation, strength and run. `options`: what the study's own measurements were made with, by dotted
+    key: each value."""
 
     table: pd.DataFrame
     options: dict[str, list] = field(default_factory=dict)
@@ -73,9 +71,7 @@ class Audit:
     def _alike(self, probe: str, settings: str) -> int:
         """How many options the settings name that the study has so; -1 where it has one otherwise."""
         named = [part.split("=") for part in filter(None, settings.split(", "))]
-        chosen = self.options.get(f"{probe}.compat", [None])
-        variant = VARIANTS.get((probe, chosen[0]), {}) if len(chosen) == 1 else {}
-        held = [self.options.get(f"{probe}.{key}", [variant.get(key)]) == [_toml_value(value)] for key, value in named]
+        held = [self.options.get(f"{probe}.{key}") == [_toml_value(value)] for key, value in named]
         return len(held) if all(held) else -1
 
 
@@ -90,16 +86,16 @@ def _toml_value(text: str) -> Any:
         return text  # a bare string, as --set takes it
 
 
-def options_set(study: str) -> dict[str, list]:
-    """By dotted key the values that a study sets: in its tables, by rules for some of its runs, and last by overrides for all."""
-    tables = tomllib.loads(study)
-    sweep = tables.pop("sweep", {})
-    values = {key: [value] for key, value in flat_options(tables).items()}
-    for rule in sweep.get("set", []):
-        for key, value in flat_options(rule.get("set", {})).items():
-            values.setdefault(key, [None]).append(value)  # None: the default, for the runs that the rule is not for
-    for override in sweep.get("override", []):
-        values |= {key: [value] for key, value in flat_options(override.get("set", {})).items()}
+def options_measured(folder: Path, probes: Iterable[str]) -> dict[str, list]:
+    """By dotted key the values of the options that the probes had in a sweep's runs, from one of its own files for each run."""
+    values: dict[str, list] = {}
+    for run in sorted(folder.glob("runs/*/probes")):
+        for probe in probes:
+            for path in sorted(run.glob(f"*.{probe}.h5"))[:1]:
+                options = {name: value for name, value in read_probe(path).attributes.items() if name.startswith("option.")}
+                for name, value in options.items():
+                    seen = values.setdefault(name.replace("option", probe, 1), [])
+                    seen += [value] if value not in seen else []
     return values
 
 
@@ -114,5 +110,7 @@ def load_audit(sweep: Sweep) -> Audit:
             raise
         except ReadError as error:
             warnings.warn(str(error), stacklevel=2)
-    return Audit(pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["run_id", *COLUMNS]),
-                 options_set(sweep.study))  # fmt: skip
+    if not found:
+        return Audit(pd.DataFrame(columns=["run_id", *COLUMNS]))
+    table = pd.concat(found, ignore_index=True)
+    return Audit(table, options_measured(folder, table.probe[table.settings != ""].unique()))

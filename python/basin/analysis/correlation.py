@@ -51,8 +51,7 @@ class Correlation:
 
 
 def correlate(measures: list[Measure], basis: Basis, audit: Audit, target: str = "gap") -> list[Correlation]:
-    axes = grid.axes_of(basis.runs.drop_duplicates("config_id"))
-    found = [_of_measure(m, axes, audit, target) for m in measures]
+    found = [_of_measure(m, basis.axes, audit, target) for m in measures]
     adjusted = rank.holm([_headline(c, basis).p for c in found])
     for c, p in zip(found, adjusted):
         c.holm = float(p)
@@ -81,9 +80,9 @@ def other_statistics(c: Correlation, basis: Basis) -> tuple[Estimate, Estimate]:
     """The robust sign error and the conditional information."""
     if c.n < CONFIGURATIONS:
         return Estimate(why=c.why_not), Estimate(why=c.why_not)
-    axes = grid.axes_of(basis.runs.drop_duplicates("config_id"))
     configs, (x, _, y, y_error) = _numbers(c.measure, c.target)
-    return grid.robust_sign_error(configs, axes, x, y, y_error), grid.conditional_information(configs, axes, x, y)
+    information = grid.conditional_information(configs, basis.axes, x, y)
+    return grid.robust_sign_error(configs, basis.axes, x, y, y_error), information
 
 
 def _numbers(measure: Measure, target: str) -> tuple[pd.DataFrame, list[np.ndarray]]:

@@ -1,7 +1,7 @@
 """The hyper-parameters that a sweep varies, and what Jiang et al. (ICLR 2020) and Dziugaite et al. (NeurIPS 2020) make of them.
 
-An axis is an option that differs between configurations and doesn't follow from the others: a learning rate tuned for each batch size
-and optimiser is none, and goes along where its axis varies.
+An axis is an option (Sweep.options) that differs between configurations and doesn't follow from the others: a learning rate tuned for
+each batch size and optimiser is none, and goes along where its axis varies.
 
 Groups of an axis: configurations alike in all other axes (for rank.granulated).
 
@@ -20,7 +20,7 @@ their difference says anything. An S in which U determines V_y is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import combinations
 
 import numpy as np
@@ -34,20 +34,12 @@ FIRST = ("optimizer", "model", "dataset.name", "batch_size")
 LAST = ("learning_rate",)  # where one of two options follows from the other, it is this one that does
 FEWEST_PAIRS = 3
 FEWER = 499  # placebos, of a statistic from which nothing is claimed
-
-# Columns of a sweep's runs that no option gave: identity, what follows from options, and the summary (docs/file-format.md).
-NOT_OPTIONS = {
-    "run_id", "config_id", "status", "status_message", "seed", "protocol", "peak_learning_rate", "warmup_updates", "updates",
-    "planned_updates", "epochs", "epochs_over_budget", "examples", "gradients", "train_loss", "train_acc", "validation_loss",
-    "validation_acc", "test_loss", "test_acc", "weight_norm", "distance_from_start", "steps_to_target", "overshot", "seconds",
-    "update_seconds", "images_per_second",
-}  # fmt: skip
-NOT_OPTION_PREFIXES = ("probe.", "average_", "tta_", "sgd_noise_scale", "learning_rate_factors", "without_")
+NO_AXES = ("seed", "protocol")  # configurations are repeated over seeds, and compared under one protocol
 
 
-def axes_of(configs: pd.DataFrame) -> list[str]:
-    """Names of the axes; `configs` has one row per configuration and the columns of a sweep's runs."""
-    codes = {c: _codes(configs[c]) for c in configs if _is_option(c)}
+def axes_of(configs: pd.DataFrame, options: Iterable[str]) -> list[str]:
+    """Names of the axes; `configs` has one row per configuration and these options among its columns."""
+    codes = {c: _codes(configs[c]) for c in options if c not in NO_AXES}
     varied = [c for c in codes if codes[c].max(initial=0) > 0]
     varied.sort(key=lambda c: (c in LAST, FIRST.index(c) if c in FIRST else len(FIRST)))
     kept = list(varied)
@@ -56,11 +48,6 @@ def axes_of(configs: pd.DataFrame) -> list[str]:
         if rest and _follows(codes[name], [codes[c] for c in rest]):
             kept = rest
     return kept
-
-
-def _is_option(column: str) -> bool:
-    of_data = column.startswith("dataset.") and column != "dataset.name"
-    return column not in NOT_OPTIONS and not column.startswith(NOT_OPTION_PREFIXES) and not of_data
 
 
 def _levels(column: pd.Series) -> pd.Series:

@@ -18,7 +18,7 @@ Bootstrap: configurations are drawn with replacement, never runs, whose errors a
 a tie with itself and counts in no sum. Interval: tanh(atanh t +- 1.96 s), s the larger of the bootstrap's standard error and the
 placebo's, on the scale of atanh (t kept one discordant pair away from +-1): else a perfect order of five configurations, which
 chance gives often, has an interval of length 0. Coverage of the 95 % interval of tau at 5 to 30 configurations: 93 to 100 %
-(tests/analysis/test_rank.py); plain percentiles at a true tau of 0.85: 55 % at 5, 87 % at 8.
+(python/tests/analysis/test_rank.py); plain percentiles at a true tau of 0.85: 55 % at 5, 87 % at 8.
 
 Not covered: configurations of a grid are no independent draws from anything; intervals hold for more cells of the same kind.
 

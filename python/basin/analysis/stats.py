@@ -15,7 +15,7 @@ mean are scaled to the unbiased variance.
 Interval. Three seeds have ten different resamples: percentiles of them know no t distribution. So the interval is
 mean +- t(nu) x bootstrap standard error, nu by Satterthwaite: near S - 1 where seeds dominate, large where images do.
 Simulated coverage of the 95 % interval: 94 to 99 % at three and five seeds, but 89 to 98 % at two, for which reason no verdict
-is given on fewer than three (tests/analysis/test_stats.py holds the lower ends).
+is given on fewer than three (python/tests/analysis/test_stats.py holds the lower ends).
 
 Not covered: another training set, another model, another way of tuning; nor that many comparisons are made at once.
 """

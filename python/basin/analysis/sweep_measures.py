@@ -24,7 +24,7 @@ import pandas as pd
 from ..reader.names import Names
 from ..reader.probe import NO_ERROR_BAR
 from ..reader.sweep import Sweep
-from . import stats
+from . import grid, stats
 from .matched import comparable, fixed_budget
 from .noise_scale import pooled_noise_scale
 
@@ -36,13 +36,14 @@ FREEDOM = 10  # degrees of freedom that the correlation of errors is estimated f
 
 @dataclass
 class Basis:
-    """Which runs are compared. `matched`: at the same training loss."""
+    """Which runs are compared. `matched`: at the same training loss. `axes`: in which hyper-parameters they differ (grid.py)."""
 
     protocol: str
     runs: pd.DataFrame
     matched: bool
     left_out: int  # runs of the protocol that are not comparable
     names: Names
+    axes: list[str]
 
 
 @dataclass
@@ -73,8 +74,9 @@ def basis_of(sweep: Sweep) -> Basis:
         runs = sweep.runs[sweep.runs.protocol == protocol]
         good = runs[comparable(runs)]
         if len(good) and good.run_id.isin(_at_end(sweep).run_id).any():
-            return Basis(protocol, good, protocol == "B", len(runs) - len(good), sweep.names)
-    return Basis("B", sweep.runs[:0], True, 0, sweep.names)
+            axes = grid.axes_of(good.drop_duplicates("config_id"), sweep.options)
+            return Basis(protocol, good, protocol == "B", len(runs) - len(good), sweep.names, axes)
+    return Basis("B", sweep.runs[:0], True, 0, sweep.names, [])
 
 
 def _at_end(sweep: Sweep) -> pd.DataFrame:

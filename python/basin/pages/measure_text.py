@@ -97,13 +97,12 @@ def about_target(measures: list[Measure], target: str) -> str:
 def about_axes(basis: Basis) -> str:
     """What Ψ varies."""
     configs = basis.runs.drop_duplicates("config_id").reset_index(drop=True)
-    axes = grid.axes_of(configs)
-    found = grid.groups(configs, axes)
+    found = grid.groups(configs, basis.axes)
     if not found:
         return "**Hyper-parameters.** No two configurations differ in a single one: no Ψ."
     parts = [f"{axis} ({len(some)} group{'s' * (len(some) > 1)})" for axis, some in found.items()]
     text = f"**Hyper-parameters** that Ψ varies one at a time: {', '.join(parts)}."
-    if "learning_rate" in configs and configs.learning_rate.nunique() > 1 and "learning_rate" not in axes:
+    if "learning_rate" in configs and configs.learning_rate.nunique() > 1 and "learning_rate" not in basis.axes:
         text += " The learning rate follows from them (it was chosen for each), and varies along with them."
     return text
 

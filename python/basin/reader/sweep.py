@@ -20,6 +20,7 @@ from .run import TABLES, Run, load_run, read_status
 from .schema import ReadError, SchemaError, attributes, axis_label, meaning, reading, require, strings, text
 
 NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
+NO_OPTIONS = ("without_weight_decay", "without_trust_ratio")  # called options by files from before they had names of their own
 STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
 
 
@@ -44,12 +45,14 @@ def open_sweep(path: str | Path, source: str = "auto") -> Sweep:
 
 
 class Sweep:
-    """What both sources offer. `runs`: one row per run; `probes`: one row per number, at any checkpoint; `study`: TOML text."""
+    """What both sources offer. `runs`: one row per run; `probes`: one row per number, at any checkpoint; `study`: TOML text;
+    `options`: the columns of `runs` that are options of the runs, or the data set's name."""
 
     path: Path
     study: str
     runs: pd.DataFrame
     probes: pd.DataFrame
+    options: list[str]
 
     @cached_property
     def names(self) -> Names:
@@ -129,8 +132,10 @@ class FileSweep(Sweep):
         with reading(path, "sweep") as file:
             self.study = text(file.attrs.get("study", ""))
             self.runs = _without_gaps_in_texts(_columns(file["runs"]))
+            options = {c for c in self.runs if text(file["runs"][c].attrs.get("definition", "")) == "option"}
             self.probes = _probe_table(_columns(file["probes"])) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
             self._outcomes = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
+        self.options = _options(self.runs, options)
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
 
     def _names(self) -> Names | None:
@@ -175,12 +180,15 @@ class FolderSweep(Sweep):
         self.study = study.read_text() if study.is_file() else ""
         self._runs: dict[str, Run] = {}
         self._meanings: dict[str, dict] = {}  # of columns of probes
+        self._configured: set[str] = set()  # keys of the runs' configurations
         rows, probes = [], []
         for folder in folders:
             row, found = self._read(folder)
             rows.append(row)
             probes += found
         self.runs = _without_gaps_in_texts(pd.DataFrame(rows))
+        measured = {key for run in self._runs.values() for key in run.summary}
+        self.options = _options(self.runs, self._configured - measured)
         self.probes = pd.concat(probes, ignore_index=True) if probes else pd.DataFrame(columns=PROBE_COLUMNS)
 
     def _read(self, folder: Path) -> tuple[dict, list[pd.DataFrame]]:
@@ -190,8 +198,11 @@ class FolderSweep(Sweep):
             if (folder / "run.h5").is_file():
                 run = self._runs[folder.name] = load_run(folder)
                 row |= run_row(run)
+                self._configured.update(flat_options(tomllib.loads(run.config_toml)))
             elif (folder / "config.toml").is_file():
-                row |= flat_options(tomllib.loads((folder / "config.toml").read_text()))
+                options = flat_options(tomllib.loads((folder / "config.toml").read_text()))
+                row |= options
+                self._configured.update(options)
             if (folder / "status.json").is_file():
                 status = read_status(folder / "status.json")
                 row |= {"status": status.get("status", ""), "status_message": status.get("message", "")}
@@ -233,6 +244,11 @@ class FolderSweep(Sweep):
     def _layers(self, run_id: str) -> Layers | None:
         run = self._runs.get(run_id)
         return run.layers if run else None
+
+
+def _options(runs: pd.DataFrame, known: set[str]) -> list[str]:
+    """In the order of columns. The data set's name is one by any of the options that choose it."""
+    return [column for column in runs if (column in known and column not in NO_OPTIONS) or column == "dataset.name"]
 
 
 def run_row(run: Run) -> dict:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audit_files import audited, row
+from audit_files import audited, row, write_options
 from basin.analysis.audit_verdict import load_audit
 
 
@@ -38,36 +38,24 @@ def test_unusual_options_speak_for_themselves_alone(tmp_path):
     assert [found.verdict(d, d) for d in ("asam", "phi", "pac")] == ["moved", "invariant", "moved"]
 
 
-@pytest.mark.parametrize("study, expected", [
-    ('model = "mlp"', ["moved", "moved"]),
-    ("[some]\neta = 0", ["invariant", "moved"]),
-    ("[some]\neta = 0.0\nscaled = 'all'", ["invariant", "invariant"]),
-    ("[some]\neta = 1e-2", ["moved", "moved"]),
-    ("[some]\nscaled = 'all'", ["moved", "moved"]),
-    ("[other]\neta = 0", ["moved", "moved"]),
-    ("[[sweep.set]]\nwhen = {seed = 1}\nset = {some.eta = 0}", ["moved", "moved"]),  # the other seeds have the usual one
-    ("[some]\neta = 1\n[[sweep.override]]\nset = { some.eta = 0.0 }", ["invariant", "moved"]),
+@pytest.mark.parametrize("options, expected", [
+    ([], ["moved", "moved"]),
+    ([{"eta": 0.0}], ["invariant", "moved"]),
+    ([{"eta": 0.0, "scaled": "all"}], ["invariant", "invariant"]),
+    ([{"eta": 0.01}], ["moved", "moved"]),
+    ([{"eta": 0.01, "scaled": "all"}], ["moved", "moved"]),
+    ([{"eta": 0.0}, {"eta": 0.01}], ["moved", "moved"]),  # of one run alone
+    ([{"eta": 0.0}, {"eta": 0.0}], ["invariant", "moved"]),
 ])  # fmt: skip
-def test_settings_speak_for_the_studies_that_have_them(tmp_path, study, expected):
+def test_settings_speak_for_the_studies_that_measured_with_them(tmp_path, options, expected):
     rows = [row("asam", "relu_rescale", "moved"), row("asam", "relu_rescale", "invariant", settings="eta=0"),
             row("all", "relu_rescale", "moved"), row("all", "relu_rescale", "moved", settings="eta=0"),
             row("all", "relu_rescale", "invariant", settings="eta=0, scaled=all")]  # fmt: skip
     sweep = audited(tmp_path / "s", rows)
-    sweep.study = study
+    write_options(sweep, "some", *options)
+    write_options(sweep, "other", {"eta": 0.0, "scaled": "all"})
     found = load_audit(sweep)
     assert [found.verdict("asam", "asam"), found.verdict("all", "all")] == expected
-
-
-def test_a_tools_variant_sets_what_it_sets(tmp_path):
-    rows = [row("all", "relu_rescale", "moved"), row("all", "relu_rescale", "invariant", settings="eta=0, scaled=all")]
-    sweep = audited(tmp_path / "s", [r | {"probe": "sharpness_sam"} for r in rows])
-    for study, expected in (
-        ("compat = 'davda54'", "invariant"),
-        ("compat = 'none'", "moved"),
-        ("compat = 'davda54'\neta = 0.1", "moved"),
-    ):
-        sweep.study = f"[sharpness_sam]\n{study}\n"
-        assert load_audit(sweep).verdict("all", "all") == expected, study
 
 
 def test_a_ratio_that_is_no_number_is_left_out_of_the_size(tmp_path):

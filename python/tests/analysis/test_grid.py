@@ -23,15 +23,18 @@ def test_axes_are_options_that_nothing_else_decides():
     configs["updates"], configs["train_loss"], configs["weight_norm"] = 7, np.arange(6.0), np.arange(6.0)  # outcomes
     configs["dataset.n_train"] = np.arange(6)
     configs["epochs"] = 1.0
-    assert grid.axes_of(configs) == ["optimizer", "batch_size"]
+    options = ["batch_size", "optimizer", "learning_rate", "lamb.beta1"]
+    assert grid.axes_of(configs, options) == ["optimizer", "batch_size"]
     crossed = full(batch_size=[32, 256], learning_rate=[0.1, 0.2])
-    assert grid.axes_of(crossed) == ["batch_size", "learning_rate"]
-    assert grid.axes_of(full(batch_size=[32])) == []
+    assert grid.axes_of(crossed, ["batch_size", "learning_rate"]) == ["batch_size", "learning_rate"]
+    assert grid.axes_of(full(batch_size=[32]), ["batch_size"]) == []
+    repeated = full(batch_size=[32, 256]).assign(seed=[1, 2], protocol=["A-updates", "B"])
+    assert grid.axes_of(repeated, ["batch_size", "seed", "protocol"]) == ["batch_size"]
 
 
 def test_groups_and_environments():
     configs = full(batch_size=[32, 256, 2048], optimizer=["sgd", "lars", "lamb"]).drop(index=8).reset_index(drop=True)
-    axes = grid.axes_of(configs)
+    axes = grid.axes_of(configs, ["batch_size", "optimizer"])
     found = {axis: sorted(sorted(g.tolist()) for g in some) for axis, some in grid.groups(configs, axes).items()}
     assert found["batch_size"] == [[0, 3, 6], [1, 4, 7], [2, 5]]
     assert found["optimizer"] == [[0, 1, 2], [3, 4, 5], [6, 7]]

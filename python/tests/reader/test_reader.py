@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import basin
-from synthetic_sweep import LAYERS, Plan, make_sweep, write_checkpoint
+from synthetic_sweep import LAYERS, OPTIONS, Plan, make_sweep, write_checkpoint
 
 SMALL = Plan(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), seeds=(1, 2), images=64, updates=6)
 
@@ -40,6 +40,7 @@ def test_both_sources_agree(sweep_folder):
     pd.testing.assert_frame_equal(
         a.probes.sort_values(keys).reset_index(drop=True)[b.probes.columns],
         b.probes.sort_values(keys).reset_index(drop=True), check_dtype=False)  # fmt: skip
+    assert set(a.options) == set(b.options) == {*OPTIONS, "dataset.name"}
     run_id = one_run(sweep_folder).run_id
     np.testing.assert_array_equal(a.correct([run_id]), b.correct([run_id]))
     np.testing.assert_array_equal(a.curve(run_id).loss, b.curve(run_id).loss)
@@ -47,6 +48,21 @@ def test_both_sources_agree(sweep_folder):
     for column in ("weight_norm", "gradient_norm", "update_norm", "trust_ratio"):
         pd.testing.assert_frame_equal(getattr(one, column), getattr(two, column), check_index_type=False)
     assert (one.kinds, one.every, one.trust_ratio_definition) == (two.kinds, two.every, two.trust_ratio_definition)
+
+
+def test_what_a_file_defines_otherwise_is_no_option(tmp_path):
+    make_sweep(tmp_path / "s", SMALL)
+    with h5py.File(tmp_path / "s/sweep.h5", "a") as file:
+        for name, definition in (
+            ("of_a_hook", "hooks-number"),
+            ("learning_rate", "undeclared"),
+            ("without_trust_ratio", "option"),
+        ):
+            if name not in file["runs"]:
+                file["runs"][name] = np.arange(16.0)
+            file["runs"][name].attrs["definition"] = definition
+    options = basin.open_sweep(tmp_path / "s", "file").options
+    assert set(options) == {*OPTIONS, "dataset.name"} - {"learning_rate"}
 
 
 def test_unfinished_sweep_is_read_from_the_runs(tmp_path):

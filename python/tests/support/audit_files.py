@@ -24,6 +24,17 @@ def write_audit(path, rows, schema="basin/audit"):
             f.create_dataset(f"audit/{name}", data=values, dtype=TEXT if isinstance(values[0], str) else None)
 
 
+def write_options(sweep, probe, *by_run):
+    """A measurement by `probe` in as many runs, with these options and no number."""
+    for run_id, options in zip(sweep.runs.run_id, by_run):
+        path = sweep.path.parent / "runs" / run_id / "probes" / f"end.{probe}.h5"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with h5py.File(path, "w") as f:
+            f.attrs.update(schema_name="basin/probe", schema_version="1.1.0", probe=probe, checkpoint="end")
+            f.attrs.update({f"option.{key}": value for key, value in options.items()})
+            f.create_group("quantities")
+
+
 def audited(folder, *by_run):
     """A sweep with one audit file for each list of rows, in as many runs."""
     sweep = open_planned(folder, SMALL)

@@ -249,6 +249,8 @@ def write_sweep(path: Path, rows: list[dict], curves: dict, names: bool = True) 
                 f[f"runs/{name}"] = np.array(values, np.int64)
             else:
                 f[f"runs/{name}"] = np.array([np.nan if v is None else float(v) for v in values])
+            if name in OPTIONS:
+                f[f"runs/{name}"].attrs["definition"] = "option"
         for curve in curves.values():
             _describe_probe_columns(f["runs"], curve["probes"])
         images = max(curve["correct"].size for curve in curves.values())

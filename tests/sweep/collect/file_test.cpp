@@ -14,6 +14,7 @@
 #include "sweep/collect/collect.h"
 #include "sweep/collect/rows.h"
 #include "tests/support/temporary_folder.h"
+#include "trainers/hooks/registry.h"
 
 namespace basin {
 namespace {
@@ -193,6 +194,8 @@ TEST_F(Collect, WhatARunMeasuredIsNotCalledAnOption) {
   record.summary.emplace_back("tta_test_loss", 0.5);
   record.summary.emplace_back("average_test_acc", 0.5);
   record.summary.emplace_back("update_seconds", 2.0);
+  record.summary.emplace_back("nobody_knows", 7.0);  // as of a hook that this program lacks
+  record.header.options.emplace_back("without_trust_ratio", std::vector<std::string>{"fc.bias"});
   write_run_file(at("runs/aaaaaaaaaaaa/run.h5"), record);
   collect(folder_.path());
   const h5::Group runs = open_schema_file(at("sweep.h5"), kSweepSchema).group("runs");
@@ -204,6 +207,34 @@ TEST_F(Collect, WhatARunMeasuredIsNotCalledAnOption) {
     EXPECT_EQ(runs.dataset(column).attribute_as<std::string>("units"), units) << column;
     EXPECT_NE(runs.dataset(column).attribute_as<std::string>("definition"), "option") << column;
   }
+  const auto definition_of = [&](const std::string& column) {
+    return runs.dataset(column).attribute_as<std::string>("definition");
+  };
+  EXPECT_EQ(definition_of("nobody_knows"), "undeclared");
+  EXPECT_EQ(definition_of("without_trust_ratio"), "without-trust-ratio");
+  EXPECT_EQ(definition_of("lamb.beta1"), "option");
+  EXPECT_EQ(definition_of("dataset.name"), "dataset");
+}
+
+TEST_F(Collect, HooksSayWhatTheirNumbersAre) {
+  add_run("aaaaaaaaaaaa", 1, true);
+  RunRecord record = read_run_file(at("runs/aaaaaaaaaaaa/run.h5"));
+  for (const HookEntry& entry : hook_registry())
+    for (const Column& number : entry.summary) record.summary.emplace_back(number.name, 0.5);
+  write_run_file(at("runs/aaaaaaaaaaaa/run.h5"), record);
+  collect(folder_.path());
+  const h5::Group runs = open_schema_file(at("sweep.h5"), kSweepSchema).group("runs");
+  size_t count = 0;
+  for (const HookEntry& entry : hook_registry()) {
+    for (const Column& number : entry.summary) {
+      const h5::DataSet data = runs.dataset(number.name);
+      EXPECT_EQ(data.attribute_as<std::string>("units"), number.units) << number.name;
+      EXPECT_EQ(data.attribute_as<std::string>("long_name"), number.long_name) << number.name;
+      EXPECT_EQ(data.attribute_as<std::string>("definition"), number.definition) << number.name;
+      ++count;
+    }
+  }
+  EXPECT_GE(count, 8u);
 }
 
 TEST_F(Collect, AnUnfinishedSweepGivesAPartialTable) {

@@ -91,6 +91,25 @@ TEST_P(HookContract, IsSomethingWhereItIsOn) {
     EXPECT_EQ(update.hook_values.size(), on.trainer->hook_columns().size());
 }
 
+// Nobody else knows what such a number is: without a meaning it would be a column that means nothing in every collected sweep.
+TEST_P(HookContract, SaysWhatItWritesIntoTheSummary) {
+  TestRun on(settings(true, true)), off(settings(false, true));
+  const TrainResult with = on.run(), without = off.run();
+  const auto has = [](const TrainResult& result, const std::string& name) {
+    return std::any_of(result.summary.begin(), result.summary.end(),
+                       [&](const auto& number) { return number.first == name; });
+  };
+  const std::vector<std::string> declared = names_of(entry().summary);
+  for (const auto& [name, value] : with.summary) {
+    const bool is_declared = std::find(declared.begin(), declared.end(), name) != declared.end();
+    EXPECT_NE(has(without, name), is_declared) << name << ": of the trainer alone, or of HookEntry::summary";
+  }
+  for (const Column& number : entry().summary) {
+    EXPECT_TRUE(has(with, number.name)) << number.name;
+    EXPECT_FALSE(number.long_name.empty() || number.definition.empty()) << number.name;
+  }
+}
+
 // Through the files: the hook has nothing but its checkpoint to go on from.
 TEST_P(HookContract, GoesOnToTheSameBits) {
   const RunSettings s = settings(true, true);

@@ -189,7 +189,7 @@ void PrintTo(const Pairing& p, std::ostream* out) { *out << p.optimizer << ' ' <
 std::vector<Pairing> pairings() {
   std::vector<Pairing> all;
   for (const OptimizerEntry& entry : optimizer_registry()) {
-    if (entry.traits(*entry.make_options()).overlap > 0) continue;  // refused: overlap_test.cpp
+    if (entry.traits(*entry.make_options()).overlap > 0) continue;  // refused: tests/optim
     for (const char* kind : {"sam", "asam", "gradient_penalty"}) all.push_back({entry.name, kind});
   }
   return all;

@@ -17,7 +17,7 @@ void bind_options(OptionTable& table, ToyShrinkOptions& options) {
             "share that weights lose after each update; 0: none");
 }
 
-/// w <- (1 - share) w after each update. No state.
+/// w <- (1 - share) w after each update; the summary has the length that the last one took. No state.
 class ToyShrink final : public UpdateHook {
  public:
   using Options = ToyShrinkOptions;
@@ -36,6 +36,12 @@ class ToyShrink final : public UpdateHook {
     return {column("toy_factor", "1", "toy factor", "what the weights were multiplied by")};
   }
   void append_train_values(std::vector<double>& row) const override { row.push_back(1 - share_); }
+  void at_end(Summary& summary, bool /*diverged*/) override {
+    double squares = 0;
+    for (const ParameterInfo& parameter : parameters_)
+      squares += parameter.tensor.detach().square().sum().item<double>();
+    summary.emplace_back("toy_shrunk", share_ / (1 - share_) * std::sqrt(squares));
+  }
 
  private:
   double share_;
@@ -49,6 +55,7 @@ HookEntry toy_shrink_hook() {
       .name = "toy_shrink",
       .help = "Weights that shrink, a toy.",
       .on = {"toy_shrink=0.1"},
+      .summary = {column("toy_shrunk", "weight", "length that the last update took", "toy-shrunk")},
   });
 }
 
