@@ -16,7 +16,7 @@ std::string place(const std::string& file, const toml::node& node) {
 template <class T>
 std::vector<T> elements(const toml::array& array) {
   std::vector<T> out;
-  for (const toml::node& element : array) out.push_back(*element.value<T>());
+  for (const toml::node& element : array) out.push_back(element.ref<T>());
   return out;
 }
 
@@ -28,7 +28,7 @@ OptionValue list_value(const toml::array& array, const std::string& where) {
   for (const toml::node& element : array) {
     if (!element.is_number())
       throw ConfigError(where + ": a list holds numbers or strings, not both and nothing else");
-    numbers.push_back(*element.value<double>());
+    numbers.push_back(element.value_or(0.0));
   }
   return numbers;
 }

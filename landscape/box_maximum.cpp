@@ -24,7 +24,7 @@ class Descent {
     maximum_.start_value = evaluate(start, gradient);
     h_ = 1 / std::sqrt(static_cast<double>(start.numel()));
     scale_ = gradient.abs().mean().item<double>() / (h_ * h_);
-    first_gradient_ = gradient;
+    first_gradient_ = std::move(gradient);
   }
 
   double operator()(const Vector& x, Vector& descent) {
@@ -83,6 +83,7 @@ class Descent {
 template <class Scalar>
 struct CountedLineSearch {
   template <class... Arguments>
+  // NOLINTNEXTLINE(readability-identifier-naming): LBFGS++ calls it
   static void LineSearch(Descent& f, Arguments&&... arguments) {
     LBFGSpp::LineSearchMoreThuente<Scalar>::LineSearch(f, std::forward<Arguments>(arguments)...);
     f.count_iteration();

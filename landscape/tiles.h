@@ -41,7 +41,7 @@ class TileFolder {
   /// Cells in finished tiles.
   int64_t cells_done() const;
   std::optional<FileLock> claim(int64_t tile) const;
-  void write(int64_t tile, const Tile& tile_values) const;
+  void write(int64_t tile, const Tile& cells) const;
   Tile read(int64_t tile) const;  // IoError where it is damaged or of another recipe
   /// Tiles with a failed cell are forgotten, to be measured again.
   void drop_failed() const;

@@ -51,7 +51,7 @@ bool probes_done(const std::string& folder, const RunOptions& options) {
   std::string line;
   if (!std::getline(done, line) || line != probe_settings_hash(options)) return false;
   while (std::getline(done, line)) {
-    if (!std::filesystem::exists(folder + "/probes/" + line)) return false;
+    if (!std::filesystem::exists(fmt::format("{}/probes/{}", folder, line))) return false;
   }
   return !has_checkpoint_since(folder, done_path(folder));
 }

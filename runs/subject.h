@@ -21,7 +21,7 @@ struct Prepared {
   std::unique_ptr<Objective> objective;
   std::unique_ptr<Optimizer> optimizer;
   double learning_rate = NAN;
-  int64_t batch_size;          // of the checkpoint's last update, before the first: that one's
+  int64_t batch_size = 0;      // of the checkpoint's last update, before the first: that one's
   at::Tensor initial_weights;  // flat, in the model's order; undefined where the run keeps no "start"
 };
 

@@ -186,7 +186,7 @@ class Phase {
 
   // Waits for the workers; the pool's destructor kills those that take no end.
   void drain() {
-    for (double waited = 0; pool_.running() > 0 && waited < kPatience; waited += kTick) pool_.collect(kTick);
+    for (int ticks = 0; pool_.running() > 0 && ticks * kTick < kPatience; ++ticks) pool_.collect(kTick);
   }
 
   void show() {

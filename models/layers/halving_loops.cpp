@@ -33,6 +33,7 @@ void for_each_square(const HalvingShape& s, const F& at_square) {
 
 template <class T>
 void take_larger(T value, Place from, T& largest, Place& place) {
+  // NOLINTNEXTLINE(misc-redundant-expression): NaN, by a comparison that becomes vectors
   const bool larger = value > largest || value != value;
   largest = larger ? value : largest;
   place = larger ? from : place;

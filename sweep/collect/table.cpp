@@ -44,7 +44,7 @@ std::vector<TableColumn> columns_of(const std::string& protocol) {
 
 std::string heading_of(const std::string& protocol) {
   if (protocol.empty()) return "Runs without a configuration";
-  const std::string heading = "Protocol " + protocol;
+  std::string heading = "Protocol " + protocol;
   const std::optional<Protocol> known = protocol_named(protocol);
   if (!known) return heading;
   switch (*known) {

@@ -103,7 +103,7 @@ Files tiny_idx_files(bool compressed) {
 
 void write_files(const std::string& folder, const Files& files) {
   std::filesystem::create_directories(folder);
-  for (const auto& [name, bytes] : files) spill(folder + "/" + name, bytes);
+  for (const auto& [name, bytes] : files) spill(fmt::format("{}/{}", folder, name), bytes);
 }
 
 void write_archive(const std::string& path, const std::string& folder, const Files& files) {
@@ -113,7 +113,7 @@ void write_archive(const std::string& path, const std::string& folder, const Fil
   archive_write_open_filename(out, path.c_str());
   for (const auto& [name, bytes] : files) {
     archive_entry* entry = archive_entry_new();
-    archive_entry_set_pathname(entry, (folder + "/" + name).c_str());
+    archive_entry_set_pathname(entry, fmt::format("{}/{}", folder, name).c_str());
     archive_entry_set_size(entry, static_cast<la_int64_t>(bytes.size()));
     archive_entry_set_filetype(entry, AE_IFREG);
     archive_entry_set_perm(entry, 0644);

@@ -112,7 +112,7 @@ TEST(Whitening, OfImagesWithoutVarietyIsFinite) {
 TEST(Airbench, RunningStatisticsAreForgottenWithoutTheWhitening) {
   const auto model = testing::tiny_model("airbench");
   const at::NoGradGuard no_grad;
-  for (auto [name, buffer] : model->buffer_table()) buffer.fill_(7);
+  for (const auto& [name, buffer] : model->buffer_table()) buffer.fill_(7);
   model->reset_running_statistics();
   for (const auto& [name, buffer] : model->buffer_table()) {
     const double expected = name == "whiten.weight"                         ? 7

@@ -98,7 +98,7 @@ TEST(PlanWork, CountsTheCheckpointsThatTheRunKeeps) {
   for (const std::string at :
        {"['end']", "['start', 'end']", "['loss']", "['every']", "['loss', 'every', 'end']", "['all']"}) {
     SCOPED_TRACE(at);
-    const Cell cell = cell_of(text + "at = " + at + "\n");
+    const Cell cell = cell_of(fmt::format("{}at = {}\n", text, at));
     const double images =
         8.0 * static_cast<double>(chosen_labels(folder.path(), cell.options.probes.at).size());
     const CellWork work = plan_work(cell, {8, 0, 4}, true);

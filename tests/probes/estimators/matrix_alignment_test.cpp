@@ -41,10 +41,10 @@ TEST(MatrixAlignment, ErrorsAreThoseOfTheSpread) {
   int64_t cosine_in = 0, trace_in = 0;
   const double cosine = product / std::sqrt(fa * fb), ratio = product * 2 / (ta * tb);
   for (int64_t i = 0; i < repetitions; ++i) {
-    const auto at_ = [&](int64_t k, double value) { return value * z[i][k].item<double>(); };
-    const Estimate p{at_(0, product), product * error, 0, 0};
-    const MatrixSums a{{at_(3, ta), ta * error, 10}, {at_(1, fa), fa * error, 10}};
-    const MatrixSums b{{at_(4, tb), tb * error, 10}, {at_(2, fb), fb * error, 10}};
+    const auto drawn = [&](int64_t k, double value) { return value * z[i][k].item<double>(); };
+    const Estimate p{drawn(0, product), product * error, 0, 0};
+    const MatrixSums a{{drawn(3, ta), ta * error, 10}, {drawn(1, fa), fa * error, 10}};
+    const MatrixSums b{{drawn(4, tb), tb * error, 10}, {drawn(2, fb), fb * error, 10}};
     const Estimate c = cosine_alignment(p, a, b, 1.96), t = trace_alignment(p, a, b, 2, 1.96);
     cosines[i] = c.value;
     traces[i] = t.value;

@@ -133,7 +133,7 @@ TEST_P(HookContract, GoesOnToTheSameBits) {
 }
 
 TEST_P(HookContract, SaysWhatItIs) {
-  EXPECT_TRUE(entry().help.ends_with(".")) << entry().help;
+  EXPECT_TRUE(entry().help.ends_with('.')) << entry().help;
   EXPECT_FALSE(entry().on.empty());
 }
 
