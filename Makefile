@@ -76,7 +76,7 @@ coverage: setup  ## line coverage of the rooms by the tests; fails below 85 %
 	@ctest --test-dir build/coverage --output-on-failure --no-label-summary -LE 'slow|oracle' -E 'FileSizeLimit|package' -j $(JOBS)
 	@$(PYTHON) scripts/coverage.py build/coverage --at-least 85
 
-test-asan: setup ## every test but the slow ones with address and undefined-behaviour sanitizers (hours on two cores)
+test-asan: setup ## every test but the slow ones with address and undefined-behaviour sanitizers
 	@cmake --preset asan
 	@cmake --build build/asan -j $(JOBS)
 	@ctest --preset asan -j $(JOBS)

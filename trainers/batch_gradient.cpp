@@ -176,8 +176,8 @@ at::Tensor BatchGradient::micro_batch_loss(const at::Tensor& indices, int64_t ro
 
 at::Tensor BatchGradient::micro_batch_inputs(const at::Tensor& indices) const {
   const at::Tensor index = indices[0];
-  const at::Tensor inputs = gather_ ? gathered_inputs(data_, data_.train, index, dtype_)
-                                    : network_inputs(data_, data_.train, index, dtype_, device_);
+  at::Tensor inputs = gather_ ? gathered_inputs(data_, data_.train, index, dtype_)
+                              : network_inputs(data_, data_.train, index, dtype_, device_);
   if (!augmentation_.on()) return inputs;
   const at::Tensor draws = indices.narrow(0, 2, indices.size(0) - 2);
   return gather_ ? augmentation_.apply_by_gather(inputs, draws) : augmentation_.apply(inputs, draws);

@@ -152,7 +152,9 @@ void Trainer::report_update(const OngoingUpdate& update, double loss) {
   }
   for (const auto& hook : hooks_) {
     hook->append_train_values(record.hook_values);
-    if (!hook->row().empty()) record.hook_rows.push_back({hook->table()->name, hook->row()});
+    if (hook->row().empty()) continue;
+    if (const std::optional<Table> table = hook->table())
+      record.hook_rows.push_back({table->name, hook->row()});
   }
   record.seconds = progress_.seconds;
   for (TrainObserver* observer : observers_) observer->on_update(record);

@@ -29,7 +29,7 @@ double square(const Vector& v) { return std::inner_product(v.begin(), v.end(), v
 /// A training set of 12 whose single gradients are known: |G|^2 and tr Sigma by their definitions.
 struct KnownSet {
   static constexpr size_t kExamples = 12;
-  std::array<Vector, kExamples> gradients;
+  std::array<Vector, kExamples> gradients{};
   double g2 = 0, tr_sigma = 0;
 
   KnownSet() {
