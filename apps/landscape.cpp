@@ -29,7 +29,7 @@ std::string checkpoint_file(const std::string& path) {
 
 LandscapeRequest request_of(const LandscapeArguments& arguments) {
   LandscapeRequest request;
-  for (const LandscapeKind& kind : landscape_kinds()) request.kinds.add(kind.name, kind.make_options());
+  request.kinds = OptionSets(landscape_kinds());
   request.kind = arguments.kind;
   request.out = arguments.out;
   request.jobs = arguments.jobs;

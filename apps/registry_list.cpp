@@ -47,9 +47,13 @@ Json json_of(const Option& option) {
           {"tune", option.traits.may_be_tuned()}};
 }
 
-std::vector<Option> all_options() {
+OptionView options_of_a_run() {
   static const RunOptions defaults;
-  const OptionView table = defaults.table();
+  return defaults.table();
+}
+
+std::vector<Option> all_options() {
+  const OptionView table = options_of_a_run();
   return {table.begin(), table.end()};
 }
 
@@ -57,26 +61,26 @@ std::vector<Option> all_options() {
 template <class Entry>
 std::vector<Option> options_of(const Entry& entry) {
   std::vector<Option> options;
-  for (const Option& option : all_options())
+  for (const Option& option : options_of_a_run())
     if (option.key.rfind(entry.name + ".", 0) == 0) options.push_back(option);
   return options;
 }
 
 /// In a table of its name, which `basin landscape` alone knows.
 std::vector<Option> options_of(const LandscapeKind& kind) {
-  static std::vector<std::unique_ptr<AnyOptions>> kept;  // that the options read
-  const OptionView table = kept.emplace_back(kind.make_options())->view(kind.name);
+  static const OptionSets defaults(landscape_kinds());
+  const OptionView table = defaults.at(kind.name).view(kind.name);
   return {table.begin(), table.end()};
 }
 
 /// A hook's keys stand wherever it binds them.
 std::vector<Option> options_of(const HookEntry& entry) {
-  static const RunOptions defaults;
+  const OptionView all = options_of_a_run();
   const std::unique_ptr<HookOptions> mine = entry.make_options();
   OptionTable keys;
   mine->bind(keys);
   std::vector<Option> options;
-  for (const Option& option : keys) options.push_back(defaults.table().at(option.key));
+  for (const Option& option : keys) options.push_back(all.at(option.key));
   return options;
 }
 

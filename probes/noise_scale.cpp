@@ -20,8 +20,8 @@ class NoiseScale final : public Probe {
  public:
   explicit NoiseScale(const NoiseScaleOptions& options) : Probe("noise_scale"), options_(options) {}
 
-  /// One pass in small groups of examples, each of which costs what a larger one does.
-  ProbeCost expected_cost() const override { return {1.3, 0}; }  // small groups take longer
+  /// One pass, in groups so small that they take longer than their share.
+  ProbeCost expected_cost() const override { return {1.3, 0}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {

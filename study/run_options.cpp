@@ -118,9 +118,9 @@ void OptionSets::bind_only(OptionTable& table, const std::string& name) {
 
 RunOptions::RunOptions() {
   train.hooks = registered_hooks();
-  for (const auto& entry : model_registry()) models.add(entry.name, entry.make_options());
-  for (const auto& entry : optimizer_registry()) optimizers.add(entry.name, entry.make_options());
-  for (const auto& entry : probe_registry()) probe_options.add(entry.name, entry.make_options());
+  models = OptionSets(model_registry());
+  optimizers = OptionSets(optimizer_registry());
+  probe_options = OptionSets(probe_registry());
 }
 
 void RunOptions::bind(OptionTable& table) {

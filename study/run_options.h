@@ -41,6 +41,12 @@ class OptionSets {
   OptionSets(OptionSets&&) = default;
   OptionSets& operator=(OptionSets&&) = default;
 
+  /// The defaults of every entry of a registry.
+  template <class Entry>
+  explicit OptionSets(const std::vector<Entry>& registry) {
+    for (const Entry& entry : registry) add(entry.name, entry.make_options());
+  }
+
   void add(const std::string& name, std::unique_ptr<AnyOptions> options);
   const AnyOptions& at(const std::string& name) const;
   /// A group of its name for each.

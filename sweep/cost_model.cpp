@@ -70,19 +70,18 @@ double forwards_of(const RunOptions& options, const BatchSchedule& batches, int6
                              hooks.test_passes * sizes.test + checks * passes * sizes.train);
 }
 
-double probed_checkpoints(const RunOptions& options, int64_t updates) {
-  const double levels = static_cast<double>(options.train.loss_levels.size());
-  const int64_t every = options.train.checkpoint_every;
-  const int64_t whole = every > 0 ? updates / every : 0;
-  const auto kept = static_cast<double>(whole);
-  double checkpoints = 0;
+int64_t probed_checkpoints(const RunOptions& options, int64_t updates) {
+  const auto levels = static_cast<int64_t>(options.train.loss_levels.size());
+  const int64_t every = options.train.checkpoint_every, kept = every > 0 ? updates / every : 0;
+  const auto of_hooks = static_cast<int64_t>(options.train.hooks.cost().checkpoints.size());
+  int64_t checkpoints = 0;
   for (const std::string& at : options.probes.at) {
     if (at == "loss")
       checkpoints += levels;
     else if (at == "every")
       checkpoints += kept;
     else if (at == "all")
-      return 2 + levels + kept + static_cast<double>(options.train.hooks.cost().checkpoints.size());
+      return 2 + levels + kept + of_hooks;
     else
       checkpoints += 1;
   }
@@ -159,7 +158,7 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   if (!with_probes) return work;
   const int64_t subset = options.probes.subset;
   const double examples = static_cast<double>(subset == 0 ? sizes.train : std::min(subset, sizes.train));
-  const double probed = probed_checkpoints(options, work.updates) * examples;
+  const double probed = static_cast<double>(probed_checkpoints(options, work.updates)) * examples;
   for (const std::string& probe : options.probes.run) {
     const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
     const ProbeCost cost = entry.make(options.probe_options.at(probe))->expected_cost();

@@ -8,8 +8,8 @@
 #include "data/load.h"
 #include "data/network_inputs.h"
 #include "data/registry.h"
-#include "tests/data/tiny_files.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_files.h"
 
 namespace basin::testing {
 namespace {

@@ -5,9 +5,9 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "data/readers.h"
-#include "tests/data/tiny_files.h"
 #include "tests/support/environment.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_files.h"
 
 namespace basin::testing {
 namespace {

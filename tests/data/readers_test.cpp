@@ -4,8 +4,8 @@
 
 #include "core/hash.h"
 #include "data/registry.h"
-#include "tests/data/tiny_files.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_files.h"
 
 namespace basin::testing {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "optim/registry.h"
+#include "tests/support/settings.h"
 
 namespace basin::testing {
 
@@ -13,11 +14,7 @@ inline std::unique_ptr<Optimizer> make_test_optimizer(const std::string& name,
                                                       const std::vector<std::string>& settings,
                                                       const std::vector<ParameterInfo>& parameters) {
   const OptimizerEntry& entry = find_entry(optimizer_registry(), name, "optimizer");
-  const std::unique_ptr<AnyOptions> options = entry.make_options();
-  OptionTable table;
-  options->bind(table);
-  for (const std::string& setting : settings) table.set_from_text(setting, "test");
-  return entry.make(parameters, *options);
+  return entry.make(parameters, *options_with(entry, settings));
 }
 
 inline ParameterInfo make_parameter(const std::string& name, ParameterKind kind,

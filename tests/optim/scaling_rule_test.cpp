@@ -102,13 +102,10 @@ TEST(ScalingRule, APublishedTableLeavesNothingElseToSay) {
 std::map<std::string, double> scaled(const std::string& optimizer, const std::vector<std::string>& settings,
                                      double k, const std::string& rule = "malladi") {
   const std::unique_ptr<AnyOptions> options =
-      find_entry(optimizer_registry(), optimizer, "optimizer").make_options();
-  OptionTable table;
-  options->bind(table);
-  for (const std::string& setting : settings) table.set_from_text(setting, "test");
+      testing::options_with(find_entry(optimizer_registry(), optimizer, "optimizer"), settings);
   scale_moments(with_rule(rule), static_cast<int64_t>(256 * k), optimizer, *options);
   std::map<std::string, double> values;
-  for (const Option& option : table) {
+  for (const Option& option : options->view()) {
     const OptionValue value = option.get();
     if (const auto* number = std::get_if<double>(&value)) values[option.key] = *number;
   }

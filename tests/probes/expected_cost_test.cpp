@@ -46,7 +46,7 @@ class ExpectedCost : public ::testing::TestWithParam<std::string> {
 
   void expect_forecast(const std::vector<std::string>& settings) {
     const ProbeEntry& entry = find_entry(probe_registry(), GetParam(), "probe");
-    const ProbeCost expected = entry.make(*testing::probe_options(entry, settings))->expected_cost();
+    const ProbeCost expected = entry.make(*testing::options_with(entry, settings))->expected_cost();
     const ProbeCost made = cost_of([&] { run_probe(GetParam(), objective, settings); });
     expect_near(expected.gradients, made.gradients, "gradients");
     expect_near(expected.hvps, made.hvps, "Hessian-vector products");

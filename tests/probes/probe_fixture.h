@@ -4,21 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "core/options.h"
 #include "core/registry.h"
 #include "probes/registry.h"
 #include "tests/optim/optim_support.h"
+#include "tests/support/settings.h"
 
 namespace basin::testing {
-
-inline std::unique_ptr<AnyOptions> probe_options(const ProbeEntry& entry,
-                                                 const std::vector<std::string>& settings) {
-  auto options = entry.make_options();
-  OptionTable table;
-  options->bind(table);
-  for (const std::string& setting : settings) table.set_from_text(setting, "test");
-  return options;
-}
 
 /// `train_examples` 0: the objective has all of them. Without an optimiser, plain SGD's; its rate is 0.1.
 inline ProbeResult run_probe(const std::string& name, Objective& objective,
@@ -33,7 +24,7 @@ inline ProbeResult run_probe(const std::string& name, Objective& objective,
                        0.1};
   context.initial_weights = initial_weights;
   context.batch_size = batch_size;
-  return entry.make(*probe_options(entry, settings))->run(context);
+  return entry.make(*options_with(entry, settings))->run(context);
 }
 
 inline const Quantity& quantity(const ProbeResult& result, const std::string& name) {

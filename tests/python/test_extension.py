@@ -132,6 +132,12 @@ def program(tree):
     return tree / "build/release/bin/basin"
 
 
+def said_by_python(tree, *lines):
+    """What these lines print with the copy's package, without a screen."""
+    script = "\n".join(["import matplotlib; matplotlib.use('Agg')", *lines])
+    return run(tree / ".venv/bin/python", "-c", script, cwd=tree, PYTHONPATH=str(tree / "python"))
+
+
 @pytest.mark.slow
 def test_contracts_documents_and_report_hold(extended):
     said = run(
@@ -168,14 +174,12 @@ def test_the_sweep_has_them(sweep):
 
 @pytest.mark.slow
 def test_the_hooks_number_is_no_axis(extended, sweep):
-    found = run(
-        extended / ".venv/bin/python",
-        "-c",
-        "import basin\nfrom basin.analysis.grid import axes_of\n"
-        "sweep = basin.open_sweep('out/toy')\n"
+    found = said_by_python(
+        extended,
+        "import basin",
+        "from basin.analysis.grid import axes_of",
+        "sweep = basin.open_sweep('out/toy')",
         "print(*axes_of(sweep.runs, sweep.options))",
-        cwd=extended,
-        PYTHONPATH=str(extended / "python"),
     )
     assert found.split() == ["optimizer", "batch_size"]
 
@@ -185,16 +189,13 @@ def test_the_landscape_has_it(extended, sweep):
     """And its figure, by the axes of its grid."""
     checkpoint = next(sweep.glob("runs/*/ckpt/end.h5"))
     run(program(extended), "landscape", checkpoint, "--kind", "toy_scale", "--set", "landscape.subset=16", cwd=extended)
-    drawn = run(
-        extended / ".venv/bin/python",
-        "-c",
-        "import matplotlib; matplotlib.use('Agg')\n"
-        "import pathlib\nfrom basin.pages import landscapes\n"
-        "(path,) = pathlib.Path('out/toy/landscape').glob('*.h5')\n"
-        "surface, figures = landscapes.draw(path)\n"
+    drawn = said_by_python(
+        extended,
+        "import pathlib",
+        "from basin.pages import landscapes",
+        "(path,) = pathlib.Path('out/toy/landscape').glob('*.h5')",
+        "surface, figures = landscapes.draw(path)",
         "print(surface.kind, len(figures))",
-        cwd=extended,
-        PYTHONPATH=str(extended / "python"),
     )
     assert drawn.split() == ["toy_scale", "1"]
 
@@ -206,15 +207,12 @@ def test_a_table_and_a_figure_have_the_probe(extended):
     (extended / "matched.toml").write_text(study)
     run(program(extended), "sweep", "matched.toml", "--out", "out/matched", cwd=extended)
     assert "| toy heading |" in (extended / "out/matched/table.md").read_text()
-    labels = run(
-        extended / ".venv/bin/python",
-        "-c",
-        "import matplotlib; matplotlib.use('Agg')\n"
-        "import basin\nfrom basin.figures import sharpness\n"
-        "figure = sharpness.sharpness_against_batch(basin.open_sweep('out/matched'))\n"
+    labels = said_by_python(
+        extended,
+        "import basin",
+        "from basin.figures import sharpness",
+        "figure = sharpness.sharpness_against_batch(basin.open_sweep('out/matched'))",
         "print([axes.get_ylabel() for axes in figure.axes])",
-        cwd=extended,
-        PYTHONPATH=str(extended / "python"),
     )
     assert "toy mean |w| (weight)" in labels
 
@@ -222,17 +220,14 @@ def test_a_table_and_a_figure_have_the_probe(extended):
 @pytest.mark.slow
 def test_the_sweep_brings_labels_to_figures(extended, sweep):
     """A figure of accuracy has a curve for each optimiser; networks and data sets are named in the sweep's file alike."""
-    drawn = run(
-        extended / ".venv/bin/python",
-        "-c",
-        "import matplotlib; matplotlib.use('Agg')\n"
-        "import basin\nfrom basin.figures import accuracy\n"
-        "sweep = basin.open_sweep('out/toy')\n"
-        "(legend,) = accuracy.accuracy_against_batch(sweep).legends\n"
-        "print([text.get_text() for text in legend.get_texts()])\n"
+    drawn = said_by_python(
+        extended,
+        "import basin",
+        "from basin.figures import accuracy",
+        "sweep = basin.open_sweep('out/toy')",
+        "(legend,) = accuracy.accuracy_against_batch(sweep).legends",
+        "print([text.get_text() for text in legend.get_texts()])",
         "print(sweep.names.label('models', 'toy_linear'), 'and', sweep.names.label('data_sets', 'toy_stripes'))",
-        cwd=extended,
-        PYTHONPATH=str(extended / "python"),
     )
     assert "'Toy sign'" in drawn
     assert "toy and toy stripes" in drawn

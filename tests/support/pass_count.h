@@ -1,13 +1,12 @@
 // defines: counted(), the passes through a network that some work makes: counted in autograd, where nothing of ours counts.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 
 #include <functional>
 #include <memory>
 #include <string>
-
-#include <ATen/core/Tensor.h>
 
 namespace basin::testing {
 

@@ -2,6 +2,7 @@
 
 #include "core/seed.h"
 #include "models/registry.h"
+#include "tests/support/settings.h"
 
 namespace basin::testing {
 
@@ -11,11 +12,7 @@ std::shared_ptr<Model> make_test_model(const std::string& name, const std::vecto
 }
 
 std::unique_ptr<AnyOptions> test_options(const std::string& model, const std::vector<std::string>& settings) {
-  std::unique_ptr<AnyOptions> options = find_entry(model_registry(), model, "model").make_options();
-  OptionTable table;
-  options->bind(table);
-  for (const std::string& setting : settings) table.set_from_text(setting, "test");
-  return options;
+  return options_with(find_entry(model_registry(), model, "model"), settings);
 }
 
 std::vector<std::vector<std::string>> variants_of(const std::string& model) {

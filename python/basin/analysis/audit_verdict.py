@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tomllib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,30 +86,34 @@ def _toml_value(text: str) -> Any:
         return text  # a bare string, as --set takes it
 
 
-def options_measured(folder: Path, probes: Iterable[str]) -> dict[str, list]:
-    """By dotted key the values of the options that the probes had in a sweep's runs, from one of its own files for each run."""
-    values: dict[str, list] = {}
-    for run in sorted(folder.glob("runs/*/probes")):
-        for probe in probes:
-            for path in sorted(run.glob(f"*.{probe}.h5"))[:1]:
-                options = {name: value for name, value in read_probe(path).attributes.items() if name.startswith("option.")}
-                for name, value in options.items():
-                    seen = values.setdefault(name.replace("option", probe, 1), [])
-                    seen += [value] if value not in seen else []
-    return values
-
-
-def load_audit(sweep: Sweep) -> Audit:
-    """All audits in the sweep's folder; empty where there are none. One that can't be read is left out with a warning."""
-    folder = sweep.path if sweep.path.is_dir() else sweep.path.parent
-    found = []
-    for path in sorted(folder.glob("runs/*/audit/*.h5")):
+def readable(paths: Iterable[Path], read: Callable[[Path], Any]) -> Iterator[Any]:
+    """What `read` makes of each file; one that can't be read is left out with a warning."""
+    for path in paths:
         try:
-            found.append(read_audit(path))
+            yield read(path)
         except SchemaError:
             raise
         except ReadError as error:
             warnings.warn(str(error), stacklevel=2)
+
+
+def options_measured(folder: Path, probes: Iterable[str]) -> dict[str, list]:
+    """By dotted key the values of the options that the probes had in a sweep's runs, from one of its own files for each run."""
+    values: dict[str, list] = {}
+    for probe in probes:
+        firsts = (path for run in sorted(folder.glob("runs/*/probes")) for path in sorted(run.glob(f"*.{probe}.h5"))[:1])
+        for measured in readable(firsts, read_probe):
+            for name, value in measured.attributes.items():
+                key, is_option = name.replace("option", probe, 1), name.startswith("option.")
+                if is_option and value not in values.setdefault(key, []):
+                    values[key].append(value)
+    return values
+
+
+def load_audit(sweep: Sweep) -> Audit:
+    """All audits in the sweep's folder; empty where there are none."""
+    folder = sweep.path if sweep.path.is_dir() else sweep.path.parent
+    found = list(readable(sorted(folder.glob("runs/*/audit/*.h5")), read_audit))
     if not found:
         return Audit(pd.DataFrame(columns=["run_id", *COLUMNS]))
     table = pd.concat(found, ignore_index=True)

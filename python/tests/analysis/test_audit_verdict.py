@@ -72,6 +72,17 @@ def test_a_damaged_audit_is_left_out_with_a_warning(tmp_path):
     assert len(found.table) == 1
 
 
+def test_a_damaged_measurement_is_left_out_with_a_warning(tmp_path):
+    rows = [row("asam", "relu_rescale", "moved"), row("asam", "relu_rescale", "invariant", settings="eta=0")]
+    sweep = audited(tmp_path / "s", rows)
+    write_options(sweep, "some", {"eta": 0.01}, {"eta": 0.0})
+    damaged = tmp_path / "s/runs" / sweep.runs.run_id[0] / "probes/end.some.h5"
+    damaged.write_bytes(damaged.read_bytes()[:500])
+    with pytest.warns(UserWarning, match=damaged.name):
+        found = load_audit(sweep)
+    assert found.verdict("asam", "asam") == "invariant"  # as the other run measured
+
+
 def test_without_audits_nothing_is_known(tmp_path):
     found = load_audit(audited(tmp_path / "s"))
     assert found.table.empty and not found.moved("lambda", "lambda") and found.in_words("lambda", "lambda") == "not audited"

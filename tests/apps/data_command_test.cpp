@@ -1,10 +1,10 @@
 // `basin data` as a user types it.
 #include <gmock/gmock.h>
 
-#include "tests/data/tiny_files.h"
 #include "tests/support/environment.h"
 #include "tests/support/run_binary.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_files.h"
 
 namespace basin::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/data/tiny_files.h"
+#include "tests/support/tiny_files.h"
 
 #include <archive.h>
 #include <archive_entry.h>
