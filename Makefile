@@ -44,6 +44,7 @@ format:          ## format every C++ and Python source in place
 	@scripts/check --format
 
 test: build      ## every test but the slow ones
+	@scripts/setup tests
 	@$(CTEST) -LE 'slow|oracle' -j $(JOBS)
 
 test-slow: build ## the campaigns: many kills, whole studies

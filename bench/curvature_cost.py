@@ -20,6 +20,9 @@ def exponent(rows, x, y):
     return statistics.linear_regression([math.log(row[x]) for row in rows], [math.log(row[y]) for row in rows]).slope
 
 
+LINES = {"gradient_s": "gradient", "retained_s": "product, graph kept", "rebuilt_s": "product, graph rebuilt"}
+
+
 def draw(by_width, by_examples, path):
     import matplotlib
 
@@ -32,15 +35,12 @@ def draw(by_width, by_examples, path):
         (axes[0][0], by_examples, "examples", "examples (270,000 parameters)"),
         (axes[0][1], by_width, "parameters", "parameters (128 examples)"),
     ):
-        for y, name in (
-            ("gradient_s", "gradient"),
-            ("retained_s", "product, graph kept"),
-            ("rebuilt_s", "product, graph rebuilt"),
-        ):
+        for (y, name), colour, marker in zip(LINES.items(), style.LINES, style.MARKERS):
             axis.loglog(
                 [r[x] for r in rows],
                 [r[y] for r in rows],
-                marker="o",
+                color=colour,
+                marker=marker,
                 markersize=3.5,
                 label=f"{name} (slope {exponent(rows, x, y):.2f})",
             )

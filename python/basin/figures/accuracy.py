@@ -12,7 +12,7 @@ from ..analysis.matched import cell, comparable, reference_of, settings
 from ..analysis.names import PROTOCOL_TITLES, optimizers_of, protocols_of
 from ..reader.sweep import Sweep
 from . import style
-from .marks import HOLLOW, ONE_SEED, accuracy_cells, draw_cells, numbers
+from .marks import HOLLOW, ONE_SEED, accuracy_cells, draw_cells, numbers, train_examples
 
 
 def accuracy_against_batch(sweep: Sweep) -> Figure:
@@ -26,11 +26,12 @@ def accuracy_against_batch(sweep: Sweep) -> Figure:
             mine = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer)]
             draw_cells(ax, accuracy_cells(mine), optimizer, optimizers, names)
         ax.set_title(PROTOCOL_TITLES[protocol])
-        style.batch_axis(ax, runs.batch_size.dropna())
+        style.batch_axis(ax, runs.batch_size.dropna(), train_examples(runs))
     axes[0][0].set_ylabel("test accuracy (%)")
     style.legend(
-        figure, style.optimizer_legend(optimizers, names, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3
-    )
+        figure, style.optimizer_legend(optimizers, names, HOLLOW, ONE_SEED, "each optimiser's small-batch reference"), columns=3,
+        title="bars: ± standard error over seeds",
+    )  # fmt: skip
     return figure
 
 

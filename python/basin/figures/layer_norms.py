@@ -14,12 +14,13 @@ from matplotlib.lines import Line2D
 
 from ..analysis.matched import cell, comparable, fixed_budget, settings
 from ..analysis.names import PROTOCOL_TITLES, optimizers_of
-from ..reader.layers import NONE, Layers
+from ..reader.layers import Layers
 from ..reader.names import known_names
 from ..reader.run import Run
 from ..reader.sweep import Sweep
 from . import style
 
+NONE = "no norms by layer are recorded in this file"
 MOST_NAMES = 8  # in a legend; deeper networks get a colour bar
 PANELS = [
     ("‖w‖ (weight)", lambda layers: layers.weight_norm),
@@ -31,11 +32,15 @@ PANELS = [
 
 def of_run(run: Run) -> Figure:
     """Four panels, a line for each layer's weights; biases and norms are not drawn."""
+    if not run.layers:
+        figure, axes = style.grid(0, 1, 4.4, 2.9)
+        style.nothing(axes[0], NONE)
+        return figure
     title = f"{known_names().label('optimizers', run.config.get('optimizer', ''))}, run {run.run_id}"
-    return _draw([(title, run.layers)] if run.layers else [], (2, 2))
+    return _draw([(title, run.layers)], (2, 2))
 
 
-def of_sweep(sweep: Sweep) -> Figure:
+def of_sweep(sweep: Sweep) -> Figure | None:
     """A row per optimiser: at matched loss (else the fixed budget), its largest batch size with a comparable run, smallest seed. Columns
     share their y axis, so that optimisers compare."""
     found = []
@@ -44,7 +49,7 @@ def of_sweep(sweep: Sweep) -> Figure:
         if layers is not None:
             label = sweep.names.label("optimizers", run.optimizer)
             found.append((f"{label}, batch size {style.batch_label(run.batch_size)}", layers))
-    return _draw(found, (max(1, len(found)), len(PANELS)))
+    return _draw(found, (len(found), len(PANELS))) if found else None
 
 
 def shown(sweep: Sweep) -> pd.DataFrame:
@@ -60,11 +65,6 @@ def shown(sweep: Sweep) -> pd.DataFrame:
 def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]) -> Figure:
     one = shape == (2, 2)
     figure, axes = style.panels(*shape, 4.4 if one else 3.1, 2.9 if one else 2.5, sharey=False if one else "col")
-    if not found:
-        for ax in axes.flat:
-            ax.set_axis_off()
-        style.nothing(axes[0][0], NONE)
-        return figure
     for row, (title, layers) in zip([axes.flatten()] if one else axes, found):
         row[0].set_title(title)
         for ax, (label, of) in zip(row, PANELS):
@@ -104,30 +104,29 @@ def _explain(figure: Figure, axes: np.ndarray, shown_layers: list[Layers]) -> No
     bar.ax.set_xticklabels(["first layer", "last layer"])
 
 
-def trust_ratios(sweep: Sweep) -> Figure:
+def trust_ratios(sweep: Sweep) -> Figure | None:
     """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel per layer-wise optimiser. Cells of
     several settings are left out."""
     runs = sweep.runs
     protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs) or ""
     found: dict[str, dict[float, list[pd.DataFrame]]] = {}
-    recorded = False
     for run in runs[runs.protocol == protocol].itertuples():
         layers = sweep.layers(run.run_id)
-        recorded |= layers is not None
         if settings(cell(runs, protocol, run.optimizer, run.batch_size)) > 1:
             continue  # never averaged
         if layers is not None and layers.has_trust_ratios:
             found.setdefault(run.optimizer, {}).setdefault(float(run.batch_size), []).append(layers.trust_ratio)
-    figure, axes = style.panels(1, max(1, len(found)), 5.4, 3.8)
     if not found:
-        style.nothing(axes[0][0], "no optimiser of this sweep has trust ratios" if recorded else NONE)
-        return figure
+        return None
+    figure, axes = style.panels(1, len(found), 5.4, 3.8)
     colours = style.batch_colours(runs.batch_size.dropna())
     for ax, optimizer in zip(axes[0], sweep.names.in_order("optimizers", found)):
         _trust_panel(ax, found[optimizer], colours)
         ax.set_title(f"{sweep.names.label('optimizers', optimizer)}, {PROTOCOL_TITLES.get(protocol, protocol)}")
     axes[0][0].set_ylabel("trust ratio (factor on the step)")
-    style.legend(figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="batch size")
+    style.legend(
+        figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="bars: 10th to 90th percentile; batch size:"
+    )
     return figure
 
 

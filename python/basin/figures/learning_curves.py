@@ -47,7 +47,9 @@ def _curve(ax: Axes, sweep: Sweep, run: Any, colour: Any) -> None:
 
 
 def _loss_limits(ax: Axes, sweep: Sweep, runs: pd.DataFrame) -> None:
-    """A diverged run must not squeeze the others: at most half above the largest loss at the start."""
+    """Logarithmic, since the end matters. A diverged run must not squeeze the others: at most half above the largest loss at the start."""
     starts = [c.loss.iloc[0] for c in (sweep.curve(r) for r in runs.run_id[:40]) if len(c) and np.isfinite(c.loss.iloc[0])]
     if starts:
-        ax.set_ylim(0, min(ax.get_ylim()[1], 1.5 * max(starts)))
+        ax.set_yscale("log")
+        style.plain_log(ax.yaxis)
+        ax.set_ylim(top=min(ax.get_ylim()[1], 1.5 * max(starts)))

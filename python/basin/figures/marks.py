@@ -35,18 +35,28 @@ class Mark:
 
 @dataclass
 class Cell:
-    """The marks of one batch size. `joined`: a line may run through the first of them."""
+    """The marks of one batch size. `joined`: a line may run through the first of them, a mean over seeds."""
 
     size: float
     marks: list[Mark]
     crosses: int = 0  # runs that have no value to draw
     joined: bool = False
 
+    @property
+    def one_seed(self) -> bool:
+        return bool(self.marks) and all(m.kind == "one" for m in self.marks)
+
 
 def numbers(runs: pd.DataFrame, column: str) -> np.ndarray:
     if column not in runs:
         return np.full(len(runs), np.nan)
     return pd.to_numeric(runs[column], errors="coerce").to_numpy(float)
+
+
+def train_examples(runs: pd.DataFrame) -> float:
+    """The training set's size; NaN where it is unknown, or runs differ in it."""
+    known = np.unique(numbers(runs, "dataset.n_train")[np.isfinite(numbers(runs, "dataset.n_train"))])
+    return float(known[0]) if known.size == 1 else np.nan
 
 
 def cells(
@@ -67,7 +77,7 @@ def cells(
         marks = [estimate(lot) for lot in lots] + [Mark(v, kind="hollow") for v in rest if np.isfinite(v)]
         drawn = [m for m in marks if np.isfinite(m.value)]
         crosses = len(marks) - len(drawn) + int((~np.isfinite(rest)).sum())
-        found.append(Cell(float(size), drawn, crosses, len(lots) == 1 and bool(drawn) and drawn[0].kind != "hollow"))
+        found.append(Cell(float(size), drawn, crosses, len(lots) == 1 and bool(drawn) and drawn[0].kind == "mean"))
     return found
 
 
@@ -126,10 +136,11 @@ def _what_was_measured(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: s
 
 def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str], names: Names) -> None:
     """Filled: a mean over seeds; half filled: one seed; hollow: not to be compared; a cross on the axis: no value at all. The line
-    breaks where a batch size has no single mark to compare."""
+    joins means over seeds: it passes by a batch size with one seed, and breaks where nothing can be compared."""
     colour, marker = style.colour(optimizer, names), style.marker(optimizer, names)
     x_of = {c.size: c.size * style.dodge(optimizer, optimizers) for c in found}
-    ax.plot([x_of[c.size] for c in found], [c.marks[0].value if c.joined else np.nan for c in found], color=colour, zorder=2)
+    line = [c for c in found if c.joined or not c.one_seed]
+    ax.plot([x_of[c.size] for c in line], [c.marks[0].value if c.joined else np.nan for c in line], color=colour, zorder=2)
     for kind, fill in (("mean", "full"), ("one", "left")):
         marks = [(x_of[c.size], m) for c in found for m in c.marks if m.kind == kind]
         if marks:

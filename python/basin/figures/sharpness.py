@@ -14,21 +14,21 @@ from ..analysis.matched import OVERSHOT
 from ..analysis.names import optimizers_of
 from ..reader.sweep import Sweep
 from . import style
-from .marks import HOLLOW, ONE_SEED, draw_cells, draw_hollow, measure_cells, numbers
+from .marks import HOLLOW, ONE_SEED, draw_cells, draw_hollow, measure_cells, numbers, train_examples
 
-NOT_MEASURED = "not measured"
+BARS = "bars: ± standard error over seeds, or the value's own residual or error where greater; of a ratio the 95 % interval"
+OWN_BARS = "bars: each value's own residual or 95 % interval, of one run"
 
 
-def sharpness_against_batch(sweep: Sweep) -> Figure:
+def sharpness_against_batch(sweep: Sweep) -> Figure | None:
     """The measures of sharpness and noise that the sweep has at the end of protocol B, where training losses match, and behind them their
     scale-aware companions. η λ₁(P⁻¹H) is a stability number for SGD (limit in docs/probes.md), a gauge for LARS and LAMB."""
     runs, names = sweep.runs[sweep.runs.protocol == "B"], sweep.names
     measured = [m for m in names.measures.itertuples() if _has_values(runs, _column(m))]
     optimizers = optimizers_of(sweep.runs, names)
-    figure, axes = style.grid(len(measured), 3, 4.0, 3.0)
     if not measured:
-        style.nothing(axes[0], NOT_MEASURED)
-        return figure
+        return None
+    figure, axes = style.grid(len(measured), 3, 4.0, 3.0)
     audit = load_audit(sweep)
     for ax, measure in zip(axes, measured):
         ax.set_ylabel(measure.label)
@@ -36,11 +36,11 @@ def sharpness_against_batch(sweep: Sweep) -> Figure:
             mine = runs[runs.optimizer == optimizer]
             found = measure_cells(sweep, mine, measure.probe, measure.quantity, _column(measure))
             draw_cells(ax, found, optimizer, optimizers, names)
-        style.batch_axis(ax, sweep.runs.batch_size.dropna())
+        style.batch_axis(ax, sweep.runs.batch_size.dropna(), train_examples(sweep.runs))
         style.positive_log(ax, numbers(runs, _column(measure)))
         if _moved(audit, sweep, measure.probe, measure.quantity):
             style.grey(ax)
-    style.legend(figure, style.optimizer_legend(optimizers, names, HOLLOW, ONE_SEED), columns=5)
+    style.legend(figure, style.optimizer_legend(optimizers, names, HOLLOW, ONE_SEED), columns=5, title=BARS)
     return figure
 
 
@@ -59,7 +59,7 @@ def _moved(audit: Audit, sweep: Sweep, probe: str, quantity: str) -> bool:
     return any(audit.moved(definition, quantity) for definition in known)
 
 
-def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -> Figure:
+def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -> Figure | None:
     """These quantities (rows as in `names.measures`; by default those that are nobody's companion) at every probed checkpoint, as far as
     the sweep has them; a column per optimiser: compare at equal loss, that is, vertically."""
     names = sweep.names
@@ -72,9 +72,7 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -
     values = {m: mine for m, mine in values.items() if len(mine)}
     optimizers = optimizers_of(sweep.runs, names)
     if not values:
-        figure, axes = style.grid(0, 1, 3.7, 2.6)
-        style.nothing(axes[0], NOT_MEASURED)
-        return figure
+        return None
     figure, axes = style.panels(len(values), max(1, len(optimizers)), 3.7, 2.6, sharey="row", sharex=True)
     colours = style.batch_colours(sweep.runs.batch_size.dropna())
     audit = load_audit(sweep)
@@ -91,7 +89,7 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -
     for ax in axes[-1]:
         ax.set_xlabel(loss_label)
     axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
-    style.legend(figure, style.batch_legend(sweep.runs.batch_size.dropna()), columns=12, title="batch size")
+    style.legend(figure, style.batch_legend(sweep.runs.batch_size.dropna()), columns=12, title=f"{OWN_BARS}; batch size:")
     return figure
 
 

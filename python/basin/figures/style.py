@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from string import ascii_lowercase
 from typing import Any
 
 import matplotlib as mpl
@@ -44,7 +45,15 @@ def marker(optimizer: str, names: Names) -> str:
 
 
 def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options: Any) -> tuple[Figure, np.ndarray]:
-    return plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
+    """Panels with letters, where there are several."""
+    figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
+    for ax, letter in zip(axes.flat, ascii_lowercase if axes.size > 1 else ""):
+        ax.annotate(letter, (0, 1), xytext=(-26, 5), xycoords="axes fraction", textcoords="offset points", fontweight="bold",
+                    gid=LETTER)  # fmt: skip
+    return figure, axes
+
+
+LETTER = "panel-letter"
 
 
 def grid(count: int, columns: int, width: float, height: float) -> tuple[Figure, np.ndarray]:
@@ -62,8 +71,9 @@ def batch_label(size: float) -> str:
     return f"{size // 1024}K" if size >= 1024 and size % 1024 == 0 else f"{size:,}"
 
 
-def batch_axis(ax: Axes, sizes: Iterable[float]) -> None:
-    """log2, a tick at the sizes that were run; where they lie closer than a factor of two, every other one."""
+def batch_axis(ax: Axes, sizes: Iterable[float], whole: float = np.nan) -> None:
+    """log2, a tick at the sizes that were run; where they lie closer than a factor of two, every other one. Shaded: batches of at least
+    `whole`, the examples of the training set."""
     sizes = sorted({float(s) for s in sizes})
     ax.set_xscale("log", base=2)
     ticks = [sizes[0]] if sizes else []
@@ -78,6 +88,9 @@ def batch_axis(ax: Axes, sizes: Iterable[float]) -> None:
     ax.set_xlabel("batch size (examples)")
     if sizes:
         ax.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6)
+        if whole <= sizes[-1]:
+            ax.axvspan(max(whole, sizes[0] / 1.6), sizes[-1] * 1.6, color="#f1f1ec", zorder=0)
+            ax.text(0.99, 0.99, "B ≥ N", transform=ax.transAxes, ha="right", va="top", fontsize=7.5, color=GREY)
 
 
 def plain_log(axis: Axis) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+
 import numpy as np
 import pandas as pd
 
 from ..analysis import stats
 from ..analysis.matched import OVERSHOT, CellAnswer, Contrast, Pooled, comparable, fixed_budget, points_per_nat, reference_of
-from ..analysis.names import optimizers_of, protocol_name
-from ..analysis.number_text import interval, points
+from ..analysis.names import optimizers_of
+from ..analysis.number_text import points
 from ..reader.sweep import STATUS_WORDS, Sweep
-from .phrases import cell_names, contrast_text, left_out_text, losses_text, lost_text, share_text, shift_text
+from .phrases import cell_names, contrast_text, losses_text, lost_text, share_text
 
 
 def _one(runs: pd.DataFrame, column: str, default: str = "unknown") -> str:
@@ -79,18 +82,53 @@ def about_status(sweep: Sweep) -> str:
     return text + " Runs that diverged, missed the target or overshot it are drawn hollow and enter no comparison."
 
 
-def answer_table(found: list[CellAnswer]) -> pd.DataFrame:
+def verdict_table(found: list[CellAnswer]) -> pd.DataFrame:
     """Differences in points of test accuracy, reference less cell, with 95 % intervals."""
-    rows = []
-    for a in found:
-        rows.append({
-            "optimiser": a.label, "batch size": f"{a.batch_size:,}",
-            "drop at fixed budget": contrast_text(a.drop), "left at matched loss": contrast_text(a.gap),
-            "share that is left": share_text(a.share), "mean training losses matched": losses_text(a.gap),
-            "seeds": len(a.gap.seeds) if a.gap and a.gap.estimate else 0, "seeds left out": _left_out(a),
-            "verdict at matched loss": a.gap.verdict.text if a.gap and a.gap.verdict else "not compared",
-        })  # fmt: skip
+    rows = [
+        {
+            "optimiser": a.label, "batch size": f"{a.batch_size:,}", "drop at fixed budget": contrast_text(a.drop),
+            "left at matched loss": contrast_text(a.gap), "share left": share_text(a.share),
+            "seeds": str(len(a.gap.seeds) if a.gap and a.gap.estimate else 0), "at matched loss": verdict_text(a.gap),
+        }
+        for a in found
+    ]  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def verdict_text(c: Contrast | None) -> str:
+    """The verdict alone; who is not in it is in `details_table`."""
+    if c is None or c.verdict is None:
+        return "not compared"
+    if c.verdict.word == "gap" and c.verdict.direction < 0:
+        return "better than the reference"
+    return c.verdict.word if c.verdict.word == "undecided" else c.verdict.text
+
+
+def verdict_class(verdict: str) -> str:
+    """The colour of a verdict's cell."""
+    starts = {"a gap": "gap", "no gap": "equal", "better": "better", "undecided": "open"}
+    return next((name for start, name in starts.items() if verdict.startswith(start)), "")
+
+
+def details_table(found: list[CellAnswer]) -> pd.DataFrame:
+    """What the verdicts rest on: how well the losses match, what that is worth, and who is not in it."""
+    rows = [
+        {
+            "optimiser": a.label, "batch size": f"{a.batch_size:,}", "at fixed budget": _in_full(a.drop),
+            "mean training losses matched": losses_text(a.gap), "their distance is worth": _worth(a.gap),
+            "seeds left out": _left_out(a), "at matched loss": _in_full(a.gap),
+        }
+        for a in found
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _in_full(c: Contrast | None) -> str:
+    return c.verdict.text if c and c.verdict else c.reason if c else "not run"
+
+
+def _worth(c: Contrast | None) -> str:
+    return f"{points(c.shift)} points" if c and c.estimate and np.isfinite(c.shift) else "–"
 
 
 def _left_out(a: CellAnswer) -> str:
@@ -99,118 +137,82 @@ def _left_out(a: CellAnswer) -> str:
     return "; ".join(parts) or "–"
 
 
-def cell_sentence(a: CellAnswer) -> str:
-    """One batch size and optimiser in words."""
-    who = f"**{a.label}, batch {a.batch_size:,}**"
-    drop, gap = a.drop, a.gap
-    parts = []
-    if drop is None or drop.verdict is None:
-        parts.append("the drop at a fixed budget is not known" + (f" ({drop.reason})" if drop else ""))
-    else:
-        parts.append(
-            f"the drop at {protocol_name(drop.protocol)} is {contrast_text(drop)} points ({_words(drop.verdict)})"
-            f"{_without(drop, drop.verdict)}"
-        )
-    if gap is None or gap.verdict is None:
-        parts.append("at matched training loss there is nothing to compare" + (f" ({gap.reason})" if gap else ""))
-    else:
-        left = f"at matched training loss {contrast_text(gap)} points are left"
-        if a.share and a.share.resolved:
-            left += f", {share_text(a.share)} of the drop"
-        parts.append(f"{left} ({shift_text(gap.losses, gap.shift)}): **{gap.verdict.text}**{_without(gap, gap.verdict)}")
-    return f"{who}: {'; '.join(parts)}."
-
-
-def _without(c: Contrast, verdict: stats.Verdict) -> str:
-    """Who is not in it, unless the verdict has said so."""
-    said = lost_text(c)
-    return f" ({said})" if said and said not in verdict.text else ""
-
-
-def _words(verdict: stats.Verdict) -> str:
-    if verdict.word == "gap":
-        return "resolved" if verdict.direction > 0 else "resolved, the other way: better than the reference"
-    return verdict.text
-
-
-def overall(found: list[CellAnswer], together: Pooled | None = None, margin: float = stats.MARGIN) -> str:
-    """The answer in one paragraph. Says "missing optimisation" only where a drop is resolved at the fixed budget and, at
+def answer(found: list[CellAnswer], together: Pooled | None = None, margin: float = stats.MARGIN) -> list[str]:
+    """The answer in at most five sentences. Says "missing optimisation" only where a drop is resolved at the fixed budget and, at
     matched loss, either equivalence or the reverse is; what is undecided is called undecided."""
     if not found:
-        return "No cell beyond the reference: there is nothing to compare."
+        return ["No cell beyond the reference: there is nothing to compare."]
     drops = [a for a in found if a.drop and a.drop.verdict and a.drop.verdict.word == "gap" and a.drop.verdict.direction > 0]
-    groups: dict[str, list[CellAnswer]] = {"explained": [], "gap": [], "undecided": [], "uncompared": []}
-    for a in drops:
-        groups[_kind(a)].append(a)
-    sentences = [_pooled_sentence(together, margin)] if together else []
-    if not drops:
-        sentences.append(
-            "**In no single cell is a drop resolved at the fixed budget**, so there is none to explain cell by cell; "
-            "that is not to say that there is none."
-        )
-    else:
-        sentences.append(
-            f"Cell by cell: at the fixed budget {len(drops)} of {len(found)} {'shows' if len(drops) == 1 else 'show'} a resolved drop "
-            "from the small-batch reference."
-        )
-    if groups["explained"]:
-        sentences.append(
-            f"**Here the drop is missing optimisation** for {cell_names(groups['explained'])}: at the same training loss "
-            + _explained_how(groups["explained"], margin)
-        )
-    if groups["gap"]:
-        sentences.append(
-            f"**A gap at matched training loss is resolved** for {cell_names(groups['gap'])}: part of the drop there is not missing "
-            "optimisation as training loss measures it."
-        )
-    if groups["undecided"]:
-        sentences.append(_undecided_sentence(groups["undecided"]))
-    if groups["uncompared"]:
-        sentences.append(f"No comparison at matched loss is possible for {_names_and_reasons(groups['uncompared'])}.")
+    sentences = _pooled_sentences(together, margin) if together else []
+    sentences.append(_drops_sentence(found, drops))
+    if drops:
+        sentences.append(_cells_sentence(drops, margin))
     sentences.append(_other_gaps(found, drops))
-    compared = sum(1 for a in found if a.gap and a.gap.verdict and len(a.gap.seeds) >= stats.VERDICT_SEEDS)
-    if compared > 1:
-        sentences.append(
-            f"{compared} cells were compared at matched loss with at least {stats.VERDICT_SEEDS} seeds, each interval at 95 % on its "
-            "own: about one in twenty would exclude zero by chance."
-        )
-    return " ".join(filter(None, sentences))
+    return [s for s in sentences if s]
 
 
-def _pooled_sentence(p: Pooled, margin: float) -> str:
+def _pooled_sentences(p: Pooled, margin: float) -> list[str]:
     """The mean over cells, and what it says; a single cell's resolved gap forbids the plain words."""
-    text = (
-        f"**Taken together** (mean over {cell_names(p.cells)}; {len(p.seeds)} seeds): the drop is {points(p.drop.value)} "
-        f"{interval(*p.drop.interval())} points at the fixed budget and {points(p.gap.value)} {interval(*p.gap.interval())} at matched "
-        f"training loss"
+    share = f", {share_text(p.share)} of it" if p.share.resolved else ""
+    numbers = (
+        f"On average over {len(p.cells)} cells and {len(p.seeds)} seeds, large batches lose {_lost(p.drop)} points of test "
+        f"accuracy at the fixed budget and {_lost(p.gap)} at matched training loss{share}."
     )
-    text += f", {share_text(p.share)} of it" if p.share.resolved else ""
-    text += f" ({shift_text(p.losses, p.shift)}). "
-    if p.left_out:
-        text += f"Not in this mean: {left_out_text(p)}. "
+    return [numbers, _pooled_verdict(p, margin)]
+
+
+def _lost(d: stats.Difference) -> str:
+    """ "**4.2** [3.1, 5.3]": what is lost has no plus."""
+    low, high = d.interval()
+    return f"**{100 * d.value:.1f}** [{100 * low:.1f}, {100 * high:.1f}]".replace("-", "−")
+
+
+def _pooled_verdict(p: Pooled, margin: float) -> str:
     if p.drop_verdict.word != "gap" or p.drop_verdict.direction < 0:
-        return text + "No drop at the fixed budget is resolved on average."
-    one_gap = [a for a in p.cells if _kind(a) == "gap"]
+        return "No drop at the fixed budget is resolved on average."
     if p.gap_verdict.word == "gap" and p.gap_verdict.direction > 0:
-        return text + f"**On average a gap remains at matched training loss** ({p.gap_verdict.text})."
+        return f"**On average a gap remains at matched training loss** ({p.gap_verdict.text})."
     if p.gap_verdict.word == "undecided":
-        text += f"Whether anything within ±{100 * margin:g} points remains is **undecided**"
+        text = f"Whether anything within ±{100 * margin:g} points remains is **undecided**"
         if p.share.resolved and p.share.high < 0.5:
             gone = f"at least {100 * (1 - p.share.high):.0f} % of the drop is gone at matched loss"
             text += f", but {gone}: **most of it is missing optimisation**"
         return text + "."
     how = f"no gap within ±{100 * margin:g} points" if p.gap_verdict.word == "no gap" else "the large batch is the better one"
+    one_gap = [a for a in p.cells if _kind(a) == "gap"]
     if one_gap:
-        return text + f"On average {how} at matched loss, but not everywhere: see {cell_names(one_gap)}."
-    return text + f"**Here the drop is missing optimisation**: at the same training loss, on average, {how}."
+        return f"On average {how} at matched loss, but not everywhere: see {cell_names(one_gap)}."
+    return f"**Here the drop is missing optimisation**: at the same training loss, on average, {how}."
 
 
-def _undecided_sentence(cells: list[CellAnswer]) -> str:
-    text = f"**Undecided** for {cell_names(cells)}: neither a gap nor its absence within the margin is shown."
-    mostly = [a for a in cells if a.share and a.share.resolved and a.share.high < 0.5]
-    if mostly:
-        text += f" Of these, more than half of the drop is gone at matched loss for {cell_names(mostly)} (95 % interval of the share)."
-    return text
+def _drops_sentence(found: list[CellAnswer], drops: list[CellAnswer]) -> str:
+    if not drops:
+        return (
+            "**In no single cell is a drop resolved at the fixed budget**, so there is none to explain cell by cell; "
+            "that is not to say that there is none."
+        )
+    return (
+        f"Cell by cell, {len(drops)} of {len(found)} {'shows' if len(drops) == 1 else 'show'} a resolved drop from the small-batch "
+        "reference at the fixed budget."
+    )
+
+
+def _cells_sentence(drops: list[CellAnswer], margin: float) -> str:
+    """What remains at matched loss in the cells whose drop is resolved. Those with a gap are named, the others counted."""
+    kinds = ("gap", "equal", "better", "undecided", "uncompared")
+    groups: dict[str, list[CellAnswer]] = {kind: [a for a in drops if _kind(a) == kind] for kind in kinds}
+    says = {
+        "gap": f"**a gap remains** for {cell_names(groups['gap'])}",
+        "equal": f"there is no gap within ±{100 * margin:g} points in {len(groups['equal'])} (missing optimisation)",
+        "better": f"the large batch is the better one in {len(groups['better'])} (missing optimisation)",
+        "undecided": f"{len(groups['undecided'])} {_are(groups['undecided'])} undecided",
+        "uncompared": f"{len(groups['uncompared'])} can't be compared",
+    }
+    return f"At matched training loss, of these, {', '.join(says[kind] for kind in kinds if groups[kind])}."
+
+
+def _are(cells: list[CellAnswer]) -> str:
+    return "is" if len(cells) == 1 else "are"
 
 
 def _other_gaps(found: list[CellAnswer], drops: list[CellAnswer]) -> str:
@@ -228,22 +230,8 @@ def _kind(a: CellAnswer) -> str:
     if verdict is None:
         return "uncompared"
     if verdict.word == "gap":
-        return "gap" if verdict.direction > 0 else "explained"
-    return "explained" if verdict.word == "no gap" else "undecided"
-
-
-def _explained_how(found: list[CellAnswer], margin: float) -> str:
-    reverse, equal = ([a for a in found if a.gap and a.gap.verdict and a.gap.verdict.word == word] for word in ("gap", "no gap"))
-    parts = []
-    if equal:
-        parts.append(f"there is no gap within ±{100 * margin:g} points" + (f" ({cell_names(equal)})" if reverse else ""))
-    if reverse:
-        parts.append("the large batch is the better one" + (f" ({cell_names(reverse)})" if equal else ""))
-    return " and ".join(parts) + "."
-
-
-def _names_and_reasons(found: list[CellAnswer]) -> str:
-    return ", ".join(cell_names([a]) + (f" ({a.gap.reason})" if a.gap else "") for a in found)
+        return "gap" if verdict.direction > 0 else "better"
+    return "equal" if verdict.word == "no gap" else "undecided"
 
 
 def limits(sweep: Sweep) -> str:
@@ -302,3 +290,13 @@ def reference_sentence(sweep: Sweep) -> str:
         "from a bootstrap over seeds and test images together (t quantiles for few seeds); a plus means that the reference is better. "
         "Verdicts: a gap (the 95 % interval excludes 0), no gap within the margin (equivalence test at 5 %), or undecided."
     )
+
+
+def in_a_terminal(said: list[str], warned: list[str], table: pd.DataFrame) -> str:
+    """What stands first in the report, as plain text."""
+    parts = [" ".join(said), *(f"warning: {w}" for w in warned)]
+    plain = [textwrap.fill(re.sub(r"\*\*|`", "", part), 100, subsequent_indent="  ") for part in parts]
+    columns = [[str(name), *map(str, table[name])] for name in table]
+    widths = [max(map(len, column)) for column in columns]
+    rows = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in zip(*columns)]
+    return "\n".join([*plain, "", *rows])

@@ -10,7 +10,6 @@ import pandas as pd
 
 from .schema import attributes, strings, text
 
-NONE = "no norms by layer are recorded in this file"  # as in those of schema 1.0, whatever trust ratios they have elsewhere
 COLUMNS = ("weight_norm", "gradient_norm", "update_norm", "trust_ratio")
 
 

@@ -9,6 +9,7 @@ import pytest
 import basin
 from audit_files import audited, greyed, row
 from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
+from basin.figures.in_words import described
 from basin.figures.marks import accuracy_cells, measure_cells
 from basin.reader.names import Names
 from names_tables import IN_ORDER
@@ -58,8 +59,8 @@ def test_every_axis_is_labelled(tmp_path, draw):
 def test_figures_survive_whatever_is_missing(tmp_path, ending, recwarn):
     endings = {(p, o, b): ending for p in ("A-epochs", "B") for o in ("sgd", "lamb") for b in (32, 1024)}
     sweep = sweep_of(tmp_path / "s", endings=endings)
-    for draw in ALL:
-        draw(sweep).canvas.draw()
+    for figure in filter(None, (draw(sweep) for draw in ALL)):
+        figure.canvas.draw()
     assert not [w for w in recwarn if "constrained_layout" in str(w.message)]
 
 
@@ -73,7 +74,7 @@ def test_filled_marks_are_the_means_of_the_finished_runs(tmp_path):
     np.testing.assert_allclose(drawn, means)
 
 
-def test_a_file_without_layers_is_not_said_to_have_no_trust_ratios(tmp_path):
+def test_without_layers_or_trust_ratios_there_is_no_figure(tmp_path):
     """Files of schema 1.0 have trust ratios by run, which the reader passes over."""
     path = tmp_path / "s" / "sweep.h5"
     sweep = sweep_of(tmp_path / "s")
@@ -84,9 +85,8 @@ def test_a_file_without_layers_is_not_said_to_have_no_trust_ratios(tmp_path):
         file[f"trust_ratio/{lamb}"] = np.ones((5, 2))
     old = basin.open_sweep(path)
     for draw in (layer_norms.trust_ratios, layer_norms.of_sweep):
-        assert [t.get_text() for t in draw(old).axes[0].texts] == ["no norms by layer are recorded in this file"]
-    sgd = layer_norms.trust_ratios(sweep_of(tmp_path / "sgd", optimizers=("sgd",)))
-    assert [t.get_text() for t in sgd.axes[0].texts] == ["no optimiser of this sweep has trust ratios"]
+        assert draw(sweep) is not None and draw(old) is None
+    assert layer_norms.trust_ratios(sweep_of(tmp_path / "sgd", optimizers=("sgd",))) is None
 
 
 def test_runs_that_missed_the_target_are_hollow(tmp_path):
@@ -182,6 +182,42 @@ def test_the_line_breaks_where_no_run_is_comparable(tmp_path):
     assert list(np.isnan(line.get_ydata())) == [False, True, False]
 
 
+def test_no_line_runs_through_a_single_seed(tmp_path):
+    """It joins the means on both sides."""
+    sweep = sweep_of(tmp_path / "s", batch_sizes=(32, 256, 1024), optimizers=("sgd",))
+    sweep.runs = sweep.runs[(sweep.runs.batch_size != 256) | (sweep.runs.seed == sweep.runs.seed.min())]
+    for ax in accuracy.accuracy_against_batch(sweep).axes:
+        line = next(line for line in ax.lines if line.get_linestyle() == "-" and len(line.get_xdata()) > 1)
+        assert list(line.get_xdata()) == [32, 1024] and np.isfinite(line.get_ydata()).all()
+
+
+def test_batches_as_large_as_the_training_set_are_shaded(tmp_path):
+    figure = accuracy.accuracy_against_batch(sweep_of(tmp_path / "s", batch_sizes=(32, 1024, 65536)))
+    for ax in figure.axes:
+        (shade,) = ax.patches
+        assert shade.get_x() == 5000 and shade.get_x() + shade.get_width() == pytest.approx(ax.get_xlim()[1])
+    assert not any(ax.patches for ax in accuracy.accuracy_against_batch(sweep_of(tmp_path / "t")).axes)
+
+
+@pytest.mark.parametrize("draw", ALL)
+def test_panels_have_letters_and_bars_an_explanation(tmp_path, draw):
+    figure = draw(sweep_of(tmp_path / "s"))
+    letters = [t.get_text() for ax in figure.axes for t in ax.texts if t.get_gid() == style.LETTER and ax.get_visible()]
+    assert letters == list("abcdefghijklmnop"[: len(letters)]) and (len(letters) > 1 or len(figure.axes) == 1)
+    bars = any(c.lines[2] for ax in figure.axes for c in ax.containers)
+    assert not bars or "bars: " in figure.legends[0].get_title().get_text()
+
+
+def test_a_figure_in_words_has_every_panel_its_axes_and_range(tmp_path):
+    sweep = sweep_of(tmp_path / "s")
+    said = described(accuracy.accuracy_against_batch(sweep))
+    accuracies = 100 * sweep.runs[sweep.runs.protocol == "B"].groupby(["optimizer", "batch_size"]).test_acc.mean()
+    assert said.startswith("2 panels. Panel a, A: the same number of epochs: test accuracy (%) against batch size (examples), from ")
+    # The panel on the right has the left one's label.
+    assert f"same training loss: test accuracy (%) against batch size (examples), from {accuracies.min():.3g} to" in said
+    assert "Legend: SGD; LAMB; " in said
+
+
 def test_each_optimizer_is_compared_with_its_own_reference(tmp_path):
     sweep = sweep_of(tmp_path / "s")
     means = sweep.runs[sweep.runs.batch_size == 32].groupby(["protocol", "optimizer"]).test_acc.mean()
@@ -224,12 +260,9 @@ def test_only_what_the_sweep_measured_has_a_panel(tmp_path):
 @pytest.mark.parametrize(
     "plan", [dict(protocols=("A-epochs",)), dict(endings={("B", o, b): "queued" for o in ("sgd", "lamb") for b in (32, 1024)})]
 )
-def test_nothing_measured_is_one_panel_that_says_so(tmp_path, plan):
+def test_nothing_measured_is_no_figure(tmp_path, plan):
     sweep = sweep_of(tmp_path / "s", **plan)
-    for draw in (sharpness.sharpness_against_batch, sharpness.sharpness_against_loss):
-        figure = draw(sweep)
-        figure.canvas.draw()
-        assert [[t.get_text() for t in ax.texts] for ax in figure.axes] == [["not measured"]]
+    assert sharpness.sharpness_against_batch(sweep) is None and sharpness.sharpness_against_loss(sweep) is None
 
 
 def test_colours_and_markers_go_by_place(tmp_path):

@@ -6,10 +6,15 @@ import pytest
 import basin
 from basin.analysis.matched import answers, points_per_nat, pooled, reference_of, settings
 from basin.pages import report_text as text
+from basin.pages.report_warnings import warnings_of
 from basin.pages.summary import summary
 from synthetic_sweep import Plan, make_sweep
 
 FIVE = dict(batch_sizes=(32, 1024), optimizers=("sgd",), updates=4, seeds=(1, 2, 3, 4, 5), images=6000, seed_error=0.001)
+
+
+def details(a):
+    return text.details_table([a]).iloc[0]
 
 
 def answer(folder, source="auto", **plan):
@@ -20,7 +25,7 @@ def answer(folder, source="auto", **plan):
 
 def test_all_seeds_there_is_a_plain_verdict(tmp_path):
     _, a = answer(tmp_path / "s")
-    assert a.gap.verdict.word == "no gap" and not a.gap.lost and "seeds" not in text.cell_sentence(a)
+    assert a.gap.verdict.word == "no gap" and not a.gap.lost and details(a)["seeds left out"] == "–"
 
 
 @pytest.mark.parametrize("ending, words", [("target_not_reached", "missed the target"), ("overshot", "overshot the target")])
@@ -28,8 +33,8 @@ def test_survivors_under_b_show_no_absence_of_a_gap(tmp_path, ending, words):
     _, a = answer(tmp_path / "s", endings={("B", "sgd", 1024, 5): ending, ("B", "sgd", 1024, 2): ending})
     assert a.gap.seeds == [1, 3, 4] and a.gap.survivors and a.share is None
     assert a.gap.verdict.text == f"undecided (2 of 5 seeds {words})"
-    assert f"2 of 5 seeds {words}" in text.cell_sentence(a) and "no gap" not in text.cell_sentence(a)
-    assert text.answer_table([a])["seeds left out"][0] == f"matched loss: 2 of 5 seeds {words}"
+    assert details(a)["at matched loss"] == f"undecided (2 of 5 seeds {words})"
+    assert details(a)["seeds left out"] == f"matched loss: 2 of 5 seeds {words}"
 
 
 def test_survivors_in_the_reference_too(tmp_path):
@@ -45,7 +50,8 @@ def test_a_gap_among_survivors_at_matched_loss_is_no_verdict_either(tmp_path):
 def test_diverged_seeds_under_a(tmp_path):
     # The drop stands, since those that diverged would add to it; its absence would not.
     _, a = answer(tmp_path / "s", endings={("A-epochs", "sgd", 1024, 5): "diverged"})
-    assert a.drop.verdict.word == "gap" and "(resolved) (1 of 5 seeds diverged)" in text.cell_sentence(a) and a.share is None
+    assert a.drop.verdict.word == "gap" and a.share is None
+    assert details(a)["at fixed budget"] == "a gap" and details(a)["seeds left out"] == "fixed budget: 1 of 5 seeds diverged"
     _, b = answer(tmp_path / "t", drop_a=0.0, endings={("A-epochs", "sgd", 1024, 5): "diverged"})
     assert b.drop.verdict.text == "undecided (1 of 5 seeds diverged)"
     _, c = answer(tmp_path / "u", endings={("A-epochs", "sgd", 32, 5): "diverged"})
@@ -63,7 +69,10 @@ def test_what_is_not_run_yet_is_named_but_takes_no_verdict(tmp_path):
     endings = {("B", "sgd", 1024, 5): "queued", ("B", "sgd", 1024, 4): "running"}
     _, a = answer(tmp_path / "s", source="runs", endings=endings)
     assert a.gap.verdict.word == "no gap" and not a.gap.survivors
-    assert "1 of 5 seeds still running" in text.cell_sentence(a) and "1 of 5 seeds not run yet" in text.cell_sentence(a)
+    assert (
+        "1 of 5 seeds still running" in details(a)["seeds left out"]
+        and "1 of 5 seeds not run yet" in details(a)["seeds left out"]
+    )
 
 
 @pytest.mark.parametrize("source", ["file", "runs"])
@@ -81,7 +90,7 @@ def test_several_settings_say_so(tmp_path):
     sweep.runs.loc[rows[:2], "config_id"] = "another"
     a = answers(sweep)[0]
     assert a.gap.estimate is None and a.gap.reason == "2 settings, not pooled"
-    assert "nothing to compare (2 settings, not pooled)" in text.cell_sentence(a)
+    assert details(a)["at matched loss"] == "2 settings, not pooled"
     rows = sweep.runs.index[(sweep.runs.batch_size == 32) & (sweep.runs.protocol == "A-epochs")]
     sweep.runs.loc[rows[0], "config_id"] = "a third"
     assert answers(sweep)[0].drop.reason == "2 settings in the reference, not pooled"
@@ -95,7 +104,8 @@ def test_pooling_leaves_survivors_out_and_says_so(tmp_path):
     found = answers(sweep)
     together = pooled(sweep, found)
     assert [a.batch_size for a in together.cells] == [256, 1024] and together.seeds == [1, 2, 3, 4, 5]
-    assert "Not in this mean: SGD at 4,096 (1 of 5 seeds missed the target)." in text.overall(found, together)
+    warned = warnings_of(sweep, found, together)
+    assert "Not in the average over cells: SGD at 4,096 (1 of 5 seeds missed the target)." in warned
 
 
 def test_losses_and_what_their_distance_is_worth(tmp_path):
@@ -108,7 +118,8 @@ def test_losses_and_what_their_distance_is_worth(tmp_path):
     mean = runs[runs.batch_size == 32].groupby("protocol").test_acc.mean()
     slope = (mean["A-epochs"] - mean["B"]) / 0.28
     assert a.gap.slope == pytest.approx(slope) and a.gap.shift == pytest.approx(0.05 * slope)
-    assert "mean training losses 0.980 and 1.030, a distance worth" in text.cell_sentence(a)
+    assert details(a)["mean training losses matched"] == "0.980 : 1.030"
+    assert details(a)["their distance is worth"] == f"{100 * 0.05 * slope:+.1f} points".replace("-", "−")
     assert "takes any end between 0.8 and 1 as matched" in text.limits(sweep) and "nothing is corrected" in text.limits(sweep)
 
 
@@ -116,7 +127,7 @@ def test_no_slope_between_equal_losses(tmp_path):
     sweep, _ = answer(tmp_path / "s")
     sweep.runs["train_loss"] = 0.98
     assert np.isnan(points_per_nat(sweep.runs, reference_of(sweep, "sgd")))
-    assert "a distance of unknown worth" in text.cell_sentence(answers(sweep)[0])
+    assert details(answers(sweep)[0])["their distance is worth"] == "–"
 
 
 def test_limits_count_what_the_sweep_holds(tmp_path):
@@ -133,7 +144,7 @@ def test_a_sweep_without_any_comparable_run_is_told_in_words(tmp_path, ending):
     )
     words = {"queued": "not run yet", "failed": "failed", "diverged": "diverged"}[ending]
     assert a.gap.reason == f"5 of 5 seeds {words}" and pooled(sweep, [a]) is None
-    assert "no single cell is a drop resolved" in text.overall([a]) and "nothing is corrected" not in text.limits(sweep)
+    assert "no single cell is a drop resolved" in " ".join(text.answer([a])) and "nothing is corrected" not in text.limits(sweep)
     assert (
         f"Updates to the target loss at batch 1,024, mean over the seeds that reached it: SGD (5 of 5 seeds {words})"
         in summary(sweep)

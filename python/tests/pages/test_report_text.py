@@ -6,6 +6,7 @@ import pytest
 import basin
 from basin.analysis.matched import answers, comparable, pooled, reference_of
 from basin.pages import report_text as text
+from basin.pages.report_warnings import warnings_of
 from synthetic_sweep import Plan, make_sweep
 
 ONE = dict(batch_sizes=(32, 1024), optimizers=("sgd",), updates=4)
@@ -15,23 +16,22 @@ def report_of(folder, **plan):
     make_sweep(folder, Plan(**(ONE | plan)))
     sweep = basin.open_sweep(folder)
     found = answers(sweep)
-    return sweep, found, text.overall(found, pooled(sweep, found))
+    return sweep, found, " ".join(text.answer(found, pooled(sweep, found)))
 
 
 def test_missing_optimisation_is_said_where_it_is_shown(tmp_path):
     _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001)
     assert found[0].drop.verdict.word == "gap" and found[0].gap.verdict.word == "no gap"
-    assert (
-        "**Here the drop is missing optimisation** for SGD at 1,024: at the same training loss there is no gap within ±2 points."
-        in said
-    )
+    assert "At matched training loss, of these, there is no gap within ±2 points in 1 (missing optimisation)." in said
     assert found[0].share.resolved and abs(found[0].share.value) < 0.1
 
 
 def test_a_gap_at_matched_loss_is_said(tmp_path):
     # The drop of 10 points at the fixed budget and 5 of them at matched loss: half is left.
     _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001, drop_b=0.01)
-    assert "A gap at matched training loss is resolved** for SGD at 1,024" in said and "missing optimisation** for" not in said
+    assert (
+        "At matched training loss, of these, **a gap remains** for SGD at 1,024." in said and "missing optimisation" not in said
+    )
     assert found[0].gap.estimate.value == pytest.approx(0.05, abs=0.01)
     assert found[0].share.low < 0.5 < found[0].share.high
 
@@ -39,20 +39,22 @@ def test_a_gap_at_matched_loss_is_said(tmp_path):
 def test_the_reverse_counts_as_missing_optimisation(tmp_path):
     _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001, drop_b=-0.01)
     assert found[0].gap.verdict.direction == -1
-    assert "missing optimisation** for SGD at 1,024: at the same training loss the large batch is the better one." in said
+    assert "of these, the large batch is the better one in 1 (missing optimisation)." in said
+    assert text.verdict_table(found)["at matched loss"].tolist() == ["better than the reference"]
 
 
 def test_undecided_is_called_undecided(tmp_path):
     _, found, said = report_of(tmp_path / "s", images=300, seed_error=0.02, drop_a=0.08)
     assert found[0].gap.verdict.word == "undecided"
-    assert "**Undecided** for SGD at 1,024" in said and "Here the drop is missing" not in said and "no gap" not in said
+    assert "of these, 1 is undecided." in said and "missing optimisation" not in said and "no gap" not in said
 
 
 def test_one_seed_claims_nothing(tmp_path):
     sweep, found, said = report_of(tmp_path / "s", images=5000, seeds=(1,), seed_error=0.0)
     assert pooled(sweep, found) is None and "missing optimisation" not in said
-    assert "one seed: nothing is claimed" in text.cell_sentence(found[0])
-    assert "resolved (" not in text.cell_sentence(found[0])
+    assert text.verdict_table(found)["at matched loss"].tolist() == ["undecided"]
+    assert text.details_table(found)["at matched loss"].tolist() == ["undecided (one seed: nothing is claimed)"]
+    assert any("nothing is claimed of SGD at 1,024" in w for w in warnings_of(sweep, found, None))
 
 
 def test_no_resolved_drop_is_not_called_absence(tmp_path):
@@ -64,10 +66,10 @@ def test_runs_that_missed_the_target_enter_nothing(tmp_path):
     endings = {("B", "sgd", 1024): "target_not_reached"}
     sweep, found, said = report_of(tmp_path / "s", images=2000, endings=endings)
     assert found[0].gap.estimate is None and found[0].gap.reason == "3 of 3 seeds missed the target"
-    assert (
-        "No comparison at matched loss is possible for SGD at 1,024 (3 of 3 seeds missed the target)" in said
-        and "missing optimisation" not in said
-    )
+    assert "of these, 1 can't be compared." in said and "missing optimisation" not in said
+    assert text.details_table(found)["at matched loss"].tolist() == ["3 of 3 seeds missed the target"]
+    warned = warnings_of(sweep, found, None)
+    assert "**Not compared at matched loss**: SGD at 1,024 (3 of 3 seeds missed the target)." in warned
     assert "3 target not reached" in text.about_status(sweep)
 
 
@@ -82,7 +84,7 @@ def test_pooling_gives_one_answer_where_single_cells_are_undecided(tmp_path):
     plan = dict(batch_sizes=(32, 256, 512, 1024, 2048, 4096), optimizers=("sgd", "lars", "lamb"), images=3000, seed_error=0.008)
     _, found, said = report_of(tmp_path / "s", **plan)
     assert any(a.gap.verdict.word == "undecided" for a in found)
-    assert "**Taken together** (mean over SGD at 256" in said
+    assert said.startswith("On average over ")
     assert "**Here the drop is missing optimisation**: at the same training loss, on average, no gap within ±2 points." in said
 
 
@@ -126,3 +128,38 @@ def test_data_pixels_images_and_seeds_are_named(tmp_path):
 def test_no_word_on_updates_below_the_training_set(tmp_path):
     make_sweep(tmp_path / "s", Plan(**(ONE | {"images": 50})))
     assert text.about_large_batches(basin.open_sweep(tmp_path / "s")) == ""
+
+
+def test_the_answer_has_at_most_five_sentences(tmp_path):
+    """In a sweep that has something of everything."""
+    endings = {("B", "sgd", 2048): "target_not_reached", ("A-epochs", "lars", 4096): "diverged"}
+    sizes = (32, 256, 1024, 2048, 4096)
+    sweep, found, _ = report_of(
+        tmp_path / "s", batch_sizes=sizes, optimizers=("sgd", "lars", "lamb"), images=2000, endings=endings
+    )
+    said = text.answer(found, pooled(sweep, found))
+    assert 3 <= len(said) <= 5 and all(s.endswith(".") and ". " not in s for s in said)
+
+
+def test_a_verdict_has_its_colour():
+    words = {"a gap, smaller than 2 points": "gap", "no gap within ±2 points": "equal", "undecided": "open", "not compared": ""}
+    assert {word: text.verdict_class(word) for word in words} == words
+
+
+def test_one_rate_for_all_batch_sizes_is_warned_of(tmp_path):
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), images=50, updates=4))
+    sweep = basin.open_sweep(tmp_path / "s")
+    sweep.runs["learning_rate"] = 0.1
+    sweep.runs.loc[(sweep.runs.optimizer == "lamb") & (sweep.runs.batch_size == 1024), "learning_rate"] = 0.2
+    warned = [w for w in warnings_of(sweep, answers(sweep), None) if "one learning rate" in w]
+    assert len(warned) == 1 and warned[0].startswith("**SGD has one learning rate for all batch sizes** (0.1)")
+
+
+def test_a_reference_that_is_beaten_is_warned_of(tmp_path):
+    """A "drop" of -10 points: the larger batch is the better one at the fixed budget."""
+    sweep, found, _ = report_of(tmp_path / "s", images=6000, seed_error=0.001, drop_a=-0.02)
+    assert found[0].drop.verdict.direction == -1
+    warned = [w for w in warnings_of(sweep, found, None) if "is beaten" in w]
+    assert (
+        len(warned) == 1 and "**The reference SGD at 32 is beaten** at the fixed budget by SGD at 1,024 (by up to +" in warned[0]
+    )

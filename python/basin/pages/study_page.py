@@ -1,0 +1,124 @@
+"""The report of a study: its answer, the figure of accuracy and the verdicts first, then what to be warned of, the rest folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ..analysis.matched import answers, pooled
+from ..figures import accuracy, layer_norms, learning_curves, sharpness
+from ..reader.sweep import Sweep
+from . import report_text as text
+from .page import Page, Section
+from .report_warnings import warnings_of
+
+TITLE = "Batch size: what remains when training losses match"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """`draw` returns None where the sweep has nothing to draw. `about`: what it shows; `caption`: how to read it, Markdown."""
+
+    title: str
+    name: str
+    draw: Callable[[Sweep], Figure | None]
+    about: str
+    caption: str
+
+
+ACCURACY = Picture(
+    "Accuracy against batch size", "accuracy", accuracy.accuracy_against_batch,
+    "Test accuracy against batch size, a line per optimiser, a panel per protocol",
+    "Protocol A spends the same budget on every batch size: a drop there is one of optimisation until shown otherwise. Protocol B stops "
+    "every run at the same training loss, the only basis for speaking of generalisation. Filled: the mean of comparable runs, bars are "
+    "standard errors over seeds. Half filled: one seed, its bar the standard error from the test images alone, with nothing known of "
+    "other seeds. Hollow: runs that missed or overshot the target or diverged; a cross on the axis: no value at all. A line joins means "
+    "over seeds and passes by single ones. Dashed: what each optimiser is compared with. Shaded: batches as large as the training set.",
+)  # fmt: skip
+PICTURES = [
+    Picture(
+        "Training loss against test accuracy", "loss-accuracy", accuracy.loss_against_accuracy,
+        "Test accuracy against training loss, a mark per run",
+        "One mark per run, coloured by batch size, shaped by optimiser.",
+    ),
+    Picture(
+        "Sharpness and noise at matched loss", "sharpness-batch", sharpness.sharpness_against_batch,
+        "Measures of sharpness and noise against batch size at matched training loss",
+        "At the end of protocol B, what this sweep measured. Optimisers end at different weight norms, so sharpness alone doesn't "
+        "compare across them; what takes the length of the weights into account does better. Bars: standard error over seeds, or the "
+        "value's own residual or error where that is greater; of a search's lower bound (φ) over seeds alone. A ratio of two means, as "
+        "B_simple, is that of the runs' means, all probed runs in it, with Fieller's 95 % interval over seeds. Half filled: one seed "
+        "with its own uncertainty. Hollow: the run is not comparable, the value did not converge, or the ratio's denominator is not "
+        "resolved; a cross: it came out negative.",
+    ),
+    Picture(
+        "Sharpness and noise against training loss", "sharpness-loss", sharpness.sharpness_against_loss,
+        "Measures of sharpness and noise on the way down, against training loss, a column per optimiser",
+        "Every checkpoint that was probed, protocol B, but for those far below the loss level they were kept for. Training goes from "
+        "left to right; compare vertically, at equal loss. Bars: each value's own residual or 95 % interval, of one run.",
+    ),
+    Picture(
+        "Trust ratios by layer", "trust-ratios", layer_norms.trust_ratios,
+        "Trust ratio of each layer, a panel per optimiser that has them",
+        "Median over recorded updates and seeds, bars from the 10th to the 90th percentile.",
+    ),
+    Picture(
+        "Layers over training", "layers", layer_norms.of_sweep,
+        "Norms of weights, gradients and updates and trust ratios of each layer over training, a row per optimiser",
+        "Norms of each layer's weights before an update, of its gradient before clipping, of the update relative to the weights, and "
+        "trust ratios; one run per optimiser, at its largest batch size with a comparable run, columns on one scale. Biases and norms "
+        "aren't drawn. Dashed: weights excluded from trust ratios, missing in the last panel. A gap: a norm of zero, or none that is "
+        "finite.",
+    ),
+    Picture(
+        "Learning curves", "learning-curves", learning_curves.learning_curves,
+        "Training loss against image gradients computed, a panel per protocol and optimiser",
+        "Batch loss (running mean) against the image gradients computed, the cost that all batch sizes share; one seed. Dashed: the run "
+        "is not comparable.",
+    ),
+]  # fmt: skip
+
+
+def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], object]) -> tuple[Page, str]:
+    """The page, and what a terminal shows of it: the answer, the warnings and the table of verdicts. Calls `step` with what it did."""
+    found = answers(sweep, margin)
+    together = pooled(sweep, found, margin)
+    said, warned = text.answer(found, together, margin), warnings_of(sweep, found, together)
+    table = text.verdict_table(found)
+    step("comparisons")
+
+    page = Page(TITLE)
+    first = page.section("The answer", folded=False)
+    first.text(" ".join(said))
+    _figure(first, ACCURACY, sweep, folder)
+    step(ACCURACY.name)
+    first.table(table, text.verdict_class)
+    if warned:
+        page.section("Warnings", folded=False).text("\n".join(f"- {w}" for w in warned))
+    rest = page.section("What the verdicts rest on")
+    rest.text(text.reference_sentence(sweep))
+    rest.table(text.details_table(found), text.verdict_class)
+    rest.text(text.limits(sweep))
+    page.section("Data and runs").text(
+        "\n\n".join([text.about_data(sweep), text.about_status(sweep), text.about_large_batches(sweep)])
+    )
+    page.section("How to read the figure of accuracy").text(ACCURACY.caption)
+    missing = []
+    for picture in PICTURES:
+        section = Section(picture.title)
+        section.text(picture.caption)
+        if _figure(section, picture, sweep, folder):
+            page.sections.append(section)
+        else:
+            missing.append(picture.title.lower())
+        step(picture.name)
+    if missing:
+        page.section("Not measured").text(f"This sweep has nothing for: {', '.join(missing)}.")
+    return page, text.in_a_terminal(said, warned, table)
+
+
+def _figure(section: Section, picture: Picture, sweep: Sweep, folder: Path) -> bool:
+    return section.figure(picture.draw(sweep), picture.about, picture.name, folder)
