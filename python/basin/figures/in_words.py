@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 
 from .style import LETTER
 
+CAPS = ("_", "|")  # ends of error bars
+
 
 def described(figure: Figure) -> str:
     """A sentence per panel, then the legends' words."""
@@ -35,7 +37,8 @@ def _label(ax: Axes, figure: Figure, axis: str) -> str:
 
 
 def _range(ax: Axes) -> str:
-    """From the lowest to the highest value drawn."""
-    values = [np.asarray(line.get_ydata(), float) for line in ax.lines if line.get_transform().contains_branch(ax.transData)]
+    """From the lowest to the highest value drawn, without bars and what is placed by the axes."""
+    lines = [line for line in ax.lines if line.get_marker() not in CAPS and line.get_transform().contains_branch(ax.transData)]
+    values = [np.asarray(line.get_ydata(), float) for line in lines]
     finite = np.concatenate([v[np.isfinite(v)] for v in values]) if values else np.array([])
     return f", from {finite.min():.3g} to {finite.max():.3g}" if finite.size else ""

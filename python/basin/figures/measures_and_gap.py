@@ -18,8 +18,9 @@ from ..analysis.number_text import estimate_text
 from ..analysis.rank import Estimate
 from ..analysis.sweep_measures import TARGETS, Basis
 from . import style
-from .marks import Cell, Mark, draw_cells
+from .marks import Cell, Mark, draw_cells, train_examples
 
+BARS = "bars: ± standard error over seeds"
 ONE_SEED = "one seed: bars from the others' spread"
 COLUMNS = 4
 MOST = 24  # panels in a figure
@@ -59,7 +60,7 @@ def against_gap(found: list[Correlation], basis: Basis) -> Figure:
         shapes = style.optimizer_legend(optimizers, basis.names, one_seed=ONE_SEED)
         for handle in shapes[: len(optimizers)]:
             handle.set(color="#444444", linestyle="")
-        style.legend(figure, shapes + style.batch_legend(sizes), columns=12)
+        style.legend(figure, shapes + style.batch_legend(sizes), columns=12, title=BARS)
     return figure
 
 
@@ -99,7 +100,7 @@ def forest(*by_target: list[Correlation]) -> Figure:
             label.set_color(style.GREY if c.moved or c.why_not else "black")
         ax.grid(axis="y", visible=False)
         ax.set_xlabel(f"rank correlation with the {TARGETS[found[0].target].split(' (')[0]} (−1 to 1)")
-    style.legend(figure, _forest_legend(), columns=3)
+    style.legend(figure, _forest_legend(), columns=3, title="bars: 95 % intervals from a bootstrap over configurations")
     return figure
 
 
@@ -131,14 +132,14 @@ def _forest_legend() -> list[Artist]:
 
 
 def against_batch(found: list[Correlation], basis: Basis) -> Figure:
-    """Means over seeds and their standard errors; a line where an optimiser has one configuration per batch size."""
+    """Means over seeds and their standard errors; a line where an optimiser has one configuration of several seeds per batch size."""
     figure, panels = panels_of(found)
     optimizers = optimizers_of(basis.runs, basis.names)
     for ax, c in panels:
         configs = c.measure.configs
         for optimizer in optimizers:
             draw_cells(ax, _cells(configs[configs.optimizer == optimizer]), optimizer, optimizers, basis.names)
-        style.batch_axis(ax, basis.runs.batch_size.dropna())
+        style.batch_axis(ax, basis.runs.batch_size.dropna(), train_examples(basis.runs))
         ax.set_title(c.measure.label, fontsize=8.5)
         ax.set_ylabel(f"value ({c.measure.units})", fontsize=8.5)
         if c.measure.positive:
@@ -146,7 +147,7 @@ def against_batch(found: list[Correlation], basis: Basis) -> Figure:
         if c.moved:
             style.grey(ax)
     if panels:
-        style.legend(figure, style.optimizer_legend(optimizers, basis.names, one_seed=ONE_SEED), columns=5)
+        style.legend(figure, style.optimizer_legend(optimizers, basis.names, one_seed=ONE_SEED), columns=5, title=BARS)
     return figure
 
 
@@ -155,5 +156,5 @@ def _cells(configs: pd.DataFrame) -> list[Cell]:
     for size, same in configs.groupby("batch_size"):
         marks = [Mark(c.value, c.value - c.value_error, c.value + c.value_error, "mean" if c.seeds > 1 else "one")
                  for c in same.itertuples(index=False)]  # fmt: skip
-        cells.append(Cell(float(size), marks, joined=len(marks) == 1))
+        cells.append(Cell(float(size), marks, joined=len(marks) == 1 and marks[0].kind == "mean"))
     return cells

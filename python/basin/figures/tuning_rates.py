@@ -35,7 +35,7 @@ def loss_against_rate(tuning: Tuning) -> Figure:
     for ax in axes[-1]:
         ax.set_xlabel("learning rate")
     handles = style.optimizer_legend(optimizers, tuning.names, HOLLOW if "B" in protocols else "")
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    style.legend(figure, handles, title="bars: ± standard error from the validation examples alone")
     return figure
 
 

@@ -13,6 +13,7 @@ from ..reader.schema import ReadError
 from ..reader.sweep import Sweep
 from . import landscapes, measure_text
 from .page import Page, Section
+from .report_text import plain
 
 TITLE = "Measures of sharpness and noise: do they go with the generalisation gap?"
 COLUMNS = (
@@ -77,7 +78,7 @@ def measures_page(sweep: Sweep, folder: Path, step: Callable[[str], object]) -> 
         _landscapes(page.section("Landscapes"), sweep, folder)
     step("landscapes")
     page.section("What this does not show").text(measure_text.limits())
-    return page, ""
+    return page, plain(measure_text.answer(gap))
 
 
 def _landscapes(section: Section, sweep: Sweep, folder: Path) -> None:

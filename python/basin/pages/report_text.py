@@ -294,9 +294,12 @@ def reference_sentence(sweep: Sweep) -> str:
 
 def in_a_terminal(said: list[str], warned: list[str], table: pd.DataFrame) -> str:
     """What stands first in the report, as plain text."""
-    parts = [" ".join(said), *(f"warning: {w}" for w in warned)]
-    plain = [textwrap.fill(re.sub(r"\*\*|`", "", part), 100, subsequent_indent="  ") for part in parts]
     columns = [[str(name), *map(str, table[name])] for name in table]
     widths = [max(map(len, column)) for column in columns]
     rows = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in zip(*columns)]
-    return "\n".join([*plain, "", *rows])
+    return "\n".join([plain(" ".join(said)), *(plain(f"warning: {w}") for w in warned), "", *rows])
+
+
+def plain(markdown: str) -> str:
+    """A paragraph for a terminal."""
+    return textwrap.fill(re.sub(r"\*\*|`", "", markdown), 100, subsequent_indent="  ")

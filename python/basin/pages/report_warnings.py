@@ -75,8 +75,12 @@ def _reference_name(sweep: Sweep, optimizer: str) -> str:
 
 
 def _not_compared(found: list[CellAnswer]) -> list[str]:
-    without = [f"{cell_names([a])} ({a.gap.reason})" for a in found if a.gap and a.gap.estimate is None]
-    return [f"**Not compared at matched loss**: {', '.join(without)}."] if without else []
+    """What has no estimate at all, and why."""
+    said = []
+    for where, contrasts in (("the fixed budget", [(a, a.drop) for a in found]), ("matched loss", [(a, a.gap) for a in found])):
+        without = [f"{cell_names([a])} ({c.reason})" for a, c in contrasts if c and c.estimate is None]
+        said += [f"**Not compared at {where}**: {', '.join(without)}."] if without else []
+    return said
 
 
 def _lost_seeds(found: list[CellAnswer]) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 import basin
 from basin.figures import landscape_grids as figures
 from basin.reader.landscape import NONFINITE, NOT_MEASURED, OK
+from panels import words_in
 from surface_files import ALPHA, BETA, bowl, make
 
 pytestmark = pytest.mark.usefixtures("drawing")
@@ -64,7 +65,7 @@ def test_cells_without_a_number_are_marked(tmp_path):
 
 def test_nothing_finite_is_said(tmp_path):
     figure = figures.contours(basin.surface(make(tmp_path / "s.h5", np.full((4, 7), np.nan), np.full((4, 7), NONFINITE))))
-    assert [t.get_text() for t in figure.axes[0].texts] == ["no finite points"]
+    assert words_in(figure.axes[0]) == ["no finite points"]
 
 
 def test_the_path_lies_where_it_was_projected(tmp_path):

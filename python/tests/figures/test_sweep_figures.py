@@ -78,14 +78,15 @@ def test_without_layers_or_trust_ratios_there_is_no_figure(tmp_path):
     """Files of schema 1.0 have trust ratios by run, which the reader passes over."""
     path = tmp_path / "s" / "sweep.h5"
     sweep = sweep_of(tmp_path / "s")
+    draws = (layer_norms.trust_ratios, layer_norms.of_sweep)
+    assert all(draw(sweep) is not None for draw in draws)
     lamb = sweep.runs[sweep.runs.optimizer == "lamb"].run_id.iloc[0]
     with h5py.File(path, "r+") as file:
         del file["layers"]
         file.attrs["schema_version"] = "1.0.0"
         file[f"trust_ratio/{lamb}"] = np.ones((5, 2))
     old = basin.open_sweep(path)
-    for draw in (layer_norms.trust_ratios, layer_norms.of_sweep):
-        assert draw(sweep) is not None and draw(old) is None
+    assert all(draw(old) is None for draw in draws)
     assert layer_norms.trust_ratios(sweep_of(tmp_path / "sgd", optimizers=("sgd",))) is None
 
 
@@ -212,7 +213,9 @@ def test_a_figure_in_words_has_every_panel_its_axes_and_range(tmp_path):
     sweep = sweep_of(tmp_path / "s")
     said = described(accuracy.accuracy_against_batch(sweep))
     accuracies = 100 * sweep.runs[sweep.runs.protocol == "B"].groupby(["optimizer", "batch_size"]).test_acc.mean()
-    assert said.startswith("2 panels. Panel a, A: the same number of epochs: test accuracy (%) against batch size (examples), from ")
+    assert said.startswith(
+        "2 panels. Panel a, A: the same number of epochs: test accuracy (%) against batch size (examples), from "
+    )
     # The panel on the right has the left one's label.
     assert f"same training loss: test accuracy (%) against batch size (examples), from {accuracies.min():.3g} to" in said
     assert "Legend: SGD; LAMB; " in said
