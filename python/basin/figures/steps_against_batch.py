@@ -35,7 +35,11 @@ def figure(sweep: Sweep) -> Figure:
     style.plain_log(left.yaxis)
     left.set_ylim(found.closed.min() / 2, found.closed.max() * 2)
     left.set_ylabel("updates to the target loss")
-    left.legend(title="marks: measured, bars ± standard error; dotted: independent batches;\ndashed: perfect scaling", title_fontsize=8, fontsize=8)
+    left.legend(
+        title="marks: measured, bars ± standard error; dotted: independent batches;\ndashed: perfect scaling",
+        title_fontsize=8,
+        fontsize=8,
+    )
     right.set_ylabel("measured / closed form")
     right.set_title("band: runs drawn from the model, mean ± 2 standard errors", fontsize=8.5)
     return picture
