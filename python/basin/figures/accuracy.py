@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from ..analysis import stats
 from ..analysis.matched import cell, comparable, reference_of, settings
@@ -73,7 +72,8 @@ def loss_against_accuracy(sweep: Sweep) -> Figure:
                 color=style.GREY,
                 fontsize=8.5,
             )
-        _loss_axis(ax, part.train_loss if "train_loss" in part else [])
+        ax.set_xlabel("training loss (nat)")
+        style.loss_axis(ax.xaxis, part.train_loss if "train_loss" in part else [])
         ax.set_title(PROTOCOL_TITLES[protocol])
     axes[0][0].set_ylabel("test accuracy (%)")
     shapes = style.optimizer_legend(optimizers_of(runs, sweep.names), sweep.names)
@@ -81,11 +81,3 @@ def loss_against_accuracy(sweep: Sweep) -> Figure:
         handle.set(color="#444444", linestyle="")
     style.legend(figure, shapes + style.batch_legend(runs.batch_size.dropna()), columns=12)
     return figure
-
-
-def _loss_axis(ax: Axes, values: ArrayLike) -> None:
-    ax.set_xlabel("training loss (nat)")
-    finite = np.asarray([v for v in values if np.isfinite(v) and v > 0])
-    if finite.size and finite.max() / finite.min() > 5:
-        ax.set_xscale("log")
-        style.plain_log(ax.xaxis)

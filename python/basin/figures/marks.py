@@ -42,10 +42,6 @@ class Cell:
     crosses: int = 0  # runs that have no value to draw
     joined: bool = False
 
-    @property
-    def one_seed(self) -> bool:
-        return bool(self.marks) and all(m.kind == "one" for m in self.marks)
-
 
 def numbers(runs: pd.DataFrame, column: str) -> np.ndarray:
     if column not in runs:
@@ -136,11 +132,10 @@ def _what_was_measured(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: s
 
 def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str], names: Names) -> None:
     """Filled: a mean over seeds; half filled: one seed; hollow: not to be compared; a cross on the axis: no value at all. The line
-    joins means over seeds: it passes by a batch size with one seed, and breaks where nothing can be compared."""
+    joins means over seeds, and breaks where a batch size has none or several."""
     colour, marker = style.colour(optimizer, names), style.marker(optimizer, names)
     x_of = {c.size: c.size * style.dodge(optimizer, optimizers) for c in found}
-    line = [c for c in found if c.joined or not c.one_seed]
-    ax.plot([x_of[c.size] for c in line], [c.marks[0].value if c.joined else np.nan for c in line], color=colour, zorder=2)
+    ax.plot([x_of[c.size] for c in found], [c.marks[0].value if c.joined else np.nan for c in found], color=colour, zorder=2)
     for kind, fill in (("mean", "full"), ("one", "left")):
         marks = [(x_of[c.size], m) for c in found for m in c.marks if m.kind == kind]
         if marks:

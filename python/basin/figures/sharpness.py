@@ -88,6 +88,8 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -
         ax.set_title(names.label("optimizers", optimizer))
     for ax in axes[-1]:
         ax.set_xlabel(loss_label)
+    for ax in axes.flat:
+        style.loss_axis(ax.xaxis, np.concatenate([mine[loss].astype(float) for mine in values.values()]))
     axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
     style.legend(figure, style.batch_legend(sweep.runs.batch_size.dropna()), columns=12, title=f"{OWN_BARS}; batch size:")
     return figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable
 from string import ascii_lowercase
 from typing import Any
@@ -143,7 +144,20 @@ def dodge(optimizer: str, optimizers: list[str]) -> float:
 
 
 def legend(figure: Figure, handles: list, columns: int = 6, title: str | None = None) -> None:
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)), title=title, title_fontsize=9)
+    """Below the panels. Its title is broken to the figure's width: a letter of 9 points is a thirteenth of an inch."""
+    lines = textwrap.fill(title, int(13 * figure.get_figwidth())) if title else None
+    found = figure.legend(
+        handles=handles, loc="outside lower center", ncols=min(columns, len(handles)), title=lines, title_fontsize=9
+    )
+    found.get_title().set_multialignment("center")
+
+
+def loss_axis(axis: Axis, values: ArrayLike) -> None:
+    """An axis of losses is logarithmic where they fall far enough for the end to matter."""
+    finite = np.asarray([v for v in values if np.isfinite(v) and v > 0])
+    if finite.size and finite.max() / finite.min() > 5:
+        axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+        plain_log(axis)
 
 
 def optimizer_legend(

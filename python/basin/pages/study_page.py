@@ -36,7 +36,7 @@ ACCURACY = Picture(
     "every run at the same training loss, the only basis for speaking of generalisation. Filled: the mean of comparable runs, bars are "
     "standard errors over seeds. Half filled: one seed, its bar the standard error from the test images alone, with nothing known of "
     "other seeds. Hollow: runs that missed or overshot the target or diverged; a cross on the axis: no value at all. A line joins means "
-    "over seeds and passes by single ones. Dashed: what each optimiser is compared with. Shaded: batches as large as the training set.",
+    "over seeds alone. Dashed: what each optimiser is compared with. Shaded: batches as large as the training set.",
 )  # fmt: skip
 PICTURES = [
     Picture(

@@ -184,12 +184,27 @@ def test_the_line_breaks_where_no_run_is_comparable(tmp_path):
 
 
 def test_no_line_runs_through_a_single_seed(tmp_path):
-    """It joins the means on both sides."""
     sweep = sweep_of(tmp_path / "s", batch_sizes=(32, 256, 1024), optimizers=("sgd",))
     sweep.runs = sweep.runs[(sweep.runs.batch_size != 256) | (sweep.runs.seed == sweep.runs.seed.min())]
     for ax in accuracy.accuracy_against_batch(sweep).axes:
-        line = next(line for line in ax.lines if line.get_linestyle() == "-" and len(line.get_xdata()) > 1)
-        assert list(line.get_xdata()) == [32, 1024] and np.isfinite(line.get_ydata()).all()
+        line = next(line for line in ax.lines if line.get_linestyle() == "-" and len(line.get_xdata()) == 3)
+        assert list(np.isnan(line.get_ydata())) == [False, True, False]
+
+
+def test_a_loss_that_falls_far_has_a_logarithmic_axis(tmp_path):
+    sweep = sweep_of(tmp_path / "s")
+    assert {ax.get_xscale() for ax in sharpness.sharpness_against_loss(sweep).axes} == {"linear"}  # 0.98 and 1.49
+    sweep.probes.loc[sweep.probes.checkpoint == "end", "train_loss"] = 0.02
+    axes = sharpness.sharpness_against_loss(sweep).axes
+    assert {ax.get_xscale() for ax in axes} == {"log"} and axes[0].get_xlim()[0] > axes[0].get_xlim()[1]
+    assert {ax.get_yscale() for ax in learning_curves.learning_curves(sweep).axes} == {"log"}
+
+
+def test_a_long_title_of_a_legend_stays_in_the_figure(tmp_path):
+    figure = sharpness.sharpness_against_loss(sweep_of(tmp_path / "s", optimizers=("sgd",)))
+    figure.canvas.draw()
+    title = figure.legends[0].get_title().get_window_extent()
+    assert title.x0 >= 0 and title.x1 <= figure.bbox.x1
 
 
 def test_batches_as_large_as_the_training_set_are_shaded(tmp_path):
