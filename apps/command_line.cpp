@@ -1,6 +1,7 @@
 #include "apps/command_line.h"
 
 #include <ATen/Context.h>
+#include <torch/version.h>
 
 #include <CLI/CLI.hpp>
 
@@ -11,6 +12,7 @@
 #include "apps/arguments.h"
 #include "apps/subcommands.h"
 #include "apps/usage.h"
+#include "core/build_info.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/provenance.h"
@@ -24,11 +26,31 @@ namespace {
 const std::set<std::string> kInterruptible = {"train", "sweep", "tune",     "run-cell",
                                               "probe", "audit", "landscape"};
 
+const char kExitCodes[] = R"(Exit codes:
+  0  done
+  1  some run or measurement failed, or something unforeseen
+  2  study, option or command line makes no sense
+  3  data missing, or not what it claims to be
+  4  file unreadable, unwritable, or not one of ours
+  5  no such device
+  6  arithmetic that can't go on
+  130, 143  interrupted; the state is on disk)";
+
+/// The program, and what its numbers depend on.
+std::string version_text() {
+  return fmt::format("basin {} (commit {}{}, {}, libtorch {}, {}{})", build_version(),
+                     std::string(build_git_commit()).substr(0, 12),
+                     std::string(build_git_dirty()) == "true" ? " with changes" : "", build_compiler(),
+                     TORCH_VERSION, build_libraries(), at::hasCUDA() ? ", CUDA" : "");
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "Basin: how batch size, optimiser and sharpness go together. docs/ has a page on each subcommand.",
       "basin");
   app.require_subcommand(1);
+  app.set_version_flag("--version", version_text);
+  app.footer(kExitCodes);
   Action action;
   add_train(app, action);
   add_probe(app, action);
@@ -40,11 +62,12 @@ int run(int argc, char** argv) {
   add_landscape(app, action);
   add_inspect(app, action);
   add_recover(app, action);
+  add_help(app, action);
   add_workers(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     throw ConfigError(usage_error(app, error));
   }
   if (kInterruptible.count(app.get_subcommands().front()->get_name())) install_interrupt_handlers();

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/error.h"
 #include "core/nearest.h"
 
 namespace basin {
@@ -30,12 +31,17 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-std::string missing_subcommand(const CLI::App& command, const std::vector<std::string>& typed) {
+std::string unknown_subcommand(const CLI::App& command, const std::string& typed) {
   const std::vector<std::string> known = subcommand_names(command);
-  if (typed.empty()) return fmt::format("a subcommand is required: {}", fmt::join(known, ", "));
-  const std::string near = did_you_mean(typed.front(), known);
-  return fmt::format("unknown subcommand \"{}\"{}", typed.front(),
+  if (known.empty()) return fmt::format("\"{}\" has no subcommands", command.get_name());
+  const std::string near = did_you_mean(typed, known);
+  return fmt::format("unknown subcommand \"{}\"{}", typed,
                      near.empty() ? fmt::format("; known: {}", fmt::join(known, ", ")) : near);
+}
+
+std::string missing_subcommand(const CLI::App& command, const std::vector<std::string>& typed) {
+  if (!typed.empty()) return unknown_subcommand(command, typed.front());
+  return fmt::format("a subcommand is required: {}", fmt::join(subcommand_names(command), ", "));
 }
 
 std::string unexpected(const CLI::App& command, const std::string& word) {
@@ -51,6 +57,13 @@ std::string unexpected(const CLI::App& command, const std::string& word) {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
+
+const CLI::App& subcommand_of(const CLI::App& command, const std::string& name) {
+  for (const CLI::App* subcommand : command.get_subcommands([](const CLI::App*) { return true; })) {
+    if (subcommand->get_name() == name && !subcommand->get_group().empty()) return *subcommand;
+  }
+  throw ConfigError(unknown_subcommand(command, name));
+}
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;

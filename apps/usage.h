@@ -1,4 +1,4 @@
-// defines: usage_error(), one line on a command line that can't be parsed.
+// defines: usage_error(), one line on a command line that can't be parsed; subcommand_of().
 #pragma once
 
 #include <string>
@@ -9,6 +9,9 @@ class ParseError;
 }  // namespace CLI
 
 namespace basin {
+
+/// The subcommand of that name; an unknown one is a ConfigError that names the nearest, or all.
+const CLI::App& subcommand_of(const CLI::App& command, const std::string& name);
 
 /// What is wrong, in the words that were typed, the nearest subcommand or option where there is one, and
 /// whose --help to read. `app` is the program as far as it got in parsing.

@@ -1,0 +1,28 @@
+#include <CLI/CLI.hpp>
+
+#include "apps/subcommands.h"
+#include "apps/usage.h"
+#include "core/error.h"
+
+namespace basin {
+
+/// `basin help data get` is `basin data get --help`.
+void add_help(CLI::App& app, Action& action) {
+  auto names = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand("help", "what a subcommand does and takes");
+  command->add_option("SUBCOMMAND", *names, "its name, as in: basin help sweep");
+  command->callback([&app, &action, names] {
+    action = [&app, names] {
+      const CLI::App* found = &app;
+      std::string name = app.get_name();
+      for (const std::string& typed : *names) {
+        found = &subcommand_of(*found, typed);
+        name += " " + typed;
+      }
+      fmt::print("{}", found->help(name));
+      return 0;
+    };
+  });
+}
+
+}  // namespace basin
