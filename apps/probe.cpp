@@ -3,6 +3,7 @@
 #include "apps/arguments.h"
 #include "apps/subcommands.h"
 #include "io/probe_file.h"
+#include "runs/checkpoints.h"
 #include "runs/probe_options.h"
 #include "runs/probing.h"
 
@@ -53,7 +54,8 @@ void print_outcome(const ProbeOutcome& outcome) {
 int run_probe(const ProbeArguments& arguments) {
   const std::vector<ProbeOutcome> outcomes = probe_run(arguments.folder, request_of(arguments));
   if (outcomes.empty())
-    throw ConfigError(arguments.folder + ": no checkpoint of that name; see its folder ckpt/");
+    throw ConfigError(fmt::format("{}: no checkpoint of that name; there are {}", arguments.folder,
+                                  fmt::join(checkpoint_labels(arguments.folder), ", ")));
   bool failed = false;
   for (const ProbeOutcome& outcome : outcomes) {
     print_outcome(outcome);

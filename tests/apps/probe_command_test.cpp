@@ -44,6 +44,12 @@ OptionValue attribute(const ProbeRecord& record, const std::string& key) {
   return std::string();
 }
 
+TEST_F(ProbeCommand, ACheckpointThatIsNotThereIsToldFromThoseThatAre) {
+  const BinaryResult result = probe({"--only", "top_eigenvalues", "--checkpoint", "middle"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("no checkpoint of that name; there are start, end\n"));
+}
+
 TEST_F(ProbeCommand, MeasuresACheckpointAndSaysOnWhat) {
   const BinaryResult result = probe({"--only", "top_eigenvalues", "--subset", "50", "--dtype", "float64"});
   ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
