@@ -19,7 +19,8 @@ void add_help(CLI::App& app, Action& action) {
         found = &subcommand_of(*found, typed);
         name += " " + typed;
       }
-      fmt::print("{}", found->help(name));
+      // Not App::help(), which goes on to the subcommand that was typed: this one.
+      fmt::print("{}", found->get_formatter()->make_help(found, name, CLI::AppFormatMode::Normal));
       return 0;
     };
   });
