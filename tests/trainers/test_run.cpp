@@ -7,21 +7,10 @@
 #include "data/network_inputs.h"
 #include "models/registry.h"
 #include "optim/registry.h"
+#include "tests/support/settings.h"
 #include "trainers/hooks/registry.h"
 
 namespace basin::testing {
-namespace {
-
-template <class Entry>
-std::unique_ptr<AnyOptions> options_of(const Entry& entry, const std::vector<std::string>& settings) {
-  std::unique_ptr<AnyOptions> options = entry.make_options();
-  OptionTable table;
-  options->bind(table);
-  for (const std::string& setting : settings) table.set_from_text(setting, "test");
-  return options;
-}
-
-}  // namespace
 
 RunSettings small_settings() {
   RunSettings s;
@@ -61,11 +50,11 @@ TestRun::TestRun(const RunSettings& s) : settings(s), data(load_dataset(s.data))
   const auto& images = data.train.images;
   const auto dtype = s.train.dtype == "float64" ? at::kDouble : at::kFloat;
   const auto& model_entry = find_entry(model_registry(), s.model, "model");
-  model = make_model(s.model, *options_of(model_entry, s.model_settings),
+  model = make_model(s.model, *options_with(model_entry, s.model_settings),
                      {images.size(1), images.size(2), images.size(3), data.classes()},
                      static_cast<uint64_t>(s.train.seed), dtype, s.device);
   const auto& entry = find_entry(optimizer_registry(), s.optimizer, "optimizer");
-  optimizer = entry.make(model->parameter_table(), *options_of(entry, s.optimizer_settings));
+  optimizer = entry.make(model->parameter_table(), *options_with(entry, s.optimizer_settings));
   trainer = std::make_unique<Trainer>(TrainSetup{settings.train, settings.schedule, settings.data, data,
                                                  model, *optimizer, s.device, s.cuda_graphs});
   listener.trainer = trainer.get();

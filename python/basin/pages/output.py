@@ -15,11 +15,8 @@ from ..reader.sweep import Sweep, open_sweep
 if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
     from matplotlib.figure import Figure
 
-# What matplotlib (and fontconfig under it), IPython and Jupyter would otherwise keep in $HOME.
-KEPT_IN_HOME = {
-    "XDG_CACHE_HOME": "cache", "MPLCONFIGDIR": "matplotlib", "IPYTHONDIR": "ipython", "JUPYTER_CONFIG_DIR": "jupyter/config",
-    "JUPYTER_DATA_DIR": "jupyter/data", "JUPYTER_RUNTIME_DIR": "jupyter/runtime",
-}  # fmt: skip
+# What matplotlib (and fontconfig under it) would otherwise keep in $HOME.
+KEPT_IN_HOME = {"XDG_CACHE_HOME": "cache", "MPLCONFIGDIR": "matplotlib"}
 
 
 class ReportError(Exception):

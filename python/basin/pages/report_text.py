@@ -234,6 +234,17 @@ def _kind(a: CellAnswer) -> str:
     return "equal" if verdict.word == "no gap" else "undecided"
 
 
+def chance(found: list[CellAnswer]) -> str:
+    """How many intervals there are, none adjusted for the others."""
+    compared = sum(1 for a in found if a.gap and a.gap.verdict and len(a.gap.seeds) >= stats.VERDICT_SEEDS)
+    if compared < 2:
+        return ""
+    return (
+        f"{compared} cells were compared at matched loss with at least {stats.VERDICT_SEEDS} seeds, each interval at 95 % on its "
+        "own: about one in twenty would exclude zero by chance."
+    )
+
+
 def limits(sweep: Sweep) -> str:
     """What the report does not show."""
     runs = sweep.runs

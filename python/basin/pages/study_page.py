@@ -101,6 +101,7 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     rest = page.section("What the verdicts rest on")
     rest.text(text.reference_sentence(sweep))
     rest.table(text.details_table(found), text.verdict_class)
+    rest.text(text.chance(found))
     rest.text(text.limits(sweep))
     page.section("Data and runs").text(
         "\n\n".join([text.about_data(sweep), text.about_status(sweep), text.about_large_batches(sweep)])

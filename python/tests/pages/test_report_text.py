@@ -84,6 +84,7 @@ def test_pooling_gives_one_answer_where_single_cells_are_undecided(tmp_path):
     plan = dict(batch_sizes=(32, 256, 512, 1024, 2048, 4096), optimizers=("sgd", "lars", "lamb"), images=3000, seed_error=0.008)
     _, found, said = report_of(tmp_path / "s", **plan)
     assert any(a.gap.verdict.word == "undecided" for a in found)
+    assert text.chance(found).startswith("15 cells were compared at matched loss with at least 3 seeds, each interval at 95 %")
     assert said.startswith("On average over ")
     assert "**Here the drop is missing optimisation**: at the same training loss, on average, no gap within ±2 points." in said
 
