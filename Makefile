@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build study check format test test-slow test-asan oracles bench-training bench-optimizers bench-curvature coverage tidy clean
+.PHONY: help setup build program study check format test test-slow test-asan oracles bench-training bench-optimizers bench-curvature coverage tidy wheel clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -31,7 +31,11 @@ build: setup     ## configure and build everything (PRESET=release, or cuda wher
 	@test $(BUILD)/build.ninja -nt CMakePresets.json || cmake --preset $(PRESET)
 	@cmake --build $(BUILD) -j $(JOBS)
 
-study: build     ## the quick study on the embedded data: out/quick/{table.md,sweep.h5,report.html}
+program: setup   ## configure, and build the program alone
+	@test $(BUILD)/build.ninja -nt CMakePresets.json || cmake --preset $(PRESET)
+	@cmake --build $(BUILD) -j $(JOBS) --target basin
+
+study: program   ## the quick study on the embedded data: out/quick/{table.md,sweep.h5,report.html}
 	$(BASIN) sweep configs/quick.toml --out out/quick --jobs $(JOBS)
 	$(PYTHON) -m basin.report out/quick
 
@@ -88,6 +92,13 @@ tidy:            ## clang-tidy over every source
 	@.venv-tidy/bin/python .venv-tidy/bin/run-clang-tidy.py -clang-tidy-binary .venv-tidy/bin/clang-tidy -p build/tidy -quiet \
 	  -j $(JOBS) -warnings-as-errors '*' $(addprefix -extra-arg=,-Wno-unknown-warning-option -fmodules -fcxx-modules \
 	    -fmodule-map-file=$(CURDIR)/core/precompiled.modulemap -fmodules-cache-path=$(CURDIR)/build/tidy/modules) '^(?!.*/generated/)'
+
+wheel: setup     ## two wheels: the Python package, and the program for machines without a compiler: out/wheels/
+	@scripts/setup wheel
+	@rm -rf out/wheels
+	@.venv-wheel/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir out/wheels ./python ./python/engine
+	@.venv-wheel/bin/wheel tags --remove --platform-tag manylinux_2_36_x86_64 out/wheels/basin_sharpness_engine-*-linux_x86_64.whl
+	@ls -l out/wheels
 
 clean:           ## remove build trees (keeps environments and results)
 	rm -rf build

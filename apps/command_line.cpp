@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   add_landscape(app, action);
   add_inspect(app, action);
   add_recover(app, action);
+  add_seal(app, action);
   add_help(app, action);
   add_workers(app, action);
   try {

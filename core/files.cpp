@@ -36,13 +36,6 @@ void write_all(int descriptor, const std::string& text, const std::string& path)
   }
 }
 
-void write_plain(const std::string& path, const std::string& text) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) fail("write", path);
-  write_all(descriptor, text, path);
-  if (::close(descriptor) != 0) fail("write", path);
-}
-
 }  // namespace
 
 std::string read_file(const std::string& path) {
@@ -58,8 +51,15 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
+void write_file(const std::string& path, const std::string& text) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0) fail("write", path);
+  write_all(descriptor, text, path);
+  if (::close(descriptor) != 0) fail("write", path);
+}
+
 void write_file_atomically(const std::string& path, const std::string& text) {
-  replace_file_atomically(path, [&](const std::string& temporary) { write_plain(temporary, text); });
+  replace_file_atomically(path, [&](const std::string& temporary) { write_file(temporary, text); });
 }
 
 void replace_file_atomically(const std::string& path,

@@ -9,6 +9,9 @@ namespace basin {
 /// Throws IoError with the path and errno's text.
 std::string read_file(const std::string& path);
 
+/// Neither atomic nor durable: for files of one process.
+void write_file(const std::string& path, const std::string& text);
+
 /// Writes `text` to path.tmp, fsyncs, renames onto path, fsyncs the folder: a reader sees the old file or the new one.
 void write_file_atomically(const std::string& path, const std::string& text);
 

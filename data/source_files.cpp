@@ -79,7 +79,8 @@ std::string read_member(archive* handle, const std::string& path) {
 std::map<std::string, std::string> read_members(const std::string& path,
                                                 const std::set<std::string>& wanted) {
   const ArchiveHandle handle(archive_read_new(), archive_read_free);
-  archive_read_support_filter_all(handle.get());
+  archive_read_support_filter_gzip(handle.get());
+  archive_read_support_filter_xz(handle.get());
   archive_read_support_format_tar(handle.get());
   if (archive_read_open_filename(handle.get(), path.c_str(), 1 << 20) != ARCHIVE_OK)
     fail_archive(handle.get(), path);

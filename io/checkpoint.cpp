@@ -134,6 +134,8 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 }
 
 int64_t read_checkpoint_update(const std::string& path) {
+  const std::optional<Seal> seal = read_seal(path);
+  if (seal && seal->kind == kCheckpointSchema) return seal->update;
   return open_schema_file(path, kCheckpointSchema).attribute_as<int64_t>("update");
 }
 

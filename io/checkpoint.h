@@ -39,7 +39,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 /// IoError naming the file: missing, foreign, newer major version; DamagedError (io/damaged.h): truncated or corrupted
 /// (fletcher32 and size are checked).
 Checkpoint read_checkpoint(const std::string& path);
-/// `update` alone, without a look at the tensors. The same errors but for theirs.
+/// `update` alone, from the seal. The same errors but for those of what is behind the seal.
 int64_t read_checkpoint_update(const std::string& path);
 
 }  // namespace basin

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "io/damaged.h"
 #include "io/h5_types.h"
 
 namespace basin::h5 {
@@ -18,6 +19,7 @@ static_assert(sizeof(hid_t) == sizeof(int64_t), "Handle keeps an hid_t in an int
 constexpr int64_t kColumnChunk = 8192;
 constexpr int64_t kParameterChunk = 262144;
 constexpr int64_t kSmallestGrowth = 1 << 20;
+constexpr double kBestCompression = 1100;  // deflate reaches 1,032
 
 void silence_hdf5() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
@@ -87,11 +89,26 @@ bool DataSet::is_text() const {
   return H5Tget_class(Handle(check(H5Dget_type(handle_.get()), "inspect")).get()) == H5T_STRING;
 }
 
+bool DataSet::is_number() const {
+  return scalar_type(Handle(check(H5Dget_type(handle_.get()), "inspect")).get()) != at::ScalarType::Undefined;
+}
+
 at::ScalarType DataSet::dtype() const {
   const at::ScalarType type = scalar_type(Handle(check(H5Dget_type(handle_.get()), "inspect")).get());
   if (type == at::ScalarType::Undefined)
     throw IoError(fmt::format("{}: {} has an unexpected type", file_, path_));
   return type;
+}
+
+size_t DataSet::stored_entries() const {
+  const Handle type(check(H5Dget_type(handle_.get()), "inspect"));
+  double entries = 1;  // a shape of nonsense would overflow product()
+  for (const int64_t size : shape()) entries *= static_cast<double>(static_cast<uint64_t>(size));
+  const double stored = static_cast<double>(H5Dget_storage_size(handle_.get()));
+  if (entries * static_cast<double>(H5Tget_size(type.get())) > kBestCompression * stored)
+    throw DamagedError(
+        fmt::format("{}: {} has {:g} entries, but {:g} bytes are stored", file_, path_, entries, stored));
+  return static_cast<size_t>(entries);
 }
 
 void DataSet::read_into(void* data, at::ScalarType type) const {
@@ -102,7 +119,7 @@ void DataSet::read_into(void* data, at::ScalarType type) const {
 
 template <class T>
 std::vector<T> DataSet::read() const {
-  std::vector<T> values(static_cast<size_t>(product(shape())));
+  std::vector<T> values(stored_entries());
   if (!values.empty()) read_into(values.data(), c10::CppTypeToScalarType<T>::value);
   return values;
 }
@@ -114,6 +131,7 @@ template std::vector<uint8_t> DataSet::read() const;
 
 std::vector<std::string> DataSet::read_texts() const {
   if (!is_text()) throw IoError(fmt::format("{}: {} holds no text", file_, path_));
+  stored_entries();
   const Handle type(check(H5Dget_type(handle_.get()), "inspect"));
   const Handle space(check(H5Dget_space(handle_.get()), "inspect"));
   return read_texts_with(type.get(), space.get(), [&](hid_t memory, void* buffer) {
@@ -129,6 +147,7 @@ std::string DataSet::read_text() const {
 
 at::Tensor DataSet::read_tensor() const {
   const at::ScalarType type = dtype();
+  stored_entries();
   at::Tensor tensor = at::empty(shape(), at::TensorOptions().dtype(type));
   if (tensor.numel() > 0) read_into(tensor.data_ptr(), type);
   return tensor;
@@ -279,6 +298,7 @@ File File::create(const std::string& path, int64_t expected_bytes) {
   const Handle creation = group_properties(H5P_FILE_CREATE), access = access_properties();
   // Most of our datasets have one chunk; the default, 32, gives each an index of two kilobytes for 64.
   require(H5Pset_istore_k(creation.get(), 4));
+  require(H5Pset_userblock(creation.get(), kSealBytes));
   const size_t growth = static_cast<size_t>(std::max(kSmallestGrowth, expected_bytes / 4));
   require(H5Pset_fapl_core(access.get(), growth, false));
   // Without a backing store the core driver touches no file; the name only has to differ from those of open
@@ -291,14 +311,14 @@ File File::create(const std::string& path, int64_t expected_bytes) {
   return File(std::move(id), path, "/");
 }
 
-File File::open(const std::string& path) {
+File File::open_unchecked(const std::string& path, bool to_write) {
   silence_hdf5();
   std::error_code error;
   const uintmax_t size = std::filesystem::file_size(path, error);
   if (error) throw IoError(fmt::format("{}: {}", path, error.message()));
   const Handle access = access_properties();
   errno = 0;
-  Handle id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
+  Handle id(H5Fopen(path.c_str(), to_write ? H5F_ACC_RDWR : H5F_ACC_RDONLY, access.get()));
   if (id.get() < 0) {
     fail_reading(
         fmt::format("{}: truncated, damaged or not an HDF5 file ({} bytes): {}", path, size, hdf5_message()));
@@ -306,11 +326,21 @@ File File::open(const std::string& path) {
   return File(std::move(id), path, "/");
 }
 
+Seal File::seal() const {
+  Seal seal;
+  if (has_attribute("schema_name")) seal.kind = attribute_as<std::string>("schema_name");
+  if (has_attribute("label")) seal.label = attribute_as<std::string>("label");
+  if (has_attribute("update")) seal.update = attribute_as<int64_t>("update");
+  return seal;
+}
+
 std::string File::image() {
   check(H5Fflush(handle_.get(), H5F_SCOPE_GLOBAL), "flush");
   const int64_t size = check(H5Fget_file_image(handle_.get(), nullptr, 0), "measure");
-  std::string bytes(static_cast<size_t>(size), '\0');
-  check(H5Fget_file_image(handle_.get(), bytes.data(), bytes.size()), "copy");
+  // HDF5 leaves the user block out.
+  std::string bytes(static_cast<size_t>(kSealBytes + size), '\0');
+  check(H5Fget_file_image(handle_.get(), bytes.data() + kSealBytes, static_cast<size_t>(size)), "copy");
+  seal_block(seal(), std::string_view(bytes).substr(kSealBytes)).copy(bytes.data(), kSealBytes);
   return bytes;
 }
 

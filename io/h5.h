@@ -10,6 +10,7 @@
 
 #include "core/option_value.h"
 #include "io/h5_handle.h"
+#include "io/seal.h"
 
 /// Every HDF5 call stands once in h5.cpp, its return value checked: a failure is one IoError line that names the file, the
 /// object and HDF5's innermost message. HDF5's own error printing is off.
@@ -71,6 +72,7 @@ class DataSet : public Object {
  public:
   std::vector<int64_t> shape() const;
   bool is_text() const;
+  bool is_number() const;        // of a type that we write
   at::ScalarType dtype() const;  // of numbers; IoError for types that we don't write
 
   /// Row-major; T is double, float, int64_t, int32_t or uint8_t, converted by HDF5 where the file has another type.
@@ -89,6 +91,8 @@ class DataSet : public Object {
   friend class Group;
   using Object::Object;
   void read_into(void* data, at::ScalarType type) const;
+  /// Entries by the shape; DamagedError where what is stored can't hold them.
+  size_t stored_entries() const;
 };
 
 class Group : public Object {
@@ -125,10 +129,16 @@ class File : public Group {
  public:
   /// An empty file in memory; `expected_bytes` sizes its growth. Nothing is on disk before save().
   static File create(const std::string& path, int64_t expected_bytes = 0);
-  /// Read-only, without HDF5's file locks (they fail on NFS; our files are replaced, never changed in place).
+  /// Read-only. The seal is checked before libhdf5 sees the file (io/seal.h). A file without one, an older version's or
+  /// another program's, is first read in a child process from end to end: what crashes or hangs libhdf5 is a DamagedError too.
   static File open(const std::string& path);
-  /// The file's bytes.
+  /// The same without a look at the seal: for a child process that may crash. Without HDF5's file locks, too, which fail on NFS;
+  /// our files are replaced, never changed in place.
+  static File open_unchecked(const std::string& path, bool to_write = false);
+  /// The file's bytes, its seal in front.
   std::string image();
+  /// What its root says of itself.
+  Seal seal() const;
   /// Writes the image atomically to the path given to create().
   void save();
 

@@ -30,4 +30,9 @@ std::vector<double> Table::column(const std::string& wanted) const {
   throw IoError(fmt::format("table \"{}\" has no column \"{}\"", name, wanted));
 }
 
+int64_t updates_in(const RunRecord& record) {
+  const auto train = record.tables.find("train");
+  return train == record.tables.end() ? 0 : train->second.row_count();
+}
+
 }  // namespace basin

@@ -70,4 +70,7 @@ struct RunRecord {
   std::vector<Event> events;
 };
 
+/// Rows of its table "train".
+int64_t updates_in(const RunRecord& record);
+
 }  // namespace basin

@@ -18,9 +18,10 @@ struct Bracket {
 bool find_bracket(Ray& ray, double target, const RadiusSearch& search, Bracket& bracket) {
   double r = search.first;
   if (ray.at(r) < target) {
-    for (; r < search.most; r *= 2) {
+    while (r < search.most) {
       bracket = {r, std::min(2 * r, search.most)};
       if (ray.at(bracket.above) >= target) return true;
+      r *= 2;
     }
     return false;
   }

@@ -11,11 +11,6 @@ namespace basin {
 
 namespace fs = std::filesystem;
 
-int64_t updates_in(const RunRecord& record) {
-  const auto train = record.tables.find("train");
-  return train == record.tables.end() ? 0 : train->second.row_count();
-}
-
 namespace {
 
 // A record of a run that ended, with all that the journal still has: then there is nothing to rebuild.

@@ -18,7 +18,4 @@ struct Recovery {
 /// folder has no journal, ConfigError where it is a sweep's.
 Recovery recover_run(const std::string& run_folder);
 
-/// Rows of its table "train".
-int64_t updates_in(const RunRecord& record);
-
 }  // namespace basin

@@ -18,6 +18,16 @@ constexpr double kStatusSeconds = 1.0;
 constexpr const char* kWaitingRow = "layers_row";  // in a checkpoint's progress
 constexpr double kRunFileSeconds = 30.0;  // replaying the journal costs time in proportion to its length
 
+/// 0 where the journal is missing or damaged.
+int64_t updates_recorded(const std::string& journal) {
+  if (!fs::exists(journal)) return 0;
+  try {
+    return updates_in(replay_journal(journal));
+  } catch (const IoError&) {
+    return 0;
+  }
+}
+
 }  // namespace
 
 Recorder::Recorder(std::string folder, RunHeader header, Trainer& trainer, bool progress)
@@ -52,7 +62,12 @@ std::optional<Checkpoint> Recorder::newest_checkpoint() {
     const std::string path = checkpoint_path(label);
     if (!fs::exists(path)) continue;
     try {
-      return read_checkpoint(path);
+      Checkpoint checkpoint = read_checkpoint(path);
+      if (std::string(label) == "previous")
+        warn(fmt::format("{}; going on from {} at update {}",
+                         damage.empty() ? checkpoint_path("latest") + ": missing" : damage, path,
+                         checkpoint.update));
+      return checkpoint;
     } catch (const DamagedError& error) {
       if (damage.empty()) damage = error.what();
       log("warning", std::string(error.what()) + "; trying an older checkpoint");
@@ -90,7 +105,16 @@ void Recorder::resume(const Checkpoint& checkpoint) {
   log("info", fmt::format("resumed from update {}", checkpoint.update));
 }
 
+void Recorder::say_what_is_lost() {
+  const int64_t updates = updates_recorded(journal_path());
+  if (updates > 0)
+    warn(fmt::format(
+        "{}: no checkpoint to go on from; starting again at update 0, {} recorded updates are lost", folder_,
+        updates));
+}
+
 void Recorder::start() {
+  say_what_is_lost();
   for (const char* leftover : {"journal", "run.h5", "ckpt", "probes"})
     fs::remove_all(folder_ + "/" + leftover);
   make_folders(folder_ + "/ckpt");
@@ -217,6 +241,11 @@ void Recorder::write_status(RunState status, const std::string& message) {
   s.host = host_name();
   s.updated_utc = utc_now();
   basin::write_status(folder_ + "/status.json", s);
+}
+
+void Recorder::warn(const std::string& text) {
+  log("warning", text);
+  fmt::print(stderr, "warning: {}\n", text);
 }
 
 void Recorder::log(const std::string& level, const std::string& text) {

@@ -45,10 +45,13 @@ class Recorder : public TrainObserver {
   std::optional<Checkpoint> newest_checkpoint();
   void resume(const Checkpoint& checkpoint);
   void start();
+  void say_what_is_lost();
   void record_layers(const UpdateRecord& record);
   void append_waiting_row();
   void write_run_record();
   void write_status(RunState status, const std::string& message);
+  /// In the log and on stderr.
+  void warn(const std::string& text);
   void log(const std::string& level, const std::string& text);
   std::string checkpoint_path(const std::string& label) const { return folder_ + "/ckpt/" + label + ".h5"; }
   std::string journal_path() const { return folder_ + "/journal"; }

@@ -7,11 +7,11 @@ arrays; `train` runs the program.
 >>> run.probe("top_eigenvalues").value("lambda_1")  # as in the column probe.end.top_eigenvalues.lambda_1
 """
 
+from .reader.fault import ReadError, SchemaError
 from .reader.landscape import Surface, surface
 from .reader.layers import Layers
 from .reader.probe import ProbeName, ProbeResult, read_probe
 from .reader.run import Outcomes, Run, load_run
-from .reader.schema import ReadError, SchemaError
 from .reader.sweep import Sweep, load_sweep, open_sweep
 from .reader.tune import Tuning, load_tuning
 from .training import TrainError, train

@@ -1,11 +1,6 @@
 # basin_torch: the pinned PyPI wheel, CPU libraries alone or, with BASIN_CUDA, all of them.
 set(BASIN_TORCH_VERSION 2.11.0)
-if(NOT EXISTS "${Torch_DIR}" AND NOT CMAKE_PREFIX_PATH)
-  file(GLOB BASIN_WHEEL ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch/share/cmake/Torch)
-  if(BASIN_WHEEL)
-    list(GET BASIN_WHEEL 0 Torch_DIR)
-  endif()
-endif()
+file(GLOB BASIN_WHEEL ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch/share/cmake/Torch)
 
 if(BASIN_CUDA)
   set(BASIN_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures of our kernels, as CMAKE_CUDA_ARCHITECTURES")
@@ -24,7 +19,7 @@ endif()
 # Torch complains of a static library that it doesn't ship and nobody needs (kineto).
 set(BASIN_LOG_LEVEL ${CMAKE_MESSAGE_LOG_LEVEL})
 set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
-find_package(Torch REQUIRED)
+find_package(Torch REQUIRED HINTS ${BASIN_WHEEL})
 set(CMAKE_MESSAGE_LOG_LEVEL ${BASIN_LOG_LEVEL})
 # It also adds its architectures to the flags of everybody's kernels; ours are BASIN_CUDA_ARCHITECTURES alone.
 string(REGEX REPLACE "-gencode[= ][^ ]+" "" CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS}")

@@ -58,7 +58,8 @@ double subset_loss(const std::string& run, const std::string& label) {
   const BinaryResult result = run_binary({"probe", run, "--only", "noise_scale", "--checkpoint", label,
                                           "--subset", "50", "--set", "runtime.threads=1"});
   if (result.exit_code != 0) throw std::runtime_error(result.err);
-  for (const auto& [name, value] : read_probe_file(run + "/probes/" + label + ".noise_scale.h5").attributes) {
+  const std::string probe = fmt::format("{}/probes/{}.noise_scale.h5", run, label);
+  for (const auto& [name, value] : read_probe_file(probe).attributes) {
     if (name == "subset_loss") return std::get<double>(value);
   }
   throw std::runtime_error("no subset_loss");
@@ -232,8 +233,9 @@ std::vector<std::string> slow_plane(const std::string& checkpoint, const std::st
 }
 
 bool wait_for_tile(RunningBinary& process, const std::string& out, const std::string& tile) {
+  const std::string path = fmt::format("{}.tiles/{}.h5", out, tile);
   while (process.alive()) {
-    if (fs::exists(out + ".tiles/" + tile + ".h5")) return true;
+    if (fs::exists(path)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return false;

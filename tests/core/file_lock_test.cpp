@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/provenance.h"
@@ -72,6 +74,7 @@ TEST(FileLock, AnotherProcessIsRefusedWithHostAndPidUntilTheHolderIsKilled) {
 TEST(FileLock, WaitingEndsWithTheHolder) {
   const TemporaryFolder folder;
   Holder holder(folder / "lock");
+  const auto start = std::chrono::steady_clock::now();
   const pid_t killer = ::fork();
   if (killer == 0) {
     ::usleep(200'000);
@@ -79,9 +82,10 @@ TEST(FileLock, WaitingEndsWithTheHolder) {
     ::_exit(0);
   }
   const FileLock lock = FileLock::wait(folder / "lock");
-  int status = 0;
-  ASSERT_EQ(::waitpid(holder.pid(), &status, WNOHANG), holder.pid())
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(200))
       << "the lock came while its holder lived";
+  int status = 0;
+  ASSERT_EQ(::waitpid(holder.pid(), &status, 0), holder.pid());
   EXPECT_TRUE(WIFSIGNALED(status));
   ::waitpid(killer, nullptr, 0);
   EXPECT_THAT(refusal([&] { FileLock(folder / "lock", "x"); }), HasSubstr(std::to_string(::getpid())));

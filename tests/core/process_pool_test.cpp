@@ -65,7 +65,7 @@ TEST_F(Pool, AppendsBothStreamsToTheLogAndSetsTheEnvironment) {
 
 int main_of_a_fork(int argc, char** argv) {
   std::printf("%d %s %s", argc, argv[1], std::getenv("COLOUR"));
-  std::cout << " and this" << std::endl;
+  std::cout << " and this\n" << std::flush;
   return fcntl(STDERR_FILENO + 1, F_GETFD) < 0 && errno == EBADF ? 7 : 8;  // 8: holds a file of the parent's
 }
 

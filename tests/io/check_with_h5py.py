@@ -1,7 +1,10 @@
 """Reads the files that files_test.cpp wrote from samples.cpp; shares no code with the writer."""
 
+import hashlib
 import json
+import struct
 import sys
+import zlib
 from pathlib import Path
 
 import h5py
@@ -77,6 +80,20 @@ def check_status():
     assert status["loss"] == 2.5 and status["update"] == 7
 
 
+def check_seal(name, kind, label, update):
+    block, content = (data := (folder / name).read_bytes())[:512], data[512:]
+    assert block[:8] == b"\x89BSEAL\r\n" and block[384:508] == bytes(124)
+    version, length, digest, at = struct.unpack("<QQ32sq", block[8:64])
+    assert (version, length, digest) == (1, len(content), hashlib.sha256(content).digest())
+    assert (at, block[64:128].rstrip(b"\0").decode(), block[128:384].rstrip(b"\0").decode()) == (update, kind, label)
+    assert struct.unpack("<I", block[508:]) == (zlib.crc32(block[:508]),)
+    with h5py.File(folder / name) as f:
+        assert f.userblock_size == 512
+
+
+check_seal("run.h5", "basin/run", "", -1)
+check_seal("end.h5", "basin/checkpoint", "loss-1.5", 7)
+check_seal("probe.h5", "basin/probe", "", 7)
 check_run()
 check_checkpoint()
 check_probe()

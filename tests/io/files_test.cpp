@@ -11,6 +11,7 @@
 #include "tests/io/samples.h"
 #include "tests/support/environment.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
 namespace basin {
 namespace {
@@ -237,21 +238,15 @@ TEST(CheckpointFile, AManyThousandParameterTensorSurvivesAndItsDamageIsNoticed) 
   EXPECT_TRUE(at::equal(read_checkpoint(folder / "end.h5").parameters[0].tensor, weight));
   std::string bytes = read_file(folder / "end.h5");
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 16);
-  write_bytes(folder / "damaged.h5", bytes);
+  write_bytes(folder / "damaged.h5", testing::without_seal(bytes));
   expect_io_error([&] { read_checkpoint(folder / "damaged.h5"); }, {"damaged.h5", "/model/conv1.weight"});
-  // The update number comes without the tensors, so their damage isn't seen.
-  EXPECT_EQ(read_checkpoint_update(folder / "damaged.h5"), checkpoint.update);
-  EXPECT_EQ(read_checkpoint_update(folder / "end.h5"), checkpoint.update);
-  write_run_file(folder / "run.h5", testing::sample_run());
-  expect_io_error([&] { read_checkpoint_update(folder / "run.h5"); },
-                  {"run.h5", "not a basin/checkpoint file"});
 }
 
 TEST(CheckpointFile, AnUnknownKindIsRefused) {
   TemporaryFolder folder;
   write_checkpoint(folder / "end.h5", testing::sample_checkpoint());
-  std::string bytes = read_file(folder / "end.h5");
-  // Strings lie in HDF5's global heap, which has no checksum: this is what a damaged one looks like.
+  std::string bytes = testing::without_seal(read_file(folder / "end.h5"));
+  // Strings lie in HDF5's global heap, which has no checksum: without a seal this is what a damaged one looks like.
   const size_t at = bytes.find("norm_weight");
   ASSERT_NE(at, std::string::npos);
   bytes[at] = 'x';
@@ -386,6 +381,7 @@ TEST(Statuses, UnknownWordsInFilesAreRefused) {
   TemporaryFolder folder;
   const auto misspell = [&](const std::string& file, const std::string& word) {
     std::string bytes = read_file(folder / file);
+    if (file.ends_with(".h5")) bytes = testing::without_seal(bytes);
     const size_t at = bytes.find(word);
     ASSERT_NE(at, std::string::npos) << file;
     bytes[at] = 'x';

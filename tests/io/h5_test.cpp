@@ -6,6 +6,7 @@
 #include "core/files.h"
 #include "tests/io/samples.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
 namespace basin {
 namespace {
@@ -185,10 +186,11 @@ TEST(H5, AFlippedBitInDataIsNoticed) {
   for (size_t i = 0; i < noise.size(); ++i) noise[i] = std::sin(static_cast<double>(i * i));
   h5::File file = h5::File::create(folder / "a.h5");
   file.write("d", noise);
-  std::string bytes = file.image();
+  std::string bytes = testing::without_seal(file.image());  // else that would see it first
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
   testing::write_bytes(folder / "b.h5", bytes);
-  const h5::File read = h5::File::open(folder / "b.h5");
+  expect_io_error([&] { h5::File::open(folder / "b.h5"); }, {"b.h5", "cannot read /d", "etcher32"});
+  const h5::File read = h5::File::open_unchecked(folder / "b.h5");
   expect_io_error([&] { read.dataset("d").read<double>(); }, {"b.h5", "cannot read /d", "etcher32"});
 }
 

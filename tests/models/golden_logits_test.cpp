@@ -41,11 +41,11 @@ TEST_P(GoldenLogits, AgreeWithPyTorch) {
   std::vector<at::Tensor> parameters;
   {
     at::NoGradGuard no_grad;
-    for (ParameterInfo parameter : model->parameter_table()) {
+    for (const ParameterInfo& parameter : model->parameter_table()) {
       parameter.tensor.copy_(fill(parameter.name, parameter.tensor));
       parameters.push_back(parameter.tensor);
     }
-    for (auto [name, buffer] : model->buffer_table()) buffer.copy_(fill(name, buffer));
+    for (const auto& [name, buffer] : model->buffer_table()) buffer.copy_(fill(name, buffer));
   }
   const std::vector<int64_t> sizes{golden::examples, shape.channels, shape.height, shape.width};
   const int64_t pixels = golden::examples * shape.channels * shape.height * shape.width;

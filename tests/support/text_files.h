@@ -1,4 +1,4 @@
-// defines: write_text() and truncate_file(), what tests do to files.
+// defines: write_text(), truncate_file() and without_seal(), what tests do to files.
 #pragma once
 
 #include <filesystem>
@@ -14,5 +14,8 @@ inline void truncate_file(const std::string& path, double share) {
   const auto length = static_cast<double>(std::filesystem::file_size(path));
   std::filesystem::resize_file(path, static_cast<uintmax_t>(length * share));
 }
+
+/// A file of before there were seals, from the bytes of an HDF5 file of ours (io/seal.h).
+inline std::string without_seal(const std::string& bytes) { return bytes.substr(512); }
 
 }  // namespace basin::testing

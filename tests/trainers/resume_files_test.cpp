@@ -11,6 +11,7 @@
 #include "io/status_file.h"
 #include "optim/registry.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 #include "tests/trainers/recorded_run.h"
 #include "trainers/hooks/gradient_clipping.h"
 #include "trainers/hooks/lookahead.h"
@@ -21,6 +22,7 @@ namespace basin::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 RunSettings noisy_settings(const std::string& optimizer) {
@@ -135,7 +137,7 @@ struct StoppedRun {
 TEST(RecorderTest, LetsANewerSchemaStandInsteadOfGoingBack) {
   StoppedRun run;
   const std::string path = run.folder / "ckpt/latest.h5";
-  std::string bytes = read_file(path);
+  std::string bytes = without_seal(read_file(path));
   const size_t version = bytes.find(kSchemaVersion);
   ASSERT_NE(version, std::string::npos);
   bytes[version] = '9';
@@ -164,6 +166,26 @@ TEST(RecorderTest, GoesBackWhereACheckpointIsDamaged) {
   RecordedRun again(run.settings, run.folder.path());
   EXPECT_TRUE(again.resumed);
   EXPECT_TRUE(fs::exists(path + ".damaged"));
+}
+
+TEST(RecorderTest, GoesBackToThePreviousCheckpointWithAWordWhereTheLatestIsGone) {
+  StoppedRun run;
+  fs::remove(run.folder / "ckpt/latest.h5");
+  ::testing::internal::CaptureStderr();
+  RecordedRun again(run.settings, run.folder.path());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("latest.h5: missing"), HasSubstr("previous.h5 at update 2")));
+  EXPECT_TRUE(again.resumed);
+}
+
+TEST(RecorderTest, SaysHowMuchIsLostWhereThereIsNoCheckpoint) {
+  StoppedRun run;
+  for (const char* name : {"latest", "previous"}) fs::remove(run.folder / fmt::format("ckpt/{}.h5", name));
+  ::testing::internal::CaptureStderr();
+  RecordedRun again(run.settings, run.folder.path());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr(run.folder.path()), HasSubstr("2 recorded updates are lost")));
+  EXPECT_FALSE(again.resumed);
 }
 
 TEST(RecorderTest, RefusesToGoOnWithOtherData) {

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from ..reader.audit import COLUMNS, VERDICTS, read_audit
+from ..reader.fault import ReadError, SchemaError
 from ..reader.probe import read_probe
-from ..reader.schema import ReadError, SchemaError
 from ..reader.sweep import Sweep
 
 IN_WORDS = {

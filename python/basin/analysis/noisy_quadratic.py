@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..reader.schema import ReadError
+from ..reader.fault import ReadError
 from ..reader.sweep import Sweep
 from . import stats
 from .closed_form import Cell

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from ..analysis.stability_limit import levels, sharpness
-from ..reader.schema import ReadError
+from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from .output import ReportError, nothing_in_home, save_picture
 

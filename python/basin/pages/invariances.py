@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..reader.audit import VERDICTS, read_audit
-from ..reader.schema import ReadError
+from ..reader.fault import ReadError
 from .paste import PasteError, passage, paste
 
 PASSAGE = "invariances"

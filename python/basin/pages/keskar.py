@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from ..analysis.matched import answers, comparable
-from ..reader.schema import ReadError
+from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from .output import ReportError, nothing_in_home, save_picture
 from .paste import PasteError, paste

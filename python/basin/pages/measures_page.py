@@ -9,7 +9,7 @@ from ..analysis.audit_verdict import load_audit
 from ..analysis.correlation import correlate
 from ..analysis.sweep_measures import basis_of, collect
 from ..figures import measures_and_gap as figures
-from ..reader.schema import ReadError
+from ..reader.fault import ReadError
 from ..reader.sweep import Sweep
 from . import landscapes, measure_text
 from .page import Page, Section

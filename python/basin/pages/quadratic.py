@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..analysis.closed_form import REPLICATES
 from ..analysis.noisy_quadratic import critical_batch, losses, table
-from ..reader.schema import ReadError
+from ..reader.fault import ReadError
 from ..reader.sweep import open_sweep
 from .output import ReportError, nothing_in_home, save_picture
 from .paste import PasteError, paste

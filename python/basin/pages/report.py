@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..analysis.stats import MARGIN, MarginError, margin_of
-from ..reader.schema import ReadError
+from ..reader.fault import ReadError
 from ..reader.sweep import open_sweep
 from .output import ReportError, nothing_in_home, save_picture, write_atomically
 

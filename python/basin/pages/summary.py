@@ -12,7 +12,7 @@ from ..analysis import stats
 from ..analysis.matched import CellAnswer, Pooled, answers, cell, comparable, fixed_budget, lost_seeds, pooled
 from ..analysis.names import optimizers_of, protocol_name
 from ..analysis.number_text import interval, points
-from ..reader.schema import ReadError
+from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from .paste import PasteError, paste
 from .phrases import cell_names, contrast_text, left_out_text, share_text, shift_text

@@ -6,8 +6,8 @@ import argparse
 import math
 import sys
 
+from ..reader.fault import ReadError
 from ..reader.names import known_names
-from ..reader.schema import ReadError
 from ..reader.selection import Choice, read_choices
 from .paste import PasteError, paste
 

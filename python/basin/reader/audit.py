@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from .schema import ReadError, reading, strings, text
+from .fault import ReadError
+from .schema import reading, strings, text
 
 COLUMNS = ["probe", "settings", "quantity", "definition", "transformation", "strength", "before", "after", "uncertainty_before",
            "uncertainty_after", "ratio", "verdict", "kind"]  # fmt: skip
 VERDICTS = ("invariant", "within_error", "unresolved", "moved")  # the last is the gravest
 
 
-def read_audit(path: str | Path) -> pd.DataFrame:
+def read_audit(path: str | Path, verify: bool = True) -> pd.DataFrame:
     path = Path(path)
-    with reading(path, "audit") as file:
+    with reading(path, "audit", verify) as file:
         group = file["audit"]
         columns = {name: strings(group[name]) if group[name].dtype.kind in "OS" else group[name][()] for name in COLUMNS}
         run_id = text(file.attrs["run_id"])

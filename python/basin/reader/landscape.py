@@ -78,9 +78,9 @@ class Surface:
         return xarray.Dataset(data, coords=dict(plot.axes), attrs=plot.attributes)
 
 
-def surface(path: str | Path) -> Surface:
+def surface(path: str | Path, verify: bool = True) -> Surface:
     """A file of `basin landscape`, finished or not: cells that are still to be measured are NaN and `state` 0."""
-    with reading(path, "surface") as file:
+    with reading(path, "surface", verify) as file:
         names = [name for name in file if name not in OWN]
         names.sort(key=lambda name: name != text(file.attrs["default"]))
         vectors = file.get("vectors", {})

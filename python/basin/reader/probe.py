@@ -11,7 +11,8 @@ import h5py
 import numpy as np
 import pandas as pd
 
-from .schema import ReadError, attributes, meaning, reading, require, strings, text
+from .fault import ReadError
+from .schema import attributes, meaning, reading, require, strings, text
 
 # What a probe row says, in the order of the long table's columns.
 PROBE_COLUMNS = [
@@ -73,8 +74,8 @@ def probe_name(path: Path) -> ProbeName:
     return ProbeName(checkpoint, probe, settings)
 
 
-def read_probe(path: str | Path) -> ProbeResult:
-    with reading(path, "probe") as file:
+def read_probe(path: str | Path, verify: bool = True) -> ProbeResult:
+    with reading(path, "probe", verify) as file:
         root = attributes(file)
         study = probe_name(Path(path)).settings == ""
         rows, vectors, about = [], [], {}

@@ -10,9 +10,10 @@ import h5py
 import numpy as np
 import pandas as pd
 
+from .fault import ReadError
 from .layers import Layers, layers_of_run
 from .probe import ProbeName, ProbeResult, probe_name, read_probe
-from .schema import ReadError, attributes, reading, require, text
+from .schema import attributes, reading, require, text
 
 TABLES = ("train", "eval")
 NOISE_STATUS = ("ok", "not_resolved", "unavailable", "nonfinite")  # of a look, by its number in the file
@@ -44,6 +45,7 @@ class Run:
     tables: dict[str, pd.DataFrame]
     layers: Layers | None
     outcomes: dict[str, Outcomes] = field(default_factory=dict)
+    verify: bool = True
 
     @property
     def train(self) -> pd.DataFrame:
@@ -68,7 +70,7 @@ class Run:
         """Named arrays of a checkpoint: parameters ("model"), running statistics ("buffers"), the state of the "optimizer", and of what
         else keeps some: the "average" of the weights, Lookahead's "slow_weights", ... (docs/file-format.md)."""
         require(self.folder, "checkpoint", label, self.checkpoints())
-        with reading(self.folder / "ckpt" / f"{label}.h5", "checkpoint") as file:
+        with reading(self.folder / "ckpt" / f"{label}.h5", "checkpoint", self.verify) as file:
             require(self.folder, "group of a checkpoint", group, [name for name in file if name not in NOT_ARRAYS])
             found: dict[str, np.ndarray] = {}
             file[group].visititems(lambda name, item: found.update({name: item[()]}) if hasattr(item, "shape") else None)
@@ -83,10 +85,10 @@ class Run:
         is never given in place of the study's."""
         wanted, known = ProbeName(checkpoint, name, settings), self.probes()
         if wanted in known:
-            return read_probe(self.folder / "probes" / wanted.file)
+            return read_probe(self.folder / "probes" / wanted.file, self.verify)
         own = wanted._replace(settings="")
         if own in known:
-            result = read_probe(self.folder / "probes" / own.file)
+            result = read_probe(self.folder / "probes" / own.file, self.verify)
             if text(result.attributes.get("settings", "")) == settings:
                 return result  # the study's own, by its fingerprint
         there = [p for p in known if (p.checkpoint, p.probe) == (checkpoint, name)] or known
@@ -94,11 +96,11 @@ class Run:
         raise ReadError(f"{self.folder}: no {what}; there are: {', '.join(map(str, there)) or 'none'}")
 
 
-def load_run(path: str | Path) -> Run:
-    """Reads a run folder or its run.h5."""
+def load_run(path: str | Path, verify: bool = True) -> Run:
+    """Reads a run folder or its run.h5. Without `verify` also files that were edited since (`basin seal`)."""
     path = Path(path)
     folder, record = (path, _record_of(path)) if path.is_dir() else (path.parent, path)
-    with reading(record, "run") as file:
+    with reading(record, "run", verify) as file:
         root = attributes(file)
         config = attributes(file["config"]) if "config" in file else {}
         toml = text(file["config/toml"][()]) if "config/toml" in file else ""
@@ -107,6 +109,7 @@ def load_run(path: str | Path) -> Run:
             folder, text(root.get("run_id", "")), text(root.get("config_id", "")), text(root.get("status", "")),
             text(root.get("status_message", "")), config, toml, _group(file, "data"), _group(file, "rng"),
             _group(file, "provenance"), summary, _tables(file), layers_of_run(file),
+            verify=verify,
         )  # fmt: skip
         if "outcomes" in file:
             run.outcomes = {split: _outcomes(file["outcomes"][split]) for split in file["outcomes"]}

@@ -10,19 +10,14 @@ from typing import Any
 import h5py
 import numpy as np
 
+from . import seal
+from .fault import ReadError, SchemaError
+
 READER_MAJOR = 1
 READERS = {
     "run": "load_run", "sweep": "load_sweep", "probe": "read_probe", "tune": "load_tuning", "surface": "surface",
     "checkpoint": "load_run(...).checkpoint",
 }  # fmt: skip
-
-
-class ReadError(Exception):
-    """A file that is missing, truncated or unreadable."""
-
-
-class SchemaError(ReadError):
-    """A file that is not Basin's, of another kind, or of a newer major version."""
 
 
 def text(value: Any) -> str:
@@ -75,11 +70,14 @@ def require(where: str | Path, kind: str, name: str, known: Iterable[str]) -> No
         raise ReadError(f'{where}: no {kind} "{name}"; there are: {listed or "none"}')
 
 
-def open_file(path: str | Path, kind: str) -> h5py.File:
-    """Opens `path` for reading and checks that it is a basin/<kind> file of a version that this reader knows."""
+def open_file(path: str | Path, kind: str, verify: bool = True) -> h5py.File:
+    """Opens `path` for reading and checks that it is a basin/<kind> file of a version that this reader knows; before that, where
+    `verify` is set, that it is what was written."""
     path = Path(path)
     if not path.is_file():
         raise ReadError(f"{path}: no such file")
+    if verify:
+        seal.check(path)
     try:
         file = h5py.File(path, "r", locking=False)
     except OSError as error:
@@ -113,11 +111,11 @@ def check_schema(path: str | Path, file: h5py.File, kind: str) -> None:
 class reading:
     """Context: an HDF5 fault inside (a damaged chunk, a missing dataset) becomes a ReadError that names the file."""
 
-    def __init__(self, path: str | Path, kind: str):
-        self.path, self.kind = path, kind
+    def __init__(self, path: str | Path, kind: str, verify: bool = True):
+        self.path, self.kind, self.verify = path, kind, verify
 
     def __enter__(self) -> h5py.File:
-        self.file = open_file(self.path, self.kind)
+        self.file = open_file(self.path, self.kind, self.verify)
         return self.file
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

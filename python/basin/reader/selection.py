@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from .schema import ReadError
+from .fault import ReadError
 
 
 @dataclass(frozen=True)

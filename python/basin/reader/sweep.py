@@ -13,26 +13,28 @@ import h5py
 import numpy as np
 import pandas as pd
 
+from .fault import ReadError, SchemaError
 from .layers import Layers, layers_of_sweep
 from .names import MEASURE, Names, column_of, names_in, names_of_program
 from .probe import PROBE_COLUMNS, ProbeResult, read_probe
 from .run import TABLES, Run, load_run, read_status
-from .schema import ReadError, SchemaError, attributes, axis_label, meaning, reading, require, strings, text
+from .schema import attributes, axis_label, meaning, reading, require, strings, text
 
 NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
 NO_OPTIONS = ("without_weight_decay", "without_trust_ratio")  # called options by files from before they had names of their own
 STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
 
 
-def load_sweep(path: str | Path, source: str = "auto") -> pd.DataFrame:
-    """One row per run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer."""
-    return open_sweep(path, source).runs
+def load_sweep(path: str | Path, source: str = "auto", verify: bool = True) -> pd.DataFrame:
+    """One row per run. `source`: "file" (sweep.h5), "runs" (the run folders) or "auto": the file unless a run is newer. Without
+    `verify` also files that were edited since (`basin seal`)."""
+    return open_sweep(path, source, verify).runs
 
 
-def open_sweep(path: str | Path, source: str = "auto") -> Sweep:
+def open_sweep(path: str | Path, source: str = "auto", verify: bool = True) -> Sweep:
     path = Path(path)
     if path.is_file():
-        return FileSweep(path)
+        return FileSweep(path, verify)
     if not path.is_dir():
         raise ReadError(f"{path}: no such file or folder")
     if source not in ("auto", "file", "runs"):
@@ -40,8 +42,8 @@ def open_sweep(path: str | Path, source: str = "auto") -> Sweep:
     if (path / "run.h5").is_file() or ((path / "config.toml").is_file() and not (path / "runs").is_dir()):
         raise ReadError(f"{path}: a run's folder, not a sweep's: basin.load_run reads it")
     if source == "file" or (source == "auto" and _file_is_newest(path)):
-        return FileSweep(path / "sweep.h5")
-    return FolderSweep(path)
+        return FileSweep(path / "sweep.h5", verify)
+    return FolderSweep(path, verify)
 
 
 class Sweep:
@@ -127,9 +129,9 @@ class Sweep:
 
 
 class FileSweep(Sweep):
-    def __init__(self, path: Path):
-        self.path = path
-        with reading(path, "sweep") as file:
+    def __init__(self, path: Path, verify: bool):
+        self.path, self.verify = path, verify
+        with reading(path, "sweep", verify) as file:
             self.study = text(file.attrs.get("study", ""))
             self.runs = _without_gaps_in_texts(_columns(file["runs"]))
             options = {c for c in self.runs if text(file["runs"][c].attrs.get("definition", "")) == "option"}
@@ -139,11 +141,11 @@ class FileSweep(Sweep):
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
 
     def _names(self) -> Names | None:
-        with reading(self.path, "sweep") as file:
+        with reading(self.path, "sweep", self.verify) as file:
             return names_in(file)
 
     def about(self, column: str) -> dict:
-        with reading(self.path, "sweep") as file:
+        with reading(self.path, "sweep", self.verify) as file:
             return meaning(file["runs"][column]) if column in file["runs"] else {}
 
     def _correct(self, run_ids: list[str]) -> np.ndarray | None:
@@ -153,7 +155,7 @@ class FileSweep(Sweep):
         return None if rows.size == 0 or (rows == NOT_THERE).any() else rows.astype(float)
 
     def _curve(self, run_id: str, table: str) -> pd.DataFrame:
-        with reading(self.path, "sweep") as file:
+        with reading(self.path, "sweep", self.verify) as file:
             if f"curves/{table}" not in file:
                 return pd.DataFrame()
             row, group = self._row[run_id], file[f"curves/{table}"]
@@ -161,15 +163,15 @@ class FileSweep(Sweep):
         return frame[frame["update"].notna()] if "update" in frame else frame
 
     def _layers(self, run_id: str) -> Layers | None:
-        with reading(self.path, "sweep") as file:
+        with reading(self.path, "sweep", self.verify) as file:
             return layers_of_sweep(file, run_id)
 
 
 class FolderSweep(Sweep):
     """Reads the folder of every run of the study; a run that cannot be read is a row with status "failed" and the reason, and a warning."""
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, verify: bool):
+        self.path, self.verify = path, verify
         folders, strays = _run_folders(path)
         if strays:
             names = ", ".join(p.name for p in strays)
@@ -196,7 +198,7 @@ class FolderSweep(Sweep):
         probes: list[pd.DataFrame] = []
         try:
             if (folder / "run.h5").is_file():
-                run = self._runs[folder.name] = load_run(folder)
+                run = self._runs[folder.name] = load_run(folder, self.verify)
                 row |= run_row(run)
                 self._configured.update(flat_options(tomllib.loads(run.config_toml)))
             elif (folder / "config.toml").is_file():
@@ -213,7 +215,7 @@ class FolderSweep(Sweep):
             row |= {"status": "failed", "status_message": str(error)}
         for file in sorted((folder / "probes").glob("*.h5")):
             try:
-                probe = read_probe(file)
+                probe = read_probe(file, self.verify)
             except SchemaError:
                 raise
             except ReadError as error:

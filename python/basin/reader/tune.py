@@ -34,11 +34,11 @@ class Tuning:
         return self.scores[self.scores.rung == self.scores.rung.max()]
 
 
-def load_tuning(path: str | Path) -> Tuning:
+def load_tuning(path: str | Path, verify: bool = True) -> Tuning:
     """Reads tune.h5, or that of a folder of `basin tune` or `basin sweep`."""
     path = Path(path)
     path = path / "tune.h5" if path.is_dir() else path
-    with reading(path, "tune") as file:
+    with reading(path, "tune", verify) as file:
         return Tuning(path, attributes(file), *(_table(file[name]) for name in ("runs", "scores", "winners")))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from basin.pages import report
 from basin.pages.output import KEPT_IN_HOME
-from basin.reader.schema import ReadError
+from basin.reader.fault import ReadError
 from documents import ROOT
 from surface_files import bowl
 from surface_files import make as make_surface

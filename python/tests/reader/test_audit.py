@@ -5,7 +5,7 @@ import pytest
 
 from audit_files import row, write_audit
 from basin.reader.audit import VERDICTS, read_audit
-from basin.reader.schema import ReadError, SchemaError
+from basin.reader.fault import ReadError, SchemaError
 
 
 def test_files_that_are_none_are_one_line(tmp_path):

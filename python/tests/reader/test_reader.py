@@ -303,7 +303,7 @@ def test_foreign_files_are_refused(tmp_path, sweep_folder):
     with pytest.raises(basin.SchemaError, match='a "basin/sweep" file, expected "basin/run"'):
         basin.load_run(sweep_folder / "sweep.h5")
     (tmp_path / "text.h5").write_text("not HDF5")
-    with pytest.raises(basin.ReadError, match="text.h5: truncated, or not an HDF5 file"):
+    with pytest.raises(basin.ReadError, match="text.h5: truncated, damaged or not an HDF5 file"):
         basin.load_run(tmp_path / "text.h5")
 
 
