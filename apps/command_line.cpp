@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version_text);
   app.footer(kExitCodes);
   Action action;
+  add_init(app, action);
   add_train(app, action);
   add_probe(app, action);
   add_audit(app, action);

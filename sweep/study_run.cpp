@@ -62,10 +62,9 @@ class StudyRun {
 
   void report_time() const {
     const double measured = seconds_since(start_);
-    observer_.announce(fmt::format("wall time {}; expected {} ({:+.0f} %{})", format_duration(measured),
+    observer_.announce(fmt::format("wall time {}; the forecast was {}{}", format_duration(measured),
                                    format_duration(expected_),
-                                   expected_ > 0 ? 100 * (expected_ / measured - 1) : 0,
-                                   calibrated_ ? "" : "; from round figures, not measured here"));
+                                   calibrated_ ? "" : ", from round figures, not measured here"));
   }
 
   Tuning tune(const CostModel& costs) {

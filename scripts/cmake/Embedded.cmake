@@ -12,3 +12,6 @@ add_custom_command(
   COMMENT "Unpacking cifar10-5k" VERBATIM)
 add_custom_target(basin_embedded_data ALL DEPENDS ${folder}/data_batch_1.bin ${folder}/test_batch.bin)
 add_dependencies(basin_data basin_embedded_data)
+# The studies too lie where `basin init` looks for them, as they do after install.
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/basin)
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/configs ${CMAKE_BINARY_DIR}/share/basin/configs SYMBOLIC)

@@ -24,6 +24,12 @@ def in_words(sweep: Sweep) -> list[str]:
                 f"(mean over {row.seeds} seeds)"
             )
             continue
+        if row.seeds == 1:
+            lines.append(
+                f"{row.named}, limit {row.limit:g}: λ₁ begins at {row.start:.2f} of it; over the last third of training {row.level:.3f} "
+                "(one seed: no error bar)"
+            )
+            continue
         lines.append(
             f"{row.named}, limit {row.limit:g}: λ₁ begins at {row.start:.2f} ± {row.start_error:.2f} of it; over the last third of "
             f"training {row.level:.3f} ± {row.error:.3f} (mean and standard error over {row.seeds} seeds)"

@@ -1,0 +1,60 @@
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+
+#include "apps/subcommands.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/nearest.h"
+
+namespace basin {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where the studies that come with the program lie: the same in the build tree, after install and in the wheel.
+fs::path studies_folder() {
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/basin/configs";
+}
+
+std::vector<std::string> study_names() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(studies_folder(), error))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  if (error) throw IoError(fmt::format("{}: {}", studies_folder().string(), error.message()));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string text_of(const std::string& name) {
+  const std::vector<std::string> known = study_names();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    const std::string near = nearest_name(name, known, 2);
+    throw ConfigError(fmt::format("unknown study \"{}\"{} There are: {}", name,
+                                  near.empty() ? "." : fmt::format("; did you mean \"{}\"?", near),
+                                  fmt::join(known, ", ")));
+  }
+  return read_file((studies_folder() / (name + ".toml")).string());
+}
+
+int init(const std::string& file, const std::string& from) {
+  const std::string text = text_of(from);
+  if (fs::exists(file)) throw ConfigError(file + ": exists already; name another file");
+  write_file_atomically(file, text);
+  fmt::print("{0}: a copy of the study {1}. What it would cost: basin sweep {0} --dry-run\n", file, from);
+  return 0;
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, Action& action) {
+  auto file = std::make_shared<std::string>("study.toml");
+  auto from = std::make_shared<std::string>("quick");
+  CLI::App* command = app.add_subcommand("init", "Write a commented study file to start from");
+  command->add_option("FILE", *file, "where it goes; an existing file is left alone")->capture_default_str();
+  command->add_option("--from", *from, "one of the studies that come with Basin")->capture_default_str();
+  command->callback([file, from, &action] { action = [file, from] { return init(*file, *from); }; });
+}
+
+}  // namespace basin
