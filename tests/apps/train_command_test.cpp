@@ -229,10 +229,10 @@ TEST(TrainCommandBadInput, ARunIsNotResumedOnOtherData) {
 }
 
 TEST(TrainCommandBadInput, UsageErrorsExitWithTwo) {
-  expect_error(run_binary({}), 2, {"a subcommand is required: train, probe, audit, sweep"});
+  expect_error(run_binary({}), 2, {"a subcommand is required: init, train, probe, audit, sweep"});
   expect_error(run_binary({"train"}), 2, {"study is required", "(basin train --help)"});
   expect_error(run_binary({"sweeep", "study.toml", "--dry-run"}), 2, {"\"sweeep\"; did you mean \"sweep\"?"});
-  expect_error(run_binary({"no-such-command"}), 2, {"\"no-such-command\"; known: train, "});
+  expect_error(run_binary({"no-such-command"}), 2, {"\"no-such-command\"; known: init, train, "});
   expect_error(run_binary({"data", "chekc"}), 2,
                {"\"chekc\"; did you mean \"check\"?", "(basin data --help)"});
   expect_error(run_binary({"sweep", "study.toml", "--dryrun"}), 2,
