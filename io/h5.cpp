@@ -73,6 +73,16 @@ Handle access_properties() {
   return properties;
 }
 
+/// HDF5's own reader of scales takes this attribute's type on trust, and writes past its buffer where it is another.
+bool lists_scales(hid_t dataset, int rank) {
+  if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return false;
+  const Handle list = own(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT));
+  const Handle type = own(H5Aget_type(list.get())), space = own(H5Aget_space(list.get()));
+  if (H5Tget_class(type.get()) != H5T_VLEN || extent(space.get()) != std::vector<int64_t>{rank}) return false;
+  const Handle entry = own(H5Tget_super(type.get()));
+  return H5Tequal(entry.get(), H5T_STD_REF_OBJ) > 0;
+}
+
 }  // namespace
 
 Handle::~Handle() {
@@ -172,6 +182,7 @@ std::vector<std::string> DataSet::scale_paths(int64_t axis) const {
       return 0;
     }
   } visit;
+  if (!lists_scales(handle_.get(), static_cast<int>(shape().size()))) return {};
   check(H5DSiterate_scales(handle_.get(), static_cast<unsigned>(axis), nullptr, Visit::add, &visit),
         "list scales of");
   return visit.paths;

@@ -1,5 +1,6 @@
 #include "io/in_child.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@
 namespace basin {
 namespace {
 
-enum Outcome : int { done, damaged, failed };
+// Not those of a program that gives up by itself, a sanitizer's 1 say.
+enum Outcome : int { done = 40, damaged, failed };
 
 void write_all(int descriptor, const std::string& text) {
   size_t written = 0;
@@ -38,16 +40,18 @@ std::string read_all(int descriptor) {
   }
 }
 
-/// A crash in here is an answer and not a fault of the program: no handler, no core file.
-void leave_signals_alone() {
+/// A crash in here is an answer and not a fault of the program: no handler, no core file, none of glibc's last words.
+void crash_quietly() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGINT, SIGTERM})
     std::signal(signal, SIG_DFL);
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
+  const int nowhere = ::open("/dev/null", O_WRONLY);
+  if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
 }
 
 [[noreturn]] void child(int descriptor, double seconds, const std::function<std::string()>& work) {
-  leave_signals_alone();
+  crash_quietly();
   ::alarm(static_cast<unsigned>(std::ceil(seconds)));
   Outcome outcome = done;
   try {
@@ -79,7 +83,8 @@ std::string answer(const std::string& what, double seconds, int status, std::str
   }
   if (WEXITSTATUS(status) == done) return text;
   if (WEXITSTATUS(status) == damaged) throw DamagedError(text);
-  throw IoError(text.empty() ? what + ": the process that reads it stopped" : text);
+  if (WEXITSTATUS(status) == failed) throw IoError(text);
+  throw IoError(fmt::format("{}: the process that reads it stopped ({})", what, WEXITSTATUS(status)));
 }
 
 }  // namespace

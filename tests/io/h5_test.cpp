@@ -126,6 +126,16 @@ TEST(H5, DimensionScalesAreAttached) {
   EXPECT_TRUE(dataset.attributes().empty()) << "HDF5's own attributes stay hidden";
 }
 
+TEST(H5, AListOfScalesOfAnotherTypeIsNone) {
+  // HDF5 1.10's own reader would write 32 bytes into a buffer of 16 here.
+  TemporaryFolder folder;
+  h5::File file = h5::File::create(folder / "a.h5");
+  h5::DataSet dataset = file.write("column", std::vector<double>{1, 2});
+  dataset.set_attribute("DIMENSION_LIST", std::vector<double>{0, 0, 0, 0});
+  file.save();
+  EXPECT_TRUE(h5::File::open(folder / "a.h5").dataset("column").scale_paths(0).empty());
+}
+
 TEST(SlowH5, AScaleCanHaveMoreUsersThanFitIn64Kilobytes) {
   // The list of a scale's users is one attribute of 16 bytes a user; old-style headers would refuse it at 64 KB.
   TemporaryFolder folder;

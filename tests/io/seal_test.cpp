@@ -150,10 +150,21 @@ TEST(InChild, ACrashAHangAndAnErrorAreDamageInOneLine) {
         });
       },
       {"f.h5", "damaged", "no end after 1 s"});
+  expect_io_error([] { in_child("f.h5", 10, []() -> std::string { ::_exit(1); }); },
+                  {"f.h5: the process that reads it stopped (1)"});
   expect_io_error([] { in_child("f.h5", 10, []() -> std::string { throw DamagedError("f.h5: cut"); }); },
                   {"f.h5: cut"});
   EXPECT_THROW(in_child("f.h5", 10, []() -> std::string { throw DamagedError("f.h5: cut"); }), DamagedError);
   EXPECT_THROW(in_child("f.h5", 10, []() -> std::string { throw IoError("f.h5: foreign"); }), IoError);
+}
+
+TEST(InChild, ItsLastWordsArentOurs) {
+  ::testing::internal::CaptureStderr();
+  in_child("f.h5", 10, [] {
+    std::fputs("malloc(): corrupted", stderr);
+    return std::string();
+  });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
 }  // namespace

@@ -79,7 +79,9 @@ def replace_dataset(file, dice):
 
 def rename(file, dice):
     item = dice.choice(everything_in(file)[1:])
-    file.move(item.name, f"{item.parent.name.rstrip('/')}/{dice.choice(['odd', 'x' * 300, 'ü'])}")
+    name = f"{item.parent.name.rstrip('/')}/{dice.choice(['odd', 'x' * 300, 'ü'])}"
+    if name not in file:
+        file.move(item.name, name)
 
 
 def remove(file, dice):
@@ -130,7 +132,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_few_mutants_are_one_line(study, tmp_path, kind):
     pattern, commands = KINDS[kind]
-    assert check_mutants(study, tmp_path, kind, pattern, commands, range(8)) > 0
+    assert check_mutants(study, tmp_path, kind, pattern, commands, range(5)) > 0
 
 
 @pytest.mark.slow
