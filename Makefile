@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build program study check format test test-slow test-asan oracles bench-training bench-optimizers bench-curvature coverage tidy wheel clean
+.PHONY: help setup build program study check format test test-slow test-asan fuzz oracles bench-training bench-optimizers bench-curvature coverage tidy wheel clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -85,6 +85,12 @@ test-asan: setup ## every test but the slow ones with address and undefined-beha
 	@cmake --preset asan
 	@cmake --build build/asan -j $(JOBS)
 	@ctest --preset asan -j $(JOBS)
+
+fuzz: setup      ## a million mutants of each kind of file that Basin reads, under sanitizers (clang's libFuzzer): out/fuzz/
+	@scripts/setup fuzz
+	@cmake --preset fuzz
+	@cmake --build build/fuzz -j $(JOBS) --target fuzz
+	@scripts/fuzz --jobs $(JOBS)
 
 tidy:            ## clang-tidy over every source
 	@scripts/setup tidy

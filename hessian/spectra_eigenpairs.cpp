@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kDenseSize = 32;
 constexpr double kSafety = 0.9;  // an estimate this far below the tolerance keeps the true residual below it
 
-struct Ritz {
+struct RitzPairs {
   Eigen::VectorXd values;     // ascending
   Eigen::VectorXd residuals;  // estimates beta |s_m|
   Eigen::MatrixXd vectors;    // in the Krylov basis
@@ -34,10 +34,10 @@ class SteppedSolver : public Spectra::SymEigsSolver<SpectraOperator> {
   void grow_to(int64_t size) { m_fac.factorize_from(size - 1, size, m_nmatop); }
   double beta() const { return m_fac.f_norm(); }
 
-  Ritz ritz(int64_t size) const {
+  RitzPairs ritz(int64_t size) const {
     const Eigen::MatrixXd h = m_fac.matrix_H().topLeftCorner(size, size);
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(h);
-    Ritz ritz{eigen.eigenvalues(), {}, eigen.eigenvectors()};
+    RitzPairs ritz{eigen.eigenvalues(), {}, eigen.eigenvectors()};
     ritz.residuals = beta() * ritz.vectors.row(size - 1).transpose().cwiseAbs();
     return ritz;
   }
@@ -54,7 +54,7 @@ struct Ends {
   int64_t large, small;
 };
 
-bool large_end_is_there(const Ritz& ritz, int64_t wanted, const ErrorLimits& limits) {
+bool large_end_is_there(const RitzPairs& ritz, int64_t wanted, const ErrorLimits& limits) {
   const int64_t m = ritz.values.size();
   for (int64_t i = m - wanted; i < m; ++i) {
     if (ritz.residuals[i] > kSafety * limits.large(ritz.values[i], ritz.radius())) return false;
@@ -62,7 +62,7 @@ bool large_end_is_there(const Ritz& ritz, int64_t wanted, const ErrorLimits& lim
   return true;
 }
 
-bool small_end_is_there(const Ritz& ritz, int64_t wanted, const ErrorLimits& limits) {
+bool small_end_is_there(const RitzPairs& ritz, int64_t wanted, const ErrorLimits& limits) {
   for (int64_t i = 0; i < wanted; ++i) {
     if (ritz.residuals[i] > kSafety * limits.small(ritz.values[i], ritz.radius())) return false;
   }
@@ -70,7 +70,7 @@ bool small_end_is_there(const Ritz& ritz, int64_t wanted, const ErrorLimits& lim
 }
 
 /// Spectra asks for residuals relative to |value|; ours may be ErrorLimits::kSmallEndFloor of the radius.
-double small_end_slack(const Ritz& ritz, int64_t wanted) {
+double small_end_slack(const RitzPairs& ritz, int64_t wanted) {
   const double largest = ritz.values.head(wanted).cwiseAbs().maxCoeff();
   return largest > 0 ? std::max(1.0, ErrorLimits::kSmallEndFloor * ritz.radius() / largest) : 1.0;
 }
@@ -116,7 +116,7 @@ struct Guesses {
   std::vector<Eigen::VectorXd> large, small;  // from the outer end inwards
 };
 
-void take_guesses(const SteppedSolver& solver, const Ritz& ritz, const Ends& ends, Guesses& guesses) {
+void take_guesses(const SteppedSolver& solver, const RitzPairs& ritz, const Ends& ends, Guesses& guesses) {
   const int64_t m = ritz.values.size();
   for (int64_t i = 0; i < ends.large; ++i) guesses.large.push_back(solver.lift(ritz.vectors.col(m - 1 - i)));
   for (int64_t i = 0; i < ends.small; ++i) guesses.small.push_back(solver.lift(ritz.vectors.col(i)));
@@ -144,7 +144,7 @@ Grown grow(SpectraOperator& op, SteppedSolver& solver, const Ends& ends, const E
     if (op.failed()) return grown;
     const bool full = m == solver.krylov();
     if (m < enough && !full) continue;
-    const Ritz ritz = solver.ritz(m);
+    const RitzPairs ritz = solver.ritz(m);
     if (solver.beta() <= limits.noise * ritz.radius() || ritz.radius() == 0) ++breakdowns;
     // An invariant subspace shows one vector of every eigenspace; multiplicities and what the start missed
     // come with the new starts that Spectra makes next.

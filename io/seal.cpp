@@ -14,7 +14,6 @@ namespace {
 constexpr std::string_view kMagic(
     "\x89"
     "BSEAL\r\n");
-constexpr std::string_view kHdf5Signature("\x89HDF\r\n\x1a\n");
 constexpr uint64_t kVersion = 1;
 constexpr size_t kVersionAt = 8, kLengthAt = 16, kDigestAt = 24, kUpdateAt = 56, kKindAt = 64, kLabelAt = 128,
                  kLabelEnd = 384, kCrcAt = 508;

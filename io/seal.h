@@ -28,6 +28,7 @@ struct Seal {
 };
 
 inline constexpr int64_t kSealBytes = 512;
+inline constexpr std::string_view kHdf5Signature("\x89HDF\r\n\x1a\n");
 
 /// The block for `content`.
 std::string seal_block(const Seal& seal, std::string_view content);

@@ -11,8 +11,6 @@
 namespace basin {
 namespace {
 
-constexpr std::string_view kHdf5Signature("\x89HDF\r\n\x1a\n");
-
 double seconds_for(uintmax_t bytes) { return 10 + static_cast<double>(bytes) / 1e7; }
 
 /// Types that Basin doesn't write are another program's affair.

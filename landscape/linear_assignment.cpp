@@ -5,12 +5,12 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/math/nan.h"
 
 namespace basin {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int64_t kNone = -1;
+constexpr int64_t kUnassigned = -1;
 
 /// Rows 0 .. k-1 are assigned optimally; potentials u, v with cost - u - v >= 0 everywhere, = 0 where
 /// assigned.
@@ -21,7 +21,7 @@ class Assignment {
         n_(cost.size(0)),
         u_(n_, 0),
         v_(n_, 0),
-        row_of_(n_, kNone),
+        row_of_(n_, kUnassigned),
         distance_(n_),
         before_(n_),
         reached_(n_) {}
@@ -29,7 +29,7 @@ class Assignment {
   void add_row(int64_t row) {
     std::fill(distance_.begin(), distance_.end(), kInfinity);
     std::fill(reached_.begin(), reached_.end(), false);
-    int64_t at = row, column = kNone;
+    int64_t at = row, column = kUnassigned;
     double length = 0;  // of the shortest path to `at`
     do {
       relax_from(at, column, length);
@@ -37,7 +37,7 @@ class Assignment {
       reached_[column] = true;
       length = distance_[column];
       at = row_of_[column];
-    } while (at != kNone);
+    } while (at != kUnassigned);
     move_potentials(row, length);
     swap_along_path(row, column);
   }
@@ -49,7 +49,7 @@ class Assignment {
   }
 
  private:
-  // Paths that go on from row `at`, itself reached through `column` (kNone: where the search began).
+  // Paths that go on from row `at`, itself reached through `column` (kUnassigned: where the search began).
   void relax_from(int64_t at, int64_t column, double length) {
     const double* costs = cost_.const_data_ptr<double>() + at * n_;
     for (int64_t j = 0; j < n_; ++j) {
@@ -61,9 +61,9 @@ class Assignment {
   }
 
   int64_t nearest() const {
-    int64_t best = kNone;
+    int64_t best = kUnassigned;
     for (int64_t j = 0; j < n_; ++j)
-      if (!reached_[j] && (best == kNone || distance_[j] < distance_[best])) best = j;
+      if (!reached_[j] && (best == kUnassigned || distance_[j] < distance_[best])) best = j;
     return best;
   }
 
@@ -71,14 +71,14 @@ class Assignment {
   void move_potentials(int64_t row, double length) {
     u_[row] += length;
     for (int64_t j = 0; j < n_; ++j) {
-      if (!reached_[j] || row_of_[j] == kNone) continue;
+      if (!reached_[j] || row_of_[j] == kUnassigned) continue;
       u_[row_of_[j]] += length - distance_[j];
       v_[j] -= length - distance_[j];
     }
   }
 
   void swap_along_path(int64_t row, int64_t column) {
-    for (int64_t before = before_[column]; before != kNone; column = before, before = before_[column])
+    for (int64_t before = before_[column]; before != kUnassigned; column = before, before = before_[column])
       row_of_[column] = row_of_[before];
     row_of_[column] = row;
   }

@@ -182,7 +182,7 @@ class CurvatureProbe final : public Probe {
   CurvatureOptions options_;
 };
 
-const std::vector<Preset<CurvatureOptions>>& variants_of_tools() {
+const std::vector<Preset<CurvatureOptions>>& curvature_variants() {
   static const std::vector<Preset<CurvatureOptions>> presets = [] {
     CurvatureOptions pyhessian;
     pyhessian.solver = "power";
@@ -223,7 +223,7 @@ CurvatureOptions::CurvatureOptions() {
 }
 
 void bind_options(OptionTable& table, CurvatureOptions& options) {
-  bind_presets(table, options, variants_of_tools(), bind_fields,
+  bind_presets(table, options, curvature_variants(), bind_fields,
                "a tool's values of all options below that aren't set; docs/probes.md", "compat");
 }
 

@@ -3,13 +3,12 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include "core/math/nan.h"
 #include "probes/gradient_findings.h"
 #include "probes/registry.h"
 
 namespace basin {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class GradientStatistics final : public Probe {
  public:

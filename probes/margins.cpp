@@ -17,7 +17,6 @@
 namespace basin {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kGamma = 10;  // the percentile that is normalised
 
 /// Every loss is least where the logits are the indicator of the label itself.

@@ -212,7 +212,7 @@ class PacBayes final : public Probe {
   int64_t forwards_ = 0;
 };
 
-const std::vector<Preset<PacBayesOptions>>& variants_of_tools() {
+const std::vector<Preset<PacBayesOptions>>& pac_bayes_variants() {
   static const std::vector<Preset<PacBayesOptions>> presets = [] {
     PacBayesOptions rgm;
     rgm.noise = "sigma_squared";
@@ -269,7 +269,7 @@ void check(const PacBayesOptions& options) {
 PacBayesOptions::PacBayesOptions() { preset = values_of = "none"; }
 
 void bind_options(OptionTable& table, PacBayesOptions& options) {
-  bind_presets(table, options, variants_of_tools(), bind_fields,
+  bind_presets(table, options, pac_bayes_variants(), bind_fields,
                "a tool's values of all options below that aren't set; docs/probes.md", "compat");
 }
 

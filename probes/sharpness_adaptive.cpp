@@ -231,7 +231,7 @@ class SharpnessAdaptive final : public Probe {
   double gradients_ = 0, forwards_ = 0;  // in passes over the examples
 };
 
-const std::vector<Preset<SharpnessAdaptiveOptions>>& variants_of_tools() {
+const std::vector<Preset<SharpnessAdaptiveOptions>>& adaptive_variants() {
   static const std::vector<Preset<SharpnessAdaptiveOptions>> presets = [] {
     SharpnessAdaptiveOptions svg;
     svg.eta = 0;
@@ -271,7 +271,7 @@ void bind_fields(OptionTable& table, SharpnessAdaptiveOptions& options) {
 SharpnessAdaptiveOptions::SharpnessAdaptiveOptions() { preset = values_of = "none"; }
 
 void bind_options(OptionTable& table, SharpnessAdaptiveOptions& options) {
-  bind_presets(table, options, variants_of_tools(), bind_fields,
+  bind_presets(table, options, adaptive_variants(), bind_fields,
                "a tool's values of all options below that aren't set; docs/probes.md", "compat");
 }
 

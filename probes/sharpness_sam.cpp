@@ -153,7 +153,7 @@ class SharpnessSam final : public Probe {
   SharpnessSamOptions options_;
 };
 
-const std::vector<Preset<SharpnessSamOptions>>& variants_of_tools() {
+const std::vector<Preset<SharpnessSamOptions>>& sam_variants() {
   static const std::vector<Preset<SharpnessSamOptions>> presets = [] {
     SharpnessSamOptions davda54;
     davda54.eta = 0;
@@ -180,7 +180,7 @@ void bind_fields(OptionTable& table, SharpnessSamOptions& options) {
 SharpnessSamOptions::SharpnessSamOptions() { preset = values_of = "none"; }
 
 void bind_options(OptionTable& table, SharpnessSamOptions& options) {
-  bind_presets(table, options, variants_of_tools(), bind_fields,
+  bind_presets(table, options, sam_variants(), bind_fields,
                "a tool's values of all options below that aren't set; docs/probes.md", "compat");
 }
 

@@ -7,11 +7,6 @@
 namespace basin {
 namespace {
 
-// "when.batch_size" with prefix "when" -> "batch_size"; empty for other keys.
-std::string key_below(const std::string& key, const std::string& prefix) {
-  return key.rfind(prefix + ".", 0) == 0 ? key.substr(prefix.size() + 1) : "";
-}
-
 // The document without `learning_rate = "tuned"` at its top, which is no number; `where` then says where it
 // stood.
 TomlDocument without_tuned_rate(TomlDocument document, std::string& where) {

@@ -5,11 +5,6 @@
 namespace basin {
 namespace {
 
-// "when.batch_size" with prefix "when" -> "batch_size"; empty for other keys.
-std::string key_below(const std::string& key, const std::string& prefix) {
-  return key.rfind(prefix + ".", 0) == 0 ? key.substr(prefix.size() + 1) : "";
-}
-
 Condition condition_of(const TomlEntry& entry, const std::string& key) {
   return {key, checked_values(key, entry.value, entry.where), entry.where};
 }
@@ -33,6 +28,10 @@ void check_searchable(const SearchRange& range) {
 }
 
 }  // namespace
+
+std::string key_below(const std::string& key, const std::string& prefix) {
+  return key.starts_with(prefix + ".") ? key.substr(prefix.size() + 1) : "";
+}
 
 void set_tune_option(TuneOptions& options, const std::string& key, const OptionValue& value,
                      const std::string& where) {

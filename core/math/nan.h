@@ -1,4 +1,4 @@
-// defines: kNaN.
+// defines: kNaN, kInfinity.
 #pragma once
 
 #include <limits>
@@ -6,5 +6,6 @@
 namespace basin {
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace basin

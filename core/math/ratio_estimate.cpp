@@ -1,4 +1,5 @@
 #include "core/math/ratio_estimate.h"
+#include "core/math/nan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +8,6 @@
 namespace basin {
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// All rho with (a - rho b)^2 <= t^2 (vaa - 2 rho vab + rho^2 vbb): the rho between the two roots of a
 /// parabola where b is resolved, and outside of them where it is not.

@@ -11,8 +11,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
-
 HalvingShape shape_of(const at::Tensor& large) {
   return {large.size(0), large.size(2), large.size(3), large.size(1)};
 }
@@ -22,7 +20,8 @@ HalvingShape shape_above(const at::Tensor& small) {
 }
 
 at::Tensor images(const HalvingShape& s, int64_t shrink, const at::TensorOptions& options) {
-  return at::empty({s.images, s.channels, s.height / shrink, s.width / shrink}, options, kChannelsLast);
+  return at::empty({s.images, s.channels, s.height / shrink, s.width / shrink}, options,
+                   at::MemoryFormat::ChannelsLast);
 }
 
 class Select;
@@ -31,7 +30,7 @@ class Spread : public Function<Spread> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& small, const at::Tensor& places) {
     ctx->save_for_backward({places});
-    const at::Tensor y = small.contiguous(kChannelsLast);
+    const at::Tensor y = small.contiguous(at::MemoryFormat::ChannelsLast);
     const HalvingShape shape = shape_above(y);
     const at::Tensor x = images(shape, 1, y.options());
     AT_DISPATCH_FLOATING_TYPES(y.scalar_type(), "max_pool", [&] {
@@ -47,7 +46,7 @@ class Select : public Function<Select> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& large, const at::Tensor& places) {
     ctx->save_for_backward({places});
-    const at::Tensor x = large.contiguous(kChannelsLast);
+    const at::Tensor x = large.contiguous(at::MemoryFormat::ChannelsLast);
     const HalvingShape shape = shape_of(x);
     const at::Tensor y = images(shape, 2, x.options());
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "max_pool", [&] {
@@ -68,7 +67,7 @@ variable_list Spread::backward(AutogradContext* ctx, const variable_list& along)
 class Halve : public Function<Halve> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& large, bool rectify) {
-    const at::Tensor x = large.contiguous(kChannelsLast);
+    const at::Tensor x = large.contiguous(at::MemoryFormat::ChannelsLast);
     const HalvingShape shape = shape_of(x);
     const at::Tensor y = images(shape, 2, x.options()),
                      places = images(shape, 2, x.options().dtype(at::kInt));

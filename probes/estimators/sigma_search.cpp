@@ -1,4 +1,5 @@
 #include "probes/estimators/sigma_search.h"
+#include "core/math/nan.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +9,6 @@
 
 namespace basin {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Where the drop, or one end of its interval, crosses the target.
 struct Crossing {

@@ -11,6 +11,9 @@ function(basin_room name)
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/basin>)
   target_link_libraries(basin_${name} PUBLIC basin_torch ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:basin_flags>)
   basin_precompile(basin_${name})
+  # Several sources in one unit: before it has read a line of its own, each costs five seconds for templates that torch's headers
+  # leave to every unit to instantiate. Sources with options of their own (kernels) stay alone.
+  set_target_properties(basin_${name} PROPERTIES UNITY_BUILD ${BASIN_UNITY} UNITY_BUILD_BATCH_SIZE 5)
   if(ARG_GLUE)
     target_compile_options(basin_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()

@@ -10,8 +10,8 @@
 namespace basin {
 namespace {
 
-constexpr const char* kState = "noise_scale";  // in a checkpoint's progress
-constexpr const char* kSum = "gradient_sum";   // a state of GPT-NeoX's
+constexpr const char* kNoiseState = "noise_scale";  // in a checkpoint's progress
+constexpr const char* kSum = "gradient_sum";        // a state of GPT-NeoX's
 constexpr const char* kSquare = "(loss/weight)^2";
 
 Column status_column() {
@@ -19,10 +19,10 @@ Column status_column() {
 }
 
 std::vector<double> saved_state(const Checkpoint& checkpoint) {
-  const auto found = checkpoint.progress.find(kState);
+  const auto found = checkpoint.progress.find(kNoiseState);
   const auto* numbers =
       found == checkpoint.progress.end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
-  if (!numbers) throw IoError(std::string("checkpoint: progress has no list \"") + kState + "\"");
+  if (!numbers) throw IoError(std::string("checkpoint: progress has no list \"") + kNoiseState + "\"");
   return *numbers;
 }
 
@@ -102,7 +102,7 @@ class MicroBatchGauge final : public NoiseGauge {
             static_cast<double>(status)};
   }
 
-  void save(Checkpoint& checkpoint) const override { checkpoint.progress[kState] = average_.state(); }
+  void save(Checkpoint& checkpoint) const override { checkpoint.progress[kNoiseState] = average_.state(); }
   void restore(const Checkpoint& checkpoint) override { average_.load_state(saved_state(checkpoint)); }
 
  private:
@@ -153,7 +153,7 @@ class GptNeoxGauge final : public NoiseGauge {
   }
 
   void save(Checkpoint& checkpoint) const override {
-    checkpoint.progress[kState] = noise_.state();
+    checkpoint.progress[kNoiseState] = noise_.state();
     checkpoint.add_state(kSum, noise_.sum());
   }
   void restore(const Checkpoint& checkpoint) override {

@@ -1,0 +1,83 @@
+#include "tests/fuzz/readers.h"
+
+#include <stdexcept>
+
+#include "core/error.h"
+#include "data/readers.h"
+#include "io/checkpoint.h"
+#include "io/journal.h"
+#include "io/probe_file.h"
+#include "io/run_file.h"
+#include "io/schema.h"
+#include "io/status_file.h"
+#include "landscape/surface_file.h"
+#include "study/study.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_files.h"
+
+namespace basin::fuzz {
+namespace {
+
+/// A file of the user's takes the place of the set's first one.
+void read_first_file(const Manifest& manifest, const testing::Files& files, const std::string& path) {
+  std::vector<SourceFile> sources;
+  for (size_t i = 0; i < manifest.files.size(); ++i)
+    sources.push_back({files[i].first, files[i].first, i == 0 ? testing::slurp(path) : files[i].second});
+  parse_set(manifest, sources);
+}
+
+void read_study_file(const std::string& path) { expand(parse_study(testing::slurp(path), "study.toml", {})); }
+
+/// Files that Python alone takes apart.
+Reader hdf5_file(const std::string& kind, const std::string& schema) {
+  return {kind, [schema](const std::string& path) { open_schema_file(path, schema); }};
+}
+
+}  // namespace
+
+const std::vector<Reader>& readers() {
+  static const std::vector<Reader> all = {
+      {"run", [](const std::string& path) { read_run_file(path); }},
+      {"checkpoint", [](const std::string& path) { read_checkpoint(path); }},
+      {"probe", [](const std::string& path) { read_probe_file(path); }},
+      {"surface", [](const std::string& path) { read_surface_file(path); }},
+      hdf5_file("sweep", kSweepSchema),
+      hdf5_file("tune", kTuneSchema),
+      hdf5_file("audit", kAuditSchema),
+      {"journal", [](const std::string& path) { replay_journal(path); }},
+      {"status", [](const std::string& path) { read_status(path); }},
+      {"study", read_study_file},
+      {"cifar",
+       [](const std::string& path) {
+         read_first_file(testing::tiny_cifar(), testing::tiny_cifar_files(), path);
+       }},
+      {"idx",
+       [](const std::string& path) {
+         read_first_file(testing::tiny_idx(), testing::tiny_idx_files(false), path);
+       }},
+  };
+  return all;
+}
+
+const Reader& reader_of(const std::string& kind) {
+  for (const Reader& reader : readers())
+    if (reader.kind == kind) return reader;
+  throw std::invalid_argument("no reader is called " + kind);
+}
+
+std::string said_of(const Reader& reader, std::string_view bytes) {
+  static const testing::TemporaryFolder folder;
+  const std::string path = folder / "file";
+  testing::spill(path, std::string(bytes));
+  try {
+    reader.read(path);
+  } catch (const Error& error) {
+    const std::string line = error.what();
+    if (line.empty() || line.find('\n') != std::string::npos || line.find("std::") != std::string::npos)
+      throw std::logic_error(reader.kind + " is refused, but not in one line of ours: " + line);
+    return line;
+  }
+  return "";
+}
+
+}  // namespace basin::fuzz
