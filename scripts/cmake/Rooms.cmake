@@ -14,6 +14,9 @@ function(basin_room name)
   # Several sources in one unit: before it has read a line of its own, each costs five seconds for templates that torch's headers
   # leave to every unit to instantiate. Sources with options of their own (kernels) stay alone.
   set_target_properties(basin_${name} PROPERTIES UNITY_BUILD ${BASIN_UNITY} UNITY_BUILD_BATCH_SIZE 5)
+  if(BASIN_UNITY)  # a unit is never included, so what it keeps to itself stays so
+    target_compile_options(basin_${name} PRIVATE -Wno-subobject-linkage)
+  endif()
   if(ARG_GLUE)
     target_compile_options(basin_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()

@@ -186,6 +186,12 @@ def _pooled_verdict(p: Pooled, margin: float) -> str:
 
 
 def _drops_sentence(found: list[CellAnswer], drops: list[CellAnswer]) -> str:
+    seeds = [len(a.drop.seeds) for a in found if a.drop]
+    if 0 < max(seeds, default=0) < stats.VERDICT_SEEDS:
+        return (
+            f"**Nothing is claimed about single cells**: a verdict needs {stats.VERDICT_SEEDS} seeds, and no cell has as many; with one "
+            "seed an interval is that of the test images alone."
+        )
     if not drops:
         return (
             "**In no single cell is a drop resolved at the fixed budget**, so there is none to explain cell by cell; "

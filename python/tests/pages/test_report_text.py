@@ -142,6 +142,12 @@ def test_the_answer_has_at_most_five_sentences(tmp_path):
     assert 3 <= len(said) <= 5 and all(s.endswith(".") and ". " not in s for s in said)
 
 
+def test_too_few_seeds_for_a_verdict_are_not_called_an_unresolved_drop(tmp_path):
+    _, found, said = report_of(tmp_path / "s", seeds=(1,), images=2000)
+    assert found[0].drop.estimate.interval()[0] > 0 and "In no single cell" not in said
+    assert "a verdict needs 3 seeds" in said
+
+
 def test_a_verdict_has_its_colour():
     words = {"a gap, smaller than 2 points": "gap", "no gap within ±2 points": "equal", "undecided": "open", "not compared": ""}
     assert {word: text.verdict_class(word) for word in words} == words
