@@ -204,10 +204,11 @@ class RelativeFlatness final : public Probe {
 
 void bind_options(OptionTable& table, RelativeFlatnessOptions& options) {
   table.add("method", options.method, one_of({"closed_form", "hessian"}),
-            "closed_form: of the last layer under cross entropy; hessian: of any linear layer");
-  table.add("layer", options.layer, anything(), "a linear layer; \"\": the last one");
-  table.add("samples", options.samples, between(2, 100000),
-            "hessian: sign vectors per example; a layer of no more outputs is done exactly");
+            "closed_form: the last layer under cross entropy; hessian: any linear layer");
+  table.add("layer", options.layer, anything(), "name of a linear layer; \"\": the last one");
+  table.add(
+      "samples", options.samples, between(2, 100000),
+      "hessian: random sign vectors per example; a layer with no more outputs than this is computed exactly");
 }
 
 std::unique_ptr<Probe> make_relative_flatness(const RelativeFlatnessOptions& options) {
@@ -218,7 +219,7 @@ ProbeEntry relative_flatness_entry() {
   return probe_entry<RelativeFlatnessOptions, make_relative_flatness>({
       .name = "relative_flatness",
       .label = "relative flatness",
-      .help = "relative flatness of a linear layer, as a rule the last",
+      .help = "relative flatness of a linear layer, by default the last",
       .version = 1,
       .draws = false,
       .definitions = {"relative-flatness", "relative-flatness-simple", "relative-flatness-hessian",

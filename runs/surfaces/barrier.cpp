@@ -15,11 +15,12 @@ struct BarrierOptions {
 
 void bind_options(OptionTable& table, BarrierOptions& options) {
   table.add("points", options.points, at_least(3),
-            "on the line, the checkpoints and the middle among them; 25 or more is usual");
-  table.add("statistics", options.statistics, distinct(one_of({"reset", "interpolate"})),
-            "running statistics on the way: estimated anew at each point, interpolated like the weights");
+            "points on the line, including both checkpoints and the middle; 25 or more are usual");
+  table.add(
+      "statistics", options.statistics, distinct(one_of({"reset", "interpolate"})),
+      "running statistics along the line: estimated anew at each point, or interpolated like the weights");
   table.add("matching", options.matching, distinct(one_of({"none", "weights"})),
-            "the second network as it is, with its units in the order nearest to the first's");
+            "second network: as it is, or with its units permuted to match the first's");
 }
 
 class BarrierTask final : public PathTask {

@@ -26,7 +26,7 @@ void bind_options(OptionTable& table, CurveOptions& options) {
   table.add("bends", options.bends, at_least(1),
             "points between the two checkpoints; 1: quadratic, or one corner");
   table.add("points", options.points, at_least(3),
-            "where it is measured, the checkpoints and the middle among them");
+            "points measured on the curve, including both checkpoints and the middle");
   bind_options(table, options.training);
 }
 

@@ -19,8 +19,10 @@ struct RadialOptions {
 
 void bind_options(OptionTable& table, RadialOptions& options) {
   table.add("directions", options.directions, at_least(2), "random directions");
-  table.add("deltas", options.deltas, distinct(greater_than(0)), "rises of the training loss");
-  table.add("most", options.most, greater_than(kFirstStep), "how far to look, in norms of the weights");
+  table.add("deltas", options.deltas, distinct(greater_than(0)),
+            "rises of the training loss whose radius is measured");
+  table.add("most", options.most, greater_than(kFirstStep),
+            "largest distance searched, as a multiple of the weights' norm");
   table.add("tolerance", options.tolerance, between(1e-6, 0.5),
             "relative width of the last bracket around a radius");
   bind_options(table, options.direction);

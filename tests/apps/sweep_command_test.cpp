@@ -65,7 +65,7 @@ TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
   const std::string run = sweep.runs()[0];
   const auto written = fs::last_write_time(run + "/run.h5");
   fs::remove(run + "/probes/end.noise_scale.h5");
-  EXPECT_THAT(sweep.run({"--dry-run"}).out, HasSubstr("3 of them done in " + sweep.path("out")));
+  EXPECT_THAT(sweep.run({"--dry-run"}).out, HasSubstr("3 of them are done in " + sweep.path("out")));
   const BinaryResult second = sweep.run();
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("3 runs were done before"));
@@ -74,7 +74,7 @@ TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
   EXPECT_EQ(fs::last_write_time(run + "/run.h5"), written);
 
   const BinaryResult dry = sweep.run({"--dry-run"});
-  EXPECT_THAT(dry.out, HasSubstr("4 of them done in " + sweep.path("out")));
+  EXPECT_THAT(dry.out, HasSubstr("4 of them are done in " + sweep.path("out")));
   EXPECT_THAT(dry.out, HasSubstr("of 1 thread(s): 0 s (0 s)"));
   const BinaryResult foreign = sweep.run({"--dry-run", "--set", "updates=7"});
   EXPECT_EQ(foreign.exit_code, 2);
@@ -381,9 +381,9 @@ TEST(SweepCommand, ChoosesLearningRatesFirstAndKeepsTheOthersApart) {
   EXPECT_EQ(again.exit_code, 0);
   EXPECT_THAT(again.err, HasSubstr("tuning: 3 runs were done before"));
   const BinaryResult dry = sweep.run({"--dry-run", "--no-probes"});
-  EXPECT_THAT(dry.out, HasSubstr("the others are listed with the rates that were chosen"));
+  EXPECT_THAT(dry.out, HasSubstr("the others are listed with the chosen rates"));
   EXPECT_THAT(dry.out,
-              HasSubstr("4 of them done in "));  // three rates at seed 1 and the chosen one at seed 2
+              HasSubstr("4 of them are done in "));  // three rates at seed 1 and the chosen one at seed 2
   EXPECT_THAT(dry.out, HasSubstr("0 s (0 s)"));
 }
 
