@@ -19,7 +19,7 @@ void check_path(const DatasetEntry& entry, const DataOptions& o) {
 void limit(Split& split, int64_t count, const std::string& key, const DatasetEntry& entry) {
   if (count == 0 || entry.any_size) return;
   if (count > split.size())
-    throw ConfigError(fmt::format("data.{} = {}, but {} has {} there", key, count, entry.name, split.size()));
+    throw ConfigError(fmt::format("data.{} = {}, but {} has only {}", key, count, entry.name, split.size()));
   split = take(split, hashed_subset(split, count));
 }
 

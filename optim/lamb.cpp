@@ -21,7 +21,8 @@ E enumerator(const std::vector<std::string>& names, const std::string& name) {
 static_assert(static_cast<int>(Correction::rate_first) == 3 && static_cast<int>(Decay::gradient) == 3);
 
 void bind_fields(OptionTable& table, LambOptions& o) {
-  bind_moment_options(table, o, "lambda of the paper, inside the trust ratio's norm");
+  bind_moment_options(table, o,
+                      "weight decay coefficient, lambda of the paper; inside the trust ratio's norm");
   table.add("decay", o.decay, one_of(kDecays),
             "where weight decay is applied: in the update and its norm (update), apart from it (decoupled), "
             "before all norms are taken (decoupled_before), or in the gradient");
@@ -53,7 +54,7 @@ LambcOptions::LambcOptions() : LambOptions(find_entry(lamb_presets(), "timm_clip
 
 void bind_options(OptionTable& table, LambOptions& options) {
   bind_presets(table, options, lamb_presets(), bind_fields,
-               "values of all options below that aren't set; docs/optimizers.md");
+               "named set of values for all options below that aren't set; docs/optimizers.md");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 

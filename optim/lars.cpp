@@ -37,7 +37,8 @@ void bind_fields(OptionTable& table, LarsOptions& o) {
   table.add("momentum", o.momentum, half_open(0, 1), "share of the last step that is kept");
   table.add("moving_average", o.moving_average, anything(),
             "multiply what enters the momentum buffer by 1 - momentum");
-  table.add("weight_decay", o.weight_decay, at_least(0), "beta of the paper, in gradient and denominator");
+  table.add("weight_decay", o.weight_decay, at_least(0),
+            "weight decay coefficient, beta of the paper; in gradient and denominator");
   table.add("decay", o.decay, one_of({"gradient", "decoupled"}),
             "gradient: gradient + weight_decay * weight; decoupled: weights shrink by learning rate * "
             "weight_decay");
@@ -74,7 +75,7 @@ LarcOptions::LarcOptions() : LarsOptions(find_entry(lars_presets(), "apex", "pre
 
 void bind_options(OptionTable& table, LarsOptions& options) {
   bind_presets(table, options, lars_presets(), bind_fields,
-               "values of all options below that aren't set; docs/optimizers.md");
+               "named set of values for all options below that aren't set; docs/optimizers.md");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 

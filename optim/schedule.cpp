@@ -46,7 +46,7 @@ void check_published(const ScheduleOptions& options, double learning_rate) {
       options.warmup_rule == "none" && options.warmup_from == "zero")
     return;
   throw ConfigError(
-      fmt::format("scaling_rule = \"{}\" gives rate and warm-up by itself: learning_rate = {:g} and warmup = "
+      fmt::format("scaling_rule = \"{}\" sets rate and warm-up itself: learning_rate = {:g} and warmup = "
                   "{:g} must be 1, "
                   "schedule_unit \"epochs\", warmup_rule \"none\" and warmup_from \"zero\"",
                   options.scaling_rule, learning_rate, options.warmup));
@@ -106,9 +106,10 @@ RateSchedule::RateSchedule(const ScheduleOptions& options, double learning_rate,
   const double total = static_cast<double>(updates_);
   horizon_ = decays(options) && options.horizon > 0 ? updates_of(options.horizon, options, shape) : total;
   if (options.final_factor == 0 && horizon_ <= total - 1) {
-    throw ConfigError(fmt::format(
-        "horizon = {:g} lies at update {:g} of {}: final_factor = 0 would leave the last ones without a rate",
-        options.horizon, horizon_, updates_));
+    throw ConfigError(
+        fmt::format("horizon = {:g} lies at update {:g} of {}: with final_factor = 0 the last updates would "
+                    "have learning rate 0",
+                    options.horizon, horizon_, updates_));
   }
   for (const double milestone : options.milestones)
     milestones_.push_back(whole_updates(milestone, options, shape));

@@ -131,7 +131,7 @@ class FisherRao final : public Probe {
                                "no closed form: J w is {:.2g} off {} f, as with biases, norms, other "
                                "activations than ReLU",
                                homogeneity.deviation, homogeneity.degree)
-                         : "one example says nothing of a set";
+                         : "one example says nothing about a set of examples";
   }
 
   FisherRaoOptions options_;

@@ -168,7 +168,7 @@ class PacBayes final : public Probe {
     if (!away.defined() && (found.status == ProbeStatus::ok || found.status == ProbeStatus::not_converged)) {
       found = SigmaFound();
       found.status = ProbeStatus::not_resolved;
-      add_message(name + ": the run's initial weights (checkpoint start) are not at hand", result);
+      add_message(name + ": the run's initial weights (checkpoint start) are not available", result);
     }
     return function_of(found, bound,
                        named({name, long_name + " from the initial weights", definition(id), "1"},
@@ -259,9 +259,11 @@ void check(const PacBayesOptions& options) {
              distances = options.divergence == "distances";
   if (squared != mean || squared != distances)
     throw ConfigError(
-        "pac_bayes: noise, drop and divergence have either all a tool's values (compat = \"rgm\") or none");
+        "pac_bayes: noise, drop and divergence must all have the tool's values (compat = \"rgm\") or none of "
+        "them");
   if (options.bisection == "geometric" && options.sigma_min == 0)
-    throw ConfigError("pac_bayes.sigma_min = 0 violates sigma_min > 0 of bisection = \"geometric\"");
+    throw ConfigError(
+        "pac_bayes.sigma_min = 0 violates sigma_min > 0, which bisection = \"geometric\" needs");
 }
 
 }  // namespace
@@ -270,7 +272,8 @@ PacBayesOptions::PacBayesOptions() { preset = values_of = "none"; }
 
 void bind_options(OptionTable& table, PacBayesOptions& options) {
   bind_presets(table, options, variants_of_tools(), bind_fields,
-               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
+               "compat");
 }
 
 std::unique_ptr<Probe> make_pac_bayes(const PacBayesOptions& options) {

@@ -117,10 +117,10 @@ class SharpnessAdaptive final : public Probe {
                                                        {"forwards", forwards_}});
     result.status = gravest_status(result.quantities);
     if (result.status == ProbeStatus::nonfinite)
-      result.message = "the loss is not finite here or inside a ball";
+      result.message = "the loss is not finite at the checkpoint or inside a ball";
     if (result.status == ProbeStatus::not_resolved)
       result.message = groups_.index.size() < 2
-                           ? "one group of examples only"
+                           ? "only one group of examples"
                            : "a group of examples has no gradient to start from: raise restarts";
   }
 
@@ -274,7 +274,8 @@ SharpnessAdaptiveOptions::SharpnessAdaptiveOptions() { preset = values_of = "non
 
 void bind_options(OptionTable& table, SharpnessAdaptiveOptions& options) {
   bind_presets(table, options, variants_of_tools(), bind_fields,
-               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
+               "compat");
 }
 
 std::unique_ptr<Probe> make_sharpness_adaptive(const SharpnessAdaptiveOptions& options) {

@@ -227,7 +227,7 @@ class SharpnessKeskar final : public Probe {
     if (result.status == ProbeStatus::nonfinite)
       result.message = "the loss is not finite at the checkpoint or inside a box";
     if (result.status == ProbeStatus::not_resolved)
-      result.message = "the gradient is zero, so its signs name no start: add the start \"random\"";
+      result.message = "the gradient is zero, so its signs give no starting point: add the start \"random\"";
   }
 
   void run_space(const std::string& space, const ProbeContext& context, const Base& base,

@@ -72,7 +72,7 @@ class SharpnessSam final : public Probe {
   static void conclude(ProbeResult& result) {
     result.status = gravest_status(result.quantities);
     if (result.status == ProbeStatus::nonfinite)
-      result.message = "the loss or its gradient is not finite here or a step away";
+      result.message = "the loss or its gradient is not finite at the checkpoint or a step away";
     if (result.status == ProbeStatus::not_resolved)
       result.message =
           "a set of examples has no gradient, and so no direction to ascend, or there is one group only";
@@ -181,7 +181,8 @@ SharpnessSamOptions::SharpnessSamOptions() { preset = values_of = "none"; }
 
 void bind_options(OptionTable& table, SharpnessSamOptions& options) {
   bind_presets(table, options, variants_of_tools(), bind_fields,
-               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
+               "compat");
 }
 
 std::unique_ptr<Probe> make_sharpness_sam(const SharpnessSamOptions& options) {

@@ -199,7 +199,7 @@ class WeightNorms final : public Probe {
     result.attributes.emplace_back("logit_factor", layers.logit_factor);
   }
 
-  static constexpr const char* kNoStart = "the run's initial weights (checkpoint start) are not at hand";
+  static constexpr const char* kNoStart = "the run's initial weights (checkpoint start) are not available";
   WeightNormsOptions options_;
 };
 

@@ -55,7 +55,7 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
                                   options.dtype));
   }
   if (!options.batch_milestones.empty() && options.ends_by(Protocol::matched_loss)) {
-    throw ConfigError("batch_milestones are shares of a fixed budget, which protocol = \"B\" has not");
+    throw ConfigError("batch_milestones are shares of a fixed budget, which protocol = \"B\" doesn't have");
   }
   if (options.regime_batch > 0 && !options.ends_by(Protocol::epochs)) {
     throw ConfigError(

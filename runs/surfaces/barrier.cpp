@@ -34,8 +34,8 @@ class BarrierTask final : public PathTask {
     }
     if (plot().axes[0].values.empty()) {
       throw ConfigError(
-          fmt::format("barrier.matching = {}, barrier.statistics = {}: this network has neither units whose "
-                      "order is free nor batch statistics to interpolate, so no line is left",
+          fmt::format("barrier.matching = {}, barrier.statistics = {}: this network has neither units that "
+                      "can be permuted nor batch statistics to interpolate, so no line is left to measure",
                       to_toml(options.matching), to_toml(options.statistics)));
     }
   }
@@ -89,7 +89,8 @@ std::unique_ptr<LandscapeTask> make_barrier(LandscapeSubject& subject, const Bar
 LandscapeKind barrier_landscape() {
   return landscape_kind<BarrierOptions, make_barrier>({
       .name = "barrier",
-      .help = "how high the loss rises on the straight line between two checkpoints, as they are and matched",
+      .help = "how far the loss rises on the straight line between two checkpoints, as they are and with "
+              "matched units",
       .least = 2,
       .most = 2,
   });

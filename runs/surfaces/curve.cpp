@@ -96,8 +96,7 @@ class CurveTask final : public PathTask {
         saved = Clock::now();
       }
       epochs = training_.epoch_losses().size();
-      if (interrupt_signal() != 0)
-        fmt::print(stderr, "\ninterrupted; the same command goes on with the curve\n");
+      if (interrupt_signal() != 0) fmt::print(stderr, "\ninterrupted; the same command resumes the curve\n");
       throw_if_interrupted();
       progress.update(static_cast<double>(training_.updates_done()),
                       epochs > 0 ? fmt::format("loss {:.4g}", training_.epoch_losses().back()) : "");

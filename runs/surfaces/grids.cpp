@@ -221,7 +221,7 @@ std::unique_ptr<LandscapeTask> make_plane(LandscapeSubject& subject, const Plane
 LandscapeKind line_landscape() {
   return landscape_kind<LineOptions, make_line>({
       .name = "line",
-      .help = "loss on the way from one checkpoint to another, or along random directions, with a band",
+      .help = "loss on the line from one checkpoint to another, or along random directions, with a band",
       .least = 1,
       .most = 2,
   });
@@ -230,7 +230,7 @@ LandscapeKind line_landscape() {
 LandscapeKind plane_landscape() {
   return landscape_kind<PlaneOptions, make_plane>({
       .name = "plane",
-      .help = "loss over two directions: random ones, or the ways to further checkpoints",
+      .help = "loss over two directions: random ones, or those to further checkpoints",
       .least = 1,
       .most = 3,
   });

@@ -277,7 +277,7 @@ TEST_F(LandscapeCommand, CtrlCLeavesWhatIsThereAndGoesOn) {
     process.send(SIGINT);
     const BinaryResult result = process.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("the same command goes on from there"));
+    EXPECT_THAT(result.err, HasSubstr("the same command resumes from there"));
     const SurfaceRecord partial = read_surface_file(path);
     EXPECT_EQ(partial.status(), SurfaceStatus::partial);
     const std::vector<uint8_t>& state = partial.plots[0].state;

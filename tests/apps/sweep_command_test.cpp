@@ -159,8 +159,8 @@ TEST(SweepCommand, GoesOnWithoutAForecast) {
   const BinaryResult result = sweep.run({"--no-probes"});
   ::unsetenv("TMPDIR");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("note: no forecast from this machine"));
-  EXPECT_THAT(result.err, HasSubstr("from round figures"));
+  EXPECT_THAT(result.err, HasSubstr("note: no measurements from this machine"));
+  EXPECT_THAT(result.err, HasSubstr("from rough figures"));
   EXPECT_EQ(sweep.statuses(), std::vector<std::string>(1, "finished"));
 }
 
@@ -172,7 +172,7 @@ TEST(SweepCommand, ForecastsMeasuresAndLeavesNothingBehind) {
   ::unsetenv("TMPDIR");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, ::testing::ContainsRegex("wall time [0-9].*; the forecast was [0-9]"));
-  EXPECT_THAT(result.err, Not(HasSubstr("round figures")));
+  EXPECT_THAT(result.err, Not(HasSubstr("rough figures")));
   EXPECT_TRUE(fs::is_empty(sweep.path("tmp")));
 }
 
@@ -301,7 +301,7 @@ TEST(SweepCommandFolder, LeavesRunsOfSomethingElseOutOfItsTable) {
   EXPECT_THAT(result.err, HasSubstr("left out: " + fs::path(before).filename().string()));
   ASSERT_EQ(train("updates=8").exit_code, 0);  // and after it
   const BinaryResult collected = run_binary({"collect", sweep.path("out")});
-  EXPECT_THAT(collected.err, HasSubstr("2 run(s) that the study doesn't have"));
+  EXPECT_THAT(collected.err, HasSubstr("2 run(s) that are not part of the study"));
   EXPECT_EQ(sweep.runs().size(), 4u);
   EXPECT_THAT(read_file(sweep.path("out/table.md")), HasSubstr("# Sweep: 2 runs"));
   EXPECT_EQ(sweep.run({"--no-probes"}).exit_code, 0);

@@ -65,7 +65,7 @@ void Lookahead::restore(const Checkpoint& checkpoint) { slow_.load_state(checkpo
 HookEntry lookahead_hook() {
   return hook_entry<Lookahead>({
       .name = "lookahead",
-      .help = "Slow weights that the run's weights go back to.",
+      .help = "Lookahead: slow weights that the run's weights are reset to.",
       .on = {"lookahead_every=4"},
   });
 }

@@ -204,7 +204,7 @@ std::unique_ptr<UpdateHook> NoiseGauge::make(const Options& options, const HookS
 HookEntry noise_scale_hook() {
   return hook_entry<NoiseGauge>({
       .name = "noise_scale",
-      .help = "The gradient noise scale while a run trains.",
+      .help = "The gradient noise scale, estimated during training.",
       .on = {"noise_scale_every=2"},
   });
 }

@@ -175,7 +175,9 @@ class FolderSweep(Sweep):
         folders, strays = _run_folders(path)
         if strays:
             names = ", ".join(p.name for p in strays)
-            warnings.warn(f"{path}/runs holds {len(strays)} run(s) that the study doesn't have, left out: {names}", stacklevel=2)
+            warnings.warn(
+                f"{path}/runs holds {len(strays)} run(s) that are not part of the study and are left out: {names}", stacklevel=2
+            )
         if not folders:
             raise ReadError(f"{path}: neither sweep.h5 nor runs/ with a run of the study in it")
         study = path / "study.toml"
