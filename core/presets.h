@@ -10,7 +10,7 @@
 
 namespace basin {
 
-/// What a struct of options needs to have presets: derive from it.
+/// Base of structs of options that have presets.
 struct WithPreset {
   std::string preset;
   std::string values_of;          // the preset whose values the others hold where they were not

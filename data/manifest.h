@@ -1,4 +1,4 @@
-// defines: Manifest, what is known of a published data set: files, layout, counts and SHA-256.
+// defines: Manifest, what is known about a published data set: files, layout, counts and SHA-256.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// defines: TrainObserver, how recording, checkpoints and progress listen to a Trainer.
+// defines: TrainObserver, the interface through which recording, checkpoints and progress follow a Trainer.
 #pragma once
 
 #include <cmath>
