@@ -42,7 +42,7 @@ std::string identity_hash(const RunOptions& options, bool with_repetition) {
   return sha256_hex(text).substr(0, 12);
 }
 
-// What a study says of its grid and its tuning.
+// What a study says about its grid and its tuning.
 bool is_study_key(const std::string& key) {
   const std::string table = key.substr(0, key.find('.'));
   return table == "sweep" || table == "tune";

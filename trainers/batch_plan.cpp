@@ -12,7 +12,7 @@ int64_t ghost_batch_of(const TrainOptions& options) {
   return std::min(wanted, options.batch_size);
 }
 
-// What hooks say of how batches are cut.
+// What hooks say about how batches are cut.
 BatchPlan plan_of_hooks(const TrainOptions& options) {
   BatchPlan plan;
   for (const auto& hook : options.hooks.all()) hook->plan(plan);

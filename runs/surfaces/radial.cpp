@@ -156,7 +156,7 @@ class RadialTask final : public LandscapeTask {
 };
 
 /// How far from a checkpoint along random directions d the training loss has risen by delta: r(d) with L(w +
-/// r d) = L(w) + delta, over {direction, delta}; and over {delta} what it says of the region's volume
+/// r d) = L(w) + delta, over {direction, delta}; and over {delta} what it says about the region's volume
 /// (landscape/radial_profile.h; mean_log_power and effective_directions for direction.norm = "unit" alone,
 /// whose directions are uniform on the sphere). r counts in |d|: with "unit" it is the distance, with
 /// "filter" 1 is a direction in which each filter moves by its own length, which rescaled layers don't

@@ -53,7 +53,7 @@ const SurfaceColumn& column(const SurfacePlot& plot, const std::string& name) {
   throw std::runtime_error("no column " + name);
 }
 
-// What a probe says of the same 50 examples: by other code, on as many threads.
+// What a probe says about the same 50 examples: by other code, on as many threads.
 double subset_loss(const std::string& run, const std::string& label) {
   const BinaryResult result = run_binary({"probe", run, "--only", "noise_scale", "--checkpoint", label,
                                           "--subset", "50", "--set", "runtime.threads=1"});
@@ -65,7 +65,7 @@ double subset_loss(const std::string& run, const std::string& label) {
   throw std::runtime_error("no subset_loss");
 }
 
-// Against what a probe says of the same examples at both checkpoints; equal to the last bit.
+// Against what a probe says about the same examples at both checkpoints; equal to the last bit.
 TEST_F(LandscapeCommand, LineIsExactAtBothCheckpoints) {
   const BinaryResult result =
       landscape({checkpoint("start"), checkpoint("end"), "--kind", "line", "--set", "line.points=5"});

@@ -340,7 +340,7 @@ def _run_folders(path: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _has_marks_of_a_sweep(folder: Path) -> bool:
-    """A sweep writes cell.toml for each run that it starts, and says of the others that they are queued; `basin train` does neither."""
+    """A sweep writes cell.toml for each run that it starts, and says about the others that they are queued; `basin train` does neither."""
     if (folder / "cell.toml").is_file():
         return True
     try:
