@@ -272,8 +272,7 @@ PacBayesOptions::PacBayesOptions() { preset = values_of = "none"; }
 
 void bind_options(OptionTable& table, PacBayesOptions& options) {
   bind_presets(table, options, variants_of_tools(), bind_fields,
-               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
-               "compat");
+               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
 }
 
 std::unique_ptr<Probe> make_pac_bayes(const PacBayesOptions& options) {

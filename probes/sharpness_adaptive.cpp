@@ -274,8 +274,7 @@ SharpnessAdaptiveOptions::SharpnessAdaptiveOptions() { preset = values_of = "non
 
 void bind_options(OptionTable& table, SharpnessAdaptiveOptions& options) {
   bind_presets(table, options, variants_of_tools(), bind_fields,
-               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
-               "compat");
+               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
 }
 
 std::unique_ptr<Probe> make_sharpness_adaptive(const SharpnessAdaptiveOptions& options) {

@@ -181,8 +181,7 @@ SharpnessSamOptions::SharpnessSamOptions() { preset = values_of = "none"; }
 
 void bind_options(OptionTable& table, SharpnessSamOptions& options) {
   bind_presets(table, options, variants_of_tools(), bind_fields,
-               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
-               "compat");
+               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
 }
 
 std::unique_ptr<Probe> make_sharpness_sam(const SharpnessSamOptions& options) {
