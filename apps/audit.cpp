@@ -31,11 +31,11 @@ struct AuditArguments {
 std::string run_folder_of(const std::string& checkpoint) {
   const fs::path folder = fs::absolute(checkpoint).lexically_normal().parent_path();
   if (folder.filename() != "ckpt")
-    throw ConfigError(checkpoint + ": an audit wants a checkpoint of a run, RUN/ckpt/<label>.h5");
+    throw ConfigError(checkpoint + ": an audit needs a checkpoint of a run, RUN/ckpt/<label>.h5");
   return folder.parent_path();
 }
 
-/// `--set` is for probes that are audited, and for [runtime].
+/// `--set` changes options of the audited probes and of [runtime].
 RuntimeOptions runtime_of(const AuditArguments& arguments) {
   RunOptions options;
   OptionTable allowed;
@@ -78,7 +78,8 @@ void print_rows(const std::vector<AuditRow>& rows) {
   }
 }
 
-/// Definitions, each with the settings that differ from the usual ones, that `chosen` is true for in any row.
+/// The definitions for which `chosen` is true in some row, each with
+/// the settings that differ from the defaults.
 std::set<std::string> measures_where(const std::vector<AuditRow>& rows,
                                      const std::function<bool(const AuditRow&)>& chosen) {
   std::set<std::string> names;
@@ -93,20 +94,19 @@ void print_summary(const std::vector<AuditRow>& rows) {
     return row.kind == Kept::function && row.verdict != Verdict::unresolved;
   });
   std::erase_if(stays, [&](const std::string& name) { return greyed.count(name) == 1; });
-  fmt::print("\nmoved while the function stayed: {}\n",
+  fmt::print("\nchanged although the function didn't: {}\n",
              greyed.empty() ? "none" : fmt::format("{}", fmt::join(greyed, ", ")));
-  fmt::print("stayed with the function: {}\n",
+  fmt::print("unchanged like the function: {}\n",
              stays.empty() ? "none" : fmt::format("{}", fmt::join(stays, ", ")));
 }
 
-/// Only an audit is replaced, and only where that is asked for. What lies at the place of our own may be
-/// damaged.
+/// Replaces nothing but an audit, and only on request. The file in the default place may be damaged.
 void check_replaceable(const std::string& path, bool own_place, bool force) {
   if (!fs::exists(path)) return;
   if (!fs::is_regular_file(path)) throw IoError(path + ": not a regular file");
   if (!own_place || !force) open_schema_file(path, kAuditSchema);
   if (!force)
-    throw ConfigError(path + ": an audit lies there already; --force replaces it, --out FILE writes another");
+    throw ConfigError(path + ": an audit exists already; --force replaces it, --out FILE writes another");
 }
 
 int run_audit(AuditArguments arguments) {
@@ -124,7 +124,7 @@ int run_audit(AuditArguments arguments) {
   for (const auto& [probe, message] : audit.failures) fmt::print("{}  failed: {}\n", probe, message);
   print_rows(audit.file.rows);
   print_summary(audit.file.rows);
-  check_place();  // another may have been written meanwhile
+  check_place();  // another audit may have been written meanwhile
   if (arguments.out.empty()) make_folders(run_folder + "/audit");
   write_audit_file(path, audit.file);
   fmt::print("in {}\n", path);
@@ -136,15 +136,16 @@ int run_audit(AuditArguments arguments) {
 void add_audit(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<AuditArguments>();
   CLI::App* command = app.add_subcommand(
-      "audit", "Which measures stay where other weights make the same function (docs/measures.md)");
+      "audit", "Find out which measures change when other weights give the same function (docs/measures.md)");
   command->add_option("checkpoint", arguments->checkpoint, "OUT/runs/<run_id>/ckpt/<label>.h5")->required();
-  add_list_option(*command, "--only", arguments->only, "probes, by name; default: all");
+  add_list_option(*command, "--only", arguments->only, "names of probes; default: all");
   command->add_option("--subset", arguments->subset,
-                      "training examples, chosen by image hash; 0: all; default: 256");
-  command->add_option("--micro-batch", arguments->micro_batch, "examples per pass; memory alone");
-  command->add_option("--dtype", arguments->dtype, "float64, the default, or float32");
+                      "number of training examples, chosen by image hash; 0: all; default: 256");
+  command->add_option("--micro-batch", arguments->micro_batch,
+                      "examples per pass; affects memory, not results");
+  command->add_option("--dtype", arguments->dtype, "float32 or float64; default: float64");
   command->add_option("--out", arguments->out, "file; default: RUN/audit/<label>.h5");
-  command->add_flag("--force", arguments->force, "replace an audit that lies there");
+  command->add_flag("--force", arguments->force, "replace an existing audit");
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_audit(*arguments); }; });
 }

@@ -7,8 +7,8 @@ namespace basin {
 
 void add_collect(CLI::App& app, Action& action) {
   auto folder = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("collect", "gather a sweep's runs into sweep.h5 and table.md");
-  command->add_option("DIR", *folder, "a sweep's folder, finished or not")->required();
+  CLI::App* command = app.add_subcommand("collect", "Collect a sweep's runs into sweep.h5 and table.md");
+  command->add_option("DIR", *folder, "folder of a sweep, finished or not")->required();
   command->callback([&action, folder] {
     action = [folder] {
       collect(*folder);

@@ -21,7 +21,7 @@
 namespace basin {
 namespace {
 
-// They see to it themselves when they are interrupted, most of them by leaving a state to go on from; all others end at
+// These handle interruption themselves, most of them by saving a state to resume from; all others end at
 // once.
 const std::set<std::string> kInterruptible = {"train", "sweep", "tune",     "run-cell",
                                               "probe", "audit", "landscape"};
@@ -36,7 +36,7 @@ const char kExitCodes[] = R"(Exit codes:
   6  arithmetic that can't go on
   130, 143  interrupted; the state is on disk)";
 
-/// The program, and what its numbers depend on.
+/// The version of the program and of what its numbers depend on.
 std::string version_text() {
   return fmt::format("basin {} (commit {}{}, {}, libtorch {}, {}{})", build_version(),
                      std::string(build_git_commit()).substr(0, 12),
@@ -46,7 +46,7 @@ std::string version_text() {
 
 int run(int argc, char** argv) {
   CLI::App app(
-      "Basin: how batch size, optimiser and sharpness go together. docs/ has a page on each subcommand.",
+      "Basin: how batch size, optimiser and sharpness are related. docs/ has a page on each subcommand.",
       "basin");
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text);

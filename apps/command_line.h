@@ -1,4 +1,4 @@
-// defines: run_command_line(), what main() does; this_program(), it as a worker's program.
+// defines: run_command_line(), what main() does; this_program(), the same program as a worker's.
 #pragma once
 
 #include "core/process_pool.h"
@@ -8,8 +8,8 @@ namespace basin {
 /// Parses, runs the subcommand, reports errors on stderr; returns the exit code.
 int run_command_line(int argc, char** argv);
 
-/// The process pool of `basin`. With CUDA it has no `main`: the driver can't be used in a fork of a process that has
-/// looked for devices.
+/// The program that workers run. With CUDA it has no `main`: the driver can't be used in a fork of a process
+/// that has looked for devices.
 WorkerProgram this_program();
 
 }  // namespace basin

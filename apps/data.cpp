@@ -54,7 +54,7 @@ int describe(const DataOptions& options) {
 int check(const DataOptions& options) {
   const Dataset data = load_dataset(options);
   if (data.pixels == kUnverified)
-    throw DataError(fmt::format("{}: whole records of {}, but its SHA-256 {} is that of no known copy",
+    throw DataError(fmt::format("{}: holds complete records of {}, but its SHA-256 {} matches no known copy",
                                 options.path, data.name, data.sha256));
   fmt::print("{}: {} train and {} test images, pixels {}, sha256 {}\n", data.name, data.train.size(),
              data.test.size(), data.pixels, data.sha256);
@@ -66,13 +66,13 @@ int import(const DataOptions& options, const std::string& out) {
   fmt::print("{}: {} files in {}, pixels {}, sha256 {}\n", options.set, imported.files, out, imported.pixels,
              imported.sha256);
   if (imported.pixels == kUnverified) {
-    fmt::print(stderr, "warning: the pixels of {} are unverified: sha256 {} is that of no known copy of {}\n",
+    fmt::print(stderr, "warning: the pixels of {} are unverified: sha256 {} matches no known copy of {}\n",
                out, imported.sha256, options.set);
   }
   return 0;
 }
 
-/// Next to the target folder, so that it lies on the same disk; removed whatever happens.
+/// Lies next to the target folder, so on the same disk; removed whatever happens.
 struct TemporaryFile {
   std::string path;
   ~TemporaryFile() {
@@ -86,7 +86,7 @@ int get(const std::string& set, const std::string& out) {
   require_new_folder(out);
   if (const std::string parent = std::filesystem::absolute(out).parent_path().string(); !parent.empty())
     make_folders(parent);
-  install_interrupt_handlers();  // not to leave the archive behind
+  install_interrupt_handlers();  // so that no archive is left behind
   const TemporaryFile archive{fmt::format("{}.download-{}.tar.gz", out, ::getpid())};
   fmt::print(stderr, "fetching {}\n", manifest.archive_url);
   try {
@@ -114,7 +114,7 @@ std::vector<std::string> names_where(bool (DatasetEntry::*holds)() const) {
 void add_data(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<DataArguments>();
   DataOptions& options = arguments->options;
-  CLI::App* data = app.add_subcommand("data", "describe, check, import or fetch a data set");
+  CLI::App* data = app.add_subcommand("data", "Describe, check, import or fetch a data set");
   data->require_subcommand(1);
   const auto add = [&](const char* name, const char* help, const std::vector<std::string>& sets) {
     CLI::App* command = data->add_subcommand(name, help);
@@ -123,25 +123,27 @@ void add_data(CLI::App& app, Action& action) {
   };
   const std::vector<std::string> all = names_of(dataset_registry());
 
-  CLI::App* describing = add("describe", "print counts, class balance, mean and std, SHA-256", all);
+  CLI::App* describing = add("describe", "Print counts, class balance, mean and std, SHA-256", all);
   describing->add_option("--path", options.path, "folder or official archive");
-  describing->add_option("--validation", options.validation, "share taken by a hash of the image bytes")
+  describing
+      ->add_option("--validation", options.validation,
+                   "share of the training set held out, by a hash of the image bytes")
       ->check(CLI::Range(0.0, 0.999));
   describing->callback(
       [arguments, &action] { action = [arguments] { return describe(arguments->options); }; });
 
-  CLI::App* checking = add("check", "compare a set with its manifest: counts, labels, SHA-256", all);
+  CLI::App* checking = add("check", "Compare a data set with its manifest: counts, labels, SHA-256", all);
   checking->add_option("--path", options.path, "folder or official archive");
   checking->callback([arguments, &action] { action = [arguments] { return check(arguments->options); }; });
 
-  CLI::App* importing = add("import", "check a set and write its files into a new folder",
+  CLI::App* importing = add("import", "Check a data set and write its files into a new folder",
                             names_where(&DatasetEntry::can_be_imported));
   importing->add_option("--path", options.path, "folder or official archive")->required();
   importing->add_option("--out", arguments->out, "folder to make")->required();
   importing->callback(
       [arguments, &action] { action = [arguments] { return import(arguments->options, arguments->out); }; });
 
-  CLI::App* getting = add("get", "fetch the official archive, check its hash, import it",
+  CLI::App* getting = add("get", "Fetch the official archive, check its hash, import it",
                           names_where(&DatasetEntry::can_be_fetched));
   getting->add_option("--out", arguments->out, "folder to make")->required();
   getting->callback(

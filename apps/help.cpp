@@ -9,8 +9,8 @@ namespace basin {
 /// `basin help data get` is `basin data get --help`.
 void add_help(CLI::App& app, Action& action) {
   auto names = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("help", "what a subcommand does and takes");
-  command->add_option("SUBCOMMAND", *names, "its name, as in: basin help sweep");
+  CLI::App* command = app.add_subcommand("help", "Show what a subcommand does and which arguments it takes");
+  command->add_option("SUBCOMMAND", *names, "name of a subcommand, as in: basin help sweep");
   command->callback([&app, &action, names] {
     action = [&app, names] {
       const CLI::App* found = &app;
@@ -19,7 +19,7 @@ void add_help(CLI::App& app, Action& action) {
         found = &subcommand_of(*found, typed);
         name += " " + typed;
       }
-      // Not App::help(), which goes on to the subcommand that was typed: this one.
+      // Not App::help(): it would show the help of the subcommand that was typed, which is this one.
       fmt::print("{}", found->get_formatter()->make_help(found, name, CLI::AppFormatMode::Normal));
       return 0;
     };

@@ -40,9 +40,10 @@ std::string text_of(const std::string& name) {
 
 int init(const std::string& file, const std::string& from) {
   const std::string text = text_of(from);
-  if (fs::exists(file)) throw ConfigError(file + ": exists already; name another file");
+  if (fs::exists(file)) throw ConfigError(file + ": exists already; choose another file");
   write_file_atomically(file, text);
-  fmt::print("{0}: a copy of the study {1}. What it would cost: basin sweep {0} --dry-run\n", file, from);
+  fmt::print("{0}: a copy of the study {1}. To see what it would cost: basin sweep {0} --dry-run\n", file,
+             from);
   return 0;
 }
 
@@ -52,8 +53,10 @@ void add_init(CLI::App& app, Action& action) {
   auto file = std::make_shared<std::string>("study.toml");
   auto from = std::make_shared<std::string>("quick");
   CLI::App* command = app.add_subcommand("init", "Write a commented study file to start from");
-  command->add_option("FILE", *file, "where it goes; an existing file is left alone")->capture_default_str();
-  command->add_option("--from", *from, "one of the studies that come with Basin")->capture_default_str();
+  command->add_option("FILE", *file, "file to write; an existing file is never overwritten")
+      ->capture_default_str();
+  command->add_option("--from", *from, "study to copy, one of those that come with Basin")
+      ->capture_default_str();
   command->callback([file, from, &action] { action = [file, from] { return init(*file, *from); }; });
 }
 

@@ -19,7 +19,7 @@ constexpr size_t kLongestText = 60;
 
 // ---- files
 
-/// TOML's way to write a value, one line, not too long.
+/// A value as TOML in one line, shortened if it is long.
 std::string shown(const OptionValue& value) {
   std::string text = to_toml(value);
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -56,7 +56,7 @@ void print_group(const h5::Group& group, const std::string& indent) {
   }
 }
 
-/// What a reader wants first: the numbers of a run.
+/// The summary of a run comes first.
 void print_run(const RunRecord& record) {
   fmt::print("run {} of setting {}: {}{}\n", record.header.run_id, record.header.config_id,
              to_string(record.status),
@@ -75,7 +75,7 @@ std::string entry(const std::vector<double>& values, size_t i) {
 void print_probe(const ProbeRecord& record) {
   fmt::print("probe {} on checkpoint {} of run {}: {}{}\n", record.probe, record.checkpoint, record.run_id,
              to_string(record.status), record.message.empty() ? "" : " (" + record.message + ")");
-  fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", "quantity", "value", "uncertainty", "its kind",
+  fmt::print("  {:<30} {:>13} {:>13}  {:<16} {:<24} {}\n", "quantity", "value", "uncertainty", "kind",
              "95 % interval", "status");
   for (const Quantity& q : record.quantities) {
     for (size_t i = 0; i < q.value.size(); ++i) {
@@ -151,8 +151,8 @@ int inspect_file(std::string path) {
     const bool sweep = is_sweep_folder(path);
     if (sweep && !std::filesystem::exists(path + "/sweep.h5")) {
       throw ConfigError(
-          fmt::format("{0} is the folder of a sweep without sweep.h5: `basin collect {0}` makes it, or name "
-                      "one of its runs, {0}/runs/<run_id>",
+          fmt::format("{0} is the folder of a sweep without sweep.h5: run `basin collect {0}`, or name one "
+                      "of its runs, {0}/runs/<run_id>",
                       path));
     }
     path += sweep ? "/sweep.h5" : "/run.h5";
@@ -181,7 +181,7 @@ int inspect(const InspectArguments& arguments) {
     print_list(arguments.list, arguments.json);
     return 0;
   }
-  if (arguments.path.empty()) throw ConfigError("inspect: name a file or say --list");
+  if (arguments.path.empty()) throw ConfigError("inspect: name a file or use --list");
   return inspect_file(arguments.path);
 }
 
@@ -189,15 +189,14 @@ int inspect(const InspectArguments& arguments) {
 
 void add_inspect(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<InspectArguments>();
-  CLI::App* command =
-      app.add_subcommand("inspect", "Say what is in a file of Basin's, or what can be chosen");
+  CLI::App* command = app.add_subcommand("inspect", "Show what is in a Basin file, or what can be chosen");
   command->add_option("FILE", arguments->path,
-                      "run.h5, a checkpoint, a probe's file, sweep.h5, tune.h5, a landscape, a journal, or "
-                      "the folder of a run or sweep");
+                      "run.h5, checkpoint, probe file, sweep.h5, tune.h5, landscape, journal, or the folder "
+                      "of a run or sweep");
   CLI::Option* const list =
       command->add_option("--list", arguments->list, fmt::format("{}", fmt::join(list_names(), ", ")))
           ->check(CLI::IsMember(list_names()));
-  command->add_flag("--json", arguments->json, "the list as JSON, for programs")->needs(list);
+  command->add_flag("--json", arguments->json, "print the list as JSON, for programs")->needs(list);
   command->callback([arguments, &action] { action = [arguments] { return inspect(*arguments); }; });
 }
 

@@ -19,12 +19,12 @@ struct LandscapeArguments {
   bool force = false, worker = false, print_config = false;
 };
 
-// A run's folder stands for its last checkpoint.
+// The folder of a run stands for the run's last checkpoint.
 std::string checkpoint_file(const std::string& path) {
   if (!std::filesystem::is_directory(path)) return path;
   const std::string end = checkpoint_path(path, "end");
   if (std::filesystem::exists(end)) return end;
-  throw IoError(path + ": no ckpt/end.h5; name a checkpoint's file");
+  throw IoError(path + ": no ckpt/end.h5; name a checkpoint file");
 }
 
 LandscapeRequest request_of(const LandscapeArguments& arguments) {
@@ -48,7 +48,7 @@ OptionTable table_of(LandscapeRequest& request) {
   return table;
 }
 
-// What a worker is called with: the same, said in full.
+// The arguments of a worker: the same, with every option given.
 std::vector<std::string> worker_arguments(const LandscapeArguments& arguments) {
   std::vector<std::string> words = {"landscape"};
   words.insert(words.end(), arguments.checkpoints.begin(), arguments.checkpoints.end());
@@ -78,7 +78,8 @@ int landscape(const LandscapeArguments& arguments) {
 
 void add_landscape(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<LandscapeArguments>();
-  CLI::App* command = app.add_subcommand("landscape", "Loss along lines and over planes of weight space");
+  CLI::App* command =
+      app.add_subcommand("landscape", "Measure the loss along lines and over planes in weight space");
   command->add_option(
       "checkpoint", arguments->checkpoints,
       "checkpoints of one network, RUN/ckpt/<label>.h5, or folders of runs for their last ones");
@@ -87,14 +88,17 @@ void add_landscape(CLI::App& app, Action& action) {
       ->required()
       ->check(CLI::IsMember(names_of(landscape_kinds())));
   command->add_option("--out", arguments->out, "file; default OUT/landscape/<kind>.<run_id>.<label>.h5");
-  command->add_option("--jobs", arguments->jobs, "processes, of runtime.threads (else one) threads each")
+  command
+      ->add_option("--jobs", arguments->jobs,
+                   "number of processes, each with runtime.threads threads (by default one)")
       ->check(CLI::Range(1, 4096));
-  command->add_flag("--force", arguments->force, "measure anew what is there, of whatever recipe");
-  command->add_option("--retry", arguments->retry, "measure failed points again")
+  command->add_flag("--force", arguments->force,
+                    "measure again and replace existing files, whatever their settings");
+  command->add_option("--retry", arguments->retry, "which points to measure again: failed")
       ->check(CLI::IsMember({"failed"}));
   command->add_flag("--print-config", arguments->print_config,
-                    "print the kind's options with their meaning and stop");
-  command->add_flag("--worker", arguments->worker)->group("");  // of --jobs
+                    "print the kind's options with their meaning and exit");
+  command->add_flag("--worker", arguments->worker)->group("");  // what --jobs starts
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return landscape(*arguments); }; });
 }

@@ -54,7 +54,7 @@ void print_outcome(const ProbeOutcome& outcome) {
 int run_probe(const ProbeArguments& arguments) {
   const std::vector<ProbeOutcome> outcomes = probe_run(arguments.folder, request_of(arguments));
   if (outcomes.empty())
-    throw ConfigError(fmt::format("{}: no checkpoint of that name; there are {}", arguments.folder,
+    throw ConfigError(fmt::format("{}: no such checkpoint; known: {}", arguments.folder,
                                   fmt::join(checkpoint_labels(arguments.folder), ", ")));
   bool failed = false;
   for (const ProbeOutcome& outcome : outcomes) {
@@ -68,16 +68,18 @@ int run_probe(const ProbeArguments& arguments) {
 
 void add_probe(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<ProbeArguments>();
-  CLI::App* command = app.add_subcommand("probe", "Measure checkpoints of a run, old ones too");
+  CLI::App* command = app.add_subcommand("probe", "Measure checkpoints of a run, at any time after training");
   command->add_option("run", arguments->folder, "folder of the run, OUT/runs/<run_id>")->required();
-  add_list_option(*command, "--only", arguments->only, "probes, by name; default: the study's, or all");
+  add_list_option(*command, "--only", arguments->only, "names of probes; default: the study's, or all");
   add_list_option(*command, "--checkpoint", arguments->checkpoints,
-                  "end, start, loss, every, all, or labels; default: the study's, or end");
-  command->add_option("--subset", arguments->subset,
-                      "training examples, chosen by image hash; 0: all; default: the study's, or 1000");
-  command->add_option("--micro-batch", arguments->micro_batch, "examples per pass; memory alone");
+                  "checkpoints: end, start, loss, every, all, or labels; default: the study's, or end");
+  command->add_option(
+      "--subset", arguments->subset,
+      "number of training examples, chosen by image hash; 0: all; default: the study's, or 1000");
+  command->add_option("--micro-batch", arguments->micro_batch,
+                      "examples per pass; affects memory, not results");
   command->add_option("--dtype", arguments->dtype, "float32 or float64");
-  command->add_flag("--force", arguments->force, "measure again what was measured with the same settings");
+  command->add_flag("--force", arguments->force, "repeat measurements that were made with the same settings");
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_probe(*arguments); }; });
 }

@@ -11,8 +11,10 @@ int recover(const std::string& folder) {
   const RunRecord& record = found.record;
   const std::string file = folder + "/run.h5";
   if (found.was_whole) {
-    fmt::print("{}: whole, status {}, {} updates; its journal has lost its end, so run.h5 stays as it is\n",
-               file, to_string(record.status), updates_in(record));
+    fmt::print(
+        "{}: complete, status {}, {} updates; the end of its journal is missing, so run.h5 is left "
+        "unchanged\n",
+        file, to_string(record.status), updates_in(record));
     return 0;
   }
   fmt::print("{}: run {} rebuilt from its journal, status {}{}\n", file, record.header.run_id,
@@ -28,7 +30,7 @@ int recover(const std::string& folder) {
 void add_recover(CLI::App& app, Action& action) {
   auto folder = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("recover", "Rebuild a run's run.h5 from its journal");
-  command->add_option("RUN_DIR", *folder, "Folder of one run: OUT/runs/<run_id>")->required();
+  command->add_option("RUN_DIR", *folder, "folder of a run, OUT/runs/<run_id>")->required();
   command->callback([folder, &action] { action = [folder] { return recover(*folder); }; });
 }
 

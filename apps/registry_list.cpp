@@ -57,7 +57,7 @@ std::vector<Option> all_options() {
   return {table.begin(), table.end()};
 }
 
-/// Those of its table.
+/// The options of its table.
 template <class Entry>
 std::vector<Option> options_of(const Entry& entry) {
   std::vector<Option> options;
@@ -66,14 +66,14 @@ std::vector<Option> options_of(const Entry& entry) {
   return options;
 }
 
-/// In a table of its name, which `basin landscape` alone knows.
+/// In a table of that name, which only `basin landscape` reads.
 std::vector<Option> options_of(const LandscapeKind& kind) {
   static const OptionSets defaults(landscape_kinds());
   const OptionView table = defaults.at(kind.name).view(kind.name);
   return {table.begin(), table.end()};
 }
 
-/// A hook's keys stand wherever it binds them.
+/// A hook binds its keys at any place.
 std::vector<Option> options_of(const HookEntry& entry) {
   const OptionView all = options_of_a_run();
   const std::unique_ptr<HookOptions> mine = entry.make_options();

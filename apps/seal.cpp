@@ -8,7 +8,7 @@
 namespace basin {
 namespace {
 
-/// Empty for a file that is what was sealed, else why not.
+/// Empty if the file is what was sealed, else what is wrong with it.
 std::string fault_of(const std::string& path) {
   try {
     return check_seal(path) ? "" : path + ": no seal";
@@ -17,7 +17,7 @@ std::string fault_of(const std::string& path) {
   }
 }
 
-/// 4, the exit code for files, where one isn't whole.
+/// Exit code 4, the one for file errors, if a file is damaged.
 int check(const std::vector<std::string>& files) {
   int exit_code = 0;
   for (const std::string& file : files) {
@@ -45,8 +45,9 @@ void add_seal(CLI::App& app, Action& action) {
   auto only_check = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand(
       "seal", "Seal HDF5 files that were edited on purpose or written by an older version");
-  command->add_option("FILE", *files, "Files of Basin's")->required();
-  command->add_flag("--check", *only_check, "Only say which are whole; exit code 4 where one isn't");
+  command->add_option("FILE", *files, "Basin's HDF5 files")->required();
+  command->add_flag("--check", *only_check,
+                    "only check whether the files are intact; exit code 4 if one isn't");
   command->callback([files, only_check, &action] {
     action = [files, only_check] { return *only_check ? check(*files) : seal(*files); };
   });

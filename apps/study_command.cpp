@@ -22,8 +22,8 @@ struct Workers {
   int64_t jobs = 1, threads = 1;
 };
 
-// On CPU one thread per worker unless more are asked for, and as many workers as then have cores of their own:
-// two one-thread workers beat one two-thread run on small nets.
+// On the CPU, one thread per worker unless more are requested, and as many workers as there are cores for
+// them: on small networks two one-thread workers beat one run with two threads.
 Workers plan_workers(const StudyArguments& arguments, const RuntimeOptions& runtime) {
   const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
   const bool on_gpu = runtime.device.rfind("cuda", 0) == 0 || (runtime.device == "auto" && at::hasCUDA());
@@ -41,7 +41,7 @@ std::string seconds_text(Standing standing, double seconds) {
                                         : fmt::format("{:.1f}", seconds);
 }
 
-// What a tuning run has besides its rate.
+// What a tuning run varies besides its learning rate.
 std::string searched_text(const Cell& cell) {
   Settings others = cell.candidate.settings();
   others.erase(std::remove_if(others.begin(), others.end(), [](const auto& s) { return s.first == kRate; }),
@@ -72,10 +72,10 @@ void print_cells(const SweepPlan& plan, const CostModel& costs) {
 
 void print_standing(const SweepPlan& plan, const StudyArguments& arguments) {
   const size_t done = plan.count(Standing::done), failed = plan.count(Standing::failed);
-  if (done > 0) fmt::print("{} of them done in {}, not counted in the time\n", done, arguments.out);
+  if (done > 0) fmt::print("{} of them are done in {}, not counted in the time\n", done, arguments.out);
   if (failed == 0) return;
   fmt::print("{} of them failed in {}{}\n", failed, arguments.out,
-             arguments.retry.empty() ? ", not counted in the time without --retry failed" : "");
+             arguments.retry.empty() ? ", counted in the time only with --retry failed" : "");
 }
 
 PlanScope scope_of(const StudyArguments& arguments) {
@@ -86,8 +86,8 @@ void print_tuning(const SweepPlan& plan) {
   if (plan.tuning == 0) return;
   fmt::print("tuning: {}\n", plan.budget);
   if (plan.tuning == plan.cells.size()) return;
-  fmt::print("{} of these runs choose learning rates; the others are listed with the {}\n", plan.tuning,
-             plan.winners_known ? "rates that were chosen" : "middle rate of those that are tried");
+  fmt::print("{} of these runs serve to choose learning rates; the others are listed with the {}\n",
+             plan.tuning, plan.winners_known ? "chosen rates" : "middle one of the rates tried");
 }
 
 int dry_run(const Study& study, const StudyArguments& arguments, const Workers& workers) {
@@ -114,7 +114,7 @@ int dry_run(const Study& study, const StudyArguments& arguments, const Workers& 
   return 0;
 }
 
-// Says how it ended; the exit code.
+// Reports how it ended; returns the exit code.
 int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
   if (arguments.tuning_alone) fmt::print("{}", outcome.selection);
   if (outcome.problems.empty() && outcome.file_fault.empty()) {
@@ -124,15 +124,15 @@ int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
   }
   fmt::print(stderr, "{} run(s) without a result:\n", outcome.problems.size());
   for (const std::string& problem : outcome.problems) fmt::print(stderr, "  {}\n", problem);
-  fmt::print(stderr, "--retry failed runs them again\n");
+  fmt::print(stderr, "`--retry failed` runs them again\n");
   if (!outcome.file_fault.empty()) throw IoError(outcome.file_fault);
   return 1;
 }
 
 void require_something_to_tune(const Study& study, const std::string& file) {
   if (!study.selected.empty())
-    throw ConfigError(
-        fmt::format("{}: nothing to tune: the study takes its values from {}", file, study.selected_from));
+    throw ConfigError(fmt::format("{}: nothing to tune: the study takes the chosen values from {}", file,
+                                  study.selected_from));
   if (expand_tuning(study).empty())
     throw ConfigError(file +
                       ": nothing to tune: no run has learning_rate = \"tuned\" or a list to select from");
@@ -142,27 +142,30 @@ void require_something_to_tune(const Study& study, const std::string& file) {
 
 void add_study_options(CLI::App& command, StudyArguments& arguments) {
   command.add_option("study", arguments.study, "study file (docs/study.md)")->required();
-  command.add_option("--out", arguments.out, "folder of the sweep; default out/<name of the study>");
-  command.add_option("--jobs", arguments.jobs, "worker processes; default: as many as cores, on a GPU one")
+  command.add_option("--out", arguments.out, "folder of the sweep; default: out/<name of the study>");
+  command.add_option("--jobs", arguments.jobs, "worker processes; default: one per core, on a GPU one")
       ->check(CLI::Range(1, 4096));
   command
       .add_option("--threads", arguments.threads,
-                  "threads of a worker; default runtime.threads of the study, else 1")
+                  "threads per worker; default: the study's runtime.threads, or 1")
       ->check(CLI::Range(1, 4096));
-  command.add_flag("--dry-run", arguments.dry_run, "list the runs with their expected cost and stop");
-  command.add_option("--retry", arguments.retry, "run failed runs again")->check(CLI::IsMember({"failed"}));
-  CLI::Option* keep_going = command.add_flag("--keep-going", arguments.keep_going,
-                                             "a failed run doesn't stop the others (the default)");
+  command.add_flag("--dry-run", arguments.dry_run, "list the runs with their expected cost and exit");
+  command.add_option("--retry", arguments.retry, "which runs to run again: failed")
+      ->check(CLI::IsMember({"failed"}));
+  CLI::Option* keep_going =
+      command.add_flag("--keep-going", arguments.keep_going, "continue after a failed run (the default)");
   command.add_flag("--fail-fast", arguments.fail_fast, "stop at the first failed run")->excludes(keep_going);
-  command.add_flag("--extend", arguments.extend, "the study may have more runs than the folder's");
+  command.add_flag("--extend", arguments.extend,
+                   "accept a study with more runs than the folder has, and add them");
   add_set_option(command, arguments.sets);
 }
 
 int run_study_command(StudyArguments arguments) {
-  at::set_num_threads(1);  // the workers compute; a process without threads can be forked into them
+  at::set_num_threads(1);  // only the workers compute, and a process without threads can be forked
   const Study study = read_study(arguments.study, arguments.sets, arguments.selection);
   if (arguments.tuning_alone) require_something_to_tune(study, arguments.study);
-  // Every cell's options are checked before anything is made. [runtime] is the whole sweep's, --set among it.
+  // The options of every cell are checked before any file is written. [runtime],
+  // including --set, holds for the whole sweep.
   const std::vector<Cell> cells = expand(study);
   const std::string warning = arguments.tuning_alone ? "" : fairness_warning(cells);
   if (!warning.empty()) fmt::print(stderr, "warning: {}: {}\n", arguments.study, warning);

@@ -19,11 +19,11 @@ struct StudyArguments {
   bool tuning_alone = false;  // `basin tune`
 };
 
-/// What both have: the study, --out, --jobs, --threads, --dry-run, --retry, --keep-going, --fail-fast,
-/// --extend, --set.
+/// Adds what both share: the study, --out, --jobs, --threads, --dry-run, --retry,
+/// --keep-going, --fail-fast, --extend, --set.
 void add_study_options(CLI::App& command, StudyArguments& arguments);
 
-/// run_study(), or what --dry-run says of it; the exit code.
+/// Runs the study, or prints what --dry-run says about it; returns the exit code.
 int run_study_command(StudyArguments arguments);
 
 }  // namespace basin

@@ -13,8 +13,8 @@ namespace basin {
 /// them.
 using Action = std::function<int()>;
 
-/// Each adds its subcommand to `app` and sets `action` in the callback that CLI11 calls when it was chosen. A new
-/// subcommand is one file, one line here and one in command_line.cpp's list.
+/// Each adds its subcommand to `app` and sets `action` in the callback that CLI11 calls when the subcommand
+/// is chosen. A new subcommand is one file, one line here and one in command_line.cpp's list.
 void add_init(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_probe(CLI::App& app, Action& action);

@@ -7,13 +7,13 @@ namespace basin {
 
 void add_sweep(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<StudyArguments>();
-  CLI::App* command =
-      app.add_subcommand("sweep", "Train and probe every run of a study; again: go on with it");
+  CLI::App* command = app.add_subcommand("sweep", "Train and probe every run of a study, or resume it");
   add_study_options(*command, *arguments);
-  command->add_flag("--no-probes", arguments->no_probes, "train only; a later sweep without it probes");
+  command->add_flag("--no-probes", arguments->no_probes,
+                    "train only; run the sweep again without this flag to probe");
   command->add_option(
       "--selection", arguments->selection,
-      "selection.toml of an earlier `basin tune`: its winners where learning_rate = \"tuned\"");
+      "selection.toml of an earlier `basin tune`, whose winners replace learning_rate = \"tuned\"");
   command->callback([arguments, &action] { action = [arguments] { return run_study_command(*arguments); }; });
 }
 

@@ -1,4 +1,4 @@
-// defines: SweepDisplay, where a sweep stands: redrawn in place on a terminal, plain lines when piped.
+// defines: SweepDisplay, the progress of a sweep: redrawn in place on a terminal, plain lines when piped.
 #pragma once
 
 #include <cstdint>

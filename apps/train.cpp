@@ -22,16 +22,17 @@ struct TrainArguments {
   bool print_config = false, probe = false;
 };
 
-// The study's rules hold for a single run as well: a rate tuned for LAMB at this batch size is the one it
-// gets.
+// The study's rules hold for a single run too: it gets the rate that
+// was tuned for LAMB at this batch size, say.
 RunOptions first_cell(const TrainArguments& arguments) {
   const Study study = read_study(arguments.study, arguments.sets);
   const std::vector<Cell> cells = expand(study);
-  if (cells.empty()) throw ConfigError(arguments.study + ": [[sweep.skip]] leaves no run with these --set");
+  if (cells.empty())
+    throw ConfigError(arguments.study + ": [[sweep.skip]] leaves no run that agrees with these --set");
   if (study.tuning.sampled && !cells.front().candidate.values.empty() && !arguments.print_config) {
     throw ConfigError(
-        fmt::format("{}: learning_rate = \"tuned\" and nothing is chosen for {} yet: --set "
-                    "learning_rate=..., or sweep.selection",
+        fmt::format("{}: learning_rate = \"tuned\", but no value is chosen for {} yet: use --set "
+                    "learning_rate=... or sweep.selection",
                     arguments.study, cells.front().group));
   }
   if (cells.size() > 1 && !arguments.print_config) {
@@ -61,17 +62,17 @@ int run_train(const TrainArguments& arguments) {
 
 void add_train(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<TrainArguments>();
-  CLI::App* command = app.add_subcommand("train", "Train one run of a study file, or go on with it");
+  CLI::App* command = app.add_subcommand("train", "Train one run of a study, or resume it");
   command
       ->add_option("study", arguments->study,
-                   "study file (TOML); of a sweep its first run that agrees with --set")
+                   "study file (TOML); trains its first run that agrees with --set")
       ->required();
   command->add_option("--out", arguments->out,
-                      "folder for runs/<run_id>; default out/<name of the study>-train");
+                      "folder for runs/<run_id>; default: out/<name of the study>-train");
   add_set_option(*command, arguments->sets);
   command->add_flag("--print-config", arguments->print_config,
-                    "print all options with their meaning and stop");
-  command->add_flag("--probe", arguments->probe, "run the study's [probes] on the checkpoints afterwards");
+                    "print all options with their meaning and exit");
+  command->add_flag("--probe", arguments->probe, "afterwards run the study's [probes] on the checkpoints");
   command->callback([arguments, &action] { action = [arguments] { return run_train(*arguments); }; });
 }
 

@@ -50,8 +50,9 @@ std::string unexpected(const CLI::App& command, const std::string& word) {
     return fmt::format("unknown option \"{}\"{}", name, did_you_mean(name, option_names(command)));
   }
   return fmt::format("\"{}\" was not expected{}", word,
-                     word.find('=') == std::string::npos ? "; a list has commas and no spaces: a,b"
-                                                         : "; every key=value has a --set of its own");
+                     word.find('=') == std::string::npos
+                         ? "; lists are separated by commas without spaces: a,b"
+                         : "; every key=value needs its own --set");
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

@@ -1,4 +1,4 @@
-// defines: usage_error(), one line on a command line that can't be parsed; subcommand_of().
+// defines: usage_error(), one line about a command line that can't be parsed; subcommand_of().
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace basin {
 /// The subcommand of that name; an unknown one is a ConfigError that names the nearest, or all.
 const CLI::App& subcommand_of(const CLI::App& command, const std::string& name);
 
-/// What is wrong, in the words that were typed, the nearest subcommand or option where there is one, and
-/// whose --help to read. `app` is the program as far as it got in parsing.
+/// Says what is wrong, in the words that were typed, names the nearest subcommand or option if there is one,
+/// and whose --help to read. `app` is the program as far as parsing got.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace basin

@@ -1,10 +1,10 @@
-// defines: build_version() and its like, what this library was built from and with.
+// defines: build_version() and similar functions: what this library was built from and with.
 #pragma once
 
 namespace basin {
 
-/// All of the build, not of the run: a checkout that moved on afterwards doesn't change them. "unknown" where the sources
-/// aren't a git checkout (a release archive).
+/// They describe the build, not the run: later changes to the checkout don't change them. "unknown" where the
+/// sources aren't a git checkout (a release archive).
 const char* build_version();     // "0.1.0", of project() in CMakeLists.txt
 const char* build_git_commit();  // 40 hex digits
 const char* build_git_dirty();   // "true" | "false": tracked files differ from that commit

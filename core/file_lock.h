@@ -6,11 +6,12 @@
 
 namespace basin {
 
-/// An advisory lock (flock) on a file, held as long as this lives; the kernel lets go of it when the process dies however it
-/// dies, so nothing stale stays. On a network disk it needs flock there (NFS 4 has it). IoError "cannot lock PATH: ..." where
-/// the file system has no locks.
+/// An advisory lock (flock) on a file, held as long as this lives; the kernel releases it when the process
+/// dies, however it dies, so no stale lock remains. A network disk must support flock (NFS 4 does). IoError
+/// "cannot lock PATH: ..." where the file system has no locks.
 ///
-/// While it is held alone, the file says by whom ("pid 1234 on host abc"), for the error of those who are refused.
+/// While it is held exclusively, the file names the holder ("pid 1234 on host abc"),
+/// for the error message of other processes.
 class FileLock {
  public:
   /// IoError "WHAT: in use by pid 1234 on host abc (lock PATH)" where another process has it.
@@ -19,7 +20,7 @@ class FileLock {
   static std::optional<FileLock> attempt(const std::string& path);
   /// Waits for it.
   static FileLock wait(const std::string& path);
-  /// Together with others who share it; waits for one who has it alone. The file doesn't name them.
+  /// A lock shared with others; waits for an exclusive holder. The file doesn't name the holders.
   static FileLock share(const std::string& path);
 
   FileLock(FileLock&& other) noexcept;

@@ -18,7 +18,7 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
   void update(const void* data, size_t size);
   void update(std::string_view text) { update(text.data(), text.size()); }
-  /// 64 lower-case hex digits; call once.
+  /// Returns 64 lower-case hex digits; call only once.
   std::string hex_digest();
 
  private:

@@ -3,10 +3,10 @@
 
 namespace basin {
 
-/// After this SIGINT and SIGTERM only set a flag; a second one ends the process at once. For what has a state worth
-/// keeping and looks at the flag.
+/// After this SIGINT and SIGTERM only set a flag; a second one ends the process at once. For commands that
+/// have a state worth keeping and check the flag.
 void install_interrupt_handlers();
-/// After this they end the process at once with exit code 128 + signal. For all else.
+/// After this they end the process at once with exit code 128 + signal. For all other commands.
 void exit_on_interrupt();
 /// 0, or the number of the signal seen.
 int interrupt_signal();

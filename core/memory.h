@@ -1,4 +1,4 @@
-// defines: MemoryWatch, what tensors took while it lived.
+// defines: MemoryWatch, the memory that tensors took during its lifetime.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,9 +10,9 @@ namespace basin {
 
 inline constexpr int64_t kMebibyte = int64_t{1} << 20;
 
-/// Bytes of tensors allocated on `device`, from its making on. On a CPU those of this thread, and not the
-/// scratch of kernels; on a GPU those of the caching allocator, whose peak statistics start anew. At most one
-/// lives at a time in a thread.
+/// Bytes of tensors allocated on `device` since its construction. On a CPU it counts those of this thread,
+/// without the scratch memory of kernels; on a GPU those of the caching allocator, whose peak statistics are
+/// reset. At most one may exist per thread at a time.
 class MemoryWatch {
  public:
   explicit MemoryWatch(c10::Device device);

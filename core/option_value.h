@@ -1,4 +1,4 @@
-// defines: OptionValue, what an option or an attribute holds.
+// defines: OptionValue, the value of an option or an attribute.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // defines: OptionTable, the one table of a struct's options that serves TOML, --set, --print-config and HDF5 attributes;
-// OptionView, the same to be looked at; OptionTraits, what an option is besides its value.
+// OptionView, the same options read-only; OptionTraits, the properties of an option besides its value.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@
 
 namespace basin {
 
-/// What a value must satisfy; for a list, each of its elements. `text` completes "batch_size = 0 violates ...".
+/// A condition on a value; for a list, on each of its elements. `text`
+/// completes "batch_size = 0 violates ...".
 struct Constraint {
   std::string text;
   std::function<bool(const OptionValue&)> holds;
@@ -31,12 +32,13 @@ Constraint distinct(Constraint each);
 enum class OptionRole {
   identity,     // what a run computes: part of its name
   execution,    // how and where it is computed: times, memory and rounding, never what is computed
-  measurement,  // what is measured of a run afterwards
+  measurement,  // what is measured on a run afterwards
 };
 /// Whether the cost of an image depends on an option: never, on whether it is on (neither 0 nor empty), on its value.
 enum class OptionCost { none, if_on, by_value };
 
-/// What an option is besides its value. The defaults are those of most options; a binder says the rest where it adds one:
+/// The properties of an option besides its value. Most options have the
+/// defaults; a binder sets others where it adds one:
 ///   t.add("checkpoint_seconds", o.checkpoint_seconds, at_least(0), "...").execution();
 struct OptionTraits {
   OptionRole role = OptionRole::identity;
@@ -66,8 +68,8 @@ struct Option {
   std::function<OptionValue()> get;
 };
 
-/// Options to be looked at: their values are those of the fields now, and can't be set. Refers to the structs that the fields
-/// are in, which outlive it.
+/// A read-only view of options: their values are the current ones of the fields. Refers to the structs that
+/// hold the fields, which must outlive it.
 class OptionView {
  public:
   bool has(const std::string& key) const;
@@ -98,9 +100,9 @@ class OptionView {
 ///   table.group("sgd", [&](OptionTable& t) { bind_options(t, options); });
 ///   table.set("sgd.momentum", 0.95, "study.toml:7");
 ///
-/// Field types: bool, int64_t, double, std::string and vectors of the last three. An int64_t value is taken for a double
-/// field, never the other way round. Values are checked when they are set; NaN and infinity are refused everywhere. A binder
-/// binds and changes no field: it serves view_of() too.
+/// Field types: bool, int64_t, double, std::string and vectors of the last three. An int64_t value is
+/// accepted for a double field, never the other way round. Values are checked when they are set; NaN and
+/// infinity are refused everywhere. A binder binds and changes no field: it serves view_of() too.
 class OptionTable : public OptionView {
  public:
   /// Valid until the next add().
@@ -125,7 +127,7 @@ class OptionTable : public OptionView {
   /// `text` is "key=value", the value in TOML syntax or a bare string.
   void set_from_text(const std::string& text, const std::string& where);
 
-  /// The same fields, to be looked at.
+  /// A read-only view of the same fields.
   OptionView view() const;
 
  private:
@@ -136,8 +138,8 @@ class OptionTable : public OptionView {
   std::vector<Assign> assign_;  // one for each of options_
 };
 
-/// What `bind` binds of a const object. The cast is for binders, which are written once and take fields that may be set: they
-/// change none, and a view has no way to.
+/// A view of what `bind` binds of a const object. The cast serves binders, which are written once and take
+/// mutable fields: they change none, and a view can't.
 template <class O, class Bind>
 OptionView view_of(const O& object, const Bind& bind) {
   OptionTable table;
@@ -155,7 +157,7 @@ OptionView view_of(const O&& object, const Bind& bind) = delete;
 template <class O>
 OptionView view_of(const O&& options) = delete;
 
-/// The same options, those of one role as they are by default.
+/// A copy of the options in which those of one role have their defaults.
 template <class O>
 O with_defaults(O options, OptionRole role) {
   const O defaults;

@@ -10,7 +10,7 @@
 
 namespace basin {
 
-/// What a struct of options needs to have presets: derive from it.
+/// Base of structs of options that have presets.
 struct WithPreset {
   std::string preset;
   std::string values_of;          // the preset whose values the others hold where they were not
@@ -47,7 +47,7 @@ void bind_presets(OptionTable& table, O& options, const std::vector<Preset<O>>& 
     bind_fields(to, options);
     if (theirs.preset != options.values_of && options.by_hand.size() == from.size())
       throw ConfigError(key + " = \"" + theirs.preset +
-                        "\" changes nothing: every option that it sets is set already");
+                        "\" changes nothing: every option that it would set is set already");
     for (const Option& option : from)
       if (options.by_hand.count(option.key) == 0) to.set(option.key, option.get(), key);
     options.values_of = theirs.preset;

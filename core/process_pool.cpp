@@ -46,7 +46,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 
 int open_log(const std::string& path) {
   const int log = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (log < 0) throw IoError(path + ": can't be opened for a worker's output: " + std::strerror(errno));
+  if (log < 0) throw IoError(path + ": cannot be opened for a worker's output: " + std::strerror(errno));
   return log;
 }
 
@@ -74,7 +74,7 @@ void detach(int log, pid_t parent) {
 
 [[noreturn]] void execute(const char* program, char* const* arguments, char* const* environment) {
   execve(program, arguments, environment);
-  static const char message[] = "the worker's program can't be executed\n";
+  static const char message[] = "cannot execute the worker's program\n";
   if (write(STDERR_FILENO, message, sizeof message - 1) < 0) _exit(126);
   _exit(127);
 }
@@ -93,10 +93,10 @@ void detach(int log, pid_t parent) {
 }  // namespace
 
 std::string ProcessResult::describe() const {
-  if (timed_out) return fmt::format("no end within {:.0f} s", seconds);
+  if (timed_out) return fmt::format("not finished within {:.0f} s", seconds);
   if (signal == SIGKILL) return "killed by signal 9 (out of memory?)";
   if (signal != 0) return fmt::format("killed by signal {} ({})", signal, strsignal(signal));
-  if (exit_code < 0) return "its end was not seen";
+  if (exit_code < 0) return "its exit status was lost";
   return fmt::format("exit code {}", exit_code);
 }
 
@@ -125,7 +125,7 @@ void ProcessPool::start(const ProcessJob& job) {
   }
   const int error = errno;
   close(log);
-  if (pid < 0) throw IoError(std::string("no worker process can be made: ") + std::strerror(error));
+  if (pid < 0) throw IoError(std::string("cannot create a worker process: ") + std::strerror(error));
   workers_.push_back({job.id, pid, start, job.timeout_seconds, false});
 }
 

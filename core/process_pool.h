@@ -40,10 +40,11 @@ struct ProcessResult {
   std::string describe() const;
 };
 
-/// Worker processes in process groups of their own, so that Ctrl-C on the terminal reaches the parent alone and is passed
-/// on once. A fork has the one thread that forked, so WorkerProgram::main is called only while this process has no other;
-/// else the program is executed. When the parent dies by whatever means, the kernel kills its workers (PR_SET_PDEATHSIG), so start() belongs on
-/// the main thread: the kernel watches the thread that forked.
+/// Worker processes in process groups of their own, so that Ctrl-C on the terminal reaches only the
+/// parent, which passes it on once. A fork has only the thread that forked, so WorkerProgram::main is
+/// called only while this process has no other; else the program is executed. When the parent dies by
+/// whatever means, the kernel kills its workers (PR_SET_PDEATHSIG), so start() belongs on the main thread:
+/// the kernel watches the thread that forked.
 class ProcessPool {
  public:
   ProcessPool() = default;

@@ -1,4 +1,4 @@
-// defines: collect_provenance(), who made a number, with what, where.
+// defines: collect_provenance(), which records who made a number, where and with what.
 #pragma once
 
 #include <string>

@@ -10,11 +10,12 @@
 
 namespace basin {
 
-/// Options of one registered thing, erased. `bind` adds them to a table (inside a group of the thing's name).
+/// Type-erased options of one registered member. `bind` adds them to a
+/// table (inside a group named after the member).
 struct AnyOptions {
   virtual ~AnyOptions() = default;
   virtual void bind(OptionTable& table) = 0;
-  /// To be looked at; in a group where one is named.
+  /// A read-only view; in a group if one is named.
   OptionView view(const std::string& group = "") const {
     return view_of(*this, [&](OptionTable& table, AnyOptions& options) {
       if (group.empty()) return options.bind(table);
@@ -47,8 +48,8 @@ O& options_as(AnyOptions& options) {
   return static_cast<OptionsOf<O>&>(options).value;
 }
 
-/// An entry of an explicit table; explicit because static-initialiser registration is dropped from static archives.
-/// Entry needs a field `name`. Throws ConfigError "unknown <what> "x"; known: a, b, c".
+/// Finds an entry in an explicit table; explicit because linkers drop registration by static initialisers
+/// from static archives. Entry needs a field `name`. Throws ConfigError "unknown <what> "x"; known: a, b, c".
 template <class Entry>
 const Entry& find_entry(const std::vector<Entry>& table, const std::string& name, const std::string& what) {
   std::string known;

@@ -13,13 +13,13 @@ namespace basin {
 
 void bind_options(OptionTable& table, RuntimeOptions& options) {
   table.within({.role = OptionRole::execution}, [&](OptionTable& t) {
-    t.add("device", options.device, one_of({"auto", "cpu", "cuda"}), "where networks run").costs();
+    t.add("device", options.device, one_of({"auto", "cpu", "cuda"}), "device that networks run on").costs();
     t.add("threads", options.threads, at_least(0),
-          "threads of one process; 0: OMP_NUM_THREADS, else as many as cores, and of a worker among several "
-          "one");
+          "threads per process; 0: OMP_NUM_THREADS, else one per core (one thread for each of several "
+          "workers)");
     t.add("progress", options.progress, anything(), "progress lines on stderr");
     t.add("cuda_graph", options.cuda_graph, anything(),
-          "on a GPU capture the gradient of a batch as a CUDA graph and replay it, where that can be");
+          "on a GPU: capture a batch's gradient as a CUDA graph and replay it, where possible");
   });
 }
 

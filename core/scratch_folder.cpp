@@ -10,7 +10,7 @@ namespace basin {
 ScratchFolder::ScratchFolder(const std::string& name) {
   std::error_code error;
   const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-  if (error) throw IoError("no folder for temporary files (TMPDIR): " + error.message());
+  if (error) throw IoError("cannot find a folder for temporary files (TMPDIR): " + error.message());
   path_ = (parent / (name + "-XXXXXX")).string();
   if (::mkdtemp(path_.data()) == nullptr)
     throw IoError("cannot make folder " + path_ + ": " + std::strerror(errno));

@@ -1,4 +1,4 @@
-// defines: ScratchFolder, a temporary folder that goes whatever happens.
+// defines: ScratchFolder, a temporary folder that is removed whatever happens.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace basin {
 
 /// Made under the system's folder for temporary files with a name of its own; IoError where that fails.
-/// Removed with all that is in it when this object goes, so what writes there must have ended.
+/// Removed with all its contents when this object is destroyed, so whatever writes there must have ended.
 class ScratchFolder {
  public:
   /// `name` begins the folder's name: "basin-timing".

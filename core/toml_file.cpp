@@ -27,7 +27,7 @@ OptionValue list_value(const toml::array& array, const std::string& where) {
   std::vector<double> numbers;
   for (const toml::node& element : array) {
     if (!element.is_number())
-      throw ConfigError(where + ": a list holds numbers or strings, not both and nothing else");
+      throw ConfigError(where + ": a list holds either numbers or strings and nothing else");
     numbers.push_back(element.value_or(0.0));
   }
   return numbers;
@@ -54,7 +54,7 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
       flatten(*inner, key + ".", file, entries, arrays);
     } else if (const auto* array = node.as_array();
                array && !array->empty() && array->is_homogeneous<toml::table>()) {
-      if (!arrays) throw ConfigError(where + ": a list of tables cannot stand inside another");
+      if (!arrays) throw ConfigError(where + ": a list of tables cannot be inside another");
       TomlTableArray& out = arrays->emplace_back();
       out.key = key;
       for (const toml::node& element : *array) {

@@ -10,7 +10,7 @@
 
 namespace basin {
 
-/// What is done to one image.
+/// The random changes to one image.
 struct AugmentationDraw {
   int64_t dy, dx;  // in [-padding, padding]
   bool flip;

@@ -18,7 +18,7 @@ uint64_t draw_below(std::mt19937_64& engine, uint64_t bound) {
 }  // namespace
 
 ExampleStream::ExampleStream(uint64_t master_seed, int64_t n) : master_seed_(master_seed), n_(n) {
-  if (n < 1) throw ConfigError(fmt::format("a training set of {} examples has no stream", n));
+  if (n < 1) throw ConfigError(fmt::format("cannot train on {} examples", n));
 }
 
 const std::vector<int64_t>& ExampleStream::permutation(int64_t epoch) {

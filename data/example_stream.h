@@ -6,7 +6,7 @@
 
 namespace basin {
 
-/// A slice of the stream. With duplicates merged, an example that comes up k times stands once with count k.
+/// A slice of the stream. With duplicates merged, an example that occurs k times is listed once with count k.
 struct Batch {
   std::vector<int64_t> examples;   // indices into the training split, in order of first appearance
   std::vector<int64_t> counts;     // how often each comes up; all 1 unless merged

@@ -95,9 +95,9 @@ void fetch_archive(const std::string& url, const std::string& sha256, const std:
   };
   const std::string fault = download(url, path);
   if (!fault.empty()) give_up(fault);
-  if (!fs::is_regular_file(path)) give_up("nothing arrived");
+  if (!fs::is_regular_file(path)) give_up("nothing was downloaded");
   const std::string found = sha256_of_file(path);
-  if (found != sha256) give_up(fmt::format("what arrived has SHA-256 {}, not {}", found, sha256));
+  if (found != sha256) give_up(fmt::format("the download has SHA-256 {}, not {}", found, sha256));
 }
 
 }  // namespace basin

@@ -19,7 +19,7 @@ void check_path(const DatasetEntry& entry, const DataOptions& o) {
 void limit(Split& split, int64_t count, const std::string& key, const DatasetEntry& entry) {
   if (count == 0 || entry.any_size) return;
   if (count > split.size())
-    throw ConfigError(fmt::format("data.{} = {}, but {} has {} there", key, count, entry.name, split.size()));
+    throw ConfigError(fmt::format("data.{} = {}, but {} has only {}", key, count, entry.name, split.size()));
   split = take(split, hashed_subset(split, count));
 }
 
@@ -71,18 +71,19 @@ void bind_options(OptionTable& table, DataOptions& options) {
           "folder or official archive; empty for embedded and synthetic sets")
         .execution();
     t.add("validation", options.validation, half_open(0, 1),
-          "share taken out of the training set by a hash of the image bytes");
+          "share of the training set held out for validation, chosen by a hash of the image bytes");
     t.add("train_examples", options.train_examples, at_least(0),
-          "training examples, the first by hash; 0: all");
-    t.add("test_examples", options.test_examples, at_least(0), "test examples, the first by hash; 0: all");
+          "number of training examples, the first in order of hash; 0: all");
+    t.add("test_examples", options.test_examples, at_least(0),
+          "number of test examples, the first in order of hash; 0: all");
     t.add("augmentation", options.augmentation, one_of({"none", "crop_flip"}),
           "random crop with padding, flip and cutout")
         .costs();
     t.add("padding", options.padding, at_least(0), "pixels around the image before the random crop");
     t.add("padding_mode", options.padding_mode, one_of({"zeros", "reflect"}),
-          "those pixels: the mean colour, or the image mirrored at its border");
+          "padded pixels: the mean colour (zeros), or the image mirrored at its border (reflect)");
     t.add("flip", options.flip, one_of({"random", "alternating", "none"}),
-          "alternating: each image one way in even epochs and the other in odd ones");
+          "alternating: each image is flipped in every other epoch");
     t.add("cutout", options.cutout, at_least(0),
           "side of a square of the mean colour at a random place; 0: none");
   });

@@ -1,4 +1,4 @@
-// defines: Manifest, what is known of a published data set: files, layout, counts and SHA-256.
+// defines: Manifest, what is known about a published data set: files, layout, counts and SHA-256.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ManifestFile {
 /// SHA-256 of every file, in the manifest's order, of one copy that is known to be in circulation; where each comes from stands
 /// next to it.
 struct KnownCopy {
-  std::string pixels;  // what Dataset::pixels says of it
+  std::string pixels;  // what Dataset::pixels says about it
   std::vector<std::string> sha256;
   std::vector<std::string> unpacked_sha256 = {};  // of what the ".gz" files hold; empty where there are none
 };

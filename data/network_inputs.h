@@ -1,4 +1,4 @@
-// defines: network_inputs(), pixels as a network takes them.
+// defines: network_inputs(), which turns pixels into network inputs.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -38,11 +38,11 @@ void append_records(const Manifest& manifest, const ManifestFile& wanted, const 
   const int64_t size = static_cast<int64_t>(file.stored.size()), record = manifest.record_bytes();
   if (size % record != 0)
     throw DataError(
-        fmt::format("{}: {} bytes are not whole records of {} bytes (truncated or foreign); wanted are {}",
+        fmt::format("{}: {} bytes are not whole records of {} bytes (truncated or foreign); expected {}",
                     file.where, size, record, wanted.examples * record));
   if (size != wanted.examples * record)
-    throw DataError(fmt::format("{}: {} records, but {} has {} there", file.where, size / record,
-                                manifest.set, wanted.examples));
+    throw DataError(fmt::format("{}: {} records, but {} has {}", file.where, size / record, manifest.set,
+                                wanted.examples));
   const auto* byte = reinterpret_cast<const uint8_t*>(file.stored.data());
   for (int64_t i = 0; i < wanted.examples; ++i) {
     for (const int64_t values : manifest.label_bytes)
@@ -73,12 +73,12 @@ const uint8_t* idx_payload(const Manifest& manifest, const ManifestFile& wanted,
   std::vector<int64_t> found;
   for (size_t i = 0; i < sizes.size(); ++i) found.push_back(big_endian(file.stored, 1 + i));
   if (found != sizes)
-    throw DataError(fmt::format("{}: idx sizes {} where {} has {}", file.where, fmt::join(found, "x"),
+    throw DataError(fmt::format("{}: idx sizes {}, but {} has {}", file.where, fmt::join(found, "x"),
                                 manifest.set, fmt::join(sizes, "x")));
   int64_t payload = 1;
   for (const int64_t size : sizes) payload *= size;
   if (file.stored.size() != header + static_cast<size_t>(payload))
-    throw DataError(fmt::format("{}: {} bytes where its header asks for {} (truncated or foreign)",
+    throw DataError(fmt::format("{}: {} bytes, but its header announces {} (truncated or foreign)",
                                 file.where, file.stored.size(), header + static_cast<size_t>(payload)));
   return reinterpret_cast<const uint8_t*>(file.stored.data()) + header;
 }

@@ -58,7 +58,7 @@ std::vector<SourceFile> read_folder(const Manifest& manifest, const fs::path& pa
 
 [[noreturn]] void fail_archive(archive* handle, const std::string& path) {
   const char* why = archive_error_string(handle);
-  throw DataError(path + ": not a whole archive: " + (why ? why : "unknown fault"));
+  throw DataError(path + ": not a complete archive: " + (why ? why : "unknown fault"));
 }
 
 std::string read_member(archive* handle, const std::string& path) {
@@ -140,7 +140,7 @@ std::string identify_copy(const Manifest& manifest, const std::vector<SourceFile
     }
     if (equal == files.size()) return copy.pixels;
     if (equal > 0 || manifest.must_be_known)
-      throw DataError(fmt::format("{}: SHA-256 {} is not that of the {} file ({})", files[misfit].where,
+      throw DataError(fmt::format("{}: SHA-256 {} does not match the {} file ({})", files[misfit].where,
                                   hashes[misfit], copy.pixels, wanted(misfit)));
   }
   return kUnverified;

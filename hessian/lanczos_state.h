@@ -1,4 +1,4 @@
-// defines: LanczosState, what a Lanczos run needs to go on with the same bits, and its file.
+// defines: LanczosState, what a Lanczos run needs to resume with the same bits, and its file.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -35,7 +35,7 @@ PreconditionedOperator::PreconditionedOperator(LinearOperator& inner, const at::
     : DerivedOperator(inner) {
   const at::Tensor p = preconditioner.to(at::kDouble);
   if (p.numel() != inner.size() || !at::isfinite(p).all().item<bool>() || !(p > 0).all().item<bool>()) {
-    throw ConfigError("a preconditioner needs one finite, positive number a parameter");
+    throw ConfigError("a preconditioner needs one finite, positive number per parameter");
   }
   inverse_root_ = p.rsqrt().to(inner.device(), inner.dtype());
 }

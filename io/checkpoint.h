@@ -1,4 +1,4 @@
-// defines: Checkpoint, everything a run needs to go on and a probe needs to look.
+// defines: Checkpoint, everything that a run needs to resume and a probe needs to measure.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace basin {
 /// HDF5: parameters as named datasets under /model with attributes layer and kind, so that h5py plus any framework can
 /// rebuild the network; running statistics under /buffers; /optimizer, attributes for the counters; and a group for the state of
 /// each hook of the trainer that has one, /average, /slow_weights, ...
-/// Parameters keep the type they were trained in (float32 by default); contiguous whatever their memory format was.
+/// Parameters keep the type they were trained in (float32 by default); they are stored
+/// contiguously, whatever their memory format was.
 struct Checkpoint {
   std::string run_id, config_id, config;        // config: the resolved TOML
   std::string label;                            // "latest", "start", "u000100", "loss-1.5", "end", "average"

@@ -137,7 +137,7 @@ class File : public Group {
   static File open_unchecked(const std::string& path, bool to_write = false);
   /// The file's bytes, its seal in front.
   std::string image();
-  /// What its root says of itself.
+  /// What its root says about itself.
   Seal seal() const;
   /// Writes the image atomically to the path given to create().
   void save();

@@ -77,21 +77,22 @@ std::string answer(const std::string& what, double seconds, int status, std::str
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     if (signal == SIGALRM)
-      throw DamagedError(fmt::format("{}: damaged: no end after {:g} s", what, std::ceil(seconds)));
+      throw DamagedError(fmt::format("{}: damaged: not read within {:g} s", what, std::ceil(seconds)));
     if (signal == SIGINT || signal == SIGTERM) throw IoError(what + ": interrupted");
     throw DamagedError(fmt::format("{}: damaged: it crashes HDF5's library ({})", what, strsignal(signal)));
   }
   if (WEXITSTATUS(status) == done) return text;
   if (WEXITSTATUS(status) == damaged) throw DamagedError(text);
   if (WEXITSTATUS(status) == failed) throw IoError(text);
-  throw IoError(fmt::format("{}: the process that reads it stopped ({})", what, WEXITSTATUS(status)));
+  throw IoError(fmt::format("{}: the process that was reading it stopped ({})", what, WEXITSTATUS(status)));
 }
 
 }  // namespace
 
 std::string in_child(const std::string& what, double seconds, const std::function<std::string()>& work) {
   std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) throw IoError(fmt::format("{}: no pipe: {}", what, std::strerror(errno)));
+  if (::pipe(ends.data()) != 0)
+    throw IoError(fmt::format("{}: cannot create a pipe to read it: {}", what, std::strerror(errno)));
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::close(ends[0]);
@@ -101,7 +102,7 @@ std::string in_child(const std::string& what, double seconds, const std::functio
   ::close(ends[1]);
   if (pid < 0) {
     ::close(ends[0]);
-    throw IoError(fmt::format("{}: no process to read it: {}", what, std::strerror(error)));
+    throw IoError(fmt::format("{}: cannot create a process to read it: {}", what, std::strerror(error)));
   }
   std::string text = read_all(ends[0]);
   ::close(ends[0]);

@@ -1,4 +1,4 @@
-// defines: JournalWriter and replay_journal(), the append-only truth behind run.h5.
+// defines: JournalWriter and replay_journal(), the append-only journal from which run.h5 is made.
 #pragma once
 
 #include <cstdint>

@@ -237,7 +237,7 @@ void JournalDecoder::take(std::string_view payload) {
   ByteReader in(payload);
   const FrameKind kind = static_cast<FrameKind>(in.number<uint8_t>());
   if (has_header_ == (kind == FrameKind::header))
-    throw std::runtime_error("the header must come first, and once");
+    throw std::runtime_error("the header must come first and only once");
   switch (kind) {
     case FrameKind::header: {
       const JournalTime time = read_time(in);
@@ -287,7 +287,7 @@ void JournalDecoder::take(std::string_view payload) {
       break;
     }
   }
-  if (!in.at_end()) throw std::runtime_error("it holds more than it should");
+  if (!in.at_end()) throw std::runtime_error("unexpected bytes at its end");
 }
 
 }  // namespace basin

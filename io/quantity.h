@@ -1,4 +1,5 @@
-// defines: Quantity, a number that a probe gave; ProbeStatus and UncertaintyKind, how far it can be trusted.
+// defines: Quantity, a number measured by a probe; ProbeStatus and
+// UncertaintyKind, how far it can be trusted.
 #pragma once
 
 #include <string>
@@ -6,8 +7,8 @@
 
 namespace basin {
 
-/// The status of a number or of all that a probe found; each graver than those before it. `failed`: the probe threw.
-/// In files as text, spelled like the value; so are kinds of uncertainty.
+/// The status of a number or of a whole probe; each is graver than those before it. `failed`: the probe
+/// threw. In files as text, spelled like the value; so are kinds of uncertainty.
 enum class ProbeStatus { ok, not_resolved, not_converged, nonfinite, failed };
 
 const char* to_string(ProbeStatus status);

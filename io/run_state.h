@@ -1,4 +1,4 @@
-// defines: RunState, where a run stands.
+// defines: RunState, the state of a run.
 #pragma once
 
 #include <string>

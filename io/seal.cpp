@@ -71,13 +71,14 @@ bool has_block(const std::string& path, const Start& start, uint64_t size) {
   if (has(start, 0, kHdf5Signature)) return false;
   if (has(start, kSealBytes, kHdf5Signature))
     throw DamagedError(
-        fmt::format("{}: damaged, or not Basin's: no seal in its first {} bytes", path, kSealBytes));
+        fmt::format("{}: damaged or not a Basin file: no seal in its first {} bytes", path, kSealBytes));
   throw DamagedError(fmt::format("{}: truncated, damaged or not an HDF5 file ({} bytes)", path, size));
 }
 
 [[noreturn]] void refuse_content(const std::string& path) {
   throw DamagedError(fmt::format(
-      "{0}: damaged or edited since it was written (where that was on purpose: `basin seal {0}`)", path));
+      "{0}: damaged or edited since it was written (if it was edited on purpose, run `basin seal {0}`)",
+      path));
 }
 
 void check_block(const std::string& path, const Start& start, uint64_t size) {

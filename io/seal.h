@@ -1,4 +1,4 @@
-// defines: Seal, the block in front of every HDF5 file of ours that says whether the file is whole.
+// defines: Seal, the block in front of every HDF5 file of Basin's that shows whether the file is intact.
 #pragma once
 
 #include <cstdint>

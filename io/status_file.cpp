@@ -35,19 +35,19 @@ class StatusFields {
 
   std::string text(const char* key) const {
     const auto found = fields_.find(key);
-    if (found == fields_.end() || !found->is_string()) wrong(key, "missing or no string");
+    if (found == fields_.end() || !found->is_string()) wrong(key, "missing or not a string");
     return found->get<std::string>();
   }
   /// NaN for null.
   double number(const char* key) const {
     const auto found = fields_.find(key);
     if (found == fields_.end() || !(found->is_number() || found->is_null()))
-      wrong(key, "missing or no number");
+      wrong(key, "missing or not a number");
     return found->is_null() ? kNaN : found->get<double>();
   }
   int64_t integer(const char* key) const {
     const double value = number(key);
-    if (!(std::abs(value) < 9e15)) wrong(key, "no whole number");
+    if (!(std::abs(value) < 9e15)) wrong(key, "not a whole number");
     return static_cast<int64_t>(value);
   }
 

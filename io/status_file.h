@@ -1,4 +1,4 @@
-// defines: status.json, one small file per run that says where it stands.
+// defines: status.json, one small file per run that reports its progress.
 #pragma once
 
 #include <cmath>

@@ -11,8 +11,9 @@ namespace basin {
 /// 10 MB; DamagedError where it crashes, doesn't end or libhdf5 refuses. Cost: one fork and one reading of the file.
 void survey(const std::string& path);
 
-/// Seals the file as it now is: one of an older version, or one edited on purpose. What the new seal says; DamagedError where
-/// libhdf5 can't read all of it, IoError where it isn't a Basin file. The old file stays where that fails.
+/// Seals the file as it is now: one of an older version, or one edited on purpose. Returns the
+/// new seal; DamagedError where libhdf5 can't read all of it, IoError where it isn't a Basin
+/// file. The old file stays where that fails.
 Seal reseal(const std::string& path);
 
 }  // namespace basin

@@ -23,10 +23,11 @@ std::vector<ParameterInfo> trained_bends(const Curve& curve, int64_t trained) {
 }  // namespace
 
 void bind_options(OptionTable& table, CurveTrainingOptions& options) {
-  table.add("epochs", options.epochs, greater_than(0), "of the training examples, for all bends together");
+  table.add("epochs", options.epochs, greater_than(0),
+            "epochs over the training examples, for all bends together");
   table.add("batch_size", options.batch_size, at_least(1), "examples per update");
   table.add("learning_rate", options.learning_rate, greater_than(0),
-            "peak; 5 % warm-up, then a cosine down to 0");
+            "peak learning rate; 5 % warm-up, then a cosine down to 0");
   table.add("momentum", options.momentum, half_open(0, 1), "heavy-ball momentum of the bends");
 }
 

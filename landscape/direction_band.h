@@ -1,4 +1,4 @@
-// defines: direction_band(), what several directions say together.
+// defines: direction_band(), statistics over several directions.
 #pragma once
 
 #include <string>

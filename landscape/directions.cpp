@@ -21,10 +21,11 @@ void match_filters(const at::Tensor& w, at::Tensor d) {
 }  // namespace
 
 void bind_options(OptionTable& table, DirectionOptions& options) {
-  table.add("norm", options.norm, one_of({"filter", "layer", "unit", "none"}),
-            "what random directions are scaled to: each filter's norm, each tensor's, length 1, or nothing");
+  table.add(
+      "norm", options.norm, one_of({"filter", "layer", "unit", "none"}),
+      "scaling of random directions: to each filter's norm, to each tensor's norm, to length 1, or none");
   table.add("ignore", options.ignore, one_of({"biasbn", "none"}),
-            "what random directions leave alone: biases and parameters of normalisation, or nothing");
+            "parameters that random directions leave out: biases and those of normalisation layers, or none");
 }
 
 at::Tensor normalised_direction(const ParameterVector& vector, const at::Tensor& weights, at::Tensor d,

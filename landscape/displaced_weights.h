@@ -1,4 +1,4 @@
-// defines: DisplacedWeights, a network's weights moved away from where they are and put back.
+// defines: DisplacedWeights, which displaces a network's weights and restores them.
 #pragma once
 
 #include <ATen/core/Tensor.h>

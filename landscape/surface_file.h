@@ -1,4 +1,4 @@
-// defines: SurfaceRecord, what `basin landscape` leaves in a file; write_surface_file(), read_surface_file().
+// defines: SurfaceRecord, what `basin landscape` writes to a file; write_surface_file(), read_surface_file().
 #pragma once
 
 #include <cstdint>

@@ -60,8 +60,8 @@ TileFolder::TileFolder(std::string path, const std::string& recipe, const Layout
   if (!fs::exists(known)) {
     write_file_atomically(known, recipe);
   } else if (const std::string stored = read_file(known); stored != recipe) {
-    throw ConfigError(fmt::format("{}: tiles of another surface: {} (--force measures all anew)", path_,
-                                  first_difference(stored, recipe)));
+    throw ConfigError(fmt::format("{}: tiles of another surface: {} (--force measures everything again)",
+                                  path_, first_difference(stored, recipe)));
   }
 }
 
@@ -92,11 +92,11 @@ Tile TileFolder::read(int64_t tile) const {
   const std::string path = tile_path(tile);
   const h5::File file = open_schema_file(path, kTileSchema);
   if (file.attribute_as<std::string>("recipe_hash") != key_ || file.attribute_as<int64_t>("tile") != tile)
-    throw IoError(path + ": a tile of another surface; remove it to have it measured");
+    throw IoError(path + ": a tile of another surface; remove it to have it measured again");
   Tile cells{file.dataset("state").read<uint8_t>(), file.dataset("values").read<double>()};
   const auto count = static_cast<size_t>(cells_in(tile));
   if (cells.state.size() != count || cells.values.size() != count * static_cast<size_t>(layout_.columns))
-    throw IoError(path + ": a tile of another grid; remove it to have it measured");
+    throw IoError(path + ": a tile of another grid; remove it to have it measured again");
   return cells;
 }
 

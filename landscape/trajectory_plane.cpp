@@ -52,7 +52,7 @@ TrajectoryPlane trajectory_plane(const std::vector<at::Tensor>& states, const at
   const auto last = static_cast<Eigen::Index>(dimension) - 1;
   if (last >= eigenvalues.size() || !(eigenvalues(last) > kSmallest * eigenvalues(0))) {
     throw ConfigError(fmt::format(
-        "a path of {} checkpoints spans no {} directions: more of them are needed (checkpoint_every)",
+        "a path of {} checkpoints doesn't span {} directions: more checkpoints are needed (checkpoint_every)",
         states.size(), dimension));
   }
   TrajectoryPlane plane{AffineFrame(centre, measured), {}, {}};

@@ -94,7 +94,7 @@ class Matching {
 UnitMatching match_units(Model& model, const at::Tensor& fixed, const at::Tensor& moved, uint64_t seed,
                          int64_t most_sweeps) {
   const std::vector<UnitGroup> groups = model.unit_groups();
-  if (groups.empty()) throw ConfigError("this network has no hidden units whose order is free");
+  if (groups.empty()) throw ConfigError("this network has no hidden units that can be permuted");
   const at::NoGradGuard no_grad;
   const StateVector states(model);
   const at::Tensor was = states.gather();

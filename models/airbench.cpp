@@ -17,8 +17,10 @@ void bind_options(OptionTable& table, AirbenchOptions& options) {
   table.add("whiten_eps", options.whiten_eps, greater_than(0),
             "added to the eigenvalues of the patches' second moment");
   table.add("logit_scale", options.logit_scale, greater_than(0), "factor on the logits");
-  table.add("activation", options.activation, one_of(activation_names()), "gelu in the original");
-  table.add("norm", options.norm, one_of(norm_names()), "batch in the original; without a learned scale");
+  table.add("activation", options.activation, one_of(activation_names()),
+            "activation function; gelu in the original");
+  table.add("norm", options.norm, one_of(norm_names()),
+            "normalisation; batch in the original; without a learned scale");
   table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of channels");
 }
 

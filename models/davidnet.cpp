@@ -9,8 +9,9 @@ namespace basin {
 void bind_options(OptionTable& table, DavidNetOptions& options) {
   table.add("width", options.width, at_least(1), "channels of the first layer, doubled in the next three");
   table.add("logit_scale", options.logit_scale, greater_than(0), "factor on the logits");
-  table.add("activation", options.activation, one_of(activation_names()), "relu in the original");
-  table.add("norm", options.norm, one_of(norm_names()), "batch in the original");
+  table.add("activation", options.activation, one_of(activation_names()),
+            "activation function; relu in the original");
+  table.add("norm", options.norm, one_of(norm_names()), "normalisation; batch in the original");
   table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of channels");
 }
 

@@ -11,8 +11,9 @@ void bind_options(OptionTable& table, KeskarC1Options& options) {
             "sizes of the hidden linear layers; [384, 192] in the paper");
   table.add("dropout", options.dropout, half_open(0, 1),
             "probability of a zero after each hidden linear layer");
-  table.add("activation", options.activation, one_of(activation_names()), "after each norm");
-  table.add("norm", options.norm, one_of(norm_names()), "batch in the paper");
+  table.add("activation", options.activation, one_of(activation_names()),
+            "activation function, after each norm");
+  table.add("norm", options.norm, one_of(norm_names()), "normalisation; batch in the paper");
   table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of channels");
 }
 

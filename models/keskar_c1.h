@@ -24,8 +24,7 @@ void bind_options(OptionTable& table, KeskarC1Options& options);
 /// then the classes. 1,757,834 parameters at 3 x 32 x 32 as published. Convolutions and linear layers keep
 /// their biases in front of the norm, as in the authors' code: with norm = "batch" the loss in training mode
 /// doesn't depend on them. Layers: conv1, norm1, conv2, norm2, fc1, norm3, dropout1, fc2, norm4,
-/// dropout2, fc3; weights start as
-/// PyTorch's defaults (the paper's are Keras's of 2016).
+/// dropout2, fc3; weights are initialised as in PyTorch (in the paper as in Keras of 2016).
 class KeskarC1 : public Model {
  public:
   KeskarC1(const KeskarC1Options& options, const InputShape& shape, at::Generator& init);

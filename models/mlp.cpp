@@ -7,8 +7,9 @@ namespace basin {
 
 void bind_options(OptionTable& table, MlpOptions& options) {
   table.add("hidden", options.hidden, at_least(1), "sizes of the hidden layers");
-  table.add("activation", options.activation, one_of(activation_names()), "after each hidden layer");
-  table.add("norm", options.norm, one_of(norm_names()), "between linear map and activation");
+  table.add("activation", options.activation, one_of(activation_names()),
+            "activation function, after each hidden layer");
+  table.add("norm", options.norm, one_of(norm_names()), "normalisation between linear map and activation");
   table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of units");
 }
 

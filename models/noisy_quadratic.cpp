@@ -15,10 +15,10 @@ NoisyQuadratic::NoisyQuadratic(const NoisyQuadraticOptions& options, const Input
                                at::Generator& init) {
   const int64_t d = shape.classes, pixels = shape.channels * shape.height * shape.width;
   if (pixels < d) {
-    throw ConfigError(
-        fmt::format("noisy_quadratic takes a pixel for each class: images of {} x {} x {} are too small for "
-                    "{} classes",
-                    shape.channels, shape.height, shape.width, d));
+    throw ConfigError(fmt::format(
+        "noisy_quadratic needs one pixel for each class: images of {} x {} x {} are too small for "
+        "{} classes",
+        shape.channels, shape.height, shape.width, d));
   }
   const at::Tensor h = at::arange(1, d + 1, at::kDouble).pow(-options.power).unsqueeze(0);
   slope_ = h.pow((1 - options.precondition) / 2);
@@ -48,7 +48,7 @@ ModelEntry noisy_quadratic_entry() {
   return model_entry<NoisyQuadratic, NoisyQuadraticOptions>(
       {"noisy_quadratic",
        "noisy quadratic",
-       "Zhang et al.'s quadratic with known training, for loss = \"mse\" on coin_flips.",
+       "Zhang et al.'s noisy quadratic, whose training has a closed form; for loss = \"mse\" on coin_flips.",
        {}},
       [](const NoisyQuadraticOptions&) { return ModelTraits{}; });
 }

@@ -27,8 +27,9 @@ void bind_options(OptionTable& table, ResNet20Options& options) {
   table.add("width", options.width, at_least(1),
             "channels of the first stage, doubled in the next two; 16 in the paper");
   table.add("blocks", options.blocks, at_least(1), "blocks per stage; 3 make 20 layers");
-  table.add("activation", options.activation, one_of(activation_names()), "relu in the paper");
-  table.add("norm", options.norm, one_of(norm_names()), "batch in the paper");
+  table.add("activation", options.activation, one_of(activation_names()),
+            "activation function; relu in the paper");
+  table.add("norm", options.norm, one_of(norm_names()), "normalisation; batch in the paper");
   table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of channels");
 }
 

@@ -12,8 +12,8 @@ namespace basin {
 using ForwardRange = std::function<void(int64_t first, int64_t count)>;
 
 /// Puts the averages of ghost-batch statistics over `examples` examples, in their order, in place of the
-/// running ones. Calls hold whole ghost batches, so `micro_batch` is memory alone. Leaves NormMode::running;
-/// does nothing without batch statistics. One forward pass over the examples.
+/// running ones. Calls hold whole ghost batches, so `micro_batch` affects only memory. Leaves
+/// NormMode::running; does nothing without batch statistics. One forward pass over the examples.
 void estimate_running_statistics(Model& model, int64_t examples, const ForwardRange& forward,
                                  int64_t micro_batch, int64_t ghost_batch);
 

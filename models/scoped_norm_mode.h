@@ -5,7 +5,7 @@
 
 namespace basin {
 
-/// Another NormMode for as long as it lives.
+/// Sets another NormMode during its lifetime.
 class ScopedNormMode {
  public:
   ScopedNormMode(Model& model, NormMode mode) : model_(model), before_(model.norm_mode()) {

@@ -14,12 +14,13 @@ int64_t halved(int64_t size, bool pool) { return pool ? size / 2 : (size + 1) / 
 
 void bind_options(OptionTable& table, SmallCnnOptions& options) {
   table.add("widths", options.widths, at_least(1),
-            "channels of the convolutions, each followed by a halving");
-  table.add("activation", options.activation, one_of(activation_names()), "after each convolution");
+            "channels of the convolutions, each of which halves the image");
+  table.add("activation", options.activation, one_of(activation_names()),
+            "activation function, after each convolution");
   table.add("downsample", options.downsample, one_of({"pool", "stride"}),
             "2x2 max-pooling, or convolutions of stride 2");
-  table.add("kernel", options.kernel, between(1, 11), "side of the convolutions, odd");
-  table.add("norm", options.norm, one_of(norm_names()), "between convolution and activation");
+  table.add("kernel", options.kernel, between(1, 11), "kernel size of the convolutions, odd");
+  table.add("norm", options.norm, one_of(norm_names()), "normalisation between convolution and activation");
   table.add("groups", options.groups, at_least(1), "norm = \"group\": groups of channels");
 }
 

@@ -1,4 +1,4 @@
-// defines: ModelTraits, what follows about a network from its options.
+// defines: ModelTraits, properties of a network that follow from its options.
 #pragma once
 
 namespace basin {

@@ -6,12 +6,12 @@ namespace basin {
 
 void bind_options(OptionTable& table, AdamOptions& options) {
   bind_moment_options(table, options,
-                      "L2 coefficient: gradient + weight_decay * weight, which the moments are of");
+                      "L2 coefficient: the moments are those of gradient + weight_decay * weight");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 
 void bind_options(OptionTable& table, AdamWOptions& options) {
-  bind_moment_options(table, options, "decoupled: the update gets lr * weight_decay * weight");
+  bind_moment_options(table, options, "decoupled: each update also subtracts lr * weight_decay * weight");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 
@@ -34,7 +34,7 @@ std::vector<at::Tensor> Adam::preconditioner(const std::vector<at::Tensor>& /*gr
 
 OptimizerEntry adam_entry() {
   return optimizer_entry<Adam, AdamOptions>(
-      {"adam", "Adam", "Adam, weight decay in the gradient.", {"beta1=0"}},
+      {"adam", "Adam", "Adam with weight decay in the gradient.", {"beta1=0"}},
       [](const AdamOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
 }
 

@@ -81,7 +81,7 @@ void bind_factors(OptionTable& table, Factors& lr_factors, Factors& decay_factor
   const Constraint constraint = each("ENTRY=FACTOR, FACTOR above 0, ENTRY " + kEntries,
                                      [](const std::string& text) { return factor_in(text).has_value(); });
   table.add("lr_factors", lr_factors, constraint,
-            "factors on the learning rate; the last that matches a parameter");
+            "factors on the learning rate; the last entry that matches a parameter counts");
   table.add("decay_factors", decay_factors, constraint, "factors on weight_decay, likewise");
 }
 

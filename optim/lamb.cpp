@@ -21,21 +21,26 @@ E enumerator(const std::vector<std::string>& names, const std::string& name) {
 static_assert(static_cast<int>(Correction::rate_first) == 3 && static_cast<int>(Decay::gradient) == 3);
 
 void bind_fields(OptionTable& table, LambOptions& o) {
-  bind_moment_options(table, o, "lambda of the paper, inside the trust ratio's norm");
+  bind_moment_options(table, o,
+                      "weight decay coefficient, lambda of the paper; inside the trust ratio's norm");
+  table.add("decay", o.decay, one_of(kDecays),
+            "where weight decay is applied: in the update and its norm (update), apart from it (decoupled), "
+            "before all norms are taken (decoupled_before), or in the gradient");
   table.add(
-      "decay", o.decay, one_of(kDecays),
-      "where the decay stands: in the update and its norm, apart from it, before all norms, in the gradient");
-  table.add("bias_correction", o.bias_correction, one_of(kCorrections),
-            "of both moments, none, of the learning rate, of the learning rate by the first moment's alone");
-  table.add("min_weight_norm", o.min_weight_norm, at_least(0), "least |w| in the trust ratio; 0: none");
-  table.add("max_weight_norm", o.max_weight_norm, at_least(0), "largest |w| in the trust ratio; 0: none");
-  table.add("eps_in_ratio", o.eps_in_ratio, anything(), "eps is added to the trust ratio's denominator too");
-  table.add("max_ratio", o.max_ratio, at_least(0), "largest trust ratio; 0: none; 1: LAMBC");
+      "bias_correction", o.bias_correction, one_of(kCorrections),
+      "correct both moments, nothing, the learning rate, or the learning rate for the first moment alone");
+  table.add("min_weight_norm", o.min_weight_norm, at_least(0),
+            "lower bound on |w| in the trust ratio; 0: none");
+  table.add("max_weight_norm", o.max_weight_norm, at_least(0),
+            "upper bound on |w| in the trust ratio; 0: none");
+  table.add("eps_in_ratio", o.eps_in_ratio, anything(), "add eps to the trust ratio's denominator too");
+  table.add("max_ratio", o.max_ratio, at_least(0), "upper bound on the trust ratio; 0: none; 1: LAMBC");
   table.add("max_gradient_norm", o.max_gradient_norm, at_least(0),
-            "all gradients are clipped to it; 0: none");
-  table.add("clip_eps", o.clip_eps, at_least(0), "added to the norm that a clip divides by");
-  table.add("normalise_gradient", o.normalise_gradient, anything(), "all gradients together to norm 1");
-  table.add("exclude_from_trust", o.exclude_from_trust, exclusions_from_trust(), "parameters with ratio 1");
+            "clip all gradients together to this norm; 0: no clipping");
+  table.add("clip_eps", o.clip_eps, at_least(0), "added to the norm that clipping divides by");
+  table.add("normalise_gradient", o.normalise_gradient, anything(), "scale all gradients together to norm 1");
+  table.add("exclude_from_trust", o.exclude_from_trust, exclusions_from_trust(),
+            "parameters with trust ratio 1");
 }
 
 }  // namespace
@@ -49,7 +54,7 @@ LambcOptions::LambcOptions() : LambOptions(find_entry(lamb_presets(), "timm_clip
 
 void bind_options(OptionTable& table, LambOptions& options) {
   bind_presets(table, options, lamb_presets(), bind_fields,
-               "values of all options below that aren't set; docs/optimizers.md");
+               "named set of values for all options below that aren't set; docs/optimizers.md");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 

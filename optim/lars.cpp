@@ -33,31 +33,34 @@ std::vector<std::string> denominator_names() {
 
 void bind_fields(OptionTable& table, LarsOptions& o) {
   table.add("trust_coefficient", o.trust_coefficient, greater_than(0), "eta of the paper");
-  table.add("less_momentum", o.less_momentum, anything(), "trust_coefficient times 1 - momentum");
-  table.add("momentum", o.momentum, half_open(0, 1), "share of the last step kept");
+  table.add("less_momentum", o.less_momentum, anything(), "multiply trust_coefficient by 1 - momentum");
+  table.add("momentum", o.momentum, half_open(0, 1), "share of the last step that is kept");
   table.add("moving_average", o.moving_average, anything(),
-            "what enters the buffer is multiplied by 1 - momentum");
-  table.add("weight_decay", o.weight_decay, at_least(0), "beta of the paper, in gradient and denominator");
+            "multiply what enters the momentum buffer by 1 - momentum");
+  table.add("weight_decay", o.weight_decay, at_least(0),
+            "weight decay coefficient, beta of the paper; in gradient and denominator");
   table.add("decay", o.decay, one_of({"gradient", "decoupled"}),
             "gradient: gradient + weight_decay * weight; decoupled: weights shrink by learning rate * "
             "weight_decay");
   table.add("denominator", o.denominator, one_of(denominator_names()),
             "norm that the trust ratio divides by");
   table.add("eps", o.eps, at_least(0), "added to the trust ratio's denominator; 0 in the paper");
-  table.add("rate_in", o.rate_in, one_of({"buffer", "step"}), "where the learning rate stands");
-  table.add("ratio_in", o.ratio_in, one_of({"buffer", "step"}), "where the trust ratio stands");
-  table.add("max_ratio", o.max_ratio, at_least(0), "largest trust ratio; 0: none");
-  table.add("clip", o.clip, anything(), "LARC: a trust ratio of at most 1 / learning rate, divided by it");
+  table.add("rate_in", o.rate_in, one_of({"buffer", "step"}),
+            "apply the learning rate when filling the momentum buffer, or in the step");
+  table.add("ratio_in", o.ratio_in, one_of({"buffer", "step"}),
+            "apply the trust ratio when filling the momentum buffer, or in the step");
+  table.add("max_ratio", o.max_ratio, at_least(0), "upper bound on the trust ratio; 0: none");
+  table.add("clip", o.clip, anything(), "LARC's clipping: use min(trust ratio / learning rate, 1)");
   table.add("max_element", o.max_element, at_least(0),
-            "largest element of the gradient with its decay; 0: none");
+            "upper bound on the elements of the gradient with its decay; 0: none");
   table.add("without_ratio", o.without_ratio, one_of({"coefficient", "one"}),
-            "factor of excluded parameters and where a norm is 0");
+            "factor for excluded parameters and where a norm is 0");
   table.add("zero_norm", o.zero_norm, one_of({"denominator", "any"}),
-            "no ratio where the weights' norm or the denominator is 0, or also where the gradient's is");
+            "no trust ratio where the weights' norm or the denominator is 0 (denominator), or the gradient's "
+            "norm too (any)");
   table.add("zero_norm_drops_decay", o.zero_norm_drops_decay, anything(),
             "no weight decay where a norm is 0");
-  table.add("buffer_start", o.buffer_start, one_of({"zero", "gradient"}),
-            "what the momentum buffer begins as");
+  table.add("buffer_start", o.buffer_start, one_of({"zero", "gradient"}), "initial momentum buffer");
   table.add("exclude_from_decay", o.exclude_from_decay, exclusions_from_decay(),
             "parameters without weight decay");
   table.add("exclude_from_trust", o.exclude_from_trust, exclusions_from_trust(),
@@ -72,7 +75,7 @@ LarcOptions::LarcOptions() : LarsOptions(find_entry(lars_presets(), "apex", "pre
 
 void bind_options(OptionTable& table, LarsOptions& options) {
   bind_presets(table, options, lars_presets(), bind_fields,
-               "values of all options below that aren't set; docs/optimizers.md");
+               "named set of values for all options below that aren't set; docs/optimizers.md");
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 

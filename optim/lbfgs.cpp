@@ -31,9 +31,10 @@ Vector clones(const Vector& tensors) {
 }  // namespace
 
 void bind_options(OptionTable& table, LbfgsOptions& options) {
-  table.add("history", options.history, between(1, 100), "pairs of steps and gradient differences kept");
+  table.add("history", options.history, between(1, 100),
+            "number of pairs of a step and a gradient difference kept");
   table.add("overlap", options.overlap, between(0.01, 0.5),
-            "share of a batch whose gradient is taken again after the step");
+            "share of a batch whose gradient is computed again after the step");
   table.add("min_curvature", options.min_curvature, at_least(0),
             "pairs with y's < min_curvature s's are left out");
   table.add("weight_decay", options.weight_decay, at_least(0),

@@ -55,7 +55,8 @@ TensorLists Optimizer::weights_and_gradients() const {
   TensorLists lists;
   for (const ParameterInfo& parameter : parameters_) {
     const at::Tensor& weights = parameter.tensor;
-    TORCH_CHECK(weights.is_non_overlapping_and_dense(), parameter.name, ": weights with gaps in memory");
+    TORCH_CHECK(weights.is_non_overlapping_and_dense(), parameter.name,
+                ": weights aren't contiguous in memory");
     const at::Tensor& gradient = weights.grad();
     lists.weights.push_back(weights);
     if (!gradient.defined()) {

@@ -8,19 +8,19 @@ namespace basin {
 void bind_options(OptionTable& table, PerturbationOptions& options) {
   table
       .add("kind", options.kind, one_of({"none", "sam", "asam", "gradient_penalty"}),
-           "gradient at displaced weights; two gradients per example")
+           "take the gradient at displaced weights; costs two gradients per example")
       .costs();
   table.add(
       "rho", options.rho, at_least(0),
-      "sam, asam: radius; 0.05 and 0.5 in the authors' code for CIFAR-10, not portable between the two");
+      "sam, asam: radius; the authors' code for CIFAR-10 has 0.05 and 0.5; the two scales can't be compared");
   table.add("eta", options.eta, at_least(0), "asam: scale of a weight is |w| + eta");
   table.add("strength", options.strength, at_least(0),
             "gradient_penalty: alpha of loss + alpha/2 |gradient|^2");
   table.add("difference", options.difference, greater_than(0),
-            "gradient_penalty: length of the step of the forward difference");
+            "gradient_penalty: step length of the forward difference");
   table
       .add("examples", options.examples, at_least(0),
-           "m: one displacement for each m consecutive examples of the batch; 0: one for the whole batch")
+           "m: one displacement per m consecutive examples of the batch; 0: one for the whole batch")
       .costs();
 }
 

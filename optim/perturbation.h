@@ -1,4 +1,4 @@
-// defines: Perturbation, a gradient that looks at a second point: SAM, ASAM and the gradient penalty.
+// defines: Perturbation, a gradient computed at a second point: SAM, ASAM and the gradient penalty.
 #pragma once
 
 #include <ATen/core/Tensor.h>

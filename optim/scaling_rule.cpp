@@ -44,7 +44,7 @@ const PublishedRate& published_rate(const PublishedTable& table, int64_t batch_s
     if (row.smallest <= batch_size && batch_size <= row.largest) return row;
     stated += fmt::format("{}{}", stated.empty() ? "" : ", ", row.smallest);
   }
-  throw ConfigError(fmt::format("scaling_rule = \"{}\" has no rate for batch_size = {}; it states {}",
+  throw ConfigError(fmt::format("scaling_rule = \"{}\" has no rate for batch_size = {}; it has rates for {}",
                                 table.name, batch_size, stated));
 }
 
@@ -98,7 +98,7 @@ void scale_moments(const ScheduleOptions& options, int64_t batch_size, const std
   const OptimizerEntry& entry = find_entry(optimizer_registry(), optimizer, "optimizer");
   if (!entry.moments) {
     throw ConfigError(fmt::format(
-        "scaling_rule = \"malladi\" is of Adam's constants: optimizer = \"{}\" has no beta1, beta2 and eps",
+        "scaling_rule = \"malladi\" scales Adam's constants: optimizer = \"{}\" has no beta1, beta2 and eps",
         optimizer));
   }
   MomentOptions& moments = *entry.moments(of_optimizer);

@@ -1,4 +1,4 @@
-// defines: scaling rules: what rate, warm-up and the constants of Adam become at another batch size.
+// defines: scaling rules: how learning rate, warm-up and Adam's constants change with the batch size.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ void check_published(const ScheduleOptions& options, double learning_rate) {
       options.warmup_rule == "none" && options.warmup_from == "zero")
     return;
   throw ConfigError(
-      fmt::format("scaling_rule = \"{}\" gives rate and warm-up by itself: learning_rate = {:g} and warmup = "
+      fmt::format("scaling_rule = \"{}\" sets rate and warm-up itself: learning_rate = {:g} and warmup = "
                   "{:g} must be 1, "
                   "schedule_unit \"epochs\", warmup_rule \"none\" and warmup_from \"zero\"",
                   options.scaling_rule, learning_rate, options.warmup));
@@ -56,30 +56,30 @@ void check_published(const ScheduleOptions& options, double learning_rate) {
 
 void bind_options(OptionTable& table, ScheduleOptions& options) {
   table.add("schedule", options.schedule, one_of({"constant", "cosine", "polynomial", "step"}),
-            "course of the learning rate after the warm-up");
+            "learning rate after the warm-up");
   table.add("schedule_unit", options.schedule_unit, one_of({"share", "epochs", "updates"}),
-            "what warmup, horizon and milestones are counted in: shares of all updates, epochs, updates");
-  table.add("warmup", options.warmup, at_least(0), "until where the learning rate rises linearly")
-      .within_run();
+            "unit of warmup, horizon and milestones: shares of all updates, epochs or updates");
+  table.add("warmup", options.warmup, at_least(0), "end of the linear warm-up; 0: no warm-up").within_run();
   table.add("warmup_rule", options.warmup_rule, one_of({"none", "linear"}),
             "linear: the warm-up grows with batch_size, from base_batch");
   table.add("warmup_from", options.warmup_from, one_of({"zero", "base"}),
-            "where the rate rises from: 0, or the rate at base_batch");
+            "learning rate at the start of the warm-up: 0, or the rate at base_batch");
   table.add("power", options.power, greater_than(0), "polynomial: (1 - t/T)^power");
   table.add("final_factor", options.final_factor, between(0, 1),
-            "cosine, polynomial: share of the peak at the end");
+            "cosine, polynomial: learning rate at the end, as a share of the peak");
   table.add("horizon", options.horizon, at_least(0),
-            "cosine, polynomial: where that end is, counted from the run's start; 0: with the run");
-  table.add("milestones", options.milestones, at_least(0), "step: where the rate falls").within_run();
+            "cosine, polynomial: where the decay ends, from the run's start; 0: at the end of the run");
+  table.add("milestones", options.milestones, at_least(0), "step: where the learning rate drops")
+      .within_run();
   table.add("step_factor", options.step_factor, greater_than(0),
-            "step: factor on the rate at each milestone");
+            "step: factor on the learning rate at each milestone");
   table.add("scaling_rule", options.scaling_rule, one_of(scaling_rules()),
             "how learning_rate grows with batch_size; malladi: Adam's betas and eps as well; mlperf, "
             "torchlars, tpu: published rates and warm-ups");
   table.add("base_batch", options.base_batch, at_least(1), "batch size at which learning_rate holds")
       .yardstick();
   table.add("effective_rate", options.effective_rate, anything(),
-            "learning_rate is the effective one: with momentum m the update has (1 - m) times it");
+            "learning_rate is the effective rate: with momentum m the optimiser uses (1 - m) times it");
 }
 
 void check_schedule(const ScheduleOptions& options, double learning_rate, int64_t batch_size) {
@@ -106,9 +106,10 @@ RateSchedule::RateSchedule(const ScheduleOptions& options, double learning_rate,
   const double total = static_cast<double>(updates_);
   horizon_ = decays(options) && options.horizon > 0 ? updates_of(options.horizon, options, shape) : total;
   if (options.final_factor == 0 && horizon_ <= total - 1) {
-    throw ConfigError(fmt::format(
-        "horizon = {:g} lies at update {:g} of {}: final_factor = 0 would leave the last ones without a rate",
-        options.horizon, horizon_, updates_));
+    throw ConfigError(
+        fmt::format("horizon = {:g} lies at update {:g} of {}: with final_factor = 0 the last updates would "
+                    "have learning rate 0",
+                    options.horizon, horizon_, updates_));
   }
   for (const double milestone : options.milestones)
     milestones_.push_back(whole_updates(milestone, options, shape));

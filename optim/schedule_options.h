@@ -7,7 +7,7 @@
 
 namespace basin {
 
-/// What a study says of the learning rate of every update (optim/schedule.h) and of its scaling (optim/scaling_rule.h).
+/// What a study says about the learning rate of every update (optim/schedule.h) and of its scaling (optim/scaling_rule.h).
 struct ScheduleOptions {
   std::string schedule = "cosine";      // constant | cosine | polynomial | step
   std::string schedule_unit = "share";  // share | epochs | updates: of warmup, horizon and milestones

@@ -7,12 +7,12 @@ namespace basin {
 
 void bind_options(OptionTable& table, SgdOptions& options) {
   table.add("momentum", options.momentum, half_open(0, 1),
-            "share of the last step kept; 0: plain gradient descent");
+            "share of the last step that is kept; 0: plain gradient descent");
   table.add("nesterov", options.nesterov, anything(),
             "Nesterov's look-ahead; needs momentum > 0 and dampening = 0");
   table.add("dampening", options.dampening, between(0, 1),
-            "the gradient enters the momentum times 1 - dampening");
-  table.add("weight_decay", options.weight_decay, at_least(0), "coefficient of the decay");
+            "the gradient enters the momentum buffer multiplied by 1 - dampening");
+  table.add("weight_decay", options.weight_decay, at_least(0), "weight decay coefficient");
   table.add("decay", options.decay, one_of({"gradient", "decoupled"}),
             "gradient: gradient + weight_decay * weight; decoupled: weights shrink by learning rate * "
             "weight_decay");

@@ -1,4 +1,4 @@
-// defines: OptimizerTraits, what follows about a method from its options.
+// defines: OptimizerTraits, properties of a method that follow from its options.
 #pragma once
 
 #include <string>

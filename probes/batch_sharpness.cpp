@@ -177,12 +177,12 @@ class BatchSharpness final : public Probe {
 
 void bind_options(OptionTable& table, BatchSharpnessOptions& options) {
   table.add("batch_size", options.batch_size, at_least(0),
-            "examples per batch; 0: as the run at that checkpoint, which is what its stability depends on");
+            "examples per batch; 0: the run's batch size at that checkpoint, which its stability depends on");
   const Constraint several = between(2, 1'000'000);  // one has no error
   table.add("batches", options.batches,
             {"0 or " + several.text,
              [=](const OptionValue& v) { return std::get<int64_t>(v) == 0 || several.holds(v); }},
-            "batches drawn, one where a batch is all of them; 0: as many as 8,192 examples make, 16 to 256");
+            "batches drawn, only one if it holds all examples; 0: as many as make 8,192 examples, 16 to 256");
 }
 
 std::unique_ptr<Probe> make_batch_sharpness(const BatchSharpnessOptions& options) {

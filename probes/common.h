@@ -1,4 +1,4 @@
-// defines: named() and what else several probes need.
+// defines: named() and other helpers that several probes share.
 #pragma once
 
 #include <cstdint>

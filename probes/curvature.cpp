@@ -196,23 +196,26 @@ const std::vector<Preset<CurvatureOptions>>& curvature_variants() {
 void bind_fields(OptionTable& table, CurvatureOptions& options) {
   table.add("solver", options.solver, one_of({"lanczos", "power"}),
             "power: eigenvalues of largest modulus by power iteration, and the trace; docs/probes.md");
-  table.add("matrix", options.matrix, one_of(matrix_names()), "whose spectrum");
+  table.add("matrix", options.matrix, one_of(matrix_names()), "curvature matrix whose spectrum is estimated");
   table.add("layers", options.layers, anything(), "restrict to these layers; []: all");
   table.add("kinds", options.kinds, parameter_kinds(), "restrict to these kinds of parameters; []: all");
   bind_solver_options(table, options);
   table.add("search_copies", options.search_copies, anything(),
-            "look again from a second start for eigenvalues that come more than once");
-  table.add("starts", options.starts, between(2, 1000), "random starts of the density, for its band");
-  table.add("steps", options.steps, between(2, 1000), "products of each start after the first");
+            "search again from a second start for repeated eigenvalues");
+  table.add("starts", options.starts, between(2, 1000), "random starts for the density and its error band");
+  table.add("steps", options.steps, between(2, 1000), "matrix-vector products per start, after the first");
   table.add("trace_samples", options.trace_samples, at_least(0),
-            "further products for the trace besides the first ones of the starts; power: at most");
-  table.add("iterations", options.iterations, at_least(1), "power: products of a pair at most");
+            "matrix-vector products for the trace, besides the first ones of the starts; power: upper bound");
+  table.add("iterations", options.iterations, at_least(1),
+            "power: most matrix-vector products per eigenpair");
   table.add("trace_tolerance", options.trace_tolerance, at_least(0),
-            "power: the trace ends where a sample moves its mean by a smaller share");
+            "power: the trace is done once a sample changes its mean by a smaller share");
   table.add("outlier_share", options.outlier_share, between(1e-6, 1),
-            "of lambda_1, above which eigenvalues are counted");
-  table.add("density_width", options.density_width, between(1e-6, 1), "of lambda_1 - lambda_min: smoothing");
-  table.add("density_points", options.density_points, between(2, 4000), "points of the density");
+            "threshold as a share of lambda_1: eigenvalues above it are counted as outliers");
+  table.add("density_width", options.density_width, between(1e-6, 1),
+            "width of the smoothing, as a share of lambda_1 - lambda_min");
+  table.add("density_points", options.density_points, between(2, 4000),
+            "points at which the density is computed");
 }
 
 }  // namespace

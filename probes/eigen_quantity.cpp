@@ -7,15 +7,16 @@
 namespace basin {
 
 void bind_solver_options(OptionTable& table, EigenSolverOptions& options) {
-  table.add("count", options.count, between(1, 1000), "largest eigenvalues wanted");
+  table.add("count", options.count, between(1, 1000), "number of largest eigenvalues");
   table.add("tolerance", options.tolerance, between(1e-12, 0.5),
             "relative error at which an eigenpair is accepted");
-  table.add(
-      "stop", options.stop, one_of({"residual", "eigenvalue"}),
-      "what that is the error of: residual, of the pair; eigenvalue, of the value alone, in fewer products");
+  table.add("stop", options.stop, one_of({"residual", "eigenvalue"}),
+            "error that tolerance bounds: residual: the eigenpair's; eigenvalue: the eigenvalue's alone, "
+            "which takes fewer products");
   table.add("max_krylov", options.max_krylov, at_least(0),
             "most Krylov vectors held; 0: 120, or what fits 512 MiB");
-  table.add("max_restarts", options.max_restarts, at_least(0), "restarts of a full basis");
+  table.add("max_restarts", options.max_restarts, at_least(0),
+            "most restarts, each once the Krylov basis is full");
 }
 
 TopEigenOptions solver_options(const EigenSolverOptions& options, int64_t smallest,

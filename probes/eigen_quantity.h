@@ -1,4 +1,4 @@
-// defines: EigenSolverOptions, eigen_quantity() and their like, what every probe of eigenvalues shares.
+// defines: EigenSolverOptions, eigen_quantity() and what else the eigenvalue probes share.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace basin {
 
-/// What the probes of eigenvalues let a user choose of the solver.
+/// The solver options of the eigenvalue probes.
 struct EigenSolverOptions {
   int64_t count = 1;
   double tolerance = 1e-3;  // see hessian/eigenpairs.h
@@ -35,7 +35,7 @@ Quantity scaled_first(const QuantityNaming& naming, const Quantity& lambda, doub
 /// method and asymmetry.
 void record_solver(const TopEigenResult& found, const EigenSolverOptions& options, ProbeResult& result);
 
-/// Sets status and message of the whole from its quantities.
+/// Sets the probe's status and message from its quantities.
 void conclude_eigen(const TopEigenResult& found, double tolerance, ProbeResult& result);
 
 }  // namespace basin

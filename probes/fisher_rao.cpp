@@ -131,7 +131,7 @@ class FisherRao final : public Probe {
                                "no closed form: J w is {:.2g} off {} f, as with biases, norms, other "
                                "activations than ReLU",
                                homogeneity.deviation, homogeneity.degree)
-                         : "one example says nothing of a set";
+                         : "one example says nothing about a set of examples";
   }
 
   FisherRaoOptions options_;
@@ -141,7 +141,8 @@ class FisherRao final : public Probe {
 
 void bind_options(OptionTable& table, FisherRaoOptions& options) {
   table.add("forms", options.forms, distinct(one_of({"empirical", "model", "closed_form"})),
-            "labels of the examples or of the network; closed_form: of ReLU networks without biases");
+            "labels from the data (empirical) or drawn from the network (model); closed_form: for ReLU "
+            "networks without biases");
 }
 
 std::unique_ptr<Probe> make_fisher_rao(const FisherRaoOptions& options) {

@@ -16,7 +16,7 @@ struct GradientStatisticsOptions {
   bool by_layer = false;
 };
 
-/// What one set of parameters says: all of them, or those of one layer.
+/// The estimates for one set of parameters: all of them, or those of one layer.
 struct GradientNoise {
   NoiseEstimate estimate = no_noise_estimate();
   double mean_squared_norm = kNaN;  // 1/n sum_i |g_i|^2

@@ -156,9 +156,10 @@ class GradientStatistics final : public Probe {
 
 void bind_options(OptionTable& table, GradientStatisticsOptions& options) {
   table.add("percentiles", options.percentiles, distinct(between(1, 99)),
-            "of the norms of single examples' gradients");
-  table.add("signal_to_noise", options.signal_to_noise, anything(), "GSNR too");
-  table.add("by_layer", options.by_layer, anything(), "also by layer: as many columns more in tables");
+            "percentiles of the per-example gradient norms");
+  table.add("signal_to_noise", options.signal_to_noise, anything(),
+            "also measure the gradient signal-to-noise ratio (GSNR)");
+  table.add("by_layer", options.by_layer, anything(), "also per layer, which adds as many columns to tables");
 }
 
 std::unique_ptr<Probe> make_gradient_statistics(const GradientStatisticsOptions& options) {
@@ -169,7 +170,7 @@ ProbeEntry gradient_statistics_entry() {
   return probe_entry<GradientStatisticsOptions, make_gradient_statistics>({
       .name = "gradient_statistics",
       .label = "gradient statistics",
-      .help = "noise by single gradients: diversity, coherence, GSNR, norms",
+      .help = "gradient noise from per-example gradients: diversity, coherence, GSNR, norms",
       .version = 2,
       .draws = false,
       .definitions = {"noise-scale-population", "noise-scale-finite", "gradient-diversity-population",

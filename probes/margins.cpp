@@ -128,9 +128,9 @@ class Margins final : public Probe {
 }  // namespace
 
 void bind_options(OptionTable& table, MarginsOptions& options) {
-  table.add("percentiles", options.percentiles, distinct(between(1, 99)), "of the margins");
+  table.add("percentiles", options.percentiles, distinct(between(1, 99)), "percentiles of the margins");
   table.add("over", options.over, distinct(one_of({"spectral", "path"})),
-            "norms that the 10 % percentile is divided by");
+            "norms that the 10th percentile is divided by");
 }
 
 std::unique_ptr<Probe> make_margins(const MarginsOptions& options) {
@@ -141,7 +141,7 @@ ProbeEntry margins_entry() {
   return probe_entry<MarginsOptions, make_margins>({
       .name = "margins",
       .label = "margins",
-      .help = "margins of the logits, as they are and normalised",
+      .help = "margins of the logits, plain and normalised",
       .version = 1,
       .draws = false,
       .definitions = {"margin-mean", "margin-percentile", "margin-negative-share", "margin-over-spectral",

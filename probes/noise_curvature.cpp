@@ -234,10 +234,11 @@ class NoiseCurvature final : public Probe {
 
 void bind_options(OptionTable& table, NoiseCurvatureOptions& options) {
   bind_solver_options(table, options);
-  table.add("groups", options.groups, between(kLeastGroups, 1000),
-            "of examples, for the trace of Hessian times covariance; a Hessian-vector product each");
+  table.add(
+      "groups", options.groups, between(kLeastGroups, 1000),
+      "groups of examples for the trace of Hessian times covariance; each costs a Hessian-vector product");
   table.add("trace_samples", options.trace_samples, between(3, 1000),
-            "products for the trace and Frobenius norm of each matrix");
+            "matrix-vector products for the trace and Frobenius norm of each matrix");
 }
 
 std::unique_ptr<Probe> make_noise_curvature(const NoiseCurvatureOptions& options) {

@@ -14,9 +14,8 @@ struct NoiseCurvatureOptions : EigenSolverOptions {
 };
 void bind_options(OptionTable& table, NoiseCurvatureOptions& options);
 
-/// How gradient noise and curvature lie to each other, in eval mode. With the gradients g_i of single
-/// examples, their mean G and covariance Sigma, and the Hessian H of the mean loss of the n examples
-/// measured:
+/// How gradient noise and curvature are related, in eval mode. With the gradients g_i of single examples,
+/// their mean G and covariance Sigma, and the Hessian H of the mean loss of the n examples measured:
 ///
 ///   B = tr(H Sigma) / (G'HG), the Hessian-weighted noise scale (McCandlish et al., arXiv 1812.06162, eq.
 ///   2.8), at which a step of the best rate gains half of what one along G would; of a distribution and of

@@ -95,9 +95,9 @@ class NoiseScale final : public Probe {
 
 void bind_options(OptionTable& table, NoiseScaleOptions& options) {
   table.add("estimator", options.estimator, one_of({"paired", "per_example"}),
-            "group gradients, or those of single examples");
+            "use gradients of groups of examples, or of single examples");
   table.add("group_size", options.group_size, at_least(1),
-            "examples per group; shrunk until there are 8 groups");
+            "examples per group; reduced until there are at least 8 groups");
 }
 
 std::unique_ptr<Probe> make_noise_scale(const NoiseScaleOptions& options) {

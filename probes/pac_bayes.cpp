@@ -168,7 +168,7 @@ class PacBayes final : public Probe {
     if (!away.defined() && (found.status == ProbeStatus::ok || found.status == ProbeStatus::not_converged)) {
       found = SigmaFound();
       found.status = ProbeStatus::not_resolved;
-      add_message(name + ": the run's initial weights (checkpoint start) are not at hand", result);
+      add_message(name + ": the run's initial weights (checkpoint start) are not available", result);
     }
     return function_of(found, bound,
                        named({name, long_name + " from the initial weights", definition(id), "1"},
@@ -229,26 +229,26 @@ const std::vector<Preset<PacBayesOptions>>& pac_bayes_variants() {
 
 void bind_fields(OptionTable& table, PacBayesOptions& options) {
   table.add("forms", options.forms, distinct(one_of({"plain", "magnitude"})),
-            "noise of one size for all weights, or in proportion to each");
-  table.add("target", options.target, between(1e-6, 1), "drop of the accuracy, a share");
-  table.add("eps", options.eps, at_least(0), "magnitude: noise of a weight that is 0");
-  table.add("draws", options.draws, between(2, 100000), "of the noise, the same ones for every sigma");
+            "noise of one size for all weights (plain), or proportional to each weight (magnitude)");
+  table.add("target", options.target, between(1e-6, 1), "drop of the accuracy, as a share of all examples");
+  table.add("eps", options.eps, at_least(0), "magnitude: scale of the noise on a weight that is 0");
+  table.add("draws", options.draws, between(2, 100000), "draws of the noise, the same ones for every sigma");
   table.add("sigma_min", options.sigma_min, at_least(0), "lower end of the range searched");
   table.add("sigma_max", options.sigma_max, greater_than(0), "upper end of the range searched");
   table.add("bisection", options.bisection, one_of({"geometric", "arithmetic"}),
-            "middle of a bracket; geometric wants sigma_min > 0");
-  table.add("tolerance", options.tolerance, between(1e-6, 1), "width of the last bracket over sigma");
+            "middle of a bracket; geometric needs sigma_min > 0");
+  table.add("tolerance", options.tolerance, between(1e-6, 1), "width of the last bracket, relative to sigma");
   table.add("drop_tolerance", options.drop_tolerance, at_least(0),
-            "ends as soon as the drop is this near to the target; 0: not");
-  table.add("iterations", options.iterations, between(1, 200), "halvings at most");
+            "stop as soon as the drop is this close to the target; 0: don't");
+  table.add("iterations", options.iterations, between(1, 200), "most bisection steps");
   table.add("noise", options.noise, one_of({"sigma", "sigma_squared"}),
-            "standard deviation of the noise; docs/probes.md");
-  table.add("drop", options.drop, one_of({"each", "mean"}),
-            "the mean over draws of |change of accuracy|, or |mean change| as a tool has it");
+            "standard deviation of the noise: sigma or its square; docs/probes.md");
   table.add(
-      "divergence", options.divergence, one_of({"gaussians", "distances"}),
-      "magnitude bounds: of the noise measured, or as a tool has it: distances in its place, and only the "
-      "entries of weights in all bounds");
+      "drop", options.drop, one_of({"each", "mean"}),
+      "mean over draws of |change of accuracy| (each), or |mean change|, as one published tool computes it");
+  table.add("divergence", options.divergence, one_of({"gaussians", "distances"}),
+            "magnitude bounds: divergence of the noise that was measured, or one published tool's: with "
+            "distances in its place, and only the entries of weights in all bounds");
 }
 
 void check(const PacBayesOptions& options) {
@@ -259,9 +259,11 @@ void check(const PacBayesOptions& options) {
              distances = options.divergence == "distances";
   if (squared != mean || squared != distances)
     throw ConfigError(
-        "pac_bayes: noise, drop and divergence have either all a tool's values (compat = \"rgm\") or none");
+        "pac_bayes: noise, drop and divergence must all have the tool's values (compat = \"rgm\") or none of "
+        "them");
   if (options.bisection == "geometric" && options.sigma_min == 0)
-    throw ConfigError("pac_bayes.sigma_min = 0 violates sigma_min > 0 of bisection = \"geometric\"");
+    throw ConfigError(
+        "pac_bayes.sigma_min = 0 violates sigma_min > 0, which bisection = \"geometric\" needs");
 }
 
 }  // namespace
@@ -282,7 +284,7 @@ ProbeEntry pac_bayes_entry() {
   return probe_entry<PacBayesOptions, make_pac_bayes>({
       .name = "pac_bayes",
       .label = "PAC-Bayes",
-      .help = "noise on the weights that costs 0.1 of the accuracy",
+      .help = "noise on the weights that lowers the accuracy by 0.1",
       .version = 2,
       .definitions = {"pac-bayes-sigma", "pac-bayes-sigma-magnitude", "pac-bayes-inverse", "pac-bayes-bound",
                       "pac-bayes-bound-magnitude", "pac-bayes-bound-magnitude-origin", "pac-bayes-sigma-rgm",

@@ -52,7 +52,7 @@ class PreconditionedCurvature final : public Probe {
       flat.push_back(p.to(at::kDouble).contiguous().flatten());
     const at::Tensor p = at::cat(flat);
     if (!at::isfinite(p).all().item<bool>())
-      return nothing("the optimiser's state holds no update yet, or its P is no diagonal");
+      return nothing("the optimiser has made no update yet, or its preconditioner isn't diagonal");
     if (!(p > 0).all().item<bool>()) return nothing("the preconditioner is 0 for some weights");
     PreconditionedOperator preconditioned(hessian, p);
     return lanczos_eigenpairs(preconditioned, solver_options(options_, /*smallest=*/0, context));

@@ -34,7 +34,8 @@ const ParameterInfo& weight_of(const std::vector<ParameterInfo>& parameters, con
     if (layer.empty() || p.layer == layer) found = &p;
   }
   if (!found)
-    refuse("layer", layer, fmt::format("no linear layer; the network's: {}", fmt::join(linear, ", ")));
+    refuse("layer", layer,
+           fmt::format("not a linear layer; the network's linear layers: {}", fmt::join(linear, ", ")));
   return *found;
 }
 
@@ -66,7 +67,7 @@ class RelativeFlatness final : public Probe {
   void measure(const ProbeContext& context, ProbeResult& result) override {
     Objective& objective = context.objective;
     if (closed_ && objective.loss_kind() != LossKind::cross_entropy)
-      refuse("method", options_.method, "known for loss = \"cross_entropy\"; take method = \"hessian\"");
+      refuse("method", options_.method, "only known for loss = \"cross_entropy\"; use method = \"hessian\"");
     const ScopedNormMode unfolded(objective.model(), NormMode::running);  // W as it is
     const ParameterInfo& target = weight_of(objective.parameters().parameters(), options_.layer);
     begin(target.tensor, context.seed);
@@ -86,7 +87,8 @@ class RelativeFlatness final : public Probe {
     result.status = gravest_status(result.quantities);
     if (result.status == ProbeStatus::nonfinite)
       result.message = "a logit or a second derivative is not finite";
-    if (result.status == ProbeStatus::not_resolved) result.message = "one example says nothing of a set";
+    if (result.status == ProbeStatus::not_resolved)
+      result.message = "one example says nothing about a set of examples";
   }
 
   void begin(const at::Tensor& weight, uint64_t seed) {
@@ -120,7 +122,7 @@ class RelativeFlatness final : public Probe {
     const auto same = [&](const LayerCall& call) { return call.weight.is_same(target.tensor); };
     const auto call = std::find_if(calls.begin(), calls.end(), same);
     if (call == calls.end() || std::count_if(calls.begin(), calls.end(), same) > 1 || call->x.dim() != 2)
-      refuse("layer", target.layer, "not one linear map of one vector per example");
+      refuse("layer", target.layer, "the layer isn't one linear map of one vector per example");
     return *call;
   }
 
@@ -132,7 +134,7 @@ class RelativeFlatness final : public Probe {
     const double factor = logit_factor(logits, at::linear(call.x, call.weight, call.bias));
     const bool finite = at::isfinite(logits).all().item<bool>();
     if (finite && std::isnan(factor))
-      refuse("layer", layer, "the logits aren't its outputs; take method = \"hessian\"");
+      refuse("layer", layer, "the logits aren't the layer's outputs; use method = \"hessian\"");
     const at::Tensor p = at::softmax(logits.to(at::kDouble), 1), norms = gram_.diag();
     const at::Tensor apart = (norms.unsqueeze(0) + norms.unsqueeze(1) - 2 * gram_).clamp_min(0);
     const at::Tensor unlike = 1 - at::eye(gram_.size(0), gram_.options());
@@ -204,10 +206,11 @@ class RelativeFlatness final : public Probe {
 
 void bind_options(OptionTable& table, RelativeFlatnessOptions& options) {
   table.add("method", options.method, one_of({"closed_form", "hessian"}),
-            "closed_form: of the last layer under cross entropy; hessian: of any linear layer");
-  table.add("layer", options.layer, anything(), "a linear layer; \"\": the last one");
-  table.add("samples", options.samples, between(2, 100000),
-            "hessian: sign vectors per example; a layer of no more outputs is done exactly");
+            "closed_form: the last layer under cross entropy; hessian: any linear layer");
+  table.add("layer", options.layer, anything(), "name of a linear layer; \"\": the last one");
+  table.add(
+      "samples", options.samples, between(2, 100000),
+      "hessian: random sign vectors per example; a layer with no more outputs than this is computed exactly");
 }
 
 std::unique_ptr<Probe> make_relative_flatness(const RelativeFlatnessOptions& options) {
@@ -218,7 +221,7 @@ ProbeEntry relative_flatness_entry() {
   return probe_entry<RelativeFlatnessOptions, make_relative_flatness>({
       .name = "relative_flatness",
       .label = "relative flatness",
-      .help = "relative flatness of a linear layer, as a rule the last",
+      .help = "relative flatness of a linear layer, by default the last",
       .version = 1,
       .draws = false,
       .definitions = {"relative-flatness", "relative-flatness-simple", "relative-flatness-hessian",

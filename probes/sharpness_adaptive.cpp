@@ -117,10 +117,10 @@ class SharpnessAdaptive final : public Probe {
                                                        {"forwards", forwards_}});
     result.status = gravest_status(result.quantities);
     if (result.status == ProbeStatus::nonfinite)
-      result.message = "the loss is not finite here or inside a ball";
+      result.message = "the loss is not finite at the checkpoint or inside a ball";
     if (result.status == ProbeStatus::not_resolved)
       result.message = groups_.index.size() < 2
-                           ? "one group of examples only"
+                           ? "only one group of examples"
                            : "a group of examples has no gradient to start from: raise restarts";
   }
 
@@ -244,26 +244,28 @@ const std::vector<Preset<SharpnessAdaptiveOptions>>& adaptive_variants() {
 
 void bind_fields(OptionTable& table, SharpnessAdaptiveOptions& options) {
   table.add("measures", options.measures,
-            distinct(one_of({"worst_l2", "worst_linf", "average_l2", "average_linf"})), "what is measured");
+            distinct(one_of({"worst_l2", "worst_linf", "average_l2", "average_linf"})),
+            "measures: worst or average case, in the l2 or the l-infinity norm");
   table.add("logits", options.logits, distinct(one_of({"plain", "normalised"})),
-            "of the loss as it is, or with each example's logits centred and of length 1");
+            "logits as they are (plain), or centred and scaled to length 1 for each example (normalised)");
   table.add("worst_l2_rhos", options.worst_l2_rhos, distinct(greater_than(0)),
-            "radii; the paper's 0.25 to 2");
+            "radii; 0.25 to 2 in the paper");
   table.add("worst_linf_rhos", options.worst_linf_rhos, distinct(greater_than(0)), "radii");
   table.add("average_l2_rhos", options.average_l2_rhos, distinct(greater_than(0)),
-            "radii; the paper's 0.05 to 0.4");
+            "radii; 0.05 to 0.4 in the paper");
   table.add("average_linf_rhos", options.average_linf_rhos, distinct(greater_than(0)),
-            "radii; the paper's 0.1 to 0.8");
-  table.add("scale", options.scale, one_of({"adaptive", "standard"}), "c = |w| + eta, or 1");
+            "radii; 0.1 to 0.8 in the paper");
+  table.add("scale", options.scale, one_of({"adaptive", "standard"}),
+            "scale of a weight: c = |w| + eta (adaptive), or 1 (standard)");
   table.add("eta", options.eta, at_least(0),
-            "c = |w| + eta; where eta is 0, weights of exactly 0 don't move");
+            "eta of c = |w| + eta; if it is 0, weights of exactly 0 don't move");
   table.add("zero_scale", options.zero_scale, one_of({"hold", "unproject"}),
-            "unproject: with a c of exactly 0 the l2 search is not kept in its ball");
+            "unproject: where a c is exactly 0, the l2 search isn't projected back onto its ball");
   table.add("group_size", options.group_size, at_least(1),
             "m: examples per group of the worst case; at most half of those measured");
-  table.add("iterations", options.iterations, between(1, 10000), "of APGD, per start");
-  table.add("restarts", options.restarts, between(1, 1000), "starts a group: delta = 0, then random ones");
-  table.add("draws", options.draws, between(2, 100000), "of the average case");
+  table.add("iterations", options.iterations, between(1, 10000), "APGD iterations per start");
+  table.add("restarts", options.restarts, between(1, 1000), "starts per group: delta = 0, then random ones");
+  table.add("draws", options.draws, between(2, 100000), "draws of the average case");
 }
 
 }  // namespace
@@ -283,7 +285,7 @@ ProbeEntry sharpness_adaptive_entry() {
   return probe_entry<SharpnessAdaptiveOptions, make_sharpness_adaptive>({
       .name = "sharpness_adaptive",
       .label = "adaptive sharpness",
-      .help = "worst and average rise of the loss in balls that follow the weights",
+      .help = "worst and average rise of the loss in balls scaled with the weights",
       .version = 1,
       .definitions = {"adaptive-worst", "adaptive-worst-unprojected", "adaptive-average"},
       .bound_error = "standard error over groups",

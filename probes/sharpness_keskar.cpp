@@ -227,7 +227,7 @@ class SharpnessKeskar final : public Probe {
     if (result.status == ProbeStatus::nonfinite)
       result.message = "the loss is not finite at the checkpoint or inside a box";
     if (result.status == ProbeStatus::not_resolved)
-      result.message = "the gradient is zero, so its signs name no start: add the start \"random\"";
+      result.message = "the gradient is zero, so its signs give no starting point: add the start \"random\"";
   }
 
   void run_space(const std::string& space, const ProbeContext& context, const Base& base,
@@ -306,17 +306,17 @@ class SharpnessKeskar final : public Probe {
 void bind_options(OptionTable& table, SharpnessKeskarOptions& options) {
   table.add("epsilons", options.epsilons, distinct(greater_than(0)), "half widths of the box");
   table.add("spaces", options.spaces, distinct(one_of({"full", "subspace", "relative"})),
-            "full, subspace, relative");
+            "kinds of box: all weights, a random subspace, or relative to the weights; docs/probes.md");
   table.add("starts", options.starts, distinct(one_of({"random", "signed_gradient"})),
-            "where each search begins; the best counts");
+            "where the searches begin; the best result counts");
   table.add("restarts", options.restarts, between(1, 1000),
-            "searches from random points, with the start random");
+            "searches from random points, for the start random");
   table.add("iterations", options.iterations, between(1, 10000), "L-BFGS-B iterations per start");
   table.add("subspace_dim", options.subspace_dim, at_least(1), "dimension of the random subspace");
   table.add("subspace_distribution", options.subspace_distribution, one_of({"gaussian", "orthonormal"}),
-            "of A; the two differ by about sqrt(n) in step and are never pooled");
+            "distribution of A; the two differ by about sqrt(n) in step length and are never pooled");
   table.add("draws", options.draws, between(1, 1000),
-            "draws of A; with more than one: mean and standard error");
+            "draws of A; more than one give a mean and a standard error");
 }
 
 std::unique_ptr<Probe> make_sharpness_keskar(const SharpnessKeskarOptions& options) {

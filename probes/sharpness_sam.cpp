@@ -72,7 +72,7 @@ class SharpnessSam final : public Probe {
   static void conclude(ProbeResult& result) {
     result.status = gravest_status(result.quantities);
     if (result.status == ProbeStatus::nonfinite)
-      result.message = "the loss or its gradient is not finite here or a step away";
+      result.message = "the loss or its gradient is not finite at the checkpoint or a step away";
     if (result.status == ProbeStatus::not_resolved)
       result.message =
           "a set of examples has no gradient, and so no direction to ascend, or there is one group only";
@@ -167,10 +167,10 @@ const std::vector<Preset<SharpnessSamOptions>>& sam_variants() {
 void bind_fields(OptionTable& table, SharpnessSamOptions& options) {
   table.add("rhos", options.rhos, distinct(greater_than(0)), "radii of SAM");
   table.add("asam_rhos", options.asam_rhos, distinct(greater_than(0)),
-            "radii of ASAM, not to be compared with SAM's");
+            "radii of ASAM; not comparable with SAM's");
   table.add("eta", options.eta, at_least(0), "ASAM: T = |w| + eta");
   table.add("scaled", options.scaled, one_of({"weights", "all"}),
-            "ASAM: where T isn't 1; all: on biases and norm biases too");
+            "ASAM: parameters that T scales; weights: all but biases, for which T is 1");
   table.add("group_size", options.group_size, at_least(1),
             "m: examples per group; at most half of those measured");
 }
@@ -192,7 +192,7 @@ ProbeEntry sharpness_sam_entry() {
   return probe_entry<SharpnessSamOptions, make_sharpness_sam>({
       .name = "sharpness_sam",
       .label = "SAM sharpness",
-      .help = "SAM and ASAM sharpness, and by groups of examples",
+      .help = "SAM and ASAM sharpness, over all examples and per group",
       .version = 1,
       .definitions = {"sam-first-order", "sam-ascended", "asam-first-order", "asam-ascended",
                       "asam-all-first-order", "asam-all-ascended"},

@@ -81,9 +81,9 @@ class TopEigenvalues final : public Probe {
 
 void bind_options(OptionTable& table, TopEigenvaluesOptions& options) {
   bind_solver_options(table, options);
-  table.add("smallest", options.smallest, between(0, 1000), "smallest eigenvalues wanted");
+  table.add("smallest", options.smallest, between(0, 1000), "number of smallest eigenvalues");
   table.add("solver", options.solver, one_of({"lanczos", "spectra"}),
-            "lanczos: ours; spectra: the reference");
+            "lanczos: Basin's own; spectra: the reference implementation");
 }
 
 std::unique_ptr<Probe> make_top_eigenvalues(const TopEigenvaluesOptions& options) {

@@ -199,16 +199,16 @@ class WeightNorms final : public Probe {
     result.attributes.emplace_back("logit_factor", layers.logit_factor);
   }
 
-  static constexpr const char* kNoStart = "the run's initial weights (checkpoint start) are not at hand";
+  static constexpr const char* kNoStart = "the run's initial weights (checkpoint start) are not available";
   WeightNormsOptions options_;
 };
 
 }  // namespace
 
 void bind_options(OptionTable& table, WeightNormsOptions& options) {
-  table.add("by_layer", options.by_layer, anything(), "also by layer: as many columns more in tables");
+  table.add("by_layer", options.by_layer, anything(), "also per layer, which adds as many columns to tables");
   table.add("operator_norms", options.operator_norms, anything(),
-            "also of convolutions as maps of images, by Lanczos");
+            "also the operator norms of convolutions as maps of images, by Lanczos");
 }
 
 std::unique_ptr<Probe> make_weight_norms(const WeightNormsOptions& options) {
@@ -219,7 +219,7 @@ ProbeEntry weight_norms_entry() {
   return probe_entry<WeightNormsOptions, make_weight_norms>({
       .name = "weight_norms",
       .label = "weight norms",
-      .help = "norms of the weights and layers, distances from the start, path norm",
+      .help = "norms of weights and layers, distances from initialisation, path norm",
       .version = 1,
       .draws = false,
       .definitions = {"weight-norm", "weight-norm-squared", "distance-from-start", "layer-frobenius",

@@ -1,4 +1,4 @@
-// defines: options_to_probe(), what a run is measured with where somebody asks by hand.
+// defines: options_to_probe(), the options for measuring a run by hand.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// defines: Subject, what probes look at: a run's network at a checkpoint; run_or_fail().
+// defines: Subject, what probes measure: a run's network at a checkpoint; run_or_fail().
 #pragma once
 
 #include <ATen/core/Tensor.h>

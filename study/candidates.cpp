@@ -60,10 +60,11 @@ void bind_options(OptionTable& table, TuneOptions& options) {
   table.add("trials", options.trials, between(2, 1e6), "settings tried in each group");
   table.add("seeds", options.seeds, distinct(at_least(0)),
             "training seeds of every trial; by default the study's first");
-  table.add("sampler_seed", options.sampler_seed, at_least(0), "scrambles the points; 0: not scrambled");
-  table.add("halving", options.halving, halving, "successive halving: one in so many trials goes on");
+  table.add("sampler_seed", options.sampler_seed, at_least(0),
+            "seed that scrambles the sampled points; 0: not scrambled");
+  table.add("halving", options.halving, halving, "successive halving: one trial in this many goes on");
   table.add("rungs", options.rungs, at_least(0),
-            "of halving; 0: as many as leave `halving` trials in the last");
+            "rungs of halving; 0: as many as leave `halving` trials in the last");
 }
 
 std::string to_text(Edge edge) { return edge == Edge::low ? "low" : edge == Edge::high ? "high" : "none"; }
@@ -82,10 +83,11 @@ double Candidate::rate() const {
 }
 
 void bind_options(OptionTable& table, SearchRange& range) {
-  table.add("key", range.key, anything(), "option that is searched");
-  table.add("low", range.low, anything(), "least value");
-  table.add("high", range.high, anything(), "greatest value");
-  table.add("scale", range.scale, one_of({"log", "linear", "one_minus_log"}), "what is spread evenly");
+  table.add("key", range.key, anything(), "option to search");
+  table.add("low", range.low, anything(), "lowest value");
+  table.add("high", range.high, anything(), "highest value");
+  table.add("scale", range.scale, one_of({"log", "linear", "one_minus_log"}),
+            "scale on which values are spread evenly");
   table.add("relative_to", range.relative_to, one_of({"none", "batch", "sqrt_batch"}),
             "low and high hold at base_batch and grow with the batch size or its square root");
 }

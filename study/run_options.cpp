@@ -21,11 +21,11 @@ const OptionTraits kOfModels{.cost = OptionCost::by_value}, kOfProbes{.role = Op
 void bind_top_level(OptionTable& table, RunOptions& options) {
   table
       .add("model", options.model, one_of(names_of(model_registry())),
-           "network; its options stand in a table of its name")
+           "network; its options are in the table of that name")
       .costs();
   table
       .add("optimizer", options.optimizer, one_of(names_of(optimizer_registry())),
-           "method; its options stand in a table of its name")
+           "optimiser; its options are in the table of that name")
       .costs();
   bind_options(table, options.train);
   bind_options(table, options.schedule);
@@ -42,7 +42,7 @@ std::string identity_hash(const RunOptions& options, bool with_repetition) {
   return sha256_hex(text).substr(0, 12);
 }
 
-// What a study says of its grid and its tuning.
+// What a study says about its grid and its tuning.
 bool is_study_key(const std::string& key) {
   const std::string table = key.substr(0, key.find('.'));
   return table == "sweep" || table == "tune";
@@ -68,21 +68,21 @@ OptimizerTraits optimizer_traits(const RunOptions& options) {
 void bind_options(OptionTable& table, ProbePlan& plan) {
   table.within(kOfProbes, [&](OptionTable& t) {
     t.add("run", plan.run, one_of(names_of(probe_registry())), "probes to run on checkpoints").costs_if_on();
-    t.add("subset", plan.subset, at_least(0), "training examples, chosen by image hash; 0: all");
-    t.add("micro_batch", plan.micro_batch, at_least(1), "examples per pass; memory alone")
+    t.add("subset", plan.subset, at_least(0), "number of training examples, chosen by image hash; 0: all");
+    t.add("micro_batch", plan.micro_batch, at_least(1), "examples per pass; affects memory, not results")
         .execution()
         .costs();
-    t.add("dtype", plan.dtype, one_of({"float32", "float64"}), "arithmetic of the probes").costs();
+    t.add("dtype", plan.dtype, one_of({"float32", "float64"}), "floating-point type of the probes").costs();
     t.add("graph_memory", plan.graph_memory, at_least(0),
-          "MiB for Hessian-vector products, graphs kept between them included; speed alone")
+          "MiB for Hessian-vector products, including graphs kept between them; affects only speed")
         .execution();
     t.add("fold_norm", plan.fold_norm, anything(),
-          "compute batch normalisation within the layer before it: the same function, rounding and speed "
-          "alone")
+          "fold batch normalisation into the layer before it: the same function; affects only rounding and "
+          "speed")
         .execution();
     t.add("at", plan.at, anything(),
-          "checkpoints: end, start, average (of the weights), loss (every level), "
-          "every (each that checkpoint_every keeps), all, or labels");
+          "checkpoints: end, start, average (averaged weights), loss (every level), every (those that "
+          "checkpoint_every keeps), all, or labels");
   });
 }
 

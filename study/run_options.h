@@ -23,7 +23,7 @@ namespace basin {
 struct ProbePlan {
   std::vector<std::string> run;   // registry names; empty: none
   int64_t subset = 1000;          // hashed subset of the training split; 0: all of it
-  int64_t micro_batch = 250;      // memory alone
+  int64_t micro_batch = 250;      // affects only memory
   std::string dtype = "float32";  // float32 | float64
   int64_t graph_memory = 1024;    // MiB for Hessian-vector products; where graphs fit, they are 1.5 x faster
   bool fold_norm = true;          // NormMode::folded, or running

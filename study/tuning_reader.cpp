@@ -17,8 +17,8 @@ void check_searchable(const SearchRange& range) {
   if (type != OptionValue(0.0).index() && type != OptionValue(int64_t{0}).index())
     throw ConfigError(fmt::format("{}: {} is not a number, so it can't be searched", range.where, range.key));
   if (known && !table.at(range.key).traits.may_be_tuned()) {
-    throw ConfigError(
-        fmt::format("{}: {} can't be searched: trials are compared at the same one", range.where, range.key));
+    throw ConfigError(fmt::format("{}: {} can't be searched: trials are compared at the same value of it",
+                                  range.where, range.key));
   }
   const bool whole = type == OptionValue(int64_t{0}).index();
   for (const double end : {range.low, range.high}) {  // an unknown key, an end that the option doesn't take
@@ -68,7 +68,8 @@ std::vector<Rule> read_winners(const TomlTableArray& tables) {
     }
     if (winner.when.empty() || winner.set.empty()) {
       throw ConfigError(fmt::format(
-          "{}: the choice has no `when` and `set`: not of `basin tune`, or of an older one", winner.where));
+          "{}: the choice has no `when` and `set`: not written by `basin tune`, or by an older version",
+          winner.where));
     }
   }
   return winners;
@@ -76,7 +77,7 @@ std::vector<Rule> read_winners(const TomlTableArray& tables) {
 
 std::vector<Rule> read_selection(const std::string& path) {
   const TomlTableArray choices = read_toml_tables(path, "choice", {"when", "set"});
-  if (choices.tables.empty()) throw ConfigError(path + ": no [[choice]] in it: not a selection.toml");
+  if (choices.tables.empty()) throw ConfigError(path + ": has no [[choice]]: not a selection.toml");
   return read_winners(choices);
 }
 

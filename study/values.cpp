@@ -34,7 +34,7 @@ std::vector<OptionValue> checked_values(const std::string& key, const OptionValu
   std::vector<OptionValue> checked;
   if (table.has(key) && is_list(table.at(key).get())) {
     throw ConfigError(
-        fmt::format("{}: {} is a list itself, which can be neither swept nor a condition", where, key));
+        fmt::format("{}: {} is itself a list, which can neither be swept nor be a condition", where, key));
   }
   for (const OptionValue& element : elements(value)) {
     table.set(key, element, where);

@@ -33,7 +33,7 @@ std::optional<DataAttributes> data_now(const DataOptions& options) {
   try {
     return data_attributes(load_dataset(options));
   } catch (const DataError& error) {
-    fmt::print(stderr, "note: {}; runs that were trained on it are taken as they are\n", error.what());
+    fmt::print(stderr, "note: {}; runs trained on it are used as they are\n", error.what());
     return std::nullopt;
   }
 }

@@ -189,7 +189,7 @@ CellSpeed parse_speed(const std::string& toml, const std::string& file_name) {
   table.add("measured_seconds", speed.measured_seconds, at_least(0), "");
   set_all(table, parse_toml(toml, file_name).entries);
   if (speed.batch.empty() || speed.batch.size() != speed.update_seconds.size()) {
-    throw ConfigError(file_name + ": as many update_seconds as batch sizes are needed");
+    throw ConfigError(file_name + ": needs as many update_seconds as batch sizes");
   }
   return speed;
 }

@@ -124,7 +124,7 @@ class Phase {
       expected_seconds_ += costs_.seconds(result.id);
       announce(placed, status.status, result.seconds);
     } else if (result.exit_code == 128 + SIGTERM || result.exit_code == 128 + SIGINT) {
-      report_problem(placed, "interrupted; run the sweep again to go on");
+      report_problem(placed, "interrupted; run the sweep again to resume");
     } else {
       conclude_failed(placed, status, result);
     }
@@ -181,7 +181,7 @@ class Phase {
         fmt::format("stopping {} workers, which write their checkpoints first", pool_.running()));
     pool_.signal_all(SIGTERM);
     drain();
-    observer_.announce("interrupted; the same command goes on from here");
+    observer_.announce("interrupted; the same command resumes from here");
   }
 
   // Waits for the workers; the pool's destructor kills those that take no end.

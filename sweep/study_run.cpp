@@ -53,8 +53,8 @@ class StudyRun {
       } catch (const Interrupted&) {
         throw;
       } catch (const Error& error) {
-        observer_.announce(
-            fmt::format("note: no forecast from this machine, round figures stand in: {}", error.what()));
+        observer_.announce(fmt::format(
+            "note: no measurements from this machine; the forecast uses rough figures: {}", error.what()));
       }
     }
     expected_ = expected();
@@ -64,7 +64,7 @@ class StudyRun {
     const double measured = seconds_since(start_);
     observer_.announce(fmt::format("wall time {}; the forecast was {}{}", format_duration(measured),
                                    format_duration(expected_),
-                                   calibrated_ ? "" : ", from round figures, not measured here"));
+                                   calibrated_ ? "" : ", from rough figures, not measured on this machine"));
   }
 
   Tuning tune(const CostModel& costs) {

@@ -21,7 +21,7 @@
 
 namespace basin {
 
-/// Which of the ways to the same gradient is taken.
+/// How the gradient is computed; every way gives the same one.
 struct GradientExecution {
   std::string description = "eager";     // "graph", or "eager: " and why; kept in the run's record
   bool gather = false;                   // inputs by gathered_inputs(), as on a GPU, not by loops over memory
@@ -29,13 +29,13 @@ struct GradientExecution {
 };
 GradientExecution gradient_execution(bool graphs_wanted, at::Device device, const Model& model);
 
-/// Where a batch stands in its run: what chance that goes by positions is drawn from.
+/// The place of a batch in its run, from which position-dependent random numbers are drawn.
 struct BatchPlace {
   int64_t update = 0;  // from 0
   int64_t start = 0;   // stream position of its first example
 };
 
-/// Another gradient of a group of examples than that of its loss.
+/// A rule for the gradient of a group of examples, in place of the gradient of its loss.
 class GradientRule {
  public:
   virtual ~GradientRule() = default;

@@ -12,7 +12,7 @@ int64_t ghost_batch_of(const TrainOptions& options) {
   return std::min(wanted, options.batch_size);
 }
 
-// What hooks say of how batches are cut.
+// What hooks say about how batches are cut.
 BatchPlan plan_of_hooks(const TrainOptions& options) {
   BatchPlan plan;
   for (const auto& hook : options.hooks.all()) hook->plan(plan);
@@ -55,7 +55,7 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
                                   options.dtype));
   }
   if (!options.batch_milestones.empty() && options.ends_by(Protocol::matched_loss)) {
-    throw ConfigError("batch_milestones are shares of a fixed budget, which protocol = \"B\" has not");
+    throw ConfigError("batch_milestones are shares of a fixed budget, which protocol = \"B\" doesn't have");
   }
   if (options.regime_batch > 0 && !options.ends_by(Protocol::epochs)) {
     throw ConfigError(

@@ -1,4 +1,4 @@
-// defines: BatchPlan, how a run cuts its logical batches.
+// defines: BatchPlan, how a run divides its logical batches.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// defines: CheckRule, when the full training loss is looked at and what follows from it.
+// defines: CheckRule, which decides when the full training loss is checked and what follows from it.
 #pragma once
 
 #include <cstdint>

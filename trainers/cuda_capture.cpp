@@ -39,10 +39,9 @@ class CudaCapture : public StepCapture {
         graph->capture_end();
       });
     } catch (const c10::Error& error) {
-      throw DeviceError(
-          fmt::format("a batch's gradient can't be captured as a CUDA graph ({}); runtime.cuda_graph = "
-                      "false does without",
-                      error.what_without_backtrace()));
+      throw DeviceError(fmt::format(
+          "a batch's gradient can't be captured as a CUDA graph ({}); set runtime.cuda_graph = false",
+          error.what_without_backtrace()));
     }
     return [this, graph] { run([&] { graph->replay(); }); };
   }

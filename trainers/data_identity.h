@@ -1,4 +1,4 @@
-// defines: data_attributes(), what files keep of a run's data; check_same_data().
+// defines: data_attributes(), what files record about a run's data; check_same_data().
 #pragma once
 
 #include <string>

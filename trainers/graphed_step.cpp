@@ -13,7 +13,7 @@ at::Tensor for_copy_to(at::Device device, const at::Tensor& indices) {
 std::string why_eager(bool wanted, at::DeviceType device, bool has_dropout) {
   if (device != at::kCUDA) return "no GPU";
   if (!wanted) return "runtime.cuda_graph = false";
-  if (has_dropout) return "masks of dropout are drawn on the host";
+  if (has_dropout) return "dropout masks are drawn on the host";
   return {};
 }
 

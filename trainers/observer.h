@@ -1,4 +1,4 @@
-// defines: TrainObserver, how recording, checkpoints and progress listen to a Trainer.
+// defines: TrainObserver, the interface through which recording, checkpoints and progress follow a Trainer.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ struct UpdateRecord {
   const std::vector<ParameterStep>* parameters = nullptr;
   std::vector<double> hook_values;  // of the columns that hooks add to the table "train"
   std::vector<HookRow>
-      hook_rows;       // of their own tables; none from a hook that has nothing to say of this update
+      hook_rows;       // of their own tables; none from a hook that has nothing to say about this update
   double seconds = 0;  // wall time of training so far
 };
 

@@ -64,7 +64,7 @@ std::optional<Checkpoint> Recorder::newest_checkpoint() {
     try {
       Checkpoint checkpoint = read_checkpoint(path);
       if (std::string(label) == "previous")
-        warn(fmt::format("{}; going on from {} at update {}",
+        warn(fmt::format("{}; resuming from {} at update {}",
                          damage.empty() ? checkpoint_path("latest") + ": missing" : damage, path,
                          checkpoint.update));
       return checkpoint;
@@ -77,7 +77,7 @@ std::optional<Checkpoint> Recorder::newest_checkpoint() {
     }
   }
   if (!damage.empty())
-    throw IoError(damage + "; no older checkpoint to go on from: remove " + folder_ + " to start afresh");
+    throw IoError(damage + "; no older checkpoint to resume from: remove " + folder_ + " to start afresh");
   return std::nullopt;
 }
 
@@ -109,7 +109,7 @@ void Recorder::say_what_is_lost() {
   const int64_t updates = updates_recorded(journal_path());
   if (updates > 0)
     warn(fmt::format(
-        "{}: no checkpoint to go on from; starting again at update 0, {} recorded updates are lost", folder_,
+        "{}: no checkpoint to resume from; starting again at update 0, {} recorded updates are lost", folder_,
         updates));
 }
 

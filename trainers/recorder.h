@@ -1,4 +1,4 @@
-// defines: Recorder, which puts a run on disk: journal, run.h5, status.json, checkpoints, progress.
+// defines: Recorder, which writes a run to disk: journal, run.h5, status.json, checkpoints, progress.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ namespace basin {
 
 /// The journal is the truth; run.h5 is replayed from it. A checkpoint remembers how long the journal was, and resuming cuts
 /// the journal back to that: what a killed process wrote later is written again, bit for bit but for times.
-/// Nobody knows of an update whether it is the last before the next one comes, and that may come in another process: a
-/// checkpoint keeps the row of "layers" that waits for it.
-/// "latest" is kept twice (latest.h5, previous.h5); milestones stay. What concerns one process alone (that it resumed) goes
-/// to run.log, never into the record.
+/// Whether an update is the last is known only when the next one comes, possibly in another process: so a
+/// checkpoint keeps the pending row of "layers".
+/// "latest" is kept twice (latest.h5, previous.h5); milestones stay. What concerns only one process (that it
+/// resumed, say) goes to run.log, never into the record.
 class Recorder : public TrainObserver {
  public:
   Recorder(std::string folder, RunHeader header, Trainer& trainer, bool progress);

@@ -11,7 +11,7 @@
 
 namespace basin {
 
-/// Nothing counts further: files hold the counts as float64.
+/// The limit of all counts: files hold them as float64.
 inline constexpr double kMostExamples = 9007199254740992.0;  // 2^53
 
 /// What ends a run: A-epochs and A-updates have a fixed budget, B a training loss to reach.

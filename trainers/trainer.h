@@ -55,10 +55,10 @@ struct TrainResult {
 /// (trainers/update_hook.h); what they do to weights after a step is part of that update, and of all that is seen after it, but
 /// not of update_norm, which is the optimiser's step.
 ///
-/// Divergence (a batch loss, or a checked or final training loss, that is not finite or above divergence_loss) is a
-/// result without evaluations, not an exception. Observers see every
-/// update, evaluation and checkpoint. restore() then run() gives the same bits as an undisturbed run: what a run does
-/// never depends on when checkpoints fell, and only times differ.
+/// Divergence (a batch loss, or a checked or final training loss, that is not finite or above
+/// divergence_loss) is a result without evaluations, not an exception. Observers are notified of every
+/// update, evaluation and checkpoint. restore() then run() gives the same bits as an undisturbed run: what a
+/// run does never depends on when checkpoints fell, and only times differ.
 class Trainer : private HookedRun {
  public:
   explicit Trainer(TrainSetup setup);
@@ -66,8 +66,8 @@ class Trainer : private HookedRun {
   Trainer& operator=(const Trainer&) = delete;
 
   void observe(TrainObserver& observer) { observers_.push_back(&observer); }
-  /// Looked at between updates; the default asks for SIGINT and SIGTERM. True ends run() with status interrupted, after
-  /// a checkpoint "latest".
+  /// Checked between updates; the default checks for SIGINT and SIGTERM. True ends run() with status
+  /// interrupted, after a checkpoint "latest".
   void set_stop_request(std::function<bool()> requested) { stop_requested_ = std::move(requested); }
 
   TrainResult run();
@@ -88,7 +88,7 @@ class Trainer : private HookedRun {
   std::vector<Table> hook_tables() const;
 
  private:
-  // What hooks may ask.
+  // The interface for hooks.
   RunProgress& progress() override { return progress_; }
   void keep_checkpoint(const std::string& label) override;
   void event(const std::string& level, const std::string& text) override;

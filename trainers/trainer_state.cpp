@@ -50,10 +50,10 @@ void copy_into(at::Tensor target, const at::Tensor& source, const std::string& n
 // A run that went on with other masks would be neither the old run nor a new one.
 void refuse_generators(const Checkpoint& checkpoint) {
   if (checkpoint.generators.empty()) return;
-  throw IoError(fmt::format(
-      "checkpoint: /generators/{}: its dropout masks came from a generator that is no more; the run "
-      "can be probed, but not resumed: remove its folder to train it anew",
-      checkpoint.generators.front().first));
+  throw IoError(
+      fmt::format("checkpoint: /generators/{}: its dropout masks came from a generator that no longer "
+                  "exists; the run can be probed, but not resumed: remove its folder to train it again",
+                  checkpoint.generators.front().first));
 }
 
 at::Tensor on_host(const at::Tensor& tensor) { return tensor.detach().to(at::kCPU).contiguous(); }

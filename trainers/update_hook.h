@@ -1,4 +1,5 @@
-// defines: UpdateHook, what a technique does around the updates of a run; what hooks are made from and what they are shown.
+// defines: UpdateHook, what a technique does around the updates of a run;
+// what hooks are made from and get to see.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ namespace basin {
 
 using Summary = std::vector<std::pair<std::string, OptionValue>>;
 
-/// What a hook may ask of the run that it is part of.
+/// What a hook may request from its run.
 class HookedRun {
  public:
   virtual ~HookedRun() = default;

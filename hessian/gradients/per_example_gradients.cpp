@@ -107,7 +107,7 @@ void PerExampleGradients::check(const at::Tensor& loss, const std::vector<LayerC
     if (call.kind == LayerCall::Kind::batch_statistics)
       refuse(fmt::format("layer {} normalises by statistics of the batch", layer_of(vector, call)));
     if (call.kind == LayerCall::Kind::linear && call.x.dim() != 2) {
-      refuse(fmt::format("layer {} is linear over inputs of {} dimensions; 2 are known",
+      refuse(fmt::format("layer {} is linear over inputs of {} dimensions; only 2 are supported",
                          layer_of(vector, call), call.x.dim()));
     }
   }

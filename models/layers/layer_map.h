@@ -1,4 +1,4 @@
-// defines: LayerMap, what layers compute with instead of their arguments.
+// defines: LayerMap, which replaces what layers compute with.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,8 +9,8 @@
 
 namespace basin {
 
-/// While it lives, the convolutions and linear layers of this thread compute with what `map` makes of what
-/// they are called with: a network next to the one at hand, as with all weights squared, without touching a
+/// During its lifetime the convolutions and linear layers of this thread compute with what `map` makes of
+/// their arguments: a variant of the network, for instance with all weights squared, without changing a
 /// parameter. A batch norm that is folded (NormMode::folded) is in weight and bias. No gradient is recorded.
 class LayerMap {
  public:

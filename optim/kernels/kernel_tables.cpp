@@ -77,7 +77,7 @@ DeviceTables KernelTables::on_device() const {
 namespace basin {
 
 void KernelTables::set(const TensorLists&, const std::vector<Treatment>&) {
-  TORCH_CHECK(false, "built without CUDA: parameters on a GPU have no optimiser");
+  TORCH_CHECK(false, "built without CUDA: no optimiser can update parameters on a GPU");
 }
 void momentum_kernels(const MomentumRule&, const StepScalars&, KernelTables&) {}
 void moment_kernels(const MomentRule&, const StepScalars&, KernelTables&) {}

@@ -1,4 +1,4 @@
-// defines: add_group_products(), what a Hessian makes of the gradients of groups of examples.
+// defines: add_group_products(), products of a Hessian with the gradients of groups of examples.
 #pragma once
 
 #include "hessian/objective.h"
@@ -6,7 +6,7 @@
 
 namespace basin {
 
-/// Fills what CurvedProducts says of groups of `size` examples, taken from `order` one after the other;
+/// Fills what CurvedProducts says about groups of `size` examples, taken from `order` one after the other;
 /// `mean` is the gradient of all. H is taken group by group: a graph, then its products with the m deviations
 /// and the mean, so that their sums over groups are those with H. Cost: a gradient and m + 1 Hessian-vector
 /// products; memory: 2 m + 2 vectors and one group's graphs.

@@ -102,7 +102,7 @@ SpectralNorm product_of(const std::vector<SpectralNorm>& norms) {
 NormOrReason path_norm(Objective& objective, const NetworkLayers& layers) {
   if (!layers.reason.empty()) return {kNaN, layers.reason};
   if (std::isnan(layers.logit_factor))
-    return {kNaN, "the logits are no multiple of the last layer's outputs"};
+    return {kNaN, "the logits are not a multiple of the last layer's outputs"};
   const ScopedNormMode folded(objective.model(), NormMode::folded);
   if (!positively_homogeneous(objective))
     return {kNaN, "an activation other than ReLU, or normalisation by example"};

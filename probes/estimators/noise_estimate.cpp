@@ -178,8 +178,8 @@ Covariance of_set(const Covariance& jackknifed, double grouping, double share, d
 void check_sizes(int64_t groups, int64_t examples, int64_t set_examples) {
   if (groups < 4) throw ConfigError("the noise scale needs at least 4 groups of examples");
   if (set_examples < examples) {
-    throw ConfigError(
-        fmt::format("the noise scale of a set of {} examples cannot be had from {}", set_examples, examples));
+    throw ConfigError(fmt::format("the noise scale of a set of {} examples cannot be estimated from {}",
+                                  set_examples, examples));
   }
 }
 

@@ -87,7 +87,7 @@ SigmaFound not_in_range(const Crossing& crossing, const SigmaSearch& search) {
   found.reason =
       crossing.above_range
           ? fmt::format("accuracy drops by less than {} up to sigma = {}", search.target, search.high)
-          : fmt::format("accuracy drops by more than {} at sigma = {} already", search.target, search.low);
+          : fmt::format("accuracy already drops by more than {} at sigma = {}", search.target, search.low);
   return found;
 }
 

@@ -191,8 +191,9 @@ AuditResult measure_audit(const std::string& run_folder, const Checkpoint& check
                     audit_variants(request.plan.run, request.sets));
   const std::vector<AuditTrial> trials = audit.trials();
   if (trials.empty())
-    throw ConfigError("checkpoint " + checkpoint.label + " of " + run_folder +
-                      ": its model has no transformation that leaves anything unchanged");
+    throw ConfigError(
+        "checkpoint " + checkpoint.label + " of " + run_folder +
+        ": no transformation is known that leaves this model's function or decisions unchanged");
   const std::vector<Measured> all = measure_all(audit, trials, request.progress);
   return {file_of(audit, checkpoint, request.plan, rows_of(all, trials, rounding_of(request.plan))),
           failures_of(all)};

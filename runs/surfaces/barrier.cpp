@@ -15,11 +15,12 @@ struct BarrierOptions {
 
 void bind_options(OptionTable& table, BarrierOptions& options) {
   table.add("points", options.points, at_least(3),
-            "on the line, the checkpoints and the middle among them; 25 or more is usual");
-  table.add("statistics", options.statistics, distinct(one_of({"reset", "interpolate"})),
-            "running statistics on the way: estimated anew at each point, interpolated like the weights");
+            "points on the line, including both checkpoints and the middle; 25 or more are usual");
+  table.add(
+      "statistics", options.statistics, distinct(one_of({"reset", "interpolate"})),
+      "running statistics along the line: estimated anew at each point, or interpolated like the weights");
   table.add("matching", options.matching, distinct(one_of({"none", "weights"})),
-            "the second network as it is, with its units in the order nearest to the first's");
+            "second network: as it is, or with its units permuted to match the first's");
 }
 
 class BarrierTask final : public PathTask {
@@ -33,8 +34,8 @@ class BarrierTask final : public PathTask {
     }
     if (plot().axes[0].values.empty()) {
       throw ConfigError(
-          fmt::format("barrier.matching = {}, barrier.statistics = {}: this network has neither units whose "
-                      "order is free nor batch statistics to interpolate, so no line is left",
+          fmt::format("barrier.matching = {}, barrier.statistics = {}: this network has neither units that "
+                      "can be permuted nor batch statistics to interpolate, so no line is left to measure",
                       to_toml(options.matching), to_toml(options.statistics)));
     }
   }
@@ -88,7 +89,8 @@ std::unique_ptr<LandscapeTask> make_barrier(LandscapeSubject& subject, const Bar
 LandscapeKind barrier_landscape() {
   return landscape_kind<BarrierOptions, make_barrier>({
       .name = "barrier",
-      .help = "how high the loss rises on the straight line between two checkpoints, as they are and matched",
+      .help = "how far the loss rises on the straight line between two checkpoints, as they are and with "
+              "matched units",
       .least = 2,
       .most = 2,
   });

@@ -26,7 +26,7 @@ void bind_options(OptionTable& table, CurveOptions& options) {
   table.add("bends", options.bends, at_least(1),
             "points between the two checkpoints; 1: quadratic, or one corner");
   table.add("points", options.points, at_least(3),
-            "where it is measured, the checkpoints and the middle among them");
+            "points measured on the curve, including both checkpoints and the middle");
   bind_options(table, options.training);
 }
 
@@ -96,8 +96,7 @@ class CurveTask final : public PathTask {
         saved = Clock::now();
       }
       epochs = training_.epoch_losses().size();
-      if (interrupt_signal() != 0)
-        fmt::print(stderr, "\ninterrupted; the same command goes on with the curve\n");
+      if (interrupt_signal() != 0) fmt::print(stderr, "\ninterrupted; the same command resumes the curve\n");
       throw_if_interrupted();
       progress.update(static_cast<double>(training_.updates_done()),
                       epochs > 0 ? fmt::format("loss {:.4g}", training_.epoch_losses().back()) : "");

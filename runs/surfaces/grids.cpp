@@ -20,11 +20,11 @@ struct LineOptions {
 
 void bind_options(OptionTable& table, LineOptions& options) {
   table.add("points", options.points, at_least(2),
-            "on the line; the checkpoints are added where the spacing misses them");
+            "points on the line; checkpoints that the spacing misses are added");
   table.add("alpha", options.alpha, anything(),
             "[from, to]; empty: [-0.25, 1.25] between two checkpoints, [-1, 1] along directions");
   table.add("directions", options.directions, at_least(1),
-            "random directions, where there is one checkpoint");
+            "random directions, if there is only one checkpoint");
   bind_options(table, options.direction);
 }
 
@@ -36,8 +36,8 @@ struct PlaneOptions {
 
 void bind_options(OptionTable& table, PlaneOptions& options) {
   table.add("alpha_points", options.alpha_points, at_least(2),
-            "across; the checkpoints are added where the spacing misses them");
-  table.add("beta_points", options.beta_points, at_least(2), "upwards, likewise");
+            "points along alpha; checkpoints that the spacing misses are added");
+  table.add("beta_points", options.beta_points, at_least(2), "points along beta, likewise");
   table.add("alpha", options.alpha, anything(),
             "[from, to]; empty: [-0.25, 1.25] towards a checkpoint, else [-1, 1]");
   table.add("beta", options.beta, anything(), "likewise");
@@ -221,7 +221,7 @@ std::unique_ptr<LandscapeTask> make_plane(LandscapeSubject& subject, const Plane
 LandscapeKind line_landscape() {
   return landscape_kind<LineOptions, make_line>({
       .name = "line",
-      .help = "loss on the way from one checkpoint to another, or along random directions, with a band",
+      .help = "loss on the line from one checkpoint to another, or along random directions, with a band",
       .least = 1,
       .most = 2,
   });
@@ -230,7 +230,7 @@ LandscapeKind line_landscape() {
 LandscapeKind plane_landscape() {
   return landscape_kind<PlaneOptions, make_plane>({
       .name = "plane",
-      .help = "loss over two directions: random ones, or the ways to further checkpoints",
+      .help = "loss over two directions: random ones, or those to further checkpoints",
       .least = 1,
       .most = 3,
   });

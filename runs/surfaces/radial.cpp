@@ -19,8 +19,10 @@ struct RadialOptions {
 
 void bind_options(OptionTable& table, RadialOptions& options) {
   table.add("directions", options.directions, at_least(2), "random directions");
-  table.add("deltas", options.deltas, distinct(greater_than(0)), "rises of the training loss");
-  table.add("most", options.most, greater_than(kFirstStep), "how far to look, in norms of the weights");
+  table.add("deltas", options.deltas, distinct(greater_than(0)),
+            "rises of the training loss whose radius is measured");
+  table.add("most", options.most, greater_than(kFirstStep),
+            "largest distance searched, as a multiple of the weights' norm");
   table.add("tolerance", options.tolerance, between(1e-6, 0.5),
             "relative width of the last bracket around a radius");
   bind_options(table, options.direction);
@@ -154,7 +156,7 @@ class RadialTask final : public LandscapeTask {
 };
 
 /// How far from a checkpoint along random directions d the training loss has risen by delta: r(d) with L(w +
-/// r d) = L(w) + delta, over {direction, delta}; and over {delta} what it says of the region's volume
+/// r d) = L(w) + delta, over {direction, delta}; and over {delta} what it says about the region's volume
 /// (landscape/radial_profile.h; mean_log_power and effective_directions for direction.norm = "unit" alone,
 /// whose directions are uniform on the sphere). r counts in |d|: with "unit" it is the distance, with
 /// "filter" 1 is a direction in which each filter moves by its own length, which rescaled layers don't

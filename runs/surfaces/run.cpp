@@ -165,7 +165,7 @@ class LandscapeRun {
     const FileLock lock = writer_lock();
     if (const SurfaceRecord partial = record(); partial.status() == SurfaceStatus::partial)
       write_surface_file(path_, partial);
-    fmt::print(stderr, "interrupted; {} of {} points are in {}; the same command goes on from there\n",
+    fmt::print(stderr, "interrupted; {} of {} points are in {}; the same command resumes from there\n",
                folder_->cells_done(), plot_.cells(), path_);
   }
 

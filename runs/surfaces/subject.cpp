@@ -37,14 +37,16 @@ ExampleSet example_set(const std::shared_ptr<Model>& model, LossKind loss, const
 }  // namespace
 
 void bind_options(OptionTable& table, LandscapeOptions& options) {
-  table.add("subset", options.subset, at_least(0), "training examples, chosen by image hash; 0: all");
-  table.add("test_subset", options.test_subset, at_least(0), "test examples likewise; 0: all");
-  table.add("micro_batch", options.micro_batch, at_least(1), "examples per pass");
-  table.add("dtype", options.dtype, one_of({"float32", "float64"}), "arithmetic of the networks");
-  table.add(
-      "bn", options.bn, one_of({"reset", "interpolate", "frozen"}),
-      "running statistics at a point: estimated anew there, part of the point, or the first checkpoint's");
-  table.add("seed", options.seed, at_least(0), "of all that is random");
+  table.add("subset", options.subset, at_least(0),
+            "number of training examples, chosen by image hash; 0: all");
+  table.add("test_subset", options.test_subset, at_least(0), "number of test examples, likewise; 0: all");
+  table.add("micro_batch", options.micro_batch, at_least(1),
+            "examples per pass; affects memory, not results");
+  table.add("dtype", options.dtype, one_of({"float32", "float64"}), "floating-point type of the networks");
+  table.add("bn", options.bn, one_of({"reset", "interpolate", "frozen"}),
+            "running statistics at a point: estimated anew there, interpolated like the weights, or the "
+            "first checkpoint's");
+  table.add("seed", options.seed, at_least(0), "seed of everything random");
 }
 
 LandscapeSubject::LandscapeSubject(std::vector<std::string> files, const LandscapeOptions& options,

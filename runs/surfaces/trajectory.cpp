@@ -23,14 +23,14 @@ struct TrajectoryOptions {
 
 void bind_options(OptionTable& table, TrajectoryOptions& options) {
   table.add("at", options.at, anything(),
-            "checkpoints on the path: all, every (each that checkpoint_every keeps), loss, or labels");
-  table.add(
-      "centre", options.centre, one_of({"final", "mean"}),
-      "what the directions are principal about, and the origin: the last checkpoint, or the mean of all");
+            "checkpoints on the path: all, every (those that checkpoint_every keeps), loss, or labels");
+  table.add("centre", options.centre, one_of({"final", "mean"}),
+            "origin, about which principal components are taken: the last checkpoint, or the mean of all");
   table.add("alpha_points", options.alpha_points, at_least(2),
-            "across; the origin is added where the spacing misses it");
-  table.add("beta_points", options.beta_points, at_least(2), "upwards, likewise");
-  table.add("margin", options.margin, at_least(0), "beyond the path on each side, as a share of its extent");
+            "points along alpha; the origin is added if the spacing misses it");
+  table.add("beta_points", options.beta_points, at_least(2), "points along beta, likewise");
+  table.add("margin", options.margin, at_least(0),
+            "margin around the path on each side, as a share of its extent");
 }
 
 struct PathPoint {

@@ -201,10 +201,11 @@ std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder) {
       strays.push_back(folder.filename().string());
   }
   if (!strays.empty()) {
-    fmt::print(stderr, "warning: {}/runs holds {} run(s) that the study doesn't have, left out: {}\n",
+    fmt::print(stderr,
+               "warning: {}/runs holds {} run(s) that are not part of the study and are left out: {}\n",
                sweep_folder, strays.size(), fmt::join(strays, ", "));
   }
-  if (rows.empty()) throw IoError(sweep_folder + ": no folder runs/ with a run in it");
+  if (rows.empty()) throw IoError(sweep_folder + ": has no folder runs/ with a run in it");
   const auto key = [](const SweepRow& row) {
     return std::make_tuple(row.text("protocol"), row.text("optimizer"), row.number("batch_size"),
                            row.number("learning_rate"), row.number("seed"), row.run_id);

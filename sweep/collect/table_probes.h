@@ -1,4 +1,4 @@
-// defines: probe_text(), what the table says of a probe for the runs of one cell; pooled_ratio().
+// defines: probe_text(), what the table says about a probe for the runs of one cell; pooled_ratio().
 #pragma once
 
 #include <cstdint>

@@ -95,8 +95,8 @@ TEST_F(AuditCommand, TellsMeasuresOfTheFunctionFromMeasuresOfTheWeights) {
   EXPECT_TRUE(moves("asam-all-ascended", "logit_scale", exact));
   EXPECT_EQ(verdicts("hessian-lambda", "norm_scale"), Set{}) << "there is no norm";
 
-  EXPECT_THAT(result.out, HasSubstr("moved while the function stayed: asam-all-ascended, "));
-  EXPECT_THAT(result.out, HasSubstr("stayed with the function: asam-all-ascended (" + exact + "), "));
+  EXPECT_THAT(result.out, HasSubstr("changed although the function didn't: asam-all-ascended, "));
+  EXPECT_THAT(result.out, HasSubstr("unchanged like the function: asam-all-ascended (" + exact + "), "));
 }
 
 TEST_F(AuditCommand, WritesARowANumberAndTransformationAndSaysOnWhat) {

@@ -1,4 +1,4 @@
-// What `basin` says of itself: --version, --help and `basin help`.
+// What `basin` says about itself: --version, --help and `basin help`.
 #include <gmock/gmock.h>
 
 #include "core/build_info.h"

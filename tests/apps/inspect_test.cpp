@@ -100,7 +100,7 @@ TEST(Recover, LeavesAWholeFileThatKnowsMoreThanTheJournal) {
   output_of({"recover", folder.path()});
   std::filesystem::remove(folder / "journal");
   write_journal(folder / "journal", RunState::running);
-  EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("whole, status finished, 2 updates"));
+  EXPECT_THAT(output_of({"recover", folder.path()}), HasSubstr("complete, status finished, 2 updates"));
   EXPECT_EQ(read_run_file(folder / "run.h5").status, RunState::finished);
 }
 
@@ -128,7 +128,7 @@ TEST(Recover, ASweepFolderIsSaidToBeOne) {
     }
   };
   EXPECT_THAT(told("recover"), HasSubstr("is the folder of a sweep: name one of its runs"));
-  EXPECT_THAT(told("inspect"), HasSubstr("is the folder of a sweep without sweep.h5: `basin collect "));
+  EXPECT_THAT(told("inspect"), HasSubstr("is the folder of a sweep without sweep.h5: run `basin collect "));
 }
 
 TEST(Inspect, SaysWhatIsInARunAndItsJournal) {

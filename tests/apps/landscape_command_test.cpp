@@ -53,7 +53,7 @@ const SurfaceColumn& column(const SurfacePlot& plot, const std::string& name) {
   throw std::runtime_error("no column " + name);
 }
 
-// What a probe says of the same 50 examples: by other code, on as many threads.
+// What a probe says about the same 50 examples: by other code, on as many threads.
 double subset_loss(const std::string& run, const std::string& label) {
   const BinaryResult result = run_binary({"probe", run, "--only", "noise_scale", "--checkpoint", label,
                                           "--subset", "50", "--set", "runtime.threads=1"});
@@ -65,7 +65,7 @@ double subset_loss(const std::string& run, const std::string& label) {
   throw std::runtime_error("no subset_loss");
 }
 
-// Against what a probe says of the same examples at both checkpoints; equal to the last bit.
+// Against what a probe says about the same examples at both checkpoints; equal to the last bit.
 TEST_F(LandscapeCommand, LineIsExactAtBothCheckpoints) {
   const BinaryResult result =
       landscape({checkpoint("start"), checkpoint("end"), "--kind", "line", "--set", "line.points=5"});
@@ -277,7 +277,7 @@ TEST_F(LandscapeCommand, CtrlCLeavesWhatIsThereAndGoesOn) {
     process.send(SIGINT);
     const BinaryResult result = process.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    EXPECT_THAT(result.err, HasSubstr("the same command goes on from there"));
+    EXPECT_THAT(result.err, HasSubstr("the same command resumes from there"));
     const SurfaceRecord partial = read_surface_file(path);
     EXPECT_EQ(partial.status(), SurfaceStatus::partial);
     const std::vector<uint8_t>& state = partial.plots[0].state;

@@ -47,7 +47,7 @@ OptionValue attribute(const ProbeRecord& record, const std::string& key) {
 TEST_F(ProbeCommand, ACheckpointThatIsNotThereIsToldFromThoseThatAre) {
   const BinaryResult result = probe({"--only", "top_eigenvalues", "--checkpoint", "middle"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("no checkpoint of that name; there are start, end\n"));
+  EXPECT_THAT(result.err, HasSubstr("no such checkpoint; known: start, end\n"));
 }
 
 TEST_F(ProbeCommand, MeasuresACheckpointAndSaysOnWhat) {
@@ -296,7 +296,7 @@ TEST_F(ProbeCommand, RefusesBadInputInOneLine) {
   };
   expect(probe({"--only", "no_such_probe"}), 2, "no_such_probe");
   expect(probe({"--only", "top_eigenvalues", "noise_scale"}), 2,
-         "\"noise_scale\" was not expected; a list has commas");
+         "\"noise_scale\" was not expected; lists are separated by commas");
   expect(probe({"--set", "batch_size=5"}), 2, "batch_size");
   expect(probe({"--checkpoint", "loss-9"}), 2, "checkpoint");
   expect(run_binary({"probe", study_.path("nowhere")}), 4, "nowhere");

@@ -65,7 +65,7 @@ TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
   const std::string run = sweep.runs()[0];
   const auto written = fs::last_write_time(run + "/run.h5");
   fs::remove(run + "/probes/end.noise_scale.h5");
-  EXPECT_THAT(sweep.run({"--dry-run"}).out, HasSubstr("3 of them done in " + sweep.path("out")));
+  EXPECT_THAT(sweep.run({"--dry-run"}).out, HasSubstr("3 of them are done in " + sweep.path("out")));
   const BinaryResult second = sweep.run();
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("3 runs were done before"));
@@ -74,7 +74,7 @@ TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
   EXPECT_EQ(fs::last_write_time(run + "/run.h5"), written);
 
   const BinaryResult dry = sweep.run({"--dry-run"});
-  EXPECT_THAT(dry.out, HasSubstr("4 of them done in " + sweep.path("out")));
+  EXPECT_THAT(dry.out, HasSubstr("4 of them are done in " + sweep.path("out")));
   EXPECT_THAT(dry.out, HasSubstr("of 1 thread(s): 0 s (0 s)"));
   const BinaryResult foreign = sweep.run({"--dry-run", "--set", "updates=7"});
   EXPECT_EQ(foreign.exit_code, 2);
@@ -159,8 +159,8 @@ TEST(SweepCommand, GoesOnWithoutAForecast) {
   const BinaryResult result = sweep.run({"--no-probes"});
   ::unsetenv("TMPDIR");
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("note: no forecast from this machine"));
-  EXPECT_THAT(result.err, HasSubstr("from round figures"));
+  EXPECT_THAT(result.err, HasSubstr("note: no measurements from this machine"));
+  EXPECT_THAT(result.err, HasSubstr("from rough figures"));
   EXPECT_EQ(sweep.statuses(), std::vector<std::string>(1, "finished"));
 }
 
@@ -172,7 +172,7 @@ TEST(SweepCommand, ForecastsMeasuresAndLeavesNothingBehind) {
   ::unsetenv("TMPDIR");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, ::testing::ContainsRegex("wall time [0-9].*; the forecast was [0-9]"));
-  EXPECT_THAT(result.err, Not(HasSubstr("round figures")));
+  EXPECT_THAT(result.err, Not(HasSubstr("rough figures")));
   EXPECT_TRUE(fs::is_empty(sweep.path("tmp")));
 }
 
@@ -301,7 +301,7 @@ TEST(SweepCommandFolder, LeavesRunsOfSomethingElseOutOfItsTable) {
   EXPECT_THAT(result.err, HasSubstr("left out: " + fs::path(before).filename().string()));
   ASSERT_EQ(train("updates=8").exit_code, 0);  // and after it
   const BinaryResult collected = run_binary({"collect", sweep.path("out")});
-  EXPECT_THAT(collected.err, HasSubstr("2 run(s) that the study doesn't have"));
+  EXPECT_THAT(collected.err, HasSubstr("2 run(s) that are not part of the study"));
   EXPECT_EQ(sweep.runs().size(), 4u);
   EXPECT_THAT(read_file(sweep.path("out/table.md")), HasSubstr("# Sweep: 2 runs"));
   EXPECT_EQ(sweep.run({"--no-probes"}).exit_code, 0);
@@ -381,9 +381,9 @@ TEST(SweepCommand, ChoosesLearningRatesFirstAndKeepsTheOthersApart) {
   EXPECT_EQ(again.exit_code, 0);
   EXPECT_THAT(again.err, HasSubstr("tuning: 3 runs were done before"));
   const BinaryResult dry = sweep.run({"--dry-run", "--no-probes"});
-  EXPECT_THAT(dry.out, HasSubstr("the others are listed with the rates that were chosen"));
+  EXPECT_THAT(dry.out, HasSubstr("the others are listed with the chosen rates"));
   EXPECT_THAT(dry.out,
-              HasSubstr("4 of them done in "));  // three rates at seed 1 and the chosen one at seed 2
+              HasSubstr("4 of them are done in "));  // three rates at seed 1 and the chosen one at seed 2
   EXPECT_THAT(dry.out, HasSubstr("0 s (0 s)"));
 }
 

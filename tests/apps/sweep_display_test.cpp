@@ -1,4 +1,4 @@
-// The words that a sweep says of a worker.
+// The words that a sweep says about a worker.
 #include <gtest/gtest.h>
 
 #include "apps/sweep_display.h"

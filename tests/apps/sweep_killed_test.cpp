@@ -136,7 +136,7 @@ TEST(SweepCommand, CtrlCLeavesResumableStates) {
   process.send(SIGINT);
   const BinaryResult result = process.wait();
   EXPECT_EQ(result.exit_code, 130) << result.err;
-  EXPECT_THAT(result.err, ::testing::HasSubstr("the same command goes on from here"));
+  EXPECT_THAT(result.err, ::testing::HasSubstr("the same command resumes from here"));
   std::multiset<std::string> statuses;
   for (const std::string& run : sweep.runs(kDisturbed + "/runs"))
     statuses.insert(to_string(read_status(run + "/status.json").status));

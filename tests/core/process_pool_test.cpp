@@ -105,7 +105,7 @@ TEST_F(Pool, TellsOfAWorkerWhoseEndItDidNotSee) {
   std::signal(SIGCHLD, before);
   ASSERT_EQ(results.size(), 1u);
   EXPECT_FALSE(results[0].ok());
-  EXPECT_EQ(results[0].describe(), "its end was not seen");
+  EXPECT_EQ(results[0].describe(), "its exit status was lost");
 }
 
 TEST_F(Pool, KillsWhatRunsPastItsTimeout) {
@@ -135,7 +135,7 @@ TEST_F(Pool, ReportsAProgramThatIsNotThere) {
   job.program.path = "/nonexistent/program";
   pool.start(job);
   EXPECT_EQ(all(pool).at(0).exit_code, 127);
-  EXPECT_THAT(log("none"), ::testing::HasSubstr("can't be executed"));
+  EXPECT_THAT(log("none"), ::testing::HasSubstr("cannot execute"));
 }
 
 TEST_F(Pool, RefusesALogThatCannotBeOpened) {

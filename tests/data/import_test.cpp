@@ -111,7 +111,7 @@ TEST_F(Fetch, TellsInOneLineWhatWentWrong) {
   install("curl", "exit 22");
   EXPECT_THAT(failure(), HasSubstr("server"));
   install("curl", "exit 0");
-  EXPECT_THAT(failure(), HasSubstr("nothing arrived"));
+  EXPECT_THAT(failure(), HasSubstr("nothing was downloaded"));
 }
 
 }  // namespace

@@ -194,13 +194,13 @@ TEST_P(Idx, RejectsWhatItsHeaderBelies) {
   reject(
       1, [](std::string& b) { b[3] = 3; }, "not an idx file of labels");
   reject(
-      0, [](std::string& b) { b[7] = 4; }, "idx sizes 4x2x3 where tiny has 3x2x3");
+      0, [](std::string& b) { b[7] = 4; }, "idx sizes 4x2x3, but tiny has 3x2x3");
   reject(
       0, [](std::string& b) { b[15] = 2; }, "idx sizes 3x2x2");
   reject(
-      0, [](std::string& b) { b.pop_back(); }, "33 bytes where its header asks for 34");
+      0, [](std::string& b) { b.pop_back(); }, "33 bytes, but its header announces 34");
   reject(
-      3, [](std::string& b) { b += '\0'; }, "11 bytes where its header asks for 10");
+      3, [](std::string& b) { b += '\0'; }, "11 bytes, but its header announces 10");
   reject(
       2, [](std::string& b) { b.resize(9); }, "not an idx file");
   reject(

@@ -15,7 +15,7 @@ CONFIGS = ROOT / "configs"
 
 # Keys of the base options that may differ, each with its reason.
 MAY_DIFFER = {
-    "micro_batch": "memory alone; no number depends on it",
+    "micro_batch": "affects only memory; no number depends on it",
     "max_gradients": "the same passes over a smaller training set: compared below",
     "check_every": "looks at the training loss cost more than tuning needs",
     "data.validation": "tuning holds a tenth back to choose by",

@@ -363,7 +363,7 @@ TEST(StatusFile, MalformedOnesAreRefusedInOneLine) {
     expect_io_error([&] { read_status(path); }, {path, "malformed at byte"});
   }
   write_bytes(path, R"({"run_id": 3})");
-  expect_io_error([&] { read_status(path); }, {path, "\"run_id\" is missing or no string"});
+  expect_io_error([&] { read_status(path); }, {path, "\"run_id\" is missing or not a string"});
   write_bytes(path, "[1, 2]");
   expect_io_error([&] { read_status(path); }, {path, "malformed at byte 0"});
   expect_io_error([&] { read_status(folder / "missing.json"); }, {"missing.json"});

@@ -149,9 +149,9 @@ TEST(InChild, ACrashAHangAndAnErrorAreDamageInOneLine) {
           while (true) ::pause();
         });
       },
-      {"f.h5", "damaged", "no end after 1 s"});
+      {"f.h5", "damaged", "not read within 1 s"});
   expect_io_error([] { in_child("f.h5", 10, []() -> std::string { ::_exit(1); }); },
-                  {"f.h5: the process that reads it stopped (1)"});
+                  {"f.h5: the process that was reading it stopped (1)"});
   expect_io_error([] { in_child("f.h5", 10, []() -> std::string { throw DamagedError("f.h5: cut"); }); },
                   {"f.h5: cut"});
   EXPECT_THROW(in_child("f.h5", 10, []() -> std::string { throw DamagedError("f.h5: cut"); }), DamagedError);

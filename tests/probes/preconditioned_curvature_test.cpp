@@ -82,7 +82,7 @@ TEST(PreconditionedCurvature, AStateWithoutUpdatesIsNotResolved) {
   const auto fresh = f.trained("lamb", 0);
   const ProbeResult result = run_probe("preconditioned_curvature", f.objective, {}, 11, 0, fresh.get());
   EXPECT_EQ(result.status, ProbeStatus::not_resolved);
-  EXPECT_EQ(result.message, "the optimiser's state holds no update yet, or its P is no diagonal");
+  EXPECT_EQ(result.message, "the optimiser has made no update yet, or its preconditioner isn't diagonal");
   EXPECT_TRUE(std::isnan(quantity(result, "lambda").value[0]));
   EXPECT_EQ(quantity(result, "rate_lambda_1").status, ProbeStatus::not_resolved);
 }

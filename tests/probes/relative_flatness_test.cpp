@@ -222,14 +222,17 @@ TEST(RelativeFlatness, OfPartOfTheTrainingSetHasAnError) {
 
 TEST(RelativeFlatness, RefusesWhatHasNoClosedFormOrIsNotLinear) {
   Objective squares = on_images(testing::tiny_mlp(), testing::tiny_shape(), 10, LossKind::mse);
-  EXPECT_EQ(testing::message_of([&] { run_probe("relative_flatness", squares); }),
-            "relative_flatness.method = \"closed_form\": known for loss = \"cross_entropy\"; take method = "
-            "\"hessian\"");
+  EXPECT_EQ(
+      testing::message_of([&] { run_probe("relative_flatness", squares); }),
+      "relative_flatness.method = \"closed_form\": only known for loss = \"cross_entropy\"; use method = "
+      "\"hessian\"");
   Objective entropy = on_images(testing::tiny_mlp(), testing::tiny_shape(), 10);
-  EXPECT_EQ(testing::message_of([&] { run_probe("relative_flatness", entropy, {"layer=conv1"}); }),
-            "relative_flatness.layer = \"conv1\": no linear layer; the network's: fc1, fc2, fc3");
-  EXPECT_EQ(testing::message_of([&] { run_probe("relative_flatness", entropy, {"layer=fc1"}); }),
-            "relative_flatness.layer = \"fc1\": the logits aren't its outputs; take method = \"hessian\"");
+  EXPECT_EQ(
+      testing::message_of([&] { run_probe("relative_flatness", entropy, {"layer=conv1"}); }),
+      "relative_flatness.layer = \"conv1\": not a linear layer; the network's linear layers: fc1, fc2, fc3");
+  EXPECT_EQ(
+      testing::message_of([&] { run_probe("relative_flatness", entropy, {"layer=fc1"}); }),
+      "relative_flatness.layer = \"fc1\": the logits aren't the layer's outputs; use method = \"hessian\"");
 }
 
 TEST(SetEstimates, MeansOfASetAreCoveredByRepetition) {

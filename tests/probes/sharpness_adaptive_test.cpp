@@ -259,7 +259,7 @@ TEST(SharpnessAdaptive, OfOneExampleHasNoErrorOverGroups) {
   const ProbeResult result = run_probe("sharpness_adaptive", objective, {"measures=[\"worst_l2\"]"});
   EXPECT_EQ(result.quantities.front().status, ProbeStatus::not_resolved);
   EXPECT_TRUE(std::isnan(result.quantities.front().value[0]));
-  EXPECT_EQ(result.message, "one group of examples only");
+  EXPECT_EQ(result.message, "only one group of examples");
 }
 
 TEST(SharpnessAdaptive, ALossBeyondAllNumbersIsNonfinite) {

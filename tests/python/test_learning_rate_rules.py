@@ -128,4 +128,4 @@ def test_a_table_refuses_what_it_does_not_state(tmp_path):
         [BASIN, "train", str(study), "--out", str(tmp_path / "out"), "--set", "batch_size=512"], capture_output=True, text=True
     )
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert 'scaling_rule = "torchlars" has no rate for batch_size = 512; it states 256, 8192, 16384, 32768' in done.stderr
+    assert 'scaling_rule = "torchlars" has no rate for batch_size = 512; it has rates for 256, 8192, 16384, 32768' in done.stderr

@@ -220,7 +220,7 @@ def test_a_tuning_that_was_killed_comes_to_the_same_choice(tmp_path):
         process.wait()
         assert not (tmp_path / "b" / "out" / "selection.toml").exists()
     dry = program(*command, "--dry-run")
-    assert dry.returncode == 0 and "of them done in" in dry.stdout and "24 runs" in dry.stdout
+    assert dry.returncode == 0 and "of them are done in" in dry.stdout and "24 runs" in dry.stdout
     done = program(*command)
     assert done.returncode == 0 and "runs were done before" in done.stderr
     one, two = (tmp_path / name / "out" for name in "ab")
@@ -316,7 +316,7 @@ def test_what_makes_no_sense_is_one_line(plain, tmp_path):
     folder, _, _ = plain
     path = study(tmp_path)
     refused = {
-        ("train", path): 'learning_rate = "tuned" and nothing is chosen for optimizer=sgd batch_size=16 yet',
+        ("train", path): 'learning_rate = "tuned", but no value is chosen for optimizer=sgd batch_size=16 yet',
         ("tune", ROOT / "configs" / "tiny.toml"): "nothing to tune",
         ("tune", path, "--set", "learning_rate=0.1"): "nothing to tune",
         ("tune", path, "--set", "tune.trials=one"): "tune.trials",

@@ -163,7 +163,7 @@ TEST_F(StudySelectionFile, SaysWhatDoesNotFit) {
   EXPECT_THAT(message("[sweep]\nseed = [1]\n", kChoices), HasSubstr("there is none"));
   EXPECT_THAT(message(kTakes, "[[choice]]\ngroup = 'x'\nlearning_rate = 1.0\n"),
               HasSubstr("has no `when` and `set`"));
-  EXPECT_THAT(message(kTakes, "a = 1\n"), HasSubstr("no [[choice]] in it"));
+  EXPECT_THAT(message(kTakes, "a = 1\n"), HasSubstr("has no [[choice]]"));
 }
 
 struct BadTuning {

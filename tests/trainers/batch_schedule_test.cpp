@@ -93,7 +93,7 @@ TEST(BatchScheduleTest, IsRefusedWhereThereIsNoBudgetOrTooMuch) {
   TrainOptions options = growing();
   options.protocol = "B";
   EXPECT_EQ(refusal(options),
-            "batch_milestones are shares of a fixed budget, which protocol = \"B\" has not");
+            "batch_milestones are shares of a fixed budget, which protocol = \"B\" doesn't have");
   options = growing();
   options.batch_milestones = std::vector<double>(60, 0.5);
   EXPECT_THAT(refusal(options), ::testing::HasSubstr("2^53"));

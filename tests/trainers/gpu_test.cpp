@@ -93,7 +93,7 @@ TEST_F(GpuTraining, GraphsChangeNoBit) {
     s.cuda_graphs = false;
     TestRun eager(s);
     EXPECT_EQ(graphs.trainer->execution(),
-              graphs.model->has_dropout() ? "eager: masks of dropout are drawn on the host" : "graph");
+              graphs.model->has_dropout() ? "eager: dropout masks are drawn on the host" : "graph");
     EXPECT_EQ(eager.trainer->execution(), "eager: runtime.cuda_graph = false");
     EXPECT_EQ(graphs.run().status, RunState::finished);
     eager.run();

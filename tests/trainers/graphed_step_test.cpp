@@ -63,7 +63,7 @@ TEST(GraphedStep, SaysWhyNothingIsCaptured) {
   EXPECT_EQ(why_eager(true, at::kCUDA, false), "");
   EXPECT_EQ(why_eager(true, at::kCPU, true), "no GPU");
   EXPECT_EQ(why_eager(false, at::kCUDA, true), "runtime.cuda_graph = false");
-  EXPECT_EQ(why_eager(true, at::kCUDA, true), "masks of dropout are drawn on the host");
+  EXPECT_EQ(why_eager(true, at::kCUDA, true), "dropout masks are drawn on the host");
   TestRun run(small_settings());
   EXPECT_EQ(run.trainer->execution(), "eager: no GPU");
 }

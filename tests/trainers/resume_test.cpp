@@ -165,10 +165,10 @@ TEST(RestoreTest, RefusesACheckpointWithGeneratorsOfMasks) {
     other.trainer->restore(checkpoint);
     FAIL();
   } catch (const IoError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "checkpoint: /generators/dropout1: its dropout masks came from a generator that is no more; the run "
-        "can be probed, but not resumed: remove its folder to train it anew");
+    EXPECT_STREQ(error.what(),
+                 "checkpoint: /generators/dropout1: its dropout masks came from a generator that no longer "
+                 "exists; the run "
+                 "can be probed, but not resumed: remove its folder to train it again");
   }
 }
 

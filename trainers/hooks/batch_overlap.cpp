@@ -30,7 +30,8 @@ void BatchOverlap::before_step(const OngoingUpdate& /*update*/) {
 HookEntry batch_overlap_hook() {
   return hook_entry<BatchOverlap>({
       .name = "batch_overlap",
-      .help = "The last batch's last examples again, for methods with overlap.",
+      .help = "Overlapping batches, for methods such as L-BFGS: a gradient again on the end of the previous "
+              "batch.",
       .on = {"optimizer=lbfgs"},
   });
 }

@@ -18,8 +18,9 @@ Constraint share_above_zero() {
 }  // namespace
 
 void bind_options(OptionTable& table, LookaheadOptions& o) {
-  table.add("lookahead_every", o.every, at_least(0),
-            "updates between Lookahead's synchronisations of weights and slow weights; 0: no Lookahead");
+  table.add(
+      "lookahead_every", o.every, at_least(0),
+      "updates between Lookahead's synchronisations of the weights with the slow weights; 0: no Lookahead");
   table.add("lookahead_alpha", o.alpha, share_above_zero(),
             "Lookahead's step of the slow weights towards the weights");
   table.add("lookahead_schedule", o.schedule, one_of({"constant", "cubic"}),
@@ -64,7 +65,7 @@ void Lookahead::restore(const Checkpoint& checkpoint) { slow_.load_state(checkpo
 HookEntry lookahead_hook() {
   return hook_entry<Lookahead>({
       .name = "lookahead",
-      .help = "Slow weights that the run's weights go back to.",
+      .help = "Lookahead: slow weights that the run's weights are reset to.",
       .on = {"lookahead_every=4"},
   });
 }

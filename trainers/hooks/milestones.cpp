@@ -42,7 +42,7 @@ void Milestones::save(Checkpoint& checkpoint) const {
 HookEntry milestones_hook() {
   return hook_entry<Milestones>({
       .name = "milestones",
-      .help = "Checkpoints at a cadence and at loss levels.",
+      .help = "Checkpoints at regular intervals and at loss levels.",
       .on = {"checkpoint_every=5", "loss_levels=[2.2]"},
   });
 }

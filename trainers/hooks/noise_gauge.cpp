@@ -169,12 +169,14 @@ class GptNeoxGauge final : public NoiseGauge {
 }  // namespace
 
 void bind_options(OptionTable& table, NoiseGaugeOptions& o) {
-  table.add("noise_scale_every", o.every, at_least(0),
-            "updates between looks at the gradient noise scale by the micro-batches of one; 0: none");
+  table.add(
+      "noise_scale_every", o.every, at_least(0),
+      "updates between estimates of the gradient noise scale, each from one update's micro-batches; 0: none");
   table.add("noise_scale_beta", o.beta, half_open(0, 1),
-            "weight of each look against the next one in the noise scale's moving means");
+            "decay of the noise scale's moving averages, per estimate");
   table.add("noise_scale_compat", o.compat, one_of({"none", "gpt-neox"}),
-            "gpt-neox: that tool's noise scale, of windows of noise_scale_every updates (its default: 10)");
+            "gpt-neox: noise scale as that tool computes it, from windows of noise_scale_every updates (its "
+            "default: 10)");
 }
 
 void NoiseGauge::check(const Options& options, const HookCheck& run) {
@@ -202,7 +204,7 @@ std::unique_ptr<UpdateHook> NoiseGauge::make(const Options& options, const HookS
 HookEntry noise_scale_hook() {
   return hook_entry<NoiseGauge>({
       .name = "noise_scale",
-      .help = "The gradient noise scale while a run trains.",
+      .help = "The gradient noise scale, estimated during training.",
       .on = {"noise_scale_every=2"},
   });
 }

@@ -7,7 +7,7 @@ namespace basin {
 
 void bind_options(OptionTable& table, TestTimeViewsOptions& options) {
   table.add("test_time_augmentation", options.views, one_of({"none", "flip", "flip_shift"}),
-            "views of the test images whose averaged logits are scored next to the plain ones, at the end");
+            "at the end, also score the test images with logits averaged over these views");
 }
 
 HookCost TestTimeViews::cost(const Options& options) {

@@ -13,7 +13,7 @@ constexpr const char* kAverage = "average";  // state, checkpoint and prefix of 
 void bind_options(OptionTable& table, WeightAverageOptions& options) {
   table
       .add("weight_average", options.decay, half_open(0, 1),
-           "decay per update of the weights' exponential average, which is evaluated at the end; 0: none")
+           "decay per update of an exponential average of the weights, evaluated at the end; 0: no average")
       .costs_if_on();
 }
 

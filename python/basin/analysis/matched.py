@@ -1,4 +1,4 @@
-"""Which runs may be compared, with which reference, and what came of it."""
+"""Which runs may be compared, with which reference, and the result."""
 
 from __future__ import annotations
 

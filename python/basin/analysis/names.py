@@ -1,4 +1,4 @@
-"""Protocols, what they are called and in which order they come; and the optimisers of a table of runs in theirs."""
+"""Protocols, their names and their order; and the optimisers of a table of runs in theirs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What the updates did to each layer over training: norms of weights, gradients and updates, and trust ratios. `of_run(run)` or, a run an
-optimiser, `of_sweep(sweep)`; `trust_ratios(sweep)` by layer, over all seeds."""
+"""What the updates did to each layer over training: norms of weights, gradients and updates, and trust ratios.
+
+`of_run(run)` or, one run per optimiser, `of_sweep(sweep)`; `trust_ratios(sweep)` by layer, over all seeds."""
 
 from __future__ import annotations
 

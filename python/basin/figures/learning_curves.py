@@ -1,4 +1,4 @@
-"""Training losses of a sweep against what they cost."""
+"""Training losses of a sweep against their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of sharpness and noise and the generalisation gap: what goes with it, and what placebos do."""
+"""Measures of sharpness and noise and the generalisation gap: what correlates with it, and how placebos do."""
 
 from __future__ import annotations
 

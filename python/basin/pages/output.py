@@ -1,4 +1,4 @@
-"""What the commands here share: pictures and files that are there whole or not at all, and nothing left in $HOME."""
+"""What the commands here share: pictures and files are written completely or not at all, and nothing is left in $HOME."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sentences and tables of pages are put together from: a contrast, a share, names of cells."""
+"""Building blocks for the sentences and tables of pages: a contrast, a share, names of cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file can be that can't be read."""
+"""The reasons why a file can't be read."""
 
 
 class ReadError(Exception):

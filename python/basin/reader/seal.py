@@ -35,7 +35,9 @@ def check(path: str | Path) -> bool:
             raise ReadError(f"{path}: truncated: {about.st_size} bytes of {BYTES + length}")
         file.seek(BYTES)
         if about.st_size > BYTES + length or hashlib.file_digest(file, "sha256").digest() != digest:
-            raise ReadError(f"{path}: damaged or edited since it was written (where that was on purpose: `basin seal {path}`)")
+            raise ReadError(
+                f"{path}: damaged or edited since it was written (if it was edited on purpose, run `basin seal {path}`)"
+            )
     _whole.add(key)
     return True
 
@@ -46,7 +48,7 @@ def _has_block(path: Path, start: bytes, size: int) -> bool:
     if start.startswith(HDF5_SIGNATURE):
         return False
     if start[BYTES:] == HDF5_SIGNATURE:
-        raise ReadError(f"{path}: damaged, or not Basin's: no seal in its first {BYTES} bytes")
+        raise ReadError(f"{path}: damaged or not a Basin file: no seal in its first {BYTES} bytes")
     raise ReadError(f"{path}: truncated, damaged or not an HDF5 file ({size} bytes)")
 
 

@@ -175,7 +175,9 @@ class FolderSweep(Sweep):
         folders, strays = _run_folders(path)
         if strays:
             names = ", ".join(p.name for p in strays)
-            warnings.warn(f"{path}/runs holds {len(strays)} run(s) that the study doesn't have, left out: {names}", stacklevel=2)
+            warnings.warn(
+                f"{path}/runs holds {len(strays)} run(s) that are not part of the study and are left out: {names}", stacklevel=2
+            )
         if not folders:
             raise ReadError(f"{path}: neither sweep.h5 nor runs/ with a run of the study in it")
         study = path / "study.toml"
@@ -338,7 +340,7 @@ def _run_folders(path: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _has_marks_of_a_sweep(folder: Path) -> bool:
-    """A sweep writes cell.toml for each run that it starts, and says of the others that they are queued; `basin train` does neither."""
+    """A sweep writes cell.toml for each run that it starts, and says about the others that they are queued; `basin train` does neither."""
     if (folder / "cell.toml").is_file():
         return True
     try:

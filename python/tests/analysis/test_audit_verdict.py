@@ -1,4 +1,4 @@
-"""What audits say of a measure, from files made by their description."""
+"""What audits say about a measure, from files made by their description."""
 
 import numpy as np
 import pytest

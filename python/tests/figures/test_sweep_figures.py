@@ -94,7 +94,7 @@ def test_runs_that_missed_the_target_are_hollow(tmp_path):
     sweep = sweep_of(tmp_path / "s", endings={("B", "sgd", 1024): "target_not_reached"})
     assert hollow(accuracy.accuracy_against_batch(sweep)) == 3
     assert hollow(accuracy.loss_against_accuracy(sweep)) == 3
-    # They were not probed, so the measures have nothing to say of them.
+    # They were not probed, so the measures have nothing to say about them.
     assert crosses(sharpness.sharpness_against_batch(sweep)) == 0
 
 

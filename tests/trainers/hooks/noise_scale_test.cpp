@@ -1,4 +1,4 @@
-// The gradient noise scale while a run trains: its estimates over the draw of the batch, against autograd and
+// The gradient noise scale, estimated during training: its estimates over the draw of the batch, against autograd and
 // by plain sums; the bits of the run, a resume, and what there is no number for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
