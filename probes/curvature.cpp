@@ -227,7 +227,8 @@ CurvatureOptions::CurvatureOptions() {
 
 void bind_options(OptionTable& table, CurvatureOptions& options) {
   bind_presets(table, options, curvature_variants(), bind_fields,
-               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
+               "compat");
 }
 
 std::unique_ptr<Probe> make_curvature(const CurvatureOptions& options) {

@@ -272,7 +272,8 @@ PacBayesOptions::PacBayesOptions() { preset = values_of = "none"; }
 
 void bind_options(OptionTable& table, PacBayesOptions& options) {
   bind_presets(table, options, pac_bayes_variants(), bind_fields,
-               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
+               "compat");
 }
 
 std::unique_ptr<Probe> make_pac_bayes(const PacBayesOptions& options) {

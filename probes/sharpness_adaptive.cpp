@@ -274,7 +274,8 @@ SharpnessAdaptiveOptions::SharpnessAdaptiveOptions() { preset = values_of = "non
 
 void bind_options(OptionTable& table, SharpnessAdaptiveOptions& options) {
   bind_presets(table, options, adaptive_variants(), bind_fields,
-               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
+               "compat");
 }
 
 std::unique_ptr<Probe> make_sharpness_adaptive(const SharpnessAdaptiveOptions& options) {

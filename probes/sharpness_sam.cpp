@@ -181,7 +181,8 @@ SharpnessSamOptions::SharpnessSamOptions() { preset = values_of = "none"; }
 
 void bind_options(OptionTable& table, SharpnessSamOptions& options) {
   bind_presets(table, options, sam_variants(), bind_fields,
-               "a tool's values of all options below that aren't set; docs/probes.md", "compat");
+               "reproduce a published tool: its values for all options below that aren't set; docs/probes.md",
+               "compat");
 }
 
 std::unique_ptr<Probe> make_sharpness_sam(const SharpnessSamOptions& options) {

@@ -41,6 +41,7 @@ class Phrase:
     found: tuple[str, ...]
     passes: tuple[str, ...] = ()
     pages: bool = True  # Markdown too
+    code: bool = True  # sources too, and not pages and studies alone
 
 
 PHRASES = (
@@ -73,6 +74,33 @@ PHRASES = (
         ("Of the last add().",),
         ("Part of it",),
         pages=False,
+    ),
+    Phrase(r"\bon a cadence\b", "at regular intervals", ("probes on a cadence",)),
+    Phrase(r"\blosses up\b", "sums losses", ("it adds losses up",), ("it sums losses",)),
+    Phrase(
+        r"\blaid (?:over|end to end)\b",
+        "concatenated; a schedule spans the updates",
+        ("epochs laid end to end", "is laid over it"),
+        code=False,
+    ),
+    Phrase(
+        r"\bcomes? up (?:once|twice|again|more than|a third|(?-i:[a-z]) times)\b",
+        "occurs",
+        ("comes up k times", "may come up more than once"),
+        code=False,
+    ),
+    Phrase(r"\bwhat (?:it|they) (?:is|are) of\b", "name what the number describes", ("says what it is of",), code=False),
+    Phrase(r"\bon (?:its|the) way down\b", "during training", ("probed on its way down",), code=False),
+    Phrase(r"\bthat one's\b", "repeat the noun", ("less that one's residual",), code=False),
+    Phrase(
+        r"\bsays? nothing of\b", "says nothing about", ("it says nothing of others",), ("it says nothing about them",), code=False
+    ),
+    Phrase(
+        r"(?:\A|[.;:])\s+(?-i:Which|So) (?!are|is|do|does)(?=[a-z])",
+        "join it to the sentence before, or therefore",
+        ("It ends. So the rate falls.", "It ends. Which holds here."),
+        ("It stays. So does the norm.",),
+        code=False,
     ),
 )
 SCAR = "a reflow scar: break the lines where the sentence breaks"
@@ -113,7 +141,7 @@ def blanked(code: str) -> str:
 def phrases_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
     read = prose(name, text)
     for phrase in PHRASES:
-        if name.endswith(".md") and not phrase.pages:
+        if not (phrase.pages if name.endswith(".md") else phrase.code or name.endswith(".toml")):
             continue
         for match in re.finditer(phrase.pattern.replace(" ", r"\s+"), read, re.IGNORECASE):
             yield 1 + read.count("\n", 0, match.end()), " ".join(match[0].strip("\0 ").split()), phrase.instead
@@ -171,7 +199,7 @@ def self_test() -> int:
         for row in PHRASES
         for words in row.found
         for name, text in planted(words).items()
-        if row.pages or name != "page.md"
+        if (row.pages if name == "page.md" else row.code)
     ]
     cases += [
         (name, text, row.instead, False) for row in PHRASES for words in row.passes for name, text in planted(words).items()
