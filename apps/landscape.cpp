@@ -48,6 +48,14 @@ OptionTable table_of(LandscapeRequest& request) {
   return table;
 }
 
+/// What `--set` may have, for all kinds together.
+std::vector<std::string> known_settings() {
+  LandscapeRequest request = request_of({});
+  OptionTable table = table_of(request);
+  request.kinds.bind(table);
+  return settings_of(table);
+}
+
 // What a worker is called with: the same, said in full.
 std::vector<std::string> worker_arguments(const LandscapeArguments& arguments) {
   std::vector<std::string> words = {"landscape"};
@@ -82,20 +90,20 @@ void add_landscape(CLI::App& app, Action& action) {
   command->add_option(
       "checkpoint", arguments->checkpoints,
       "checkpoints of one network, RUN/ckpt/<label>.h5, or folders of runs for their last ones");
-  command
-      ->add_option("--kind", arguments->kind, fmt::format("{}", fmt::join(names_of(landscape_kinds()), ", ")))
-      ->required()
-      ->check(CLI::IsMember(names_of(landscape_kinds())));
+  const std::vector<std::string> kinds = names_of(landscape_kinds());
+  take_one_of(
+      *command->add_option("--kind", arguments->kind, fmt::format("{}", fmt::join(kinds, ", ")))->required(),
+      "kind of landscape", kinds);
   command->add_option("--out", arguments->out, "file; default OUT/landscape/<kind>.<run_id>.<label>.h5");
   command->add_option("--jobs", arguments->jobs, "processes, of runtime.threads (else one) threads each")
       ->check(CLI::Range(1, 4096));
   command->add_flag("--force", arguments->force, "measure anew what is there, of whatever recipe");
-  command->add_option("--retry", arguments->retry, "measure failed points again")
-      ->check(CLI::IsMember({"failed"}));
+  take_one_of(*command->add_option("--retry", arguments->retry, "measure failed points again"), "state",
+              {"failed"});
   command->add_flag("--print-config", arguments->print_config,
                     "print the kind's options with their meaning and stop");
   command->add_flag("--worker", arguments->worker)->group("");  // of --jobs
-  add_set_option(*command, arguments->sets);
+  add_set_option(*command, arguments->sets, known_settings);
   command->callback([arguments, &action] { action = [arguments] { return landscape(*arguments); }; });
 }
 
