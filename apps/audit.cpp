@@ -9,6 +9,7 @@
 #include <set>
 
 #include "apps/arguments.h"
+#include "apps/json_output.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -24,7 +25,7 @@ struct AuditArguments {
   std::string checkpoint, out, dtype = "float64";
   std::vector<std::string> only, sets;
   int64_t subset = 256, micro_batch = 256;
-  bool force = false;
+  bool force = false, json = false;
 };
 
 /// RUN of RUN/ckpt/<label>.h5.
@@ -35,12 +36,24 @@ std::string run_folder_of(const std::string& checkpoint) {
   return folder.parent_path();
 }
 
+std::vector<std::string> known_probes() { return names_of(probe_registry()); }
+
 /// `--set` changes options of the audited probes and of [runtime].
+OptionTable settable(RunOptions& options, const std::vector<std::string>& probes) {
+  OptionTable table;
+  for (const std::string& probe : probes) options.probe_options.bind_only(table, probe);
+  table.group("runtime", [&](OptionTable& t) { bind_options(t, options.runtime); });
+  return table;
+}
+
+std::vector<std::string> known_settings() {
+  RunOptions options;
+  return settings_of(settable(options, known_probes()));
+}
+
 RuntimeOptions runtime_of(const AuditArguments& arguments) {
   RunOptions options;
-  OptionTable allowed;
-  for (const std::string& probe : arguments.only) options.probe_options.bind_only(allowed, probe);
-  allowed.group("runtime", [&](OptionTable& t) { bind_options(t, options.runtime); });
+  OptionTable allowed = settable(options, arguments.only);
   for (const std::string& set : arguments.sets) allowed.set_from_text(set, "--set");
   return options.runtime;
 }
@@ -88,16 +101,68 @@ std::set<std::string> measures_where(const std::vector<AuditRow>& rows,
   return names;
 }
 
-void print_summary(const std::vector<AuditRow>& rows) {
-  const std::set<std::string> greyed = measures_where(rows, [](const AuditRow& row) { return row.greyed(); });
-  std::set<std::string> stays = measures_where(rows, [](const AuditRow& row) {
+struct AuditSummary {
+  std::set<std::string> moved, stayed;  // while the function stayed
+};
+
+AuditSummary summary_of(const std::vector<AuditRow>& rows) {
+  AuditSummary summary;
+  summary.moved = measures_where(rows, [](const AuditRow& row) { return row.greyed(); });
+  summary.stayed = measures_where(rows, [](const AuditRow& row) {
     return row.kind == Kept::function && row.verdict != Verdict::unresolved;
   });
-  std::erase_if(stays, [&](const std::string& name) { return greyed.count(name) == 1; });
-  fmt::print("\nchanged although the function didn't: {}\n",
-             greyed.empty() ? "none" : fmt::format("{}", fmt::join(greyed, ", ")));
-  fmt::print("unchanged like the function: {}\n",
-             stays.empty() ? "none" : fmt::format("{}", fmt::join(stays, ", ")));
+  std::erase_if(summary.stayed, [&](const std::string& name) { return summary.moved.count(name) == 1; });
+  return summary;
+}
+
+void print_summary(const std::vector<AuditRow>& rows) {
+  const AuditSummary summary = summary_of(rows);
+  const auto text = [](const std::set<std::string>& names) {
+    return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+  };
+  fmt::print("\nchanged although the function didn't: {}\n", text(summary.moved));
+  fmt::print("unchanged like the function: {}\n", text(summary.stayed));
+}
+
+Json json_of(const AuditValue& value) {
+  return {{"value", value.value},
+          {"uncertainty", value.uncertainty},
+          {"uncertainty_kind", to_string(value.uncertainty_kind)}};
+}
+
+Json json_of(const AuditRow& row) {
+  return {{"probe", row.probe},
+          {"settings", row.settings},
+          {"quantity", row.quantity},
+          {"definition", row.definition},
+          {"transformation", row.transformation},
+          {"kind", to_string(row.kind)},
+          {"strength", row.strength},
+          {"before", json_of(row.before)},
+          {"after", json_of(row.after)},
+          {"ratio", row.ratio()},
+          {"verdict", to_string(row.verdict)}};
+}
+
+Json json_of(const AuditResult& audit, const std::string& path) {
+  Json rows = Json::array(), failures = Json::array();
+  for (const AuditRow& row : audit.file.rows) rows.push_back(json_of(row));
+  for (const auto& [probe, message] : audit.failures)
+    failures.push_back({{"probe", probe}, {"message", message}});
+  const AuditSummary summary = summary_of(audit.file.rows);
+  return {{"file", path},
+          {"attributes", basin::json_of(audit.file.attributes)},
+          {"failures", std::move(failures)},
+          {"rows", std::move(rows)},
+          {"moved", summary.moved},
+          {"stayed", summary.stayed}};
+}
+
+void print_audit(const AuditResult& audit, const std::string& path) {
+  for (const auto& [probe, message] : audit.failures) fmt::print("{}  failed: {}\n", probe, message);
+  print_rows(audit.file.rows);
+  print_summary(audit.file.rows);
+  fmt::print("in {}\n", path);
 }
 
 /// Replaces nothing but an audit, and only on request. The file in the default place may be damaged.
@@ -110,7 +175,7 @@ void check_replaceable(const std::string& path, bool own_place, bool force) {
 }
 
 int run_audit(AuditArguments arguments) {
-  if (arguments.only.empty()) arguments.only = names_of(probe_registry());
+  if (arguments.only.empty()) arguments.only = known_probes();
   const ProbePlan plan = plan_of(arguments);
   const RuntimeOptions runtime = runtime_of(arguments);
   const std::string run_folder = run_folder_of(arguments.checkpoint);
@@ -121,13 +186,13 @@ int run_audit(AuditArguments arguments) {
   check_place();
   const AuditResult audit =
       measure_audit(run_folder, checkpoint, {plan, arguments.sets, runtime.progress}, apply_runtime(runtime));
-  for (const auto& [probe, message] : audit.failures) fmt::print("{}  failed: {}\n", probe, message);
-  print_rows(audit.file.rows);
-  print_summary(audit.file.rows);
   check_place();  // another audit may have been written meanwhile
   if (arguments.out.empty()) make_folders(run_folder + "/audit");
   write_audit_file(path, audit.file);
-  fmt::print("in {}\n", path);
+  if (arguments.json)
+    print_json("audit", json_of(audit, path));
+  else
+    print_audit(audit, path);
   return audit.failures.empty() ? 0 : 1;
 }
 
@@ -138,15 +203,17 @@ void add_audit(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "audit", "Find out which measures change when other weights give the same function (docs/measures.md)");
   command->add_option("checkpoint", arguments->checkpoint, "OUT/runs/<run_id>/ckpt/<label>.h5")->required();
-  add_list_option(*command, "--only", arguments->only, "names of probes; default: all");
+  add_list_option(*command, "--only", arguments->only, "names of probes; default: all", known_probes);
   command->add_option("--subset", arguments->subset,
                       "number of training examples, chosen by image hash; 0: all; default: 256");
   command->add_option("--micro-batch", arguments->micro_batch,
                       "examples per pass; affects memory, not results");
-  command->add_option("--dtype", arguments->dtype, "float32 or float64; default: float64");
+  offer(*command->add_option("--dtype", arguments->dtype, "float32 or float64; default: float64"), Offer::one,
+        [] { return values_of("probes.dtype"); });
   command->add_option("--out", arguments->out, "file; default: RUN/audit/<label>.h5");
   command->add_flag("--force", arguments->force, "replace an existing audit");
-  add_set_option(*command, arguments->sets);
+  add_json_flag(*command, arguments->json);
+  add_set_option(*command, arguments->sets, known_settings);
   command->callback([arguments, &action] { action = [arguments] { return run_audit(*arguments); }; });
 }
 

@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   add_inspect(app, action);
   add_recover(app, action);
   add_seal(app, action);
+  add_completion(app, action);
   add_help(app, action);
   add_workers(app, action);
   try {

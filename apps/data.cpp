@@ -1,6 +1,8 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "apps/arguments.h"
+#include "apps/json_output.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -15,6 +17,7 @@ namespace {
 struct DataArguments {
   DataOptions options;
   std::string out;
+  bool json = false;
 };
 
 void print_split(const Dataset& data, const char* name, const Split& split) {
@@ -36,8 +39,30 @@ void print_class_balance(const Dataset& data) {
                counts[0][c].item<int64_t>(), counts[1][c].item<int64_t>(), counts[2][c].item<int64_t>());
 }
 
-int describe(const DataOptions& options) {
-  const Dataset data = load_dataset(options);
+Json json_of(const Dataset& data, const Split& split) {
+  const at::Tensor counts =
+      split.size() ? at::bincount(split.labels, {}, data.classes()) : at::zeros({data.classes()}, at::kLong);
+  return {{"images", split.size()},
+          {"shape", split.size() ? split.images.sizes().slice(1).vec() : std::vector<int64_t>()},
+          {"per_class",
+           std::vector<int64_t>(counts.data_ptr<int64_t>(), counts.data_ptr<int64_t>() + counts.numel())}};
+}
+
+Json json_of(const Dataset& data) {
+  return {{"set", data.name},
+          {"pixels", data.pixels},
+          {"sha256", data.sha256},
+          {"split_hash", data.split_hash},
+          {"class_names", data.class_names},
+          {"mean", data.mean},
+          {"std", data.std},
+          {"splits",
+           {{"train", json_of(data, data.train)},
+            {"validation", json_of(data, data.validation)},
+            {"test", json_of(data, data.test)}}}};
+}
+
+void print_description(const Dataset& data) {
   fmt::print("{:<11} {}\n", "set", data.name);
   fmt::print("{:<11} {}\n", "pixels", data.pixels);
   print_split(data, "train", data.train);
@@ -48,26 +73,46 @@ int describe(const DataOptions& options) {
   fmt::print("{:<11} {}\n", "sha256", data.sha256);
   fmt::print("{:<11} {}\n", "split_hash", data.split_hash);
   print_class_balance(data);
+}
+
+int describe(const DataArguments& arguments) {
+  const Dataset data = load_dataset(arguments.options);
+  if (arguments.json)
+    print_json("data-describe", json_of(data));
+  else
+    print_description(data);
   return 0;
 }
 
-int check(const DataOptions& options) {
-  const Dataset data = load_dataset(options);
+int check(const DataArguments& arguments) {
+  const Dataset data = load_dataset(arguments.options);
   if (data.pixels == kUnverified)
     throw DataError(fmt::format("{}: holds complete records of {}, but its SHA-256 {} matches no known copy",
-                                options.path, data.name, data.sha256));
+                                arguments.options.path, data.name, data.sha256));
+  if (arguments.json) {
+    print_json("data-check", json_of(data));
+    return 0;
+  }
   fmt::print("{}: {} train and {} test images, pixels {}, sha256 {}\n", data.name, data.train.size(),
              data.test.size(), data.pixels, data.sha256);
   return 0;
 }
 
-int import(const DataOptions& options, const std::string& out) {
-  const Imported imported = import_dataset(manifest_of(options.set), options.path, out);
-  fmt::print("{}: {} files in {}, pixels {}, sha256 {}\n", options.set, imported.files, out, imported.pixels,
-             imported.sha256);
+int import(const DataArguments& arguments) {
+  const std::string &set = arguments.options.set, &out = arguments.out;
+  const Imported imported = import_dataset(manifest_of(set), arguments.options.path, out);
+  if (arguments.json)
+    print_json("data-import", {{"set", set},
+                               {"folder", out},
+                               {"files", imported.files},
+                               {"pixels", imported.pixels},
+                               {"sha256", imported.sha256}});
+  else
+    fmt::print("{}: {} files in {}, pixels {}, sha256 {}\n", set, imported.files, out, imported.pixels,
+               imported.sha256);
   if (imported.pixels == kUnverified) {
     fmt::print(stderr, "warning: the pixels of {} are unverified: sha256 {} matches no known copy of {}\n",
-               out, imported.sha256, options.set);
+               out, imported.sha256, set);
   }
   return 0;
 }
@@ -81,8 +126,9 @@ struct TemporaryFile {
   }
 };
 
-int get(const std::string& set, const std::string& out) {
-  const Manifest& manifest = manifest_of(set);
+int get(DataArguments arguments) {
+  const Manifest& manifest = manifest_of(arguments.options.set);
+  const std::string& out = arguments.out;
   require_new_folder(out);
   if (const std::string parent = std::filesystem::absolute(out).parent_path().string(); !parent.empty())
     make_folders(parent);
@@ -96,10 +142,8 @@ int get(const std::string& set, const std::string& out) {
     throw;
   }
   throw_if_interrupted();
-  DataOptions options;
-  options.set = set;
-  options.path = archive.path;
-  return import(options, out);
+  arguments.options.path = archive.path;
+  return import(arguments);
 }
 
 std::vector<std::string> names_where(bool (DatasetEntry::*holds)() const) {
@@ -118,7 +162,8 @@ void add_data(CLI::App& app, Action& action) {
   data->require_subcommand(1);
   const auto add = [&](const char* name, const char* help, const std::vector<std::string>& sets) {
     CLI::App* command = data->add_subcommand(name, help);
-    command->add_option("set", options.set, "data set")->required()->check(CLI::IsMember(sets));
+    take_one_of(*command->add_option("set", options.set, "data set")->required(), "data set", sets);
+    add_json_flag(*command, arguments->json);
     return command;
   };
   const std::vector<std::string> all = names_of(dataset_registry());
@@ -129,25 +174,22 @@ void add_data(CLI::App& app, Action& action) {
       ->add_option("--validation", options.validation,
                    "share of the training set held out, by a hash of the image bytes")
       ->check(CLI::Range(0.0, 0.999));
-  describing->callback(
-      [arguments, &action] { action = [arguments] { return describe(arguments->options); }; });
+  describing->callback([arguments, &action] { action = [arguments] { return describe(*arguments); }; });
 
   CLI::App* checking = add("check", "Compare a data set with its manifest: counts, labels, SHA-256", all);
   checking->add_option("--path", options.path, "folder or official archive");
-  checking->callback([arguments, &action] { action = [arguments] { return check(arguments->options); }; });
+  checking->callback([arguments, &action] { action = [arguments] { return check(*arguments); }; });
 
   CLI::App* importing = add("import", "Check a data set and write its files into a new folder",
                             names_where(&DatasetEntry::can_be_imported));
   importing->add_option("--path", options.path, "folder or official archive")->required();
   importing->add_option("--out", arguments->out, "folder to make")->required();
-  importing->callback(
-      [arguments, &action] { action = [arguments] { return import(arguments->options, arguments->out); }; });
+  importing->callback([arguments, &action] { action = [arguments] { return import(*arguments); }; });
 
   CLI::App* getting = add("get", "Fetch the official archive, check its hash, import it",
                           names_where(&DatasetEntry::can_be_fetched));
   getting->add_option("--out", arguments->out, "folder to make")->required();
-  getting->callback(
-      [arguments, &action] { action = [arguments] { return get(arguments->options.set, arguments->out); }; });
+  getting->callback([arguments, &action] { action = [arguments] { return get(*arguments); }; });
 }
 
 }  // namespace basin

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include "apps/arguments.h"
 #include "apps/subcommands.h"
 #include "apps/usage.h"
 #include "core/error.h"
@@ -10,7 +11,9 @@ namespace basin {
 void add_help(CLI::App& app, Action& action) {
   auto names = std::make_shared<std::vector<std::string>>();
   CLI::App* command = app.add_subcommand("help", "Show what a subcommand does and which arguments it takes");
-  command->add_option("SUBCOMMAND", *names, "name of a subcommand, as in: basin help sweep");
+  CLI::Option* const typed =
+      command->add_option("SUBCOMMAND", *names, "name of a subcommand, as in: basin help sweep");
+  offer(*typed, Offer::one, [&app] { return subcommand_names(app); });
   command->callback([&app, &action, names] {
     action = [&app, names] {
       const CLI::App* found = &app;

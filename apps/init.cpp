@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "apps/arguments.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -29,12 +30,8 @@ std::vector<std::string> study_names() {
 
 std::string text_of(const std::string& name) {
   const std::vector<std::string> known = study_names();
-  if (std::find(known.begin(), known.end(), name) == known.end()) {
-    const std::string near = nearest_name(name, known, 2);
-    throw ConfigError(fmt::format("unknown study \"{}\"{} There are: {}", name,
-                                  near.empty() ? "." : fmt::format("; did you mean \"{}\"?", near),
-                                  fmt::join(known, ", ")));
-  }
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    throw ConfigError(unknown_name("study", name, known));
   return read_file((studies_folder() / (name + ".toml")).string());
 }
 
@@ -55,8 +52,10 @@ void add_init(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("init", "Write a commented study file to start from");
   command->add_option("FILE", *file, "file to write; an existing file is never overwritten")
       ->capture_default_str();
-  command->add_option("--from", *from, "study to copy, one of those that come with Basin")
-      ->capture_default_str();
+  CLI::Option* const study =
+      command->add_option("--from", *from, "study to copy, one of those that come with Basin")
+          ->capture_default_str();
+  offer(*study, Offer::one, study_names);
   command->callback([file, from, &action] { action = [file, from] { return init(*file, *from); }; });
 }
 

@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
 
+#include "apps/arguments.h"
+#include "apps/json_output.h"
 #include "apps/registry_list.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
@@ -146,29 +148,87 @@ bool is_journal(const std::string& path) {
   return start == kJournalMagic;
 }
 
-int inspect_file(std::string path) {
-  if (std::filesystem::is_directory(path)) {
-    const bool sweep = is_sweep_folder(path);
-    if (sweep && !std::filesystem::exists(path + "/sweep.h5")) {
-      throw ConfigError(
-          fmt::format("{0} is the folder of a sweep without sweep.h5: run `basin collect {0}`, or name one "
-                      "of its runs, {0}/runs/<run_id>",
-                      path));
-    }
-    path += sweep ? "/sweep.h5" : "/run.h5";
+/// A folder stands for its main file.
+std::string file_of(const std::string& path) {
+  if (!std::filesystem::is_directory(path)) return path;
+  const bool sweep = is_sweep_folder(path);
+  if (sweep && !std::filesystem::exists(path + "/sweep.h5")) {
+    throw ConfigError(
+        fmt::format("{0} is the folder of a sweep without sweep.h5: run `basin collect {0}`, or name one "
+                    "of its runs, {0}/runs/<run_id>",
+                    path));
   }
+  return path + (sweep ? "/sweep.h5" : "/run.h5");
+}
+
+void print_file(const std::string& path) {
   fmt::print("{}\n", path);
   if (is_journal(path)) {
     bool torn = false;
     print_run(replay_journal(path, &torn));
     if (torn) fmt::print("  the last entry was cut off by a crash\n");
-    return 0;
+    return;
   }
   const h5::File file = h5::File::open(path);
   print_headline(path, file);
   print_attributes(file.attributes(), "");
   print_group(file, "");
-  return 0;
+}
+
+// ---- the same for programs
+
+Json json_of(const h5::DataSet& dataset) {
+  Json object = {{"type", type_name(dataset)}, {"shape", dataset.shape()}};
+  for (const char* name : {"units", "long_name", "definition"})
+    object[name] = dataset.has_attribute(name) ? basin::json_of(dataset.attribute(name)) : Json("");
+  return object;
+}
+
+Json json_of(const h5::Group& group) {
+  Json datasets = Json::object(), groups = Json::object();
+  for (const std::string& name : group.dataset_names()) datasets[name] = json_of(group.dataset(name));
+  for (const std::string& name : group.group_names()) groups[name] = json_of(group.group(name));
+  return {{"attributes", basin::json_of(group.attributes())},
+          {"datasets", std::move(datasets)},
+          {"groups", std::move(groups)}};
+}
+
+Json runs_by_status(const h5::File& file) {
+  std::map<std::string, int64_t> counts;
+  for (const std::string& status : file.dataset("runs/status").read_texts()) ++counts[status];
+  return counts;
+}
+
+/// How the run ended, its summary and the sizes of its tables.
+Json json_of(const RunRecord& record) {
+  Json tables = Json::object();
+  for (const auto& [name, table] : record.tables)
+    tables[name] = {{"rows", table.row_count()}, {"columns", table.columns.size()}};
+  return {{"run_id", record.header.run_id},
+          {"config_id", record.header.config_id},
+          {"status", to_string(record.status)},
+          {"message", record.status_message},
+          {"summary", basin::json_of(record.summary)},
+          {"tables", std::move(tables)}};
+}
+
+/// What the file is, what its reader wants first, and its tree: attributes, and each dataset without its values.
+Json json_of_h5(const std::string& path) {
+  const h5::File file = h5::File::open(path);
+  const std::string kind = schema_of(file);
+  Json found = {{"file", path}, {"kind", kind}};
+  if (kind == kRunSchema) found["run"] = json_of(read_run_file(path));
+  if (kind == kProbeSchema) found["probe"] = json_of(read_probe_file(path));
+  if (kind == kSweepSchema) found["runs"] = runs_by_status(file);
+  found["content"] = json_of(static_cast<const h5::Group&>(file));
+  return found;
+}
+
+Json json_of_file(const std::string& path) {
+  if (!is_journal(path)) return json_of_h5(path);
+  bool torn = false;
+  const RunRecord record = replay_journal(path, &torn);
+  return {{"file", path}, {"kind", "basin/journal"}, {"run", json_of(record)}, {"torn", torn}};
 }
 
 struct InspectArguments {
@@ -182,7 +242,12 @@ int inspect(const InspectArguments& arguments) {
     return 0;
   }
   if (arguments.path.empty()) throw ConfigError("inspect: name a file or use --list");
-  return inspect_file(arguments.path);
+  const std::string file = file_of(arguments.path);
+  if (arguments.json)
+    print_json("inspect", json_of_file(file));
+  else
+    print_file(file);
+  return 0;
 }
 
 }  // namespace
@@ -193,10 +258,10 @@ void add_inspect(CLI::App& app, Action& action) {
   command->add_option("FILE", arguments->path,
                       "run.h5, checkpoint, probe file, sweep.h5, tune.h5, landscape, journal, or the folder "
                       "of a run or sweep");
-  CLI::Option* const list =
-      command->add_option("--list", arguments->list, fmt::format("{}", fmt::join(list_names(), ", ")))
-          ->check(CLI::IsMember(list_names()));
-  command->add_flag("--json", arguments->json, "print the list as JSON, for programs")->needs(list);
+  take_one_of(
+      *command->add_option("--list", arguments->list, fmt::format("{}", fmt::join(list_names(), ", "))),
+      "list", list_names());
+  add_json_flag(*command, arguments->json);
   command->callback([arguments, &action] { action = [arguments] { return inspect(*arguments); }; });
 }
 

@@ -48,6 +48,14 @@ OptionTable table_of(LandscapeRequest& request) {
   return table;
 }
 
+/// What `--set` may have, for all kinds together.
+std::vector<std::string> known_settings() {
+  LandscapeRequest request = request_of({});
+  OptionTable table = table_of(request);
+  request.kinds.bind(table);
+  return settings_of(table);
+}
+
 // The arguments of a worker: the same, with every option given.
 std::vector<std::string> worker_arguments(const LandscapeArguments& arguments) {
   std::vector<std::string> words = {"landscape"};
@@ -83,10 +91,10 @@ void add_landscape(CLI::App& app, Action& action) {
   command->add_option(
       "checkpoint", arguments->checkpoints,
       "checkpoints of one network, RUN/ckpt/<label>.h5, or folders of runs for their last ones");
-  command
-      ->add_option("--kind", arguments->kind, fmt::format("{}", fmt::join(names_of(landscape_kinds()), ", ")))
-      ->required()
-      ->check(CLI::IsMember(names_of(landscape_kinds())));
+  const std::vector<std::string> kinds = names_of(landscape_kinds());
+  take_one_of(
+      *command->add_option("--kind", arguments->kind, fmt::format("{}", fmt::join(kinds, ", ")))->required(),
+      "kind of landscape", kinds);
   command->add_option("--out", arguments->out, "file; default OUT/landscape/<kind>.<run_id>.<label>.h5");
   command
       ->add_option("--jobs", arguments->jobs,
@@ -94,12 +102,12 @@ void add_landscape(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 4096));
   command->add_flag("--force", arguments->force,
                     "measure again and replace existing files, whatever their settings");
-  command->add_option("--retry", arguments->retry, "which points to measure again: failed")
-      ->check(CLI::IsMember({"failed"}));
+  take_one_of(*command->add_option("--retry", arguments->retry, "which points to measure again: failed"),
+              "state", {"failed"});
   command->add_flag("--print-config", arguments->print_config,
                     "print the kind's options with their meaning and exit");
   command->add_flag("--worker", arguments->worker)->group("");  // what --jobs starts
-  add_set_option(*command, arguments->sets);
+  add_set_option(*command, arguments->sets, known_settings);
   command->callback([arguments, &action] { action = [arguments] { return landscape(*arguments); }; });
 }
 

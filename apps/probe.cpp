@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/arguments.h"
+#include "apps/json_output.h"
 #include "apps/subcommands.h"
+#include "core/nearest.h"
 #include "io/probe_file.h"
 #include "runs/checkpoints.h"
 #include "runs/probe_options.h"
@@ -15,7 +17,7 @@ struct ProbeArguments {
   std::vector<std::string> only, checkpoints, sets;
   std::optional<int64_t> subset, micro_batch;
   std::optional<std::string> dtype;
-  bool force = false;
+  bool force = false, json = false;
 };
 
 ProbeRequest request_of(const ProbeArguments& arguments) {
@@ -51,16 +53,39 @@ void print_outcome(const ProbeOutcome& outcome) {
   }
 }
 
+/// Each thing that was asked for has a checkpoint.
+void check_checkpoints(const ProbeArguments& arguments) {
+  for (const std::string& asked : arguments.checkpoints) {
+    if (!chosen_labels(arguments.folder, {asked}).empty()) continue;
+    throw ConfigError(arguments.folder + ": " +
+                      unknown_name("checkpoint", asked, checkpoint_labels(arguments.folder)));
+  }
+}
+
+Json json_of(const ProbeOutcome& outcome) {
+  const ProbeRecord record = read_probe_file(outcome.path);
+  Json found = json_of(record);
+  found["file"] = outcome.path;
+  found["measured_before"] = outcome.skipped;
+  return found;
+}
+
 int run_probe(const ProbeArguments& arguments) {
+  check_checkpoints(arguments);
   const std::vector<ProbeOutcome> outcomes = probe_run(arguments.folder, request_of(arguments));
   if (outcomes.empty())
     throw ConfigError(fmt::format("{}: no such checkpoint; known: {}", arguments.folder,
                                   fmt::join(checkpoint_labels(arguments.folder), ", ")));
   bool failed = false;
+  Json results = Json::array();
   for (const ProbeOutcome& outcome : outcomes) {
-    print_outcome(outcome);
+    if (arguments.json)
+      results.push_back(json_of(outcome));
+    else
+      print_outcome(outcome);
     failed = failed || outcome.status == ProbeStatus::failed;
   }
+  if (arguments.json) print_json("probe", {{"run", arguments.folder}, {"results", std::move(results)}});
   return failed ? 1 : 0;
 }
 
@@ -70,16 +95,20 @@ void add_probe(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<ProbeArguments>();
   CLI::App* command = app.add_subcommand("probe", "Measure checkpoints of a run, at any time after training");
   command->add_option("run", arguments->folder, "folder of the run, OUT/runs/<run_id>")->required();
-  add_list_option(*command, "--only", arguments->only, "names of probes; default: the study's, or all");
+  add_list_option(*command, "--only", arguments->only, "names of probes; default: the study's, or all",
+                  [] { return values_of("probes.run"); });
   add_list_option(*command, "--checkpoint", arguments->checkpoints,
-                  "checkpoints: end, start, loss, every, all, or labels; default: the study's, or end");
+                  "checkpoints: end, start, loss, every, all, or labels; default: the study's, or end",
+                  checkpoint_words);
   command->add_option(
       "--subset", arguments->subset,
       "number of training examples, chosen by image hash; 0: all; default: the study's, or 1000");
   command->add_option("--micro-batch", arguments->micro_batch,
                       "examples per pass; affects memory, not results");
-  command->add_option("--dtype", arguments->dtype, "float32 or float64");
+  offer(*command->add_option("--dtype", arguments->dtype, "float32 or float64"), Offer::one,
+        [] { return values_of("probes.dtype"); });
   command->add_flag("--force", arguments->force, "repeat measurements that were made with the same settings");
+  add_json_flag(*command, arguments->json);
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_probe(*arguments); }; });
 }

@@ -8,9 +8,10 @@
 
 #include "apps/arguments.h"
 #include "apps/command_line.h"
+#include "apps/dry_run.h"
+#include "apps/json_output.h"
 #include "apps/sweep_display.h"
 #include "core/error.h"
-#include "core/progress.h"
 #include "sweep/cost_model.h"
 #include "sweep/folder.h"
 #include "sweep/study_run.h"
@@ -35,59 +36,8 @@ Workers plan_workers(const StudyArguments& arguments, const RuntimeOptions& runt
   return workers;
 }
 
-std::string seconds_text(Standing standing, double seconds) {
-  return standing == Standing::done     ? "done"
-         : standing == Standing::failed ? "failed"
-                                        : fmt::format("{:.1f}", seconds);
-}
-
-// What a tuning run varies besides its learning rate.
-std::string searched_text(const Cell& cell) {
-  Settings others = cell.candidate.settings();
-  others.erase(std::remove_if(others.begin(), others.end(), [](const auto& s) { return s.first == kRate; }),
-               others.end());
-  return others.empty() ? "" : "  " + to_text(others);
-}
-
-void print_cells(const SweepPlan& plan, const CostModel& costs) {
-  fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9} {:>8} {:>12} {:>10} {:>9}\n", "run_id", "batch", "optimizer",
-             "protocol", "seed", "rate", "updates", "gradients", "probe", "seconds");
-  for (size_t i = 0; i < plan.cells.size(); ++i) {
-    const Cell& cell = plan.cells[i];
-    const TrainOptions& train = cell.options.train;
-    const CellWork& work = costs.work(cell.run_id);
-    fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9}{}\n", cell.run_id,
-               train.batch_size, cell.options.optimizer, train.protocol, train.seed, train.learning_rate,
-               work.updates, work.gradients,
-               work.gradients_expected                 ? '~'
-               : train.ends_by(Protocol::matched_loss) ? '<'
-                                                       : ' ',
-               work.probe_gradients + 2.5 * work.probe_hvps,
-               seconds_text(plan.standing[i], costs.seconds(cell.run_id)), searched_text(cell));
-  }
-  fmt::print(
-      "gradients: image gradients; < at most (cap of protocol B), ~ as [[sweep.expect]] says\n"
-      "probe: what the probes cost in image gradients, a Hessian-vector product counted as 2.5\n");
-}
-
-void print_standing(const SweepPlan& plan, const StudyArguments& arguments) {
-  const size_t done = plan.count(Standing::done), failed = plan.count(Standing::failed);
-  if (done > 0) fmt::print("{} of them are done in {}, not counted in the time\n", done, arguments.out);
-  if (failed == 0) return;
-  fmt::print("{} of them failed in {}{}\n", failed, arguments.out,
-             arguments.retry.empty() ? ", counted in the time only with --retry failed" : "");
-}
-
 PlanScope scope_of(const StudyArguments& arguments) {
   return {!arguments.no_probes && !arguments.tuning_alone, arguments.tuning_alone};
-}
-
-void print_tuning(const SweepPlan& plan) {
-  if (plan.tuning == 0) return;
-  fmt::print("tuning: {}\n", plan.budget);
-  if (plan.tuning == plan.cells.size()) return;
-  fmt::print("{} of these runs serve to choose learning rates; the others are listed with the {}\n",
-             plan.tuning, plan.winners_known ? "chosen rates" : "middle one of the rates tried");
 }
 
 int dry_run(const Study& study, const StudyArguments& arguments, const Workers& workers) {
@@ -102,15 +52,13 @@ int dry_run(const Study& study, const StudyArguments& arguments, const Workers& 
   if (seconds_left(plan, costs, workers.jobs, retry) > 0) {
     costs.calibrate(this_program(), workers.jobs, workers.threads);
   }
-  print_cells(plan, costs);
-  double gradients = 0;
-  for (const Cell& cell : plan.cells) gradients += costs.work(cell.run_id).gradients;
-  print_tuning(plan);
-  fmt::print("{} runs, {:.0f} image gradients\n", plan.cells.size(), gradients);
-  print_standing(plan, arguments);
   const double seconds = seconds_left(plan, costs, workers.jobs, retry);
-  fmt::print("expected wall time with {} worker(s) of {} thread(s): {} ({:.0f} s)\n", workers.jobs,
-             workers.threads, format_duration(seconds), seconds);
+  const DryRun found{arguments.study, arguments.out,   plan,    costs,
+                     workers.jobs,    workers.threads, seconds, retry};
+  if (arguments.json)
+    print_json(found);
+  else
+    print(found);
   return 0;
 }
 
@@ -149,9 +97,11 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
       .add_option("--threads", arguments.threads,
                   "threads per worker; default: the study's runtime.threads, or 1")
       ->check(CLI::Range(1, 4096));
-  command.add_flag("--dry-run", arguments.dry_run, "list the runs with their expected cost and exit");
-  command.add_option("--retry", arguments.retry, "which runs to run again: failed")
-      ->check(CLI::IsMember({"failed"}));
+  CLI::Option* const dry_run =
+      command.add_flag("--dry-run", arguments.dry_run, "list the runs with their expected cost and exit");
+  add_json_flag(command, arguments.json)->needs(dry_run);
+  take_one_of(*command.add_option("--retry", arguments.retry, "which runs to run again: failed"), "state",
+              {"failed"});
   CLI::Option* keep_going =
       command.add_flag("--keep-going", arguments.keep_going, "continue after a failed run (the default)");
   command.add_flag("--fail-fast", arguments.fail_fast, "stop at the first failed run")->excludes(keep_going);

@@ -15,12 +15,13 @@ struct StudyArguments {
   std::string study, out, retry, selection;
   std::vector<std::string> sets;
   int64_t jobs = 0, threads = 0;
-  bool dry_run = false, keep_going = false, fail_fast = false, no_probes = false, extend = false;
+  bool dry_run = false, json = false, keep_going = false, fail_fast = false, no_probes = false,
+       extend = false;
   bool tuning_alone = false;  // `basin tune`
 };
 
-/// Adds what both share: the study, --out, --jobs, --threads, --dry-run, --retry,
-/// --keep-going, --fail-fast, --extend, --set.
+/// Adds what both share: the study, --out, --jobs, --threads, --dry-run, --json, --retry, --keep-going, --fail-fast,
+/// --extend, --set.
 void add_study_options(CLI::App& command, StudyArguments& arguments);
 
 /// Runs the study, or prints what --dry-run says about it; returns the exit code.

@@ -27,6 +27,7 @@ void add_landscape(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_recover(CLI::App& app, Action& action);
 void add_seal(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
 void add_help(CLI::App& app, Action& action);
 /// Hidden, what a sweep starts in worker processes:
 /// `basin run-cell FOLDER [--no-probes]`: trains what FOLDER/cell.toml says, then probes it.

@@ -10,19 +10,6 @@ namespace {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
-std::string did_you_mean(const std::string& typed, const std::vector<std::string>& known) {
-  const std::string near = nearest_name(typed, known, std::max<size_t>(2, typed.size() / 3));
-  return near.empty() ? "" : "; did you mean \"" + near + "\"?";
-}
-
-std::vector<std::string> subcommand_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::App* subcommand : command.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!subcommand->get_group().empty()) names.push_back(subcommand->get_name());  // workers' have none
-  }
-  return names;
-}
-
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
@@ -58,6 +45,14 @@ std::string unexpected(const CLI::App& command, const std::string& word) {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
+
+std::vector<std::string> subcommand_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* subcommand : command.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!subcommand->get_group().empty()) names.push_back(subcommand->get_name());  // workers' have none
+  }
+  return names;
+}
 
 const CLI::App& subcommand_of(const CLI::App& command, const std::string& name) {
   for (const CLI::App* subcommand : command.get_subcommands([](const CLI::App*) { return true; })) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -9,6 +10,9 @@ class ParseError;
 }  // namespace CLI
 
 namespace basin {
+
+/// Those of a command, without the workers'.
+std::vector<std::string> subcommand_names(const CLI::App& command);
 
 /// The subcommand of that name; an unknown one is a ConfigError that names the nearest, or all.
 const CLI::App& subcommand_of(const CLI::App& command, const std::string& name);

@@ -30,4 +30,19 @@ std::string nearest_name(const std::string& typed, const std::vector<std::string
   return best;
 }
 
+std::string did_you_mean(const std::string& typed, const std::vector<std::string>& known) {
+  if (typed.empty()) return "";
+  // As many edits as it has letters make any short name of any other.
+  const size_t at_most = std::min(typed.size() - 1, std::max<size_t>(2, typed.size() / 3));
+  const std::string near = nearest_name(typed, known, at_most);
+  return near.empty() ? "" : "; did you mean \"" + near + "\"?";
+}
+
+std::string unknown_name(const std::string& what, const std::string& typed,
+                         const std::vector<std::string>& known) {
+  const std::string near = did_you_mean(typed, known);
+  return fmt::format("unknown {} \"{}\"{} known: {}", what, typed, near.empty() ? ";" : near,
+                     fmt::join(known, ", "));
+}
+
 }  // namespace basin

@@ -84,6 +84,16 @@ std::string unknown_key(const std::vector<Option>& options, const std::string& k
   return "unknown key \"" + key + "\"" + hint(options, key);
 }
 
+/// The name that was meant by the first text of `value` that is none of `names`.
+std::string hint(const OptionValue& value, const std::vector<std::string>& names) {
+  std::vector<std::string> typed;
+  if (const auto* text = std::get_if<std::string>(&value)) typed = {*text};
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) typed = *list;
+  for (const std::string& name : typed)
+    if (std::find(names.begin(), names.end(), name) == names.end()) return did_you_mean(name, names);
+  return "";
+}
+
 std::string print_table(const std::vector<Option>& options, bool with_help) {
   std::string top, groups, open_group;
   for (const Option& option : options) {
@@ -126,7 +136,8 @@ Constraint half_open(double low, double high) {
 }
 Constraint one_of(std::vector<std::string> names) {
   const std::string text = fmt::format("one of {}", fmt::join(names, " | "));
-  return {text, [names = std::move(names)](const OptionValue& v) {
+  return {text,
+          [names](const OptionValue& v) {
             const auto known = [&](const std::string& s) {
               return std::find(names.begin(), names.end(), s) != names.end();
             };
@@ -134,12 +145,14 @@ Constraint one_of(std::vector<std::string> names) {
             if (const auto* list = std::get_if<std::vector<std::string>>(&v))
               return std::all_of(list->begin(), list->end(), known);
             return false;
-          }};
+          },
+          names};
 }
 
 Constraint distinct(Constraint each) {
   const std::string text = fmt::format("at least one, none twice, each {}", each.text);
-  return {text, [each = std::move(each)](const OptionValue& v) {
+  return {text,
+          [each](const OptionValue& v) {
             const bool is_set = std::visit(
                 [](const auto& list) {
                   using T = std::decay_t<decltype(list)>;
@@ -153,7 +166,8 @@ Constraint distinct(Constraint each) {
                 },
                 v);
             return is_set && each.holds(v);
-          }};
+          },
+          each.names};
 }
 
 bool OptionView::has(const std::string& key) const {
@@ -223,8 +237,8 @@ void OptionTable::set(const std::string& key, OptionValue value, const std::stri
   if (!is_finite(*fitting))
     throw ConfigError(fmt::format("{}{} = {} is not finite", prefix, key, basin::to_toml(value)));
   if (!option.constraint.holds(*fitting))
-    throw ConfigError(fmt::format("{}{} = {} violates {} {}", prefix, key, basin::to_toml(value), key,
-                                  option.constraint.text));
+    throw ConfigError(fmt::format("{}{} = {} violates {} {}{}", prefix, key, basin::to_toml(value), key,
+                                  option.constraint.text, hint(*fitting, option.constraint.names)));
   assign_[static_cast<size_t>(found - begin())](*fitting);
 }
 

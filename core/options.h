@@ -17,6 +17,7 @@ namespace basin {
 struct Constraint {
   std::string text;
   std::function<bool(const OptionValue&)> holds;
+  std::vector<std::string> names = {};  // of one_of(): all that there are
 };
 Constraint anything();
 Constraint at_least(double low);                    // value >= low

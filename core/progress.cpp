@@ -3,12 +3,17 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 #include "core/clock.h"
 
 namespace basin {
 
-bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+bool stderr_is_terminal() {
+  const char* const type = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) == 1 && type && std::string_view(type) != "dumb";
+}
 
 std::string format_duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "unknown";

@@ -27,6 +27,7 @@ class Progress {
   std::chrono::steady_clock::time_point start_, last_drawn_;
 };
 
+/// One that lines can be redrawn on: TERM is set and isn't "dumb".
 bool stderr_is_terminal();
 /// "45 s", "3 min 10 s", "2 h 5 min".
 std::string format_duration(double seconds);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "core/options.h"
 
 namespace basin {
@@ -48,23 +49,20 @@ O& options_as(AnyOptions& options) {
   return static_cast<OptionsOf<O>&>(options).value;
 }
 
-/// Finds an entry in an explicit table; explicit because linkers drop registration by static initialisers
-/// from static archives. Entry needs a field `name`. Throws ConfigError "unknown <what> "x"; known: a, b, c".
-template <class Entry>
-const Entry& find_entry(const std::vector<Entry>& table, const std::string& name, const std::string& what) {
-  std::string known;
-  for (const Entry& entry : table) {
-    if (entry.name == name) return entry;
-    known += (known.empty() ? "" : ", ") + entry.name;
-  }
-  throw ConfigError("unknown " + what + " \"" + name + "\"; known: " + known);
-}
-
 template <class Entry>
 std::vector<std::string> names_of(const std::vector<Entry>& table) {
   std::vector<std::string> names;
   for (const Entry& entry : table) names.push_back(entry.name);
   return names;
+}
+
+/// An entry of an explicit table; explicit because static-initialiser registration is dropped from static archives.
+/// Entry needs a field `name`. ConfigError with unknown_name() for a name of none.
+template <class Entry>
+const Entry& find_entry(const std::vector<Entry>& table, const std::string& name, const std::string& what) {
+  for (const Entry& entry : table)
+    if (entry.name == name) return entry;
+  throw ConfigError(unknown_name(what, name, names_of(table)));
 }
 
 }  // namespace basin

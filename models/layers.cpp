@@ -1,6 +1,7 @@
 #include "models/layers.h"
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "models/layers/convolution.h"
 #include "models/layers/dropout_mask.h"
 #include "models/layers/first_convolution.h"
@@ -34,7 +35,7 @@ void start_with_identity(at::Tensor weight) {
 size_t index_in(const std::vector<std::string>& names, const std::string& name, const std::string& what) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    throw ConfigError(fmt::format("unknown {} \"{}\"; known: {}", what, name, fmt::join(names, ", ")));
+    throw ConfigError(unknown_name(what, name, names));
   }
   return static_cast<size_t>(found - names.begin());
 }

@@ -1,6 +1,7 @@
 #include "optim/scaling_rule.h"
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "optim/registry.h"
 
 namespace basin {
@@ -82,8 +83,7 @@ double rate_factor(const ScheduleOptions& options, int64_t batch_size) {
   if (rule == "linear") return ratio_of(options, batch_size);
   if (rule == "sqrt" || scales_moments(rule)) return std::sqrt(ratio_of(options, batch_size));
   if (const PublishedTable* table = table_of(rule)) return published_rate(*table, batch_size).rate;
-  throw ConfigError(
-      fmt::format("unknown scaling_rule \"{}\"; known: {}", rule, fmt::join(scaling_rules(), ", ")));
+  throw ConfigError(unknown_name("scaling_rule", rule, scaling_rules()));
 }
 
 double warmup_at(const ScheduleOptions& options, int64_t batch_size) {

@@ -14,6 +14,11 @@ std::string checkpoint_path(const std::string& run_folder, const std::string& la
   return run_folder + "/ckpt/" + label + ".h5";
 }
 
+const std::vector<std::string>& checkpoint_words() {
+  static const std::vector<std::string> words = {"end", "start", "average", "loss", "every", "all"};
+  return words;
+}
+
 bool is_cadence(const std::string& label) {
   return label.size() > 1 && label[0] == 'u' && std::isdigit(label[1]);
 }

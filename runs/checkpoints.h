@@ -9,6 +9,9 @@ namespace basin {
 /// RUN/ckpt/<label>.h5
 std::string checkpoint_path(const std::string& run_folder, const std::string& label);
 
+/// What stands for checkpoints in a plan's `at`, besides their labels: those that every run has, and several at once.
+const std::vector<std::string>& checkpoint_words();
+
 /// Whether it is one of those that train.checkpoint_every keeps: u000050, u000100, ...
 bool is_cadence(const std::string& label);
 

@@ -31,7 +31,7 @@ TEST(InitCommand, LeavesAFileAloneAndNamesTheStudiesThatThereAre) {
   EXPECT_EQ(read_file(folder / "mine.toml"), "mine");
   const BinaryResult typo = run_binary({"init", folder / "new.toml", "--from", "quik"});
   EXPECT_EQ(typo.exit_code, 2);
-  EXPECT_THAT(typo.err, HasSubstr("unknown study \"quik\"; did you mean \"quick\"? There are: "));
+  EXPECT_THAT(typo.err, HasSubstr("unknown study \"quik\"; did you mean \"quick\"? known: "));
   EXPECT_FALSE(std::filesystem::exists(folder / "new.toml"));
 }
 

@@ -47,7 +47,7 @@ OptionValue attribute(const ProbeRecord& record, const std::string& key) {
 TEST_F(ProbeCommand, ACheckpointThatIsNotThereIsToldFromThoseThatAre) {
   const BinaryResult result = probe({"--only", "top_eigenvalues", "--checkpoint", "middle"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("no such checkpoint; known: start, end\n"));
+  EXPECT_THAT(result.err, HasSubstr(": unknown checkpoint \"middle\"; known: start, end\n"));
 }
 
 TEST_F(ProbeCommand, MeasuresACheckpointAndSaysOnWhat) {

@@ -78,6 +78,8 @@ TEST(Options, MessagesNameLineKeyValueAndConstraint) {
             "s:2: inner.rate = 1.0 violates inner.rate in [0, 1)");
   EXPECT_EQ(message_of([&] { table.set("name", std::string("adam"), "s:3"); }),
             "s:3: name = \"adam\" violates name one of sgd | lamb");
+  EXPECT_EQ(message_of([&] { table.set("name", std::string("sgdd"), "s:3"); }),
+            "s:3: name = \"sgdd\" violates name one of sgd | lamb; did you mean \"sgd\"?");
   EXPECT_EQ(message_of([&] { table.set("cuont", int64_t{1}, "s:4"); }),
             "s:4: unknown key \"cuont\"; did you mean \"count\"?");
   EXPECT_EQ(message_of([&] { table.set("rate", 0.5, "s:4"); }),

@@ -104,6 +104,6 @@ def test_the_list_for_people_has_the_same():
     assert [o["key"] for o in members("schedules")] == [line.split()[0] for line in text.splitlines()]
 
 
-def test_json_is_of_lists_alone():
+def test_json_is_of_a_list_or_a_file():
     refused = subprocess.run([BASIN, "inspect", "--json"], capture_output=True, text=True)
     assert refused.returncode != 0 and "--list" in refused.stderr
