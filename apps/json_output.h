@@ -30,7 +30,7 @@ void print_json(const std::string& command, const Json& body);
 
 Json json_of(const OptionValue& value);
 Json json_of(const h5::Attributes& attributes);
-/// Each entry of the quantity, with all that its file says of it.
+/// Each entry of the quantity, with all that its file says about it.
 Json json_of(const Quantity& quantity);
 /// A probe on a checkpoint: status, settings and numbers.
 Json json_of(const ProbeRecord& record);

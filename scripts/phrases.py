@@ -14,7 +14,9 @@ from collections.abc import Iterator
 
 from tree_files import ROOT, tree_files
 
-NOT_READ = re.compile(r"tests/.*/golden_.*\.h|scripts/phrases\.py|LICENSE|results/.*\.toml|tests/fuzz/corpus/.*|.*\.(csv|json|png|xz|sha256|h5)")
+NOT_READ = re.compile(
+    r"tests/.*/golden_.*\.h|scripts/phrases\.py|LICENSE|results/.*\.toml|tests/fuzz/corpus/.*|.*\.(csv|json|png|xz|sha256|h5)"
+)
 
 COUNTED = (
     r"autograd|batch(?:es)?|blocks|bytes|coins|columns|coordinate|coverage|draws?|entry|evaluations|examples|flips|"
