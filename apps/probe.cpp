@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/arguments.h"
+#include "apps/probe_display.h"
 #include "apps/subcommands.h"
 #include "io/probe_file.h"
 #include "runs/checkpoints.h"
@@ -51,8 +52,14 @@ void print_outcome(const ProbeOutcome& outcome) {
   }
 }
 
+std::vector<ProbeOutcome> measured(const ProbeArguments& arguments) {
+  ProbeDisplay display;
+  return probe_run(arguments.folder, request_of(arguments),
+                   [&](const ProbeStep& step) { display.show(step); });
+}
+
 int run_probe(const ProbeArguments& arguments) {
-  const std::vector<ProbeOutcome> outcomes = probe_run(arguments.folder, request_of(arguments));
+  const std::vector<ProbeOutcome> outcomes = measured(arguments);
   if (outcomes.empty())
     throw ConfigError(fmt::format("{}: no checkpoint of that name; there are {}", arguments.folder,
                                   fmt::join(checkpoint_labels(arguments.folder), ", ")));
