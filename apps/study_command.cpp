@@ -11,6 +11,7 @@
 #include "apps/sweep_display.h"
 #include "core/error.h"
 #include "core/progress.h"
+#include "sweep/collect/table_text.h"
 #include "sweep/cost_model.h"
 #include "sweep/folder.h"
 #include "sweep/study_run.h"
@@ -108,6 +109,8 @@ int dry_run(const Study& study, const StudyArguments& arguments, const Workers& 
   print_tuning(plan);
   fmt::print("{} runs, {:.0f} image gradients\n", plan.cells.size(), gradients);
   print_standing(plan, arguments);
+  if (const std::string warning = probe_cost_warning(plan, costs); !warning.empty())
+    fmt::print("note: {}\n", warning);
   const double seconds = seconds_left(plan, costs, workers.jobs, retry);
   fmt::print("expected wall time with {} worker(s) of {} thread(s): {} ({:.0f} s)\n", workers.jobs,
              workers.threads, format_duration(seconds), seconds);
@@ -116,7 +119,7 @@ int dry_run(const Study& study, const StudyArguments& arguments, const Workers& 
 
 // Says how it ended; the exit code.
 int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
-  if (arguments.tuning_alone) fmt::print("{}", outcome.selection);
+  fmt::print("{}", arguments.tuning_alone ? outcome.selection : aligned_tables(outcome.table));
   if (outcome.problems.empty() && outcome.file_fault.empty()) {
     fmt::print("{}/{} are complete\n", arguments.out,
                arguments.tuning_alone ? "tune.h5 and selection.toml" : "sweep.h5 and table.md");
