@@ -111,6 +111,8 @@ void print(const DryRun& found) {
   print_tuning(found.plan);
   fmt::print("{} runs, {:.0f} image gradients\n", found.plan.cells.size(), gradients_of(found));
   print_standing(found);
+  if (const std::string warning = probe_cost_warning(found.plan, found.costs); !warning.empty())
+    fmt::print("note: {}\n", warning);
   fmt::print("expected wall time with {} worker(s) of {} thread(s): {} ({:.0f} s)\n", found.jobs,
              found.threads, format_duration(found.seconds), found.seconds);
 }

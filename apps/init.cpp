@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/nearest.h"
+#include "sweep/cost_model.h"
+#include "sweep/plan.h"
 
 namespace basin {
 namespace {
@@ -35,12 +37,24 @@ std::string text_of(const std::string& name) {
   return read_file((studies_folder() / (name + ".toml")).string());
 }
 
+// By round figures, for nothing is measured here. A set whose data.path is still to be named has no sizes yet.
+std::string probe_cost_of(const std::string& file) {
+  try {
+    const SweepPlan plan = plan_sweep(read_study(file, {}), SweepPaths(file + ".out"), {});
+    return probe_cost_warning(plan, CostModel(plan.cells, true));
+  } catch (const ConfigError&) {
+    return "";
+  }
+}
+
 int init(const std::string& file, const std::string& from) {
   const std::string text = text_of(from);
   if (fs::exists(file)) throw ConfigError(file + ": exists already; choose another file");
   write_file_atomically(file, text);
   fmt::print("{0}: a copy of the study {1}. To see what it would cost: basin sweep {0} --dry-run\n", file,
              from);
+  if (const std::string warning = probe_cost_of(file); !warning.empty())
+    fmt::print("note: by rough figures {}\n", warning);
   return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "apps/arguments.h"
 #include "apps/json_output.h"
+#include "apps/probe_display.h"
 #include "apps/subcommands.h"
 #include "core/nearest.h"
 #include "io/probe_file.h"
@@ -70,9 +71,15 @@ Json json_of(const ProbeOutcome& outcome) {
   return found;
 }
 
+std::vector<ProbeOutcome> measured(const ProbeArguments& arguments) {
+  ProbeDisplay display;
+  return probe_run(arguments.folder, request_of(arguments),
+                   [&](const ProbeStep& step) { display.show(step); });
+}
+
 int run_probe(const ProbeArguments& arguments) {
   check_checkpoints(arguments);
-  const std::vector<ProbeOutcome> outcomes = probe_run(arguments.folder, request_of(arguments));
+  const std::vector<ProbeOutcome> outcomes = measured(arguments);
   if (outcomes.empty())
     throw ConfigError(fmt::format("{}: no such checkpoint; known: {}", arguments.folder,
                                   fmt::join(checkpoint_labels(arguments.folder), ", ")));

@@ -12,6 +12,7 @@
 #include "apps/json_output.h"
 #include "apps/sweep_display.h"
 #include "core/error.h"
+#include "sweep/collect/table_text.h"
 #include "sweep/cost_model.h"
 #include "sweep/folder.h"
 #include "sweep/study_run.h"
@@ -64,7 +65,7 @@ int dry_run(const Study& study, const StudyArguments& arguments, const Workers& 
 
 // Reports how it ended; returns the exit code.
 int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
-  if (arguments.tuning_alone) fmt::print("{}", outcome.selection);
+  fmt::print("{}", arguments.tuning_alone ? outcome.selection : aligned_tables(outcome.table));
   if (outcome.problems.empty() && outcome.file_fault.empty()) {
     fmt::print("{}/{} are complete\n", arguments.out,
                arguments.tuning_alone ? "tune.h5 and selection.toml" : "sweep.h5 and table.md");

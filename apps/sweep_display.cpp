@@ -34,6 +34,7 @@ const char* to_string(Activity activity) {
 
 std::string to_text(const WorkerLine& line) {
   std::string text = fmt::format("{} {}", to_string(line.activity), line.label);
+  if (!line.probing.empty()) return text + "  " + line.probing;
   if (line.activity != Activity::training) return text;
   text += fmt::format("  update {}  {:.0f} %", line.update, 100 * line.done);
   if (line.images_per_second > 0) text += fmt::format("  {:.0f} images/s", line.images_per_second);

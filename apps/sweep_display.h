@@ -30,7 +30,8 @@ class SweepDisplay : public SweepObserver {
   Clock::time_point start_, last_drawn_;
 };
 
-/// "training lamb B=2048 protocol B seed 1  update 34  43 %  8120 images/s  loss 1.62"
+/// "training lamb B=2048 protocol B seed 1  update 34  43 %  8120 images/s  loss 1.62",
+/// "probing lamb B=2048 protocol B seed 1  3/12: end top_eigenvalues, about 40 s left"
 std::string to_text(const WorkerLine& line);
 
 }  // namespace basin

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "apps/arguments.h"
+#include "apps/probe_display.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "runs/folder.h"
@@ -54,7 +55,12 @@ int run_train(const TrainArguments& arguments) {
   const std::string folder = run_folder(out, options);
   const RunState state = train_run(options, folder);
   fmt::print("{} {}\n", folder, to_string(state));
-  if (arguments.probe) probe_run(folder, {options.probes, options.probe_options, options.runtime, false});
+  if (!arguments.probe) return 0;
+  ProbeDisplay display;
+  probe_run(folder, {options.probes, options.probe_options, options.runtime, false},
+            [&](const ProbeStep& step) {
+              if (options.runtime.progress) display.show(step);
+            });
   return 0;
 }
 

@@ -13,7 +13,9 @@ namespace {
 int probe_cell(const std::string& folder, const RunOptions& options) {
   if (options.probes.run.empty()) return 0;
   const std::vector<ProbeOutcome> outcomes =
-      probe_run(folder, {options.probes, options.probe_options, options.runtime, false});
+      probe_run(folder, {options.probes, options.probe_options, options.runtime, false},
+                [&](const ProbeStep& step) { write_probe_progress(folder, step); });
+  remove_probe_progress(folder);
   int exit_code = 0;
   for (const ProbeOutcome& outcome : outcomes) {
     if (outcome.status != ProbeStatus::failed) continue;

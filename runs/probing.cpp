@@ -171,7 +171,8 @@ class CheckpointProbes {
 
 }  // namespace
 
-std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request) {
+std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request,
+                                    const std::function<void(const ProbeStep&)>& begins) {
   std::vector<ProbeOutcome> outcomes;
   const std::vector<std::string> labels = chosen_labels(run_folder, request.plan.at);
   if (labels.empty() || request.plan.run.empty()) return outcomes;
@@ -181,6 +182,7 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
   const std::optional<RunOptions> study = study_options(run_folder);
   std::unique_ptr<Subject> subject;
   std::string before;
+  ProbeCountdown countdown(request.plan, request.probe_options, labels.size());
   for (const std::string& label : labels) {
     Checkpoint checkpoint = read_checkpoint(checkpoint_path(run_folder, label));
     if (!subject) subject = std::make_unique<Subject>(run_folder, checkpoint, request.plan, device);
@@ -188,7 +190,10 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
                             is_cadence(label) ? before : "");
     for (const std::string& probe : request.plan.run) {
       throw_if_interrupted();  // what is measured is on disk
+      const ProbeStep step = countdown.begin(label, probe);
+      if (begins) begins(step);
       outcomes.push_back(probes.run(probe));
+      countdown.end(!outcomes.back().skipped);
     }
     if (is_cadence(label)) before = label;
   }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "io/quantity.h"
+#include "runs/probe_progress.h"
 #include "study/run_options.h"
 
 namespace basin {
@@ -28,7 +30,8 @@ struct ProbeOutcome {
 
 /// Measures every checkpoint that plan.at names with every probe in plan.run, and writes probe_path() of
 /// runs/probe_settings.h for each. Works from the checkpoint's own config alone, so on old runs too. A probe that throws
-/// is recorded with status failed.
-std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request);
+/// is recorded with status failed. `begins` is called before each.
+std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request,
+                                    const std::function<void(const ProbeStep&)>& begins = {});
 
 }  // namespace basin

@@ -182,8 +182,11 @@ double update_seconds(const CellSpeed& speed, double images) {
 
 double expected_seconds(const CellWork& work, const CellSpeed& speed) {
   return speed.start_up + static_cast<double>(work.updates) * update_seconds(speed, work.images_per_update) +
-         work.forwards * speed.forward + work.probe_gradients * speed.probe_gradient +
-         work.probe_hvps * speed.probe_hvp;
+         work.forwards * speed.forward + expected_probe_seconds(work, speed);
+}
+
+double expected_probe_seconds(const CellWork& work, const CellSpeed& speed) {
+  return work.probe_gradients * speed.probe_gradient + work.probe_hvps * speed.probe_hvp;
 }
 
 namespace {
@@ -206,7 +209,7 @@ CostModel::CostModel(const std::vector<Cell>& cells, bool with_probes) {
     throw_if_interrupted();
     const CellWork work = work_of(cell, sizes_of(cell.options), with_probes);
     const std::string kind = kind_of(cell.options);
-    costs_[cell.run_id] = {work, expected_seconds(work, round), kind};
+    costs_[cell.run_id] = {work, expected_seconds(work, round), expected_probe_seconds(work, round), kind};
     const auto inserted = kinds_.emplace(kind, Kind{cell.options, {}});
     inserted.first->second.images.insert(static_cast<int64_t>(work.images_per_update));
   }
@@ -284,14 +287,18 @@ void CostModel::calibrate(const WorkerProgram& program, int64_t jobs, int64_t th
     }
   }
   for (auto& [run_id, cost] : costs_) {
-    double sum = 0;
-    for (const CellSpeed& speed : measured.at(cost.kind)) sum += expected_seconds(cost.work, speed);
-    cost.seconds = sum / static_cast<double>(measured.at(cost.kind).size());
+    const std::vector<CellSpeed>& speeds = measured.at(cost.kind);
+    double sum = 0, of_probes = 0;
+    for (const CellSpeed& speed : speeds) {
+      sum += expected_seconds(cost.work, speed);
+      of_probes += expected_probe_seconds(cost.work, speed);
+    }
+    cost.seconds = sum / static_cast<double>(speeds.size());
+    cost.probe_seconds = of_probes / static_cast<double>(speeds.size());
   }
 }
 
-double makespan(std::vector<double> seconds, int64_t workers) {
-  std::sort(seconds.begin(), seconds.end(), std::greater<>());
+double makespan(const std::vector<double>& seconds, int64_t workers) {
   std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
   for (int64_t i = 0; i < workers; ++i) free_at.push(0);
   double end = 0;

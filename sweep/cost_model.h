@@ -35,6 +35,8 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes);
 /// Linear between the measured points and beyond the last.
 double update_seconds(const CellSpeed& speed, double images);
 double expected_seconds(const CellWork& work, const CellSpeed& speed);
+/// The part of them that the probes take.
+double expected_probe_seconds(const CellWork& work, const CellSpeed& speed);
 
 /// Expected seconds of every cell, by run_id.
 class CostModel {
@@ -49,13 +51,14 @@ class CostModel {
 
   const CellWork& work(const std::string& run_id) const { return costs_.at(run_id).work; }
   double seconds(const std::string& run_id) const { return costs_.at(run_id).seconds; }
+  double probe_seconds(const std::string& run_id) const { return costs_.at(run_id).probe_seconds; }
   /// What couldn't be known, one line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   struct Cost {
     CellWork work;
-    double seconds = 0;
+    double seconds = 0, probe_seconds = 0;  // the latter are part of the former
     std::string kind;
   };
   /// Cells that share a speed.
@@ -77,8 +80,8 @@ class CostModel {
   std::vector<std::string> notes_;
 };
 
-/// Wall time of jobs of these lengths, each begun when a worker is free, longest first.
-double makespan(std::vector<double> seconds, int64_t workers);
+/// Wall time of jobs of these lengths, begun in this order, each when a worker is free.
+double makespan(const std::vector<double>& seconds, int64_t workers);
 
 /// Sizes of the splits; where the data can't be read, those that the set is known to have, and `message` says so.
 SplitSizes split_sizes(const DataOptions& options, std::string& message);

@@ -16,6 +16,7 @@ struct WorkerLine {
   int64_t update = 0;  // updates done
   double done = 0;     // share, 0..1
   double images_per_second = 0, loss = 0;
+  std::string probing = {};  // "3/12: end top_eigenvalues, about 40 s left"
 };
 
 struct SweepState {

@@ -33,7 +33,7 @@ struct PhaseResult {
       file_fault;  // what the first worker said that couldn't read or write a file (a full disk); else empty
 };
 
-/// Runs what is left of the cells, the longest first, one process each. A worker that crashes, throws or is killed leaves
+/// Runs what is left of the cells in running_order(), one process each. A worker that crashes, throws or is killed leaves
 /// its cell with status failed and a message; the others go on, unless fail_fast. On SIGINT or SIGTERM the workers get
 /// SIGTERM, leave resumable states, and Interrupted is thrown.
 PhaseResult run_cells(std::vector<PlacedCell> cells, const CostModel& costs, const PhaseOptions& options,

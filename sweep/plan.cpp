@@ -1,7 +1,10 @@
 #include "sweep/plan.h"
 
+#include "core/progress.h"
+#include "data/load.h"
 #include "runs/folder.h"
 #include "runs/probes_done.h"
+#include "sweep/order.h"
 #include "sweep/tuning/rungs.h"
 #include "sweep/tuning/selection_file.h"
 
@@ -40,6 +43,10 @@ Standing standing_of(const Cell& cell, const SweepPaths& out, bool with_probes) 
   return trained && (!with_probes || probes_done(folder, cell.options)) ? Standing::done : Standing::left;
 }
 
+bool is_wanted(Standing standing, bool retry) {
+  return standing == Standing::left || (retry && standing == Standing::failed);
+}
+
 }  // namespace
 
 size_t SweepPlan::count(Standing wanted) const {
@@ -63,16 +70,43 @@ SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope&
     if (ids.insert(cell.run_id).second) plan.cells.push_back(std::move(cell));
   }
   for (const Cell& cell : plan.cells) {
-    plan.standing.push_back(standing_of(cell, out, scope.probes && probed.count(cell.run_id)));
+    plan.probed.push_back(scope.probes && probed.count(cell.run_id));
+    plan.standing.push_back(standing_of(cell, out, plan.probed.back()));
   }
   return plan;
 }
 
-double seconds_left(const SweepPlan& plan, const CostModel& costs, int64_t jobs, bool retry) {
-  std::vector<double> seconds;
+void require_data(const SweepPlan& plan, bool retry) {
+  std::set<std::string> known;  // options that choose the data
   for (size_t i = 0; i < plan.cells.size(); ++i) {
-    const bool wanted = plan.standing[i] == Standing::left || (retry && plan.standing[i] == Standing::failed);
-    if (wanted) seconds.push_back(costs.seconds(plan.cells[i].run_id));
+    const DataOptions& data = plan.cells[i].options.data;
+    if (is_wanted(plan.standing[i], retry) && known.insert(view_of(data).to_toml()).second)
+      load_dataset(data);
+  }
+}
+
+std::string probe_cost_warning(const SweepPlan& plan, const CostModel& costs) {
+  double training = 0, probes = 0;
+  for (size_t i = 0; i < plan.cells.size(); ++i) {
+    const std::string& run_id = plan.cells[i].run_id;
+    training += costs.seconds(run_id) - costs.probe_seconds(run_id);
+    if (plan.probed[i]) probes += costs.probe_seconds(run_id);
+  }
+  if (probes <= training) return "";
+  return fmt::format(
+      "the probes cost more than the training: {} of work against {}; fewer probes.run, probes.at or a "
+      "smaller probes.subset cost less",
+      format_duration(probes), format_duration(training));
+}
+
+double seconds_left(const SweepPlan& plan, const CostModel& costs, int64_t jobs, bool retry) {
+  std::vector<Cell> choosing, others;
+  for (size_t i = 0; i < plan.cells.size(); ++i) {
+    if (is_wanted(plan.standing[i], retry)) (i < plan.tuning ? choosing : others).push_back(plan.cells[i]);
+  }
+  std::vector<double> seconds;
+  for (const std::vector<Cell>* cells : {&choosing, &others}) {
+    for (const size_t i : running_order(*cells, costs)) seconds.push_back(costs.seconds((*cells)[i].run_id));
   }
   return makespan(seconds, jobs);
 }

@@ -21,6 +21,7 @@ struct PlanScope {
 struct SweepPlan {
   std::vector<Cell> cells;         // those that choose, then the others, each run once
   std::vector<Standing> standing;  // by cell; done: nothing left to train or to measure
+  std::vector<bool> probed;        // by cell; those that choose are probed where they win
   size_t tuning = 0;               // cells that choose
   bool winners_known = true;       // false: the others have a candidate from the middle for the time being
   std::string budget;              // of the tuning, in words; empty without one
@@ -30,6 +31,13 @@ struct SweepPlan {
 
 /// What is chosen already is read from the tuning runs in OUT, where all have ended.
 SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope& scope);
+
+/// ConfigError or DataError in one line where the data of a run that is still to be made, or with `retry` of one that failed,
+/// can't be loaded as its options say. Each set is read once.
+void require_data(const SweepPlan& plan, bool retry);
+
+/// A sentence where the probes of all these runs take longer than their training; else empty.
+std::string probe_cost_warning(const SweepPlan& plan, const CostModel& costs);
 
 /// Expected seconds of what is left, and with `retry` of what failed, by that many workers.
 double seconds_left(const SweepPlan& plan, const CostModel& costs, int64_t jobs, bool retry);

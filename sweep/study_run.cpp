@@ -58,6 +58,9 @@ class StudyRun {
       }
     }
     expected_ = expected();
+    const std::string warning = expected_ > 0 ? probe_cost_warning(plan, costs) : "";
+    if (!warning.empty())
+      observer_.announce(fmt::format("note: {}{}", calibrated_ ? "" : "by round figures ", warning));
   }
 
   void report_time() const {
@@ -100,7 +103,7 @@ class StudyRun {
 
   void collect_runs() {
     try {
-      collect(folder_.path());
+      outcome_.table = collect(folder_.path());
     } catch (const IoError& error) {  // the runs that failed are reported all the same
       if (outcome_.file_fault.empty()) outcome_.file_fault = error.what();
     }
@@ -141,6 +144,8 @@ class StudyRun {
 }  // namespace
 
 StudyOutcome run_study(const Study& study, const StudyRequest& request, SweepObserver& observer) {
+  // A bad path would fail every run in turn: it is said once, and before OUT is taken.
+  require_data(plan_sweep(study, SweepPaths(request.out), request.scope), request.retry_failed);
   return StudyRun(study, request, observer).run();
 }
 

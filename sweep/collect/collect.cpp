@@ -2,19 +2,45 @@
 
 #include <filesystem>
 
+#include "core/error.h"
 #include "core/files.h"
+#include "runs/folder.h"
 #include "sweep/collect/file.h"
+#include "sweep/collect/merge.h"
 #include "sweep/collect/table.h"
 
 namespace basin {
+namespace {
 
-void collect(const std::string& sweep_folder) {
-  const std::filesystem::path folder = sweep_folder;
-  const std::vector<SweepRow> rows = read_sweep_rows(sweep_folder);
-  const std::filesystem::path study = folder / "study.toml";
-  write_sweep_file((folder / "sweep.h5").string(),
-                   std::filesystem::exists(study) ? read_file(study.string()) : "", rows);
-  write_file_atomically((folder / "table.md").string(), table_markdown(rows));
+namespace fs = std::filesystem;
+
+// A sweep's own sweep.h5 is of its own runs.
+void require_room(const std::vector<std::string>& folders, const std::string& out) {
+  std::error_code missing;
+  if (!is_sweep_folder(out) || (folders.size() == 1 && fs::equivalent(folders.front(), out, missing))) return;
+  throw ConfigError(out + ": has runs of its own; choose another --out");
 }
+
+}  // namespace
+
+std::string collect(const std::vector<std::string>& folders, const std::string& out) {
+  require_room(folders, out);
+  std::vector<SweepSource> sources;
+  for (const std::string& folder : folders) {
+    const std::string study = folder + "/study.toml";
+    sources.push_back({folder, fs::exists(study) ? read_file(study) : "", read_sweep_rows(folder)});
+  }
+  std::vector<SourceEntry> entries;
+  for (const SweepSource& source : sources)
+    entries.push_back({source.folder, source.study, static_cast<int64_t>(source.rows.size())});
+  const std::vector<SweepRow> rows = merged(std::move(sources));
+  make_folders(out);
+  write_sweep_file(out + "/sweep.h5", entries, rows);
+  const std::string table = table_markdown(rows);
+  write_file_atomically(out + "/table.md", table);
+  return table;
+}
+
+std::string collect(const std::string& folder) { return collect({folder}, folder); }
 
 }  // namespace basin

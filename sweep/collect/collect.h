@@ -1,13 +1,16 @@
-// defines: collect(), a sweep folder's sweep.h5 and table.md.
+// defines: collect(), sweep.h5 and table.md of a sweep folder, or of several.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace basin {
 
-/// Writes DIR/sweep.h5 and DIR/table.md, atomically, from runs/*/{run.h5,config.toml,status.json,probes},
-/// whatever of them is there: an unfinished sweep gives a partial table. IoError where the folder has no
-/// runs.
-void collect(const std::string& sweep_folder);
+/// Writes OUT/sweep.h5 and OUT/table.md, atomically, from FOLDER/runs/*/{run.h5,config.toml,status.json,probes} of each folder,
+/// whatever of them is there: an unfinished sweep gives a partial table. Returns the text of table.md. IoError where a folder has
+/// no runs or two don't go together (merge.h); ConfigError where OUT is a sweep's own folder and not the only one collected.
+std::string collect(const std::vector<std::string>& folders, const std::string& out);
+/// One folder, into itself.
+std::string collect(const std::string& folder);
 
 }  // namespace basin

@@ -4,6 +4,7 @@
 #include "study/run_options.h"
 #include "sweep/collect/columns.h"
 #include "sweep/collect/names.h"
+#include "sweep/collect/sources.h"
 #include "trainers/hooks/registry.h"
 
 namespace basin {
@@ -22,6 +23,7 @@ Meanings with_hook_meanings(Meanings own) {
 const Meanings& sweep_meanings() {
   static const Meanings meanings = with_hook_meanings(with_run_meanings({
       {"config_id", {"", "name of the setting without its seed", "config-id"}},
+      {"source", {"", "folder of the sweep that the run was taken from", "run-source"}},
       {"status_message", {"", "why, where the status is not finished", "run-status"}},
       {"updates", {"updates", "updates done", "updates"}},
       {"epochs", {"epochs", "nominal examples over training examples", "epochs"}},
@@ -361,12 +363,14 @@ void write_layers(h5::File& file, const std::vector<SweepRow>& rows) {
 
 }  // namespace
 
-void write_sweep_file(const std::string& path, const std::string& study, const std::vector<SweepRow>& rows) {
+void write_sweep_file(const std::string& path, const std::vector<SourceEntry>& sources,
+                      const std::vector<SweepRow>& rows) {
   h5::File file = create_schema_file(path, kSweepSchema);
   file.set_attribute("default", std::string("runs"));
-  file.set_attribute("study", study);
+  file.set_attribute("study", study_of(sources));
   write_runs(file, rows);
   write_names(file, rows);
+  if (sources.size() > 1) write_sources(file, sources);
   write_probes(file, rows);
   write_outcomes(file, rows);
   h5::Group curves = file.create_group("curves");

@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "sweep/collect/rows.h"
+#include "sweep/collect/sources.h"
 
 namespace basin {
 
 /// The tidy copy of a sweep (docs/file-format.md): /runs, one 1-D dataset per column; /probes, one row per
-/// number; /outcomes/test/correct; /curves; /layers. `study` is the study file's text. Atomic.
-void write_sweep_file(const std::string& path, const std::string& study, const std::vector<SweepRow>& rows);
+/// number; /outcomes/test/correct; /curves; /layers; of several sources /sources. Atomic.
+void write_sweep_file(const std::string& path, const std::vector<SourceEntry>& sources,
+                      const std::vector<SweepRow>& rows);
 
 }  // namespace basin

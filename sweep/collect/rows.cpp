@@ -206,6 +206,11 @@ std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder) {
                sweep_folder, strays.size(), fmt::join(strays, ", "));
   }
   if (rows.empty()) throw IoError(sweep_folder + ": has no folder runs/ with a run in it");
+  sort_rows(rows);
+  return rows;
+}
+
+void sort_rows(std::vector<SweepRow>& rows) {
   const auto key = [](const SweepRow& row) {
     return std::make_tuple(row.text("protocol"), row.text("optimizer"), row.number("batch_size"),
                            row.number("learning_rate"), row.number("seed"), row.run_id);
@@ -216,7 +221,6 @@ std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder) {
     if (nan_a || nan_b) return nan_a != nan_b ? nan_a : a.run_id < b.run_id;
     return key(a) < key(b);
   });
-  return rows;
 }
 
 }  // namespace basin

@@ -42,6 +42,9 @@ inline constexpr int64_t kTrainRows = 500, kEvalRows = 2000, kLayersRows = 50;
 /// (damaged, of a newer schema) is a row with status failed.
 std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder);
 
+/// By protocol, optimiser, batch size, learning rate and seed.
+void sort_rows(std::vector<SweepRow>& rows);
+
 /// Name of a probe quantity's column: probe.<checkpoint>.<probe>.<quantity>, for vectors <quantity>_<index +
 /// 1>.
 std::string probe_column(const ProbeRecord& probe, const Quantity& quantity, size_t index);

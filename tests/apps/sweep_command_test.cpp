@@ -3,16 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <thread>
 
-#include "core/file_lock.h"
 #include "core/files.h"
-#include "core/provenance.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
-#include "tests/apps/stored_numbers.h"
 #include "tests/apps/tiny_sweep.h"
 
 namespace basin::testing {
@@ -89,18 +85,18 @@ TEST(SweepCommand, ProbesWhatWasTrainedWithout) {
   EXPECT_TRUE(fs::exists(sweep.runs()[0] + "/probes/end.noise_scale.h5"));
 }
 
-// One cell wants the embedded images, which BASIN_DATA hides at first.
-const std::string kOneCellWithoutData =
-    "[sweep]\nbatch_size = [16, 32, 64]\n[[sweep.set]]\nwhen = { batch_size = 32 }\nset = { data.set = "
-    "'cifar10-5k' }\n";
+// One cell wants a device that isn't there, until --set runtime.device=cpu, which is no part of the study, mends it.
+const std::string kOneCellWithoutDevice =
+    "[sweep]\nbatch_size = [16, 32, 64]\n[[sweep.set]]\nwhen = { batch_size = 32 }\nset = { runtime.device = "
+    "'cuda' }\n";
+const std::string kNoDevice = "no CUDA device";
 
 TEST(SweepCommand, AFailedCellLeavesTheOthersAloneAndIsRetriedOnRequest) {
-  const TinySweep sweep(kOneCellWithoutData);
-  ::setenv("BASIN_DATA", "/nonexistent", 1);
+  if (at::hasCUDA()) GTEST_SKIP() << "no device is missing here";
+  const TinySweep sweep(kOneCellWithoutDevice);
   const BinaryResult first = sweep.run();
-  ::unsetenv("BASIN_DATA");
   EXPECT_EQ(first.exit_code, 1);
-  EXPECT_THAT(first.err, HasSubstr("missing data"));
+  EXPECT_THAT(first.err, HasSubstr(kNoDevice));
   std::vector<std::string> statuses = sweep.statuses();
   std::sort(statuses.begin(), statuses.end());
   EXPECT_EQ(statuses, (std::vector<std::string>{"failed", "finished", "finished"}));
@@ -109,25 +105,59 @@ TEST(SweepCommand, AFailedCellLeavesTheOthersAloneAndIsRetriedOnRequest) {
   const BinaryResult second = sweep.run();  // without being asked it isn't run again
   EXPECT_EQ(second.exit_code, 1);
   EXPECT_THAT(second.err, HasSubstr("failed before"));
-  const BinaryResult third = sweep.run({"--retry", "failed"});
+  const BinaryResult third = sweep.run({"--retry", "failed", "--set", "runtime.device=cpu"});
   EXPECT_EQ(third.exit_code, 0) << third.err;
   EXPECT_EQ(sweep.statuses(), std::vector<std::string>(3, "finished"));
+}
 
-  ::setenv("BASIN_DATA", "/nonexistent", 1);
-  const BinaryResult done = sweep.run();  // what is done needs its data no more
+// The embedded images; 20 updates of 32 of them.
+const std::string kEmbedded =
+    "[sweep]\nseed = [1, 2]\n[[sweep.set]]\nset = { data.set = 'cifar10-5k', data.train_examples = 0, "
+    "data.test_examples = 0 }\n";
+
+// With BASIN_DATA naming this folder.
+BinaryResult run_with_data(const TinySweep& sweep, const std::string& folder) {
+  ::setenv("BASIN_DATA", folder.c_str(), 1);
+  const BinaryResult result = sweep.run({"--no-probes"});
   ::unsetenv("BASIN_DATA");
+  return result;
+}
+
+TEST(SweepCommandData, BadDataIsOneLineBeforeAnythingIsMade) {
+  const TinySweep sweep(kEmbedded);
+  const auto expect_refused = [&](const std::string& folder, const std::string& words) {
+    const BinaryResult result = run_with_data(sweep, folder);
+    EXPECT_EQ(result.exit_code, 3) << words;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(words));
+    EXPECT_FALSE(fs::exists(sweep.path("out"))) << words;
+  };
+  expect_refused("/nonexistent", "missing data");
+  // Files of the right name and another size or content.
+  const fs::path copy = sweep.path("data/cifar10-5k");
+  fs::create_directories(copy);
+  for (const char* name : {"data_batch_1.bin", "test_batch.bin"})
+    write_file((copy / name).string(), std::string(3073 * (name[0] == 'd' ? 5000 : 1000), '\1'));
+  expect_refused(sweep.path("data"), "data_batch_1.bin: ");
+  fs::resize_file(copy / "data_batch_1.bin", 3073 * 4999 + 7);
+  expect_refused(sweep.path("data"), "data_batch_1.bin");
+}
+
+TEST(SweepCommandData, WhatIsDoneNeedsItsDataNoMore) {
+  const TinySweep sweep(kEmbedded);
+  ASSERT_EQ(sweep.run({"--no-probes"}).exit_code, 0);
+  const BinaryResult done = run_with_data(sweep, "/nonexistent");
   EXPECT_EQ(done.exit_code, 0) << done.err;
   EXPECT_THAT(done.err, HasSubstr("note: missing data"));
 }
 
 TEST(SweepCommand, FailFastStopsAtTheFirstFailure) {
   // The others would take hours: only stopping them ends this sweep.
-  const TinySweep sweep(kOneCellWithoutData +
+  if (at::hasCUDA()) GTEST_SKIP() << "no device is missing here";
+  const TinySweep sweep(kOneCellWithoutDevice +
                         "[[sweep.set]]\nwhen = { batch_size = [16, 64] }\nset = { updates = 100000000 }\n");
-  ::setenv("BASIN_DATA", "/nonexistent", 1);
   // With three workers the cell that fails runs along with others.
   const BinaryResult result = sweep.run({"--jobs", "3", "--fail-fast", "--no-probes"});
-  ::unsetenv("BASIN_DATA");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("--fail-fast: stopping"));
   EXPECT_THAT(result.err, HasSubstr("1 run(s) without a result:"));
@@ -137,15 +167,14 @@ TEST(SweepCommand, FailFastStopsAtTheFirstFailure) {
 }
 
 TEST(SweepCommand, FailFastNamesWhatFailedInTuning) {
+  if (at::hasCUDA()) GTEST_SKIP() << "no device is missing here";
   const TinySweep sweep(
       "[sweep]\nlearning_rate = [0.01, 0.05]\nselect = 'validation_loss'\n[[sweep.set]]\nset = { "
-      "data.set = 'cifar10-5k', data.train_examples = 0, data.test_examples = 0 }\n");
-  ::setenv("BASIN_DATA", "/nonexistent", 1);
+      "runtime.device = 'cuda' }\n");
   const BinaryResult result = sweep.run({"--fail-fast", "--no-probes"});
-  ::unsetenv("BASIN_DATA");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("without a result:"));
-  EXPECT_THAT(result.err, HasSubstr("missing data"));
+  EXPECT_THAT(result.err, HasSubstr(kNoDevice));
   EXPECT_FALSE(fs::exists(sweep.path("out/selection.toml")));
 }
 
@@ -263,105 +292,37 @@ TEST(SweepCommand, DivergenceIsAResult) {
   std::vector<std::string> statuses = sweep.statuses();
   std::sort(statuses.begin(), statuses.end());
   EXPECT_EQ(statuses, (std::vector<std::string>{"diverged", "finished"}));
+  EXPECT_THAT(result.err, ::testing::ContainsRegex("diverged  [0-9.]+ s  \\(.*loss.*\\)\n"));
 }
 
-TEST(SweepCommandFolder, RefusesAnotherStudyAndExtendsItsOwn) {
+TEST(SweepCommand, SaysWhatARunCameToAndEndsWithTheTable) {
   const TinySweep sweep("[sweep]\nseed = [1]\n");
-  ASSERT_EQ(sweep.run({"--no-probes"}).exit_code, 0);
-  const BinaryResult other = sweep.run({"--no-probes", "--set", "updates=7"});
-  EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.err, HasSubstr("holds another study"));
-  EXPECT_THAT(other.err, HasSubstr("updates = 20 there, 7 here"));
-  EXPECT_THAT(other.err, Not(HasSubstr("--extend")));
-  const BinaryResult more = sweep.run({"--no-probes", "--set", "seed=[1, 2]"});
-  EXPECT_EQ(more.exit_code, 2);
-  EXPECT_THAT(more.err, HasSubstr("--extend"));
-  EXPECT_THAT(more.err, HasSubstr("seed 2) is not in it"));
-  const BinaryResult extended = sweep.run({"--no-probes", "--set", "seed=[1, 2]", "--extend"});
-  EXPECT_EQ(extended.exit_code, 0) << extended.err;
-  EXPECT_EQ(sweep.statuses().size(), 2u);
-  // The frozen study is complete in itself.
-  EXPECT_EQ(run_binary({"sweep", sweep.path("out/study.toml"), "--out", sweep.path("out"), "--no-probes"})
-                .exit_code,
-            0);
-}
-
-TEST(SweepCommandFolder, LeavesRunsOfSomethingElseOutOfItsTable) {
-  const TinySweep sweep("[sweep]\nseed = [1, 2]\n");
-  const auto train = [&](const std::string& set) {
-    return run_binary({"train", sweep.path("study.toml"), "--out", sweep.path("out"), "--set",
-                       "runtime.threads=1", "--set", set});
-  };
-  ASSERT_EQ(train("updates=7").exit_code, 0);  // before the sweep: nothing of the study's
-  const std::string before = sweep.runs()[0];
-  ASSERT_EQ(train("seed=2").exit_code, 0);  // a cell of the study, which counts
   const BinaryResult result = sweep.run({"--no-probes"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("1 runs were done before"));
-  EXPECT_THAT(result.err, HasSubstr("left out: " + fs::path(before).filename().string()));
-  ASSERT_EQ(train("updates=8").exit_code, 0);  // and after it
-  const BinaryResult collected = run_binary({"collect", sweep.path("out")});
-  EXPECT_THAT(collected.err, HasSubstr("2 run(s) that are not part of the study"));
-  EXPECT_EQ(sweep.runs().size(), 4u);
-  EXPECT_THAT(read_file(sweep.path("out/table.md")), HasSubstr("# Sweep: 2 runs"));
-  EXPECT_EQ(sweep.run({"--no-probes"}).exit_code, 0);
+  const RunRecord record = read_run_file(sweep.runs()[0] + "/run.h5");
+  const auto number = [&](const std::string& wanted) -> double {
+    for (const auto& [key, value] : record.summary)
+      if (key == wanted) return std::get<double>(value);
+    return NAN;
+  };
+  EXPECT_THAT(result.err, HasSubstr(fmt::format("  training loss {:.4g}, test accuracy {:.1f} %\n",
+                                                number("train_loss"), 100 * number("test_acc"))));
+  EXPECT_THAT(result.out, HasSubstr("batch size  optimiser  learning rate  runs        test accuracy, %"));
+  EXPECT_THAT(result.out, HasSubstr(fmt::format("{:.4g} (1)", 100 * number("test_acc"))));
+  EXPECT_THAT(result.out, ::testing::EndsWith("sweep.h5 and table.md are complete\n"));
 }
 
-TEST(SweepCommandFolder, TakesOtherMicroBatchesOfProbesForTheSameStudy) {
+TEST(SweepCommand, WarnsWhereProbesCostMoreThanTraining) {
   const TinySweep sweep("[sweep]\nseed = [1]\n");
-  ASSERT_EQ(sweep.run().exit_code, 0);
-  const auto written = fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5");
-  const BinaryResult again = sweep.run({"--set", "probes.micro_batch=10", "--set", "probes.graph_memory=0",
-                                        "--set", "probes.fold_norm=false"});
-  EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("1 runs were done before"));
-  EXPECT_EQ(fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5"), written);
-}
-
-// data.path is no part of a run's id, so other images may lie there than those that a run was trained on.
-TEST(SweepCommandFolder, RefusesRunsOfOtherData) {
-  const TinySweep sweep("[sweep]\nseed = [1]\n");
-  ASSERT_EQ(sweep.run({"--no-probes"}).exit_code, 0);
-  const std::string path = sweep.runs()[0] + "/run.h5", other(64, 'f');
-  RunRecord record = read_run_file(path);
-  std::string ours;
-  for (auto& [key, value] : record.header.data) {
-    if (key == "sha256") ours = std::exchange(std::get<std::string>(value), other);
-  }
-  write_run_file(path, record);
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--no-probes"}, {"--dry-run", "--no-probes"}}) {
-    const BinaryResult result = sweep.run(arguments);
-    EXPECT_EQ(result.exit_code, 4);
-    EXPECT_THAT(result.err, ::testing::AllOf(HasSubstr(path), HasSubstr(other), HasSubstr(ours)));
-  }
-}
-
-TEST(SweepCommandFolder, RefusesAFolderInUse) {
-  const TinySweep sweep("[sweep]\nseed = [1]\n");
-  fs::create_directories(sweep.path("out"));
-  const FileLock lock(sweep.path("out/lock"), "the test");
-  const BinaryResult result = sweep.run();
-  EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.err, HasSubstr(fmt::format("{}: in use by pid {} on host {}", sweep.path("out"),
-                                                getpid(), host_name())));
-}
-
-TEST(SweepCommandFolder, BadStudiesMakeNoFolder) {
-  const TinySweep sweep("[sweep]\nbatch_size = [0]\n");
-  const BinaryResult result = sweep.run();
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("batch_size = 0 violates batch_size >= 1"));
-  EXPECT_FALSE(fs::exists(sweep.path("out")));
-}
-
-TEST(SweepCommandFolder, AStudyRefusedForItsSizesCanBeMended) {
-  const TinySweep sweep("[sweep]\nbatch_size = [20, 32]\n");
-  const BinaryResult refused = sweep.run({"--no-probes", "--set", "lookahead_every=21"});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("B=20 "));
-  EXPECT_THAT(refused.err, HasSubstr("lookahead_every = 21"));
-  EXPECT_EQ(sweep.run({"--no-probes", "--set", "lookahead_every=20"}).exit_code, 0);
+  const std::string warning = "note: the probes cost more than the training: ";
+  // Twenty eigenvalues on 2,000 examples take longer than a process and one update of 32, and less than 20,000 of them.
+  EXPECT_THAT(sweep
+                  .run({"--dry-run", "--set", "updates=1", "--set", "data.train_examples=2000", "--set",
+                        "probes.subset=0", "--set", "top_eigenvalues.count=20"})
+                  .out,
+              HasSubstr(warning));
+  EXPECT_THAT(sweep.run({"--dry-run", "--set", "updates=20000"}).out, Not(HasSubstr(warning)));
+  EXPECT_THAT(sweep.run({"--dry-run", "--set", "updates=1", "--no-probes"}).out, Not(HasSubstr(warning)));
 }
 
 TEST(SweepCommand, ChoosesLearningRatesFirstAndKeepsTheOthersApart) {

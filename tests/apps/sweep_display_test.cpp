@@ -14,6 +14,10 @@ TEST(WorkerLine, SaysHowFarARunIs) {
   EXPECT_EQ(to_text(starting), "training sgd B=32 protocol A-epochs seed 1  update 0  0 %");
   const WorkerLine probing{"sgd B=32 protocol A-epochs seed 1", Activity::probing, 90, 1, 8000, 1.5};
   EXPECT_EQ(to_text(probing), "probing sgd B=32 protocol A-epochs seed 1");
+  WorkerLine measuring = probing;
+  measuring.probing = "3/12: end top_eigenvalues, about 40 s left";
+  EXPECT_EQ(to_text(measuring),
+            "probing sgd B=32 protocol A-epochs seed 1  3/12: end top_eigenvalues, about 40 s left");
 }
 
 }  // namespace

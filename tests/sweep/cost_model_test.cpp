@@ -227,10 +227,11 @@ TEST(ExpectedSeconds, AddsUpAllParts) {
   EXPECT_DOUBLE_EQ(expected_seconds(work, speed), 1 + 10 * 2.0 + 2 + 10 + 18);
 }
 
-TEST(Makespan, FillsTheFirstFreeWorkerLongestFirst) {
+TEST(Makespan, FillsTheFirstFreeWorkerInOrder) {
   EXPECT_DOUBLE_EQ(makespan({3, 3, 2, 2, 2}, 2), 7);  // 3+2+2 and 3+2
   EXPECT_DOUBLE_EQ(makespan({1, 2, 3}, 1), 6);
   EXPECT_DOUBLE_EQ(makespan({1, 2, 3}, 9), 3);
+  EXPECT_DOUBLE_EQ(makespan({1, 2, 3}, 2), 4);  // 1+3 and 2; the longest first would take 3
   EXPECT_DOUBLE_EQ(makespan({}, 2), 0);
 }
 

@@ -1,0 +1,47 @@
+#include "sweep/order.h"
+
+#include <map>
+#include <numeric>
+
+namespace basin {
+namespace {
+
+/// The setting without its protocol.
+std::string lot_of(const Cell& cell) {
+  Settings settings = cell.when;
+  std::erase_if(settings, [](const auto& setting) { return setting.first == "protocol"; });
+  return to_toml(settings);
+}
+
+/// Where a cell stands: compared in this order.
+struct Place {
+  size_t comparison;      // of the seed
+  double longest_of_lot;  // negated, so that the longest is the least
+  size_t lot;             // tells lots of the same length apart
+  double seconds;         // negated
+  auto operator<=>(const Place&) const = default;
+};
+
+}  // namespace
+
+std::vector<size_t> running_order(const std::vector<Cell>& cells, const CostModel& costs) {
+  std::map<int64_t, size_t> comparisons;  // by seed, in order of appearance
+  std::map<std::pair<size_t, std::string>, size_t> lots;
+  std::vector<Place> places;
+  std::vector<double> longest;  // by lot
+  for (const Cell& cell : cells) {
+    const size_t comparison = comparisons.emplace(cell.options.train.seed, comparisons.size()).first->second;
+    const auto [lot, is_new] = lots.emplace(std::pair(comparison, lot_of(cell)), lots.size());
+    if (is_new) longest.push_back(0);
+    const double seconds = costs.seconds(cell.run_id);
+    longest[lot->second] = std::max(longest[lot->second], seconds);
+    places.push_back({comparison, 0, lot->second, -seconds});
+  }
+  for (Place& place : places) place.longest_of_lot = -longest[place.lot];
+  std::vector<size_t> order(cells.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return places[a] < places[b]; });
+  return order;
+}
+
+}  // namespace basin

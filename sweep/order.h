@@ -1,0 +1,18 @@
+// defines: running_order(), which cell of a sweep is begun when.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "study/study.h"
+#include "sweep/cost_model.h"
+
+namespace basin {
+
+/// Indices of the cells as they are begun. A comparison is what has one seed: all of it comes before the next, in the order in
+/// which the seeds stand in the grid, so that a sweep that was stopped has whole comparisons. Within one, settings that
+/// differ in the protocol alone come together, and the longest comes first: of these lots by their longest, and in a lot.
+std::vector<size_t> running_order(const std::vector<Cell>& cells, const CostModel& costs);
+
+}  // namespace basin
