@@ -9,7 +9,7 @@
 #include <set>
 
 #include "apps/arguments.h"
-#include "apps/json_output.h"
+#include "apps/output/json_output.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"

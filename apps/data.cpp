@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/arguments.h"
-#include "apps/json_output.h"
+#include "apps/output/json_output.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"

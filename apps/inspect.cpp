@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/arguments.h"
-#include "apps/json_output.h"
+#include "apps/output/json_output.h"
 #include "apps/registry_list.h"
 #include "apps/subcommands.h"
 #include "core/error.h"

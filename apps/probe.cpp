@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/arguments.h"
-#include "apps/json_output.h"
-#include "apps/probe_display.h"
+#include "apps/output/json_output.h"
+#include "apps/output/probe_display.h"
 #include "apps/subcommands.h"
 #include "core/nearest.h"
 #include "io/probe_file.h"

@@ -8,9 +8,9 @@
 
 #include "apps/arguments.h"
 #include "apps/command_line.h"
-#include "apps/dry_run.h"
-#include "apps/json_output.h"
-#include "apps/sweep_display.h"
+#include "apps/output/dry_run.h"
+#include "apps/output/json_output.h"
+#include "apps/output/sweep_display.h"
 #include "core/error.h"
 #include "sweep/collect/table_text.h"
 #include "sweep/cost_model.h"

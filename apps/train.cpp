@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "apps/arguments.h"
-#include "apps/probe_display.h"
+#include "apps/output/probe_display.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "runs/folder.h"

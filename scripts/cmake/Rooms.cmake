@@ -11,12 +11,7 @@ function(basin_room name)
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/basin>)
   target_link_libraries(basin_${name} PUBLIC basin_torch ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:basin_flags>)
   basin_precompile(basin_${name})
-  # Several sources in one unit: before it has read a line of its own, each costs five seconds for templates that torch's headers
-  # leave to every unit to instantiate. Sources with options of their own (kernels) stay alone.
-  set_target_properties(basin_${name} PROPERTIES UNITY_BUILD ${BASIN_UNITY} UNITY_BUILD_BATCH_SIZE 5)
-  if(BASIN_UNITY)  # a unit is never included, so what it keeps to itself stays so
-    target_compile_options(basin_${name} PRIVATE -Wno-subobject-linkage)
-  endif()
+  basin_unity(basin_${name})
   if(ARG_GLUE)
     target_compile_options(basin_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
@@ -29,6 +24,15 @@ function(basin_room name)
     endif()
   endif()
   set_property(GLOBAL APPEND PROPERTY BASIN_ROOMS ${name})
+endfunction()
+
+# With BASIN_UNITY several sources make one unit: before it has read a line of its own, each unit costs five seconds for templates that
+# torch's headers leave to every unit to instantiate. Sources with options of their own (kernels) stay alone.
+function(basin_unity target)
+  if(BASIN_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # a unit is never included by another
+  endif()
 endfunction()
 
 # One precompiled header for all: built in core, reused by every other target (flags must match).

@@ -1,4 +1,4 @@
-#include "apps/probe_display.h"
+#include "apps/output/probe_display.h"
 
 #include <cstdio>
 

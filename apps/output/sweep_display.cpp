@@ -1,4 +1,4 @@
-#include "apps/sweep_display.h"
+#include "apps/output/sweep_display.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

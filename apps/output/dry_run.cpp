@@ -1,6 +1,6 @@
-#include "apps/dry_run.h"
+#include "apps/output/dry_run.h"
 
-#include "apps/json_output.h"
+#include "apps/output/json_output.h"
 #include "core/progress.h"
 
 namespace basin {

@@ -1,4 +1,4 @@
-#include "apps/json_output.h"
+#include "apps/output/json_output.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,7 +1,7 @@
 // The words that a sweep says about a worker.
 #include <gtest/gtest.h>
 
-#include "apps/sweep_display.h"
+#include "apps/output/sweep_display.h"
 
 namespace basin {
 namespace {
