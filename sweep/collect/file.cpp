@@ -4,6 +4,7 @@
 #include "study/run_options.h"
 #include "sweep/collect/columns.h"
 #include "sweep/collect/names.h"
+#include "sweep/collect/probe_table.h"
 #include "sweep/collect/sources.h"
 #include "trainers/hooks/registry.h"
 
@@ -125,69 +126,6 @@ void write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
     describe(data, meaning_of(name, of_probes));
     data.attach_scale(0, scale);
   }
-}
-
-/// The columns of /probes, one row per number.
-struct ProbeTable {
-  std::map<std::string, std::vector<std::string>> texts;
-  std::map<std::string, std::vector<double>> numbers;
-  std::vector<int64_t> indices;
-  std::vector<uint8_t> of_study;
-
-  void add(const std::string& run_id, const ProbeRecord& probe, bool is_of_study) {
-    for (const Quantity& q : probe.quantities) {
-      for (size_t i = 0; i < q.value.size(); ++i) {
-        const auto entry = [i](const std::vector<double>& values) {
-          return i < values.size() ? values[i] : NAN;
-        };
-        texts["run_id"].push_back(run_id);
-        texts["checkpoint"].push_back(probe.checkpoint);
-        texts["probe"].push_back(probe.probe);
-        texts["quantity"].push_back(q.name);
-        texts["uncertainty_kind"].emplace_back(to_string(q.uncertainty_kind));
-        texts["status"].emplace_back(to_string(q.status_of(i)));
-        texts["definition"].push_back(q.definition);
-        texts["units"].push_back(q.units);
-        for (const std::string key : {"subset_hash", "settings"})
-          texts[key].push_back(probe_attribute_text(probe, key));
-        for (const std::string key : {"update", "train_loss", "subset_loss", "n_examples"}) {
-          numbers[key].push_back(probe_attribute(probe, key));
-        }
-        numbers["value"].push_back(q.value[i]);
-        numbers["uncertainty"].push_back(entry(q.uncertainty));
-        numbers["ci_low"].push_back(entry(q.ci_low));
-        numbers["ci_high"].push_back(entry(q.ci_high));
-        indices.push_back(static_cast<int64_t>(i));
-        of_study.push_back(is_of_study);
-      }
-    }
-  }
-};
-
-void write_probes(h5::File& file, const std::vector<SweepRow>& rows) {
-  ProbeTable table;
-  for (const SweepRow& row : rows) {
-    for (const ProbeRecord& probe : row.probes) table.add(row.run_id, probe, true);
-    for (const ProbeRecord& probe : row.extra_probes) table.add(row.run_id, probe, false);
-  }
-  if (table.indices.empty()) return;
-  h5::Group group = file.create_group("probes");
-  group.set_attribute("long_name", std::string("one row per number that a probe gave, at any checkpoint"));
-  h5::DataSet scale = group.write_texts("run_id", table.texts.at("run_id"));
-  describe(scale, meaning_of("run_id", {}));
-  scale.make_scale("run_id");
-  table.texts.erase("run_id");
-  const auto finish = [&](h5::DataSet data, const std::string& name) {
-    const bool loss = name == "train_loss" || name == "subset_loss";
-    describe(data, {loss ? "nat" : name == "update" ? "updates" : "", name, "probe-table"});
-    data.attach_scale(0, scale);
-  };
-  finish(group.write("index", table.indices), "index");
-  h5::DataSet of_study = group.write("study", table.of_study);
-  of_study.set_attribute("type", std::string("bool"));
-  finish(std::move(of_study), "study");
-  for (const auto& [name, column] : table.texts) finish(group.write_texts(name, column), name);
-  for (const auto& [name, column] : table.numbers) finish(group.write(name, column), name);
 }
 
 void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows) {
@@ -371,7 +309,7 @@ void write_sweep_file(const std::string& path, const std::vector<SourceEntry>& s
   write_runs(file, rows);
   write_names(file, rows);
   if (sources.size() > 1) write_sources(file, sources);
-  write_probes(file, rows);
+  write_probe_table(file, rows);
   write_outcomes(file, rows);
   h5::Group curves = file.create_group("curves");
   curves.set_attribute("long_name",

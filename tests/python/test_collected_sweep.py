@@ -74,6 +74,25 @@ def test_tables_beside_the_runs_agree(folder):
             np.testing.assert_allclose(thinned, whole.loc[thinned.index], rtol=2**-24)
 
 
+def test_the_long_table_names_entries_and_what_a_probe_was_asked_for(folder, tmp_path):
+    out = tmp_path / "tiny"
+    shutil.copytree(folder, out)
+    run = next(path for path in (out / "runs").iterdir() if list(path.glob("probes/end.top_eigenvalues.h5")))
+    other = program(
+        "probe", run, "--only", "top_eigenvalues", "--set", "top_eigenvalues.count=3", "--set", "top_eigenvalues.tolerance=1e-2"
+    )
+    assert other.returncode == 0 and program("collect", out).returncode == 0, other.stderr
+    for source in ("file", "runs"):
+        probes = basin.open_sweep(out, source).probes
+        lambdas = probes[(probes.run_id == run.name) & (probes.checkpoint == "end") & (probes.quantity == "lambda")]
+        asked = lambdas[~lambdas.study].sort_values("index")
+        assert list(asked.entry) == ["lambda_1", "lambda_2", "lambda_3"] and set(asked.options) == {
+            "count = 3, tolerance = 0.01"
+        }, source
+        assert lambdas.study.any() and all(text == "count = 2, tolerance = 0.001" for text in lambdas[lambdas.study].options)
+        assert set(probes[probes.probe == "noise_scale"].options) == {""}
+
+
 def test_both_views_leave_out_a_run_of_something_else(folder, tmp_path):
     out = tmp_path / "tiny"
     shutil.copytree(folder, out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -16,9 +16,9 @@ from .schema import attributes, meaning, reading, require, strings, text
 
 # What a probe row says, in the order of the long table's columns.
 PROBE_COLUMNS = [
-    "run_id", "checkpoint", "update", "train_loss", "subset_loss", "probe", "quantity", "index", "value", "uncertainty",
+    "run_id", "checkpoint", "update", "train_loss", "subset_loss", "probe", "quantity", "entry", "index", "value", "uncertainty",
     "uncertainty_kind", "ci_low", "ci_high", "status", "definition", "units", "n_examples",
-    "subset_hash", "settings", "study",
+    "subset_hash", "settings", "options", "study",
 ]  # fmt: skip
 NO_ERROR_BAR = {"none", "lower_bound"}  # kinds of uncertainty that are no error of the value
 
@@ -65,6 +65,34 @@ class ProbeResult:
         return float(rows.value.iloc[0])
 
 
+def name_options(probes: list[ProbeResult]) -> list[pd.DataFrame]:
+    """The tables with `options`: those of a probe's options in which its measurements differ, as in sweep.h5."""
+    asked = [{k.removeprefix("option."): _toml(v) for k, v in p.attributes.items() if k.startswith("option.")} for p in probes]
+    known: dict[tuple[str, str], set[str]] = {}
+    for probe, options in zip(probes, asked, strict=True):
+        for key, value in options.items():
+            known.setdefault((probe.probe, key), set()).add(value)
+    texts = [
+        ", ".join(f"{key} = {options[key]}" for key in sorted(options) if len(known[probe.probe, key]) > 1)
+        for probe, options in zip(probes, asked, strict=True)
+    ]
+    return [probe.table.assign(options=text) for probe, text in zip(probes, texts, strict=True)]
+
+
+def _toml(value: Any) -> str:
+    """As the program writes it: the shorter of 100 and 1e+02, and a float with a point or an exponent."""
+    if isinstance(value, (list, np.ndarray)):
+        return "[" + ", ".join(_toml(v) for v in value) + "]"
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    if not isinstance(value, (float, np.floating)):
+        return f'"{value}"' if isinstance(value, str) else str(value)
+    if not np.isfinite(value):
+        return repr(float(value))
+    written = min(np.format_float_positional(value, trim="-"), np.format_float_scientific(value, trim="-", exp_digits=2), key=len)
+    return written if set(written) & set(".e") else f"{written}.0"
+
+
 def probe_name(path: Path) -> ProbeName:
     """runs/x/probes/loss-1.5.noise_scale.h5 -> ("loss-1.5", "noise_scale", ""); probe names have no dot. A file measured with
     other settings than the study's has their fingerprint, 8 hex digits, before .h5."""
@@ -81,10 +109,10 @@ def read_probe(path: str | Path, verify: bool = True) -> ProbeResult:
         rows, vectors, about = [], [], {}
         for name in file["quantities"]:
             group = file["quantities"][name]
-            rows += _quantity_rows(root | {"study": study}, name, group)
-            about[name] = meaning(group)
             if bool(attributes(group).get("is_vector", group["value"].size > 1)):
                 vectors.append(name)
+            rows += _quantity_rows(root | {"study": study}, name, group, name in vectors)
+            about[name] = meaning(group)
         return ProbeResult(
             text(root.get("run_id", "")), text(root.get("probe", "")), text(root.get("checkpoint", "")),
             text(root.get("status", "")), text(root.get("message", "")), root,
@@ -92,7 +120,7 @@ def read_probe(path: str | Path, verify: bool = True) -> ProbeResult:
         )  # fmt: skip
 
 
-def _quantity_rows(root: dict, name: str, group: h5py.Group) -> list[dict]:
+def _quantity_rows(root: dict, name: str, group: h5py.Group, is_vector: bool) -> list[dict]:
     value = np.atleast_1d(group["value"][()])
 
     def column(key: str) -> np.ndarray:
@@ -109,11 +137,12 @@ def _quantity_rows(root: dict, name: str, group: h5py.Group) -> list[dict]:
         "probe": text(root.get("probe", "")), "quantity": name, "uncertainty_kind": about.get("uncertainty_kind", "none"),
         "definition": about.get("definition", ""),
         "units": about.get("units", ""), "n_examples": float(root.get("n_examples", np.nan)),
-        "subset_hash": text(root.get("subset_hash", "")), "settings": text(root.get("settings", "")), "study": root["study"],
+        "subset_hash": text(root.get("subset_hash", "")), "settings": text(root.get("settings", "")), "options": "",
+        "study": root["study"],
     }  # fmt: skip
     return [
-        common | {"index": i, "value": float(value[i]), "uncertainty": float(uncertainty[i]),
-                  "ci_low": float(low[i]), "ci_high": float(high[i]), "status": status[i]}
+        common | {"index": i, "entry": f"{name}_{i + 1}" if is_vector else name, "value": float(value[i]),
+                  "uncertainty": float(uncertainty[i]), "ci_low": float(low[i]), "ci_high": float(high[i]), "status": status[i]}
         for i in range(value.size)
     ]  # fmt: skip
 

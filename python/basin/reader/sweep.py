@@ -16,7 +16,7 @@ import pandas as pd
 from .fault import ReadError, SchemaError
 from .layers import Layers, layers_of_sweep
 from .names import MEASURE, Names, column_of, names_in, names_of_program
-from .probe import PROBE_COLUMNS, ProbeResult, read_probe
+from .probe import PROBE_COLUMNS, ProbeResult, name_options, read_probe
 from .run import TABLES, Run, load_run, read_status
 from .schema import attributes, axis_label, meaning, reading, require, strings, text
 
@@ -185,7 +185,8 @@ class FolderSweep(Sweep):
         self._runs: dict[str, Run] = {}
         self._meanings: dict[str, dict] = {}  # of columns of probes
         self._configured: set[str] = set()  # keys of the runs' configurations
-        rows, probes = [], []
+        rows: list[dict] = []
+        probes: list[ProbeResult] = []
         for folder in folders:
             row, found = self._read(folder)
             rows.append(row)
@@ -193,11 +194,11 @@ class FolderSweep(Sweep):
         self.runs = _without_gaps_in_texts(pd.DataFrame(rows))
         measured = {key for run in self._runs.values() for key in run.summary}
         self.options = _options(self.runs, self._configured - measured)
-        self.probes = pd.concat(probes, ignore_index=True) if probes else pd.DataFrame(columns=PROBE_COLUMNS)
+        self.probes = pd.concat(name_options(probes), ignore_index=True) if probes else pd.DataFrame(columns=PROBE_COLUMNS)
 
-    def _read(self, folder: Path) -> tuple[dict, list[pd.DataFrame]]:
+    def _read(self, folder: Path) -> tuple[dict, list[ProbeResult]]:
         row = {"run_id": folder.name, "config_id": "", "status": "queued", "status_message": ""}
-        probes: list[pd.DataFrame] = []
+        probes: list[ProbeResult] = []
         try:
             if (folder / "run.h5").is_file():
                 run = self._runs[folder.name] = load_run(folder, self.verify)
@@ -223,7 +224,7 @@ class FolderSweep(Sweep):
             except ReadError as error:
                 warnings.warn(f"{error}; left out", stacklevel=2)  # the run itself is none the worse
                 continue
-            probes.append(probe.table)
+            probes.append(probe)
             row |= probe_columns(probe)
             self._meanings |= {f"{_stem(probe)}.{quantity}": about for quantity, about in probe.about.items()}
         return row, probes
@@ -314,7 +315,7 @@ def _probe_table(table: pd.DataFrame) -> pd.DataFrame:
     """Files from before the full training loss was stored have the subset's under its name (probe.py does the same)."""
     if "subset_loss" not in table:
         table = table.rename(columns={"train_loss": "subset_loss"}).assign(train_loss=np.nan)
-    missing = {"subset_hash": "", "settings": "", "study": True}
+    missing = {"entry": "", "subset_hash": "", "settings": "", "options": "", "study": True}
     return table.assign(**{name: value for name, value in missing.items() if name not in table})
 
 
