@@ -96,7 +96,9 @@ def link(file, dice):
 
 
 def is_one_line(done):
-    return done.returncode == 0 or (done.returncode > 0 and done.stderr.count("\n") == 1 and "std::" not in done.stderr)
+    """Taken, or refused in one line; progress may stand before it."""
+    said = [line for line in done.stderr.splitlines() if not line.startswith("probing ")]
+    return done.returncode == 0 or (done.returncode > 0 and len(said) == 1 and "std::" not in said[0])
 
 
 def check_mutants(study, tmp_path, kind, pattern, commands, seeds):
