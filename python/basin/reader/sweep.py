@@ -135,7 +135,9 @@ class FileSweep(Sweep):
             self.study = text(file.attrs.get("study", ""))
             self.runs = _without_gaps_in_texts(_columns(file["runs"]))
             options = {c for c in self.runs if text(file["runs"][c].attrs.get("definition", "")) == "option"}
-            self.probes = _probe_table(_columns(file["probes"])) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
+            self.probes = (
+                _probe_table(_columns(file["probes"]), self.runs) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
+            )
             self._outcomes = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
         self.options = _options(self.runs, options)
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
@@ -311,10 +313,18 @@ def _columns(group: h5py.Group) -> pd.DataFrame:
     return frame[[c for c in order if c in frame]] if isinstance(order, list) else frame
 
 
-def _probe_table(table: pd.DataFrame) -> pd.DataFrame:
+def _probe_table(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
     """Files from before the full training loss was stored have the subset's under its name (probe.py does the same)."""
     if "subset_loss" not in table:
         table = table.rename(columns={"train_loss": "subset_loss"}).assign(train_loss=np.nan)
+    if "entry" not in table and len(table):  # from before it was stored: vectors have numbered columns in /runs
+        ends = {tuple(column.split(".")[-2:]) for column in columns if column.startswith("probe.")}
+        table = table.assign(
+            entry=[
+                f"{row.quantity}_{row.index + 1}" if (row.probe, f"{row.quantity}_1") in ends else row.quantity
+                for row in table[["probe", "quantity", "index"]].itertuples(index=False)
+            ]
+        )
     missing = {"entry": "", "subset_hash": "", "settings": "", "options": "", "study": True}
     return table.assign(**{name: value for name, value in missing.items() if name not in table})
 
