@@ -82,7 +82,7 @@ TEST_F(CollectCommand, SeveralNeedAFolderThatIsNoSweeps) {
     ASSERT_EQ(sweep_.run({"--set", "seed=1", "--no-probes"}, out).exit_code, 0);
   const BinaryResult nowhere = collect({at("a"), at("b")});
   EXPECT_EQ(nowhere.exit_code, 2);
-  EXPECT_THAT(nowhere.err, HasSubstr("2 sweeps to merge: --out names the folder"));
+  EXPECT_THAT(nowhere.err, HasSubstr("2 sweeps to merge: name a folder"));
   const BinaryResult own = collect({at("a"), at("b"), "--out", at("b")});
   EXPECT_EQ(own.exit_code, 2);
   EXPECT_THAT(own.err, HasSubstr("has runs of its own"));

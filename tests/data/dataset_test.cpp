@@ -237,7 +237,7 @@ TEST(LoadDataset, RefusesOptionsThatDoNotFit) {
                 o.set = "cifar10-5k";
                 o.train_examples = 5001;
               }),
-              HasSubstr("data.train_examples = 5001, but cifar10-5k has 5000"));
+              HasSubstr("data.train_examples = 5001, but cifar10-5k has only 5000"));
 }
 
 TEST(LoadDataset, TakesTheFirstExamplesByHash) {

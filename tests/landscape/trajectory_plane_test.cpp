@@ -89,7 +89,7 @@ TEST(TrajectoryPlane, ALineIsNoPlane) {
   std::vector<at::Tensor> states;
   for (int t = 0; t < 5; ++t) states.push_back(at::arange(6, at::kDouble) * t);
   EXPECT_THAT(message_of([&] { trajectory_plane(states, states.back(), 6, 2); }),
-              ::testing::HasSubstr("no 2 directions"));
+              ::testing::HasSubstr("doesn't span 2 directions"));
   states.resize(2);
   EXPECT_THAT(message_of([&] { trajectory_plane(states, states.back(), 6, 2); }),
               ::testing::HasSubstr("2 checkpoints"));

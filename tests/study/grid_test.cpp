@@ -225,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadStudy{"wrong_type", "[sweep]\nseed = ['one']\n", "s.toml:2: seed = \"one\" should be"},
         BadStudy{"empty_axis", "[sweep]\nseed = []\n", "s.toml:2: seed = [] leaves nothing to run"},
         BadStudy{"list_option", "[sweep]\nloss_levels = [1.0, 2.0]\n",
-                 "s.toml:2: loss_levels is a list itself"},
+                 "s.toml:2: loss_levels is itself a list"},
         BadStudy{"execution_axis", "[sweep]\nruntime.threads = [1, 2]\n",
                  "s.toml:2: runtime.threads does not tell"},
         BadStudy{"rule_unknown_key", "[sweep]\nseed = [1]\n[[sweep.set]]\nset = { lerning_rate = 1.0 }\n",
