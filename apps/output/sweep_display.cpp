@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "core/progress.h"
 
@@ -49,6 +50,7 @@ SweepDisplay::~SweepDisplay() { clear(); }
 void SweepDisplay::begin(const std::string& what) {
   what_ = what;
   start_ = last_drawn_ = Clock::now();
+  shown_ = false;
 }
 
 void SweepDisplay::clear() {
@@ -73,7 +75,8 @@ std::string SweepDisplay::overall(const SweepState& state) const {
 }
 
 void SweepDisplay::update(const SweepState& state) {
-  if (seconds_since(last_drawn_) < (terminal_ ? kTerminalInterval : kPlainInterval)) return;
+  const bool first = !std::exchange(shown_, true);
+  if (!(first && terminal_) && seconds_since(last_drawn_) < (terminal_ ? kTerminalInterval : kPlainInterval)) return;
   last_drawn_ = Clock::now();
   std::vector<std::string> lines = {overall(state)};
   for (const WorkerLine& worker : state.workers) lines.push_back("  " + to_text(worker));

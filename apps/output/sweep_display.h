@@ -17,7 +17,7 @@ class SweepDisplay : public SweepObserver {
   void begin(const std::string& what) override;
   /// Above what is redrawn.
   void announce(const std::string& line) override;
-  /// Draws at most five times a second on a terminal.
+  /// On a terminal at once (a sweep of short runs would show nothing), then at most five times a second.
   void update(const SweepState& state) override;
   void end() override { clear(); }
 
@@ -26,6 +26,7 @@ class SweepDisplay : public SweepObserver {
   std::string overall(const SweepState& state) const;
   std::string what_;
   bool terminal_;
+  bool shown_ = false;
   int64_t drawn_lines_ = 0;
   Clock::time_point start_, last_drawn_;
 };
