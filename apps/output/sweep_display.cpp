@@ -76,7 +76,8 @@ std::string SweepDisplay::overall(const SweepState& state) const {
 
 void SweepDisplay::update(const SweepState& state) {
   const bool first = !std::exchange(shown_, true);
-  if (!(first && terminal_) && seconds_since(last_drawn_) < (terminal_ ? kTerminalInterval : kPlainInterval)) return;
+  if (!(first && terminal_) && seconds_since(last_drawn_) < (terminal_ ? kTerminalInterval : kPlainInterval))
+    return;
   last_drawn_ = Clock::now();
   std::vector<std::string> lines = {overall(state)};
   for (const WorkerLine& worker : state.workers) lines.push_back("  " + to_text(worker));
