@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build program study check format test test-slow test-asan fuzz oracles bench-training bench-optimizers bench-curvature coverage tidy wheel clean
+.PHONY: help setup build program study check format test test-slow test-asan fuzz oracles bench-training bench-optimizers bench-curvature coverage tidy wheel docs clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -105,6 +105,11 @@ wheel: setup     ## two wheels: the Python package, and the program for machines
 	@.venv-wheel/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir out/wheels ./python ./python/engine
 	@.venv-wheel/bin/wheel tags --remove --platform-tag manylinux_2_36_x86_64 out/wheels/basin_sharpness_engine-*-linux_x86_64.whl
 	@ls -l out/wheels
+
+docs:            ## one searchable offline site of all documents, the C++ and the Python API: out/site/index.html
+	@scripts/setup docs
+	@.venv-docs/bin/python scripts/docs_site/build.py
+	@.venv-docs/bin/python -m pytest -q -p no:cacheprovider tests/docs/test_site.py
 
 clean:           ## remove build trees (keeps environments and results)
 	rm -rf build

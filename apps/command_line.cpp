@@ -61,6 +61,7 @@ int run(int argc, char** argv) {
   add_collect(app, action);
   add_data(app, action);
   add_landscape(app, action);
+  add_forecast(app, action);
   add_inspect(app, action);
   add_recover(app, action);
   add_seal(app, action);

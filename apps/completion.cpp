@@ -127,6 +127,8 @@ int completion(CLI::App& app, const std::string& shell) {
   const bool zsh = shell == "zsh";
   fmt::print("{}{}complete -o default -F _basin basin\n",
              zsh ? "#compdef basin\nautoload -U +X bashcompinit && bashcompinit\n" : "", script(app));
+  // zsh reads a file of fpath at the first completion, in place of making one.
+  if (zsh) fmt::print("[[ ${{funcstack[1]-}} != _basin ]] || _bash_complete -o default -F _basin\n");
   return 0;
 }
 

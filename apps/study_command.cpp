@@ -12,9 +12,12 @@
 #include "apps/output/json_output.h"
 #include "apps/output/sweep_display.h"
 #include "core/error.h"
+#include "study/contrast_cells.h"
+#include "study/registered.h"
 #include "sweep/collect/table_text.h"
 #include "sweep/cost_model.h"
 #include "sweep/folder.h"
+#include "sweep/registration.h"
 #include "sweep/study_run.h"
 
 namespace basin {
@@ -41,9 +44,11 @@ PlanScope scope_of(const StudyArguments& arguments) {
   return {!arguments.no_probes && !arguments.tuning_alone, arguments.tuning_alone};
 }
 
-int dry_run(const Study& study, const StudyArguments& arguments, const Workers& workers) {
+int dry_run(const Study& study, const std::vector<Cell>& cells, const StudyArguments& arguments,
+            const Workers& workers) {
   const SweepPaths out(arguments.out);
-  require_same_study(out, study, arguments.extend);
+  require_same_claims(out, study, arguments.extend);
+  const std::vector<PlannedContrast> contrasts = plan_contrasts(study, cells, arguments.pilot);
   const PlanScope scope = scope_of(arguments);
   const SweepPlan plan = plan_sweep(study, out, scope);
   require_same_data(out, plan.cells);
@@ -54,8 +59,10 @@ int dry_run(const Study& study, const StudyArguments& arguments, const Workers& 
     costs.calibrate(this_program(), workers.jobs, workers.threads);
   }
   const double seconds = seconds_left(plan, costs, workers.jobs, retry);
-  const DryRun found{arguments.study, arguments.out,   plan,    costs,
-                     workers.jobs,    workers.threads, seconds, retry};
+  const std::vector<Claim> claims = claims_of(study.contrasts, study.hypotheses);
+  const DryRun found{
+      arguments.study, arguments.out, plan,  costs,     workers.jobs,
+      workers.threads, seconds,       retry, contrasts, claims.empty() ? "" : registered_hash(claims)};
   if (arguments.json)
     print_json(found);
   else
@@ -118,11 +125,14 @@ int run_study_command(StudyArguments arguments) {
   // The options of every cell are checked before any file is written. [runtime],
   // including --set, holds for the whole sweep.
   const std::vector<Cell> cells = expand(study);
-  const std::string warning = arguments.tuning_alone ? "" : fairness_warning(cells);
-  if (!warning.empty()) fmt::print(stderr, "warning: {}: {}\n", arguments.study, warning);
+  cells_of_contrasts(study, cells);
+  if (!arguments.tuning_alone) {
+    for (const std::string& warning : fairness_warnings(cells))
+      fmt::print(stderr, "warning: {}: {}\n", arguments.study, warning);
+  }
   const Workers workers = plan_workers(arguments, cells.front().options.runtime);
   if (arguments.out.empty()) arguments.out = "out/" + std::filesystem::path(arguments.study).stem().string();
-  if (arguments.dry_run) return dry_run(study, arguments, workers);
+  if (arguments.dry_run) return dry_run(study, cells, arguments, workers);
   SweepDisplay display;
   const StudyRequest request{arguments.out,       this_program(),      workers.jobs,
                              workers.threads,     scope_of(arguments), !arguments.retry.empty(),

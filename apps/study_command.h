@@ -12,7 +12,7 @@ class App;
 namespace basin {
 
 struct StudyArguments {
-  std::string study, out, retry, selection;
+  std::string study, out, retry, selection, pilot;
   std::vector<std::string> sets;
   int64_t jobs = 0, threads = 0;
   bool dry_run = false, json = false, keep_going = false, fail_fast = false, no_probes = false,

@@ -24,6 +24,7 @@ void add_tune(CLI::App& app, Action& action);
 void add_collect(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
 void add_landscape(CLI::App& app, Action& action);
+void add_forecast(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_recover(CLI::App& app, Action& action);
 void add_seal(CLI::App& app, Action& action);

@@ -14,6 +14,11 @@ void add_sweep(CLI::App& app, Action& action) {
   command->add_option(
       "--selection", arguments->selection,
       "selection.toml of an earlier `basin tune`, whose winners replace learning_rate = \"tuned\"");
+  command
+      ->add_option("--pilot", arguments->pilot,
+                   "folder of an earlier sweep with verdicts.h5: --dry-run then says how many seeds resolve "
+                   "each margin")
+      ->needs(command->get_option("--dry-run"));
   command->callback([arguments, &action] { action = [arguments] { return run_study_command(*arguments); }; });
 }
 

@@ -11,7 +11,7 @@ namespace basin {
 namespace {
 
 int probe_cell(const std::string& folder, const RunOptions& options) {
-  if (options.probes.run.empty()) return 0;
+  if (options.probes.run.empty() && options.probes.twin.empty()) return 0;
   const std::vector<ProbeOutcome> outcomes =
       probe_run(folder, {options.probes, options.probe_options, options.runtime, false},
                 [&](const ProbeStep& step) { write_probe_progress(folder, step); });

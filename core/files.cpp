@@ -44,7 +44,7 @@ std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) fail("read", path);
   std::string text;
-  std::vector<char> block(1 << 20);  // an istreambuf_iterator would take a second for each 100 MB
+  std::vector<char> block(1 << 16);  // an istreambuf_iterator would take a second for each 100 MB
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0)
     text.append(block.data(), static_cast<size_t>(in.gcount()));
   if (in.bad()) fail("read", path);

@@ -41,7 +41,7 @@ std::string sha256_of_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw IoError("cannot read " + path + ": " + std::strerror(errno));
   Sha256 hash;
-  std::vector<char> buffer(1 << 20);
+  std::vector<char> buffer(1 << 16);
   while (in) {
     in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     hash.update(buffer.data(), static_cast<size_t>(in.gcount()));

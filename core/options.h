@@ -48,6 +48,8 @@ struct OptionTraits {
   bool is_preset = false;      // chooses the values of other options (core/presets.h)
   bool is_repetition = false;  // tells the repetitions of one setting apart, so no part of the setting's name
   bool is_within_run = false;  // a place in the run: at most 1 where the study counts in shares of it
+  bool has_quiet_default =
+      false;  // no part of a run's name at its default: runs keep theirs from before the option
 
   OptionTraits& execution() { return role = OptionRole::execution, *this; }
   OptionTraits& costs() { return cost = OptionCost::by_value, *this; }
@@ -55,6 +57,7 @@ struct OptionTraits {
   OptionTraits& yardstick() { return is_yardstick = true, *this; }
   OptionTraits& repetition() { return is_repetition = true, *this; }
   OptionTraits& within_run() { return is_within_run = true, *this; }
+  OptionTraits& quiet_default() { return has_quiet_default = true, *this; }
 
   /// Runs with different values are different runs: a study may have a list of them.
   bool may_be_swept() const { return role == OptionRole::identity; }

@@ -53,7 +53,7 @@ void Progress::finish(double done, const std::string& note) {
 void Progress::draw(const std::string& note, bool last) {
   last_drawn_ = Clock::now();
   const double elapsed = seconds_since(start_);
-  const double rate = elapsed > 0 ? done_ / elapsed : 0;
+  const double rate = elapsed > 0 ? (done_ - begun_) / elapsed : 0;
   std::string line =
       fmt::format("{} {:.0f}/{:.0f} {}  {:.4g} {}/s", what_, done_, total_, unit_, rate, unit_);
   if (last)

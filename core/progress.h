@@ -14,6 +14,8 @@ class Progress {
   Progress(std::string what, double total, std::string unit, bool enabled = true,
            double plain_interval = 10.0);
   ~Progress();
+  /// What an earlier process did: no part of the rate.
+  void resume_at(double done) { begun_ = done_ = done; }
   /// `done` in units of total; `note` is shown behind (e.g. "loss 1.42").
   void update(double done, const std::string& note = "");
   /// The last line; `done` is how far it came.
@@ -22,7 +24,7 @@ class Progress {
  private:
   void draw(const std::string& note, bool last);
   std::string what_, unit_;
-  double total_, done_ = 0, plain_interval_;
+  double total_, begun_ = 0, done_ = 0, plain_interval_;
   bool enabled_, terminal_, finished_ = false;
   std::chrono::steady_clock::time_point start_, last_drawn_;
 };

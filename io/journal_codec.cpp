@@ -208,6 +208,7 @@ std::string encode_outcomes(const std::string& split, const ExampleOutcomes& out
   out.array(outcomes.correct);
   out.array(outcomes.loss);
   out.array(outcomes.margin);
+  out.array(outcomes.predicted);
   return out.bytes();
 }
 
@@ -268,6 +269,8 @@ void JournalDecoder::take(std::string_view payload) {
       outcomes.correct = in.array<uint8_t>();
       outcomes.loss = in.array<float>();
       outcomes.margin = in.array<float>();
+      if (!in.at_end())
+        outcomes.predicted = in.array<uint8_t>();  // journals from before there were any end here
       break;
     }
     case FrameKind::summary:

@@ -32,7 +32,12 @@ std::vector<double> Table::column(const std::string& wanted) const {
 
 int64_t updates_in(const RunRecord& record) {
   const auto train = record.tables.find("train");
-  return train == record.tables.end() ? 0 : train->second.row_count();
+  if (train == record.tables.end() || train->second.row_count() == 0) return 0;
+  const std::vector<Column>& columns = train->second.columns;
+  const bool numbered = std::any_of(columns.begin(), columns.end(),
+                                    [](const Column& column) { return column.name == "update"; });
+  // A branch's first row is not of update 1.
+  return numbered ? static_cast<int64_t>(train->second.column("update").back()) : train->second.row_count();
 }
 
 }  // namespace basin

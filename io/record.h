@@ -49,18 +49,22 @@ struct RunHeader {
   std::vector<ParameterRow> parameters;
 };
 
-/// Per-example outcome of the final evaluation of one split.
+/// Per-example outcome of an evaluation of one split.
 struct ExampleOutcomes {
-  std::vector<uint8_t> correct;     // 0 or 1
-  std::vector<float> loss, margin;  // margin = logit of the label - largest other logit
+  std::vector<uint8_t> correct;         // 0 or 1
+  std::vector<float> loss, margin;      // margin = logit of the label - largest other logit
+  std::vector<uint8_t> predicted = {};  // class of the largest logit; empty in files from before 1.3, and for
+                                        // more classes than kMostClassesPredicted
 };
+/// 255 is no class: in files of sweeps it says that a run has no such outcome.
+inline constexpr int64_t kMostClassesPredicted = 255;
 
 struct RunRecord {
   RunHeader header;
   RunState status = RunState::running;
   std::string status_message, updated_utc;
   std::map<std::string, Table> tables;
-  std::map<std::string, ExampleOutcomes> outcomes;  // by split: "test", "train"
+  std::map<std::string, ExampleOutcomes> outcomes;  // by split: "test", "validation", and "test@loss-1.5"
   /// Final numbers: updates, epochs, gradients, train_loss, train_acc, test_loss, test_acc, steps_to_target, overshot, seconds ...
   std::vector<std::pair<std::string, OptionValue>> summary;
   struct Event {

@@ -185,6 +185,10 @@ void write_outcomes(h5::File& file, const std::string& split, const ExampleOutco
   h5::DataSet margin = group.write("margin", outcomes.margin);
   describe(margin, "1", "logit of the label less the largest other", "outcome-margin");
   margin.attach_scale(0, example);
+  if (outcomes.predicted.empty()) return;
+  h5::DataSet predicted = group.write("predicted", outcomes.predicted);
+  describe(predicted, "1", "class of the largest logit", "outcome-predicted");
+  predicted.attach_scale(0, example);
 }
 
 void write_log(h5::File& file, const std::vector<RunRecord::Event>& events) {
@@ -275,6 +279,7 @@ ExampleOutcomes read_outcomes(const h5::Group& group) {
   outcomes.correct = unpack_bits(group.dataset("correct").read<uint8_t>(), count);
   outcomes.loss = group.dataset("loss").read<float>();
   outcomes.margin = group.dataset("margin").read<float>();
+  if (group.has("predicted")) outcomes.predicted = group.dataset("predicted").read<uint8_t>();
   return outcomes;
 }
 

@@ -18,7 +18,7 @@ inline constexpr const char* kSurfaceSchema = "basin/surface";
 inline constexpr const char* kTileSchema = "basin/tile";
 inline constexpr const char* kAuditSchema = "basin/audit";
 /// Semantic version of all of them: a reader accepts every file of its own major version.
-inline constexpr const char* kSchemaVersion = "1.2.0";
+inline constexpr const char* kSchemaVersion = "1.3.0";
 
 /// An empty file with schema_name and schema_version.
 h5::File create_schema_file(const std::string& path, const std::string& schema, int64_t expected_bytes = 0);

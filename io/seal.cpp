@@ -103,7 +103,7 @@ std::string digest_of_content(const std::string& path) {
   std::ifstream in = opened(path);
   in.seekg(kSealBytes);
   Sha256 hash;
-  std::vector<char> buffer(1 << 20);
+  std::vector<char> buffer(1 << 16);
   while (in) {
     in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     hash.update(buffer.data(), static_cast<size_t>(in.gcount()));

@@ -25,8 +25,8 @@ struct CubeMaximum {
 
 /// The best point seen in at most `iterations` iterations of L-BFGS-B (Byrd, Lu, Nocedal, Zhu 1995; LBFGS++
 /// with the Moré-Thuente line search) on -f from `start`. Function and variables are scaled by the derivative
-/// at the start, so that first steps span the cube however flat f is, and no absolute tolerance ends the
-/// search early.
+/// at the start, so that first steps go to a corner of the cube however flat f is, as they do where L-BFGS-B
+/// is run on the loss itself over the weights, and no absolute tolerance ends the search early.
 ///
 /// Every iterate is feasible, so `value` is a lower bound of the maximum. A start where the gradient vanishes
 /// exactly is returned as it is: start elsewhere. So does a corner from which every derivative points

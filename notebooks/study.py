@@ -20,8 +20,10 @@ from matplotlib import pyplot as plt
 
 import basin
 from basin.analysis import stats
-from basin.analysis.matched import answers, pooled
+from basin.analysis.cell_answers import answers
+from basin.analysis.pooled import pooled
 from basin.figures import style
+from basin.pages import report_tables as tables
 from basin.pages import report_text as text
 from basin.pages.report_warnings import warnings_of
 from basin.pages.study_page import ACCURACY, PICTURES
@@ -40,8 +42,8 @@ sweep.runs.head()
 # %%
 display(Markdown(" ".join(text.answer(found, together, margin))))
 display(Markdown("\n".join(f"- {w}" for w in warnings_of(sweep, found, together))))
-display(text.verdict_table(found))
-display(text.details_table(found))
+display(tables.verdict_table(found))
+display(tables.details_table(found))
 
 # %% [markdown]
 # ## Figures

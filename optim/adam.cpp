@@ -34,18 +34,21 @@ std::vector<at::Tensor> Adam::preconditioner(const std::vector<at::Tensor>& /*gr
 
 OptimizerEntry adam_entry() {
   return optimizer_entry<Adam, AdamOptions>(
-      {"adam", "Adam", "Adam with weight decay in the gradient.", {"beta1=0"}},
-      [](const AdamOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
+      {"adam", "Adam", "Adam with weight decay in the gradient.", {"beta1=0"}}, [](const AdamOptions& o) {
+        return OptimizerTraits{.squares_in = {kSecondMoment}, .momentum = o.beta1};
+      });
 }
 
 OptimizerEntry adamw_entry() {
-  return optimizer_entry<Adam, AdamWOptions>(
-      {"adamw",
-       "AdamW",
-       "Adam with decoupled weight decay.",
-       {"beta1=0", "weight_decay=0"},
-       {"weight_decay=0"}},
-      [](const AdamWOptions&) { return OptimizerTraits{.squares_in = {kSecondMoment}}; });
+  return optimizer_entry<Adam, AdamWOptions>({"adamw",
+                                              "AdamW",
+                                              "Adam with decoupled weight decay.",
+                                              {"beta1=0", "weight_decay=0"},
+                                              {"weight_decay=0"}},
+                                             [](const AdamWOptions& o) {
+                                               return OptimizerTraits{.squares_in = {kSecondMoment},
+                                                                      .momentum = o.beta1};
+                                             });
 }
 
 }  // namespace basin

@@ -56,6 +56,7 @@ void bind_options(OptionTable& table, LambOptions& options) {
   bind_presets(table, options, lamb_presets(), bind_fields,
                "named set of values for all options below that aren't set; docs/optimizers.md");
   bind_factors(table, options.lr_factors, options.decay_factors);
+  bind_trust_arm(table, options.arm);
 }
 
 void bind_options(OptionTable& table, LambcOptions& options) {
@@ -63,7 +64,8 @@ void bind_options(OptionTable& table, LambcOptions& options) {
 }
 
 Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o)
-    : MomentOptimizer(std::move(parameters), o, o.exclude_from_trust) {
+    : MomentOptimizer(std::move(parameters), o, o.exclude_from_trust), arm_(o.arm.trust) {
+  set_ratio_sources("lamb", o.arm, parameters_, treatments_);
   if (o.max_weight_norm > 0 && o.min_weight_norm > o.max_weight_norm) {
     throw ConfigError(fmt::format("lamb: min_weight_norm = {:g} is above max_weight_norm = {:g}",
                                   o.min_weight_norm, o.max_weight_norm));
@@ -81,27 +83,37 @@ Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o)
 }
 
 std::string Lamb::trust_ratio_definition() const {
-  return fmt::format(
-      "{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: factor on top of "
-      "the learning rate on the whole step, without a coefficient; NaN where excluded",
-      rule_.weight_norm_min > 0 || std::isfinite(rule_.weight_norm_max) ? "clamped " : "",
-      std::isfinite(rule_.ratio_max) ? fmt::format(", at most {:g}", rule_.ratio_max) : "",
-      rule_.decay == Decay::update ? " plus weight decay" : "");
+  return arm_definition(
+      arm_, fmt::format("{}|w| / |u| of each tensor{}, u Adam's direction{}, 1 where either, clamped, is 0: "
+                        "factor on top of "
+                        "the learning rate on the whole step, without a coefficient; NaN where excluded",
+                        rule_.weight_norm_min > 0 || std::isfinite(rule_.weight_norm_max) ? "clamped " : "",
+                        std::isfinite(rule_.ratio_max) ? fmt::format(", at most {:g}", rule_.ratio_max) : "",
+                        rule_.decay == Decay::update ? " plus weight decay" : ""));
+}
+
+double Lamb::stability_limit() const {
+  if (!has_given_ratios(treatments_)) return NAN;
+  return 2 * (1 + rule_.beta1) / (1 - rule_.beta1);
 }
 
 std::vector<at::Tensor> Lamb::preconditioner(const std::vector<at::Tensor>& gradients) const {
   const double norm = std::sqrt(squared_norm(gradients));
   const double factor = updates_done() == 0 ? NAN : rule_.gradient_factor({.gradient_norm = norm});
   std::vector<at::Tensor> p;
+  std::vector<double> live;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor w = parameters_[i].tensor.detach().to(at::kDouble);
     const at::Tensor below = denominator(i);
     const at::Tensor u = first_moment(i).div_(below);
     if (rule_.decay == Decay::update) u.add_(w, treatments_[i].decay);
     const TensorSums sums{.weight = squared_norm(w), .direction = squared_norm(u)};
-    const double ratio = rule_.ratio(sums, treatments_[i], {.rate = learning_rate()});
-    p.push_back(below / (ratio * rate_correction() * factor * treatments_[i].rate_factor));
+    live.push_back(rule_.ratio(sums, treatments_[i], {.rate = learning_rate()}));
+    p.push_back(below);
   }
+  const std::vector<double> ratios = stepped_ratios(live, treatments_);
+  for (size_t i = 0; i < p.size(); ++i)
+    p[i] = p[i] / (ratios[i] * rate_correction() * factor * treatments_[i].rate_factor);
   return p;
 }
 
@@ -112,7 +124,9 @@ std::vector<std::string> memoryless() { return {"beta1=0", "weight_decay=0", "ex
 /// LambOptions and what derives from them.
 template <class O>
 OptimizerTraits traits_of(const O& o) {
-  return {.squares_in = {kSecondMoment}, .couples_tensors = o.max_gradient_norm > 0 || o.normalise_gradient};
+  return {.squares_in = {kSecondMoment},
+          .couples_tensors = o.max_gradient_norm > 0 || o.normalise_gradient,
+          .momentum = o.beta1};
 }
 
 }  // namespace

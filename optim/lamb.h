@@ -6,6 +6,7 @@
 
 #include "core/presets.h"
 #include "optim/moment_optimizer.h"
+#include "optim/trust_arm.h"
 
 namespace basin {
 
@@ -22,6 +23,7 @@ struct LambOptions : MomentOptions, WithPreset {
   double clip_eps = 0;
   bool normalise_gradient = false;
   Exclusions exclude_from_trust = default_exclusions();
+  TrustArm arm;  // of no preset
 };
 void bind_options(OptionTable& table, LambOptions& options);
 
@@ -55,7 +57,12 @@ class Lamb : public MomentOptimizer {
   /// Adam's denominator over the trust ratio of the moments as they stand, over the learning rate's
   /// correction and factor and the clip of the gradients given. NaN before the first update.
   std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
-  double stability_limit() const override { return NAN; }
+  /// That of Adam where all trust ratios are given ones.
+  double stability_limit() const override;
+  double frozen_stability_limit() const override { return 2 * (1 + rule_.beta1) / (1 - rule_.beta1); }
+
+ private:
+  std::string arm_;
 };
 
 }  // namespace basin

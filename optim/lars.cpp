@@ -9,6 +9,8 @@ namespace {
 
 using Denominator = MomentumRule::Denominator;
 
+constexpr const char* kBuffer = "momentum";  // the slot
+
 const std::vector<std::pair<std::string, Denominator>> kDenominators{
     {"gradient_plus_decay", Denominator::gradient_plus_decay},
     {"decayed_gradient", Denominator::decayed_gradient},
@@ -77,6 +79,7 @@ void bind_options(OptionTable& table, LarsOptions& options) {
   bind_presets(table, options, lars_presets(), bind_fields,
                "named set of values for all options below that aren't set; docs/optimizers.md");
   bind_factors(table, options.lr_factors, options.decay_factors);
+  bind_trust_arm(table, options.arm);
 }
 
 void bind_options(OptionTable& table, LarcOptions& options) {
@@ -84,7 +87,9 @@ void bind_options(OptionTable& table, LarcOptions& options) {
 }
 
 Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
-    : Optimizer(std::move(parameters)), starts_with_gradient_(o.buffer_start == "gradient") {
+    : Optimizer(std::move(parameters)),
+      arm_(o.arm.trust),
+      starts_with_gradient_(o.buffer_start == "gradient") {
   if (o.momentum == 0 && (starts_with_gradient_ || o.denominator == "momentum")) {
     throw ConfigError(
         fmt::format("lars: momentum = 0 leaves no buffer for {}",
@@ -104,6 +109,7 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
                                          .without_trust = o.exclude_from_trust,
                                          .lr_factors = o.lr_factors,
                                          .decay_factors = o.decay_factors});
+  set_ratio_sources("lars", o.arm, parameters_, treatments_);
   rule_.momentum = o.momentum;
   if (o.moving_average) rule_.dampening = o.momentum;
   rule_.rate_inside = o.rate_in == "buffer";
@@ -119,28 +125,44 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
   rule_.excluded_ratio = rule_.degenerate_ratio = o.without_ratio == "one" ? 1 : rule_.coefficient;
   rule_.needs_gradient = o.zero_norm == "any";
   rule_.degenerate_drops_decay = o.zero_norm_drops_decay;
-  if (o.momentum > 0) add_slot("momentum");
+  if (o.momentum > 0) add_slot(kBuffer);
 }
 
 std::string Lars::trust_ratio_definition() const {
-  return fmt::format(
-      "{:g} |w| / |{}| of each tensor{}, {:g} where a norm is 0: factor on top of the learning rate on {}; "
-      "NaN where excluded",
-      rule_.coefficient, kDenominators[static_cast<size_t>(rule_.denominator)].first,
-      rule_.clip_to_rate ? ", over the learning rate and at most 1" : "", rule_.degenerate_ratio,
-      rule_.ratio_inside ? "the new gradient as it enters the momentum buffer, not on the step"
-                         : "the whole step");
+  return arm_definition(
+      arm_,
+      fmt::format("{:g} |w| / |{}| of each tensor{}, {:g} where a norm is 0: factor on top of the learning "
+                  "rate on {}; "
+                  "NaN where excluded",
+                  rule_.coefficient, kDenominators[static_cast<size_t>(rule_.denominator)].first,
+                  rule_.clip_to_rate ? ", over the learning rate and at most 1" : "", rule_.degenerate_ratio,
+                  rule_.ratio_inside ? "the new gradient as it enters the momentum buffer, not on the step"
+                                     : "the whole step"));
+}
+
+double Lars::stability_limit() const {
+  if (!has_given_ratios(treatments_)) return NAN;
+  return 2 * (1 + rule_.momentum) / (1 - rule_.dampening);
+}
+
+// Heavy ball: v = m v + c g, c = gain (1 - m), has the limit 2 (1 + m) / c.
+double Lars::frozen_stability_limit() const {
+  const double m = rule_.momentum;
+  return m == 0 ? 2 : 2 * (1 + m) / (rule_.gain() * (1 - m));
 }
 
 std::vector<at::Tensor> Lars::preconditioner(const std::vector<at::Tensor>& gradients) const {
   std::vector<at::Tensor> p = Optimizer::preconditioner(gradients);
+  std::vector<double> live;
   for (size_t i = 0; i < p.size(); ++i) {
     const at::Tensor w = parameters_[i].tensor.detach();
     TensorSums sums{.weight = squared_norm(w), .gradient = squared_norm(gradients[i])};
     sums.direction =
         rule_.decoupled ? sums.gradient : squared_norm(gradients[i].add(w, treatments_[i].decay));
-    p[i].div_(rule_.ratio(sums, treatments_[i], {.rate = learning_rate()}));
+    live.push_back(rule_.ratio(sums, treatments_[i], {.rate = learning_rate()}));
   }
+  const std::vector<double> ratios = stepped_ratios(live, treatments_);
+  for (size_t i = 0; i < p.size(); ++i) p[i].div_(ratios[i]);
   return p;
 }
 
@@ -154,19 +176,28 @@ void Lars::update(TensorLists& lists) {
       momentum_step(rule_, {.rate = learning_rate(), .norms = takes_norms()}, treatments_, lists, tables_));
 }
 
+namespace {
+
+OptimizerTraits traits_of_lars(const LarsOptions& o) {
+  const bool rate_in_buffer = o.rate_in == "buffer" && o.momentum > 0;
+  return {.momentum = o.momentum, .rate_in_slot = rate_in_buffer ? kBuffer : ""};
+}
+
+}  // namespace
+
 OptimizerEntry lars_entry() {
   return optimizer_entry<Lars, LarsOptions>(
       {"lars", "LARS",
        "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded by default.",
        memoryless(), undecayed()},
-      [](const LarsOptions&) { return OptimizerTraits{}; });
+      traits_of_lars);
 }
 
 OptimizerEntry larc_entry() {
   return optimizer_entry<Lars, LarcOptions>(
       {"larc", "LARC", "LARS with a local rate of at most the learning rate, as in apex.", memoryless(),
        undecayed()},
-      [](const LarcOptions&) { return OptimizerTraits{}; });
+      [](const LarcOptions& o) { return traits_of_lars(o); });
 }
 
 }  // namespace basin

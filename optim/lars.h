@@ -7,6 +7,7 @@
 #include "core/presets.h"
 #include "optim/exclusion.h"
 #include "optim/optimizer.h"
+#include "optim/trust_arm.h"
 
 namespace basin {
 
@@ -34,6 +35,7 @@ struct LarsOptions : WithPreset {
   Exclusions exclude_from_decay = default_exclusions();
   Exclusions exclude_from_trust = default_exclusions();
   Factors lr_factors, decay_factors;  // of no preset
+  TrustArm arm;                       // of no preset
 };
 void bind_options(OptionTable& table, LarsOptions& options);
 
@@ -66,12 +68,15 @@ class Lars : public Optimizer {
   std::string trust_ratio_definition() const override;
   /// 1 / (trust ratio, rate factor) of each tensor, the ratio from the gradient given, not from the buffer.
   std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
-  double stability_limit() const override { return NAN; }
+  /// That of SGD where all trust ratios are given ones: P doesn't move then.
+  double stability_limit() const override;
+  double frozen_stability_limit() const override;
   double gain() const override { return rule_.gain(); }
 
  private:
   void update(TensorLists& lists) override;
   MomentumRule rule_;
+  std::string arm_;
   bool starts_with_gradient_;
 };
 

@@ -59,6 +59,9 @@ class Optimizer : public torch::optim::Optimizer {
   /// not grow: 2 without momentum (Cohen et al., ICLR 2021, section 2 and appendix B; arXiv 2207.14484,
   /// section 3). NaN where the method has no such limit because P moves with the gradient.
   virtual double stability_limit() const = 0;
+  /// The same for methods whose P moves with the gradient, with P held as it stands: a gauge and no limit, for how
+  /// far a step is from where curvature stops it.
+  virtual double frozen_stability_limit() const { return stability_limit(); }
   /// How far one gradient moves the weights in all updates together, over the learning rate and its trust
   /// ratio or preconditioner: (1 - dampening) / (1 - momentum), 1 for moving averages. learning_rate() gain() is
   /// the effective learning rate (Zhang et al. 2019, arXiv 1907.04164), of parameters whose factor is 1.

@@ -52,7 +52,9 @@ void Sgd::update(TensorLists& lists) {
 OptimizerEntry sgd_entry() {
   return optimizer_entry<Sgd, SgdOptions>(
       {"sgd", "SGD", "Gradient descent with momentum or Nesterov momentum.", {"momentum=0"}},
-      [](const SgdOptions&) { return OptimizerTraits{.steps_along_gradients = true}; });
+      [](const SgdOptions& o) {
+        return OptimizerTraits{.steps_along_gradients = true, .momentum = o.momentum};
+      });
 }
 
 }  // namespace basin

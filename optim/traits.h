@@ -15,6 +15,8 @@ struct OptimizerTraits {
       false;  // by gradients times one rate for all, so that SGD's noise scale is its own
   /// A tensor's step depends on the gradients of the others.
   bool couples_tensors = false;
+  double momentum = 0;            // share of its last step, or of its first moment, that it keeps
+  std::string rate_in_slot = {};  // the slot of its state that has the learning rate as a factor; mostly none
 };
 
 }  // namespace basin

@@ -197,6 +197,8 @@ ProbeEntry batch_sharpness_entry() {
       .version = 1,
       .definitions = {"batch-sharpness", "batch-sharpness-rate", "batch-sharpness-ratio",
                       "batch-sharpness-numerator", "batch-sharpness-denominator"},
+      .entries = {"batch_sharpness", "rate_batch_sharpness", "batch_sharpness_ratio", "batch_curvature",
+                  "batch_gradient_square"},
       .audit = {.cheap = {"batch_size=32", "batches=32"}},
   });
 }

@@ -243,6 +243,7 @@ ProbeEntry curvature_entry() {
       .version = 1,
       .definitions = {"curvature-lambda", "curvature-lambda-min", "curvature-trace", "curvature-frobenius",
                       "curvature-outliers", "hessian-lambda-pyhessian", "curvature-trace-pyhessian"},
+      .entries = {"lambda_#", "lambda_min", "trace", "squared_frobenius", "outliers"},
       .audit = {.cheap = {"count=1", "starts=3", "steps=4", "trace_samples=8", "density_points=2"},
                 .variants = {{"", {"compat=pyhessian"}}}},
   });

@@ -157,6 +157,7 @@ ProbeEntry fisher_rao_entry() {
       .version = 1,
       .draws = false,
       .definitions = {"fisher-rao-empirical", "fisher-rao-model", "fisher-rao-closed-form"},
+      .entries = {"fisher_rao_empirical", "fisher_rao_model", "fisher_rao_closed_form"},
       .audit = {.cheap = {"forms=[\"empirical\", \"model\", \"closed_form\"]"}},
   });
 }

@@ -177,6 +177,10 @@ ProbeEntry gradient_statistics_entry() {
                       "gradient-diversity-finite", "gradient-coherence-population",
                       "gradient-coherence-finite", "gsnr-population", "gsnr-finite",
                       "gradient-norm-percentile-finite"},
+      .entries = {"b_simple", "g2", "tr_sigma", "b_simple_finite", "g2_finite", "tr_sigma_finite",
+                  "batch_bound", "batch_bound_finite", "diversity_finite", "coherence", "coherence_finite",
+                  "gsnr", "gsnr_finite", "gsnr_layer_mean", "gsnr_layer_mean_finite",
+                  "gradient_norm_p#_finite", "layer_*_#"},
       .copies = {"batch_bound", "coherence", "diversity"},
   });
 }

@@ -146,6 +146,7 @@ ProbeEntry margins_entry() {
       .draws = false,
       .definitions = {"margin-mean", "margin-percentile", "margin-negative-share", "margin-over-spectral",
                       "margin-over-path"},
+      .entries = {"margin_mean", "margin_p#", "negative_share", "margin_over_*"},
   });
 }
 

@@ -253,6 +253,8 @@ ProbeEntry noise_curvature_entry() {
       .version = 2,
       .definitions = {"noise-scale-hessian-population", "noise-scale-hessian-finite", "covariance-lambda",
                       "noise-hessian-overlap", "noise-hessian-cosine", "noise-hessian-trace-alignment"},
+      .entries = {"b_hessian", "g_h_g", "tr_h_sigma", "b_hessian_finite", "g_h_g_finite", "tr_h_sigma_finite",
+                  "covariance_lambda_#", "overlap", "alignment_cosine", "alignment_trace"},
       .ratios = {{"b_hessian", "tr_h_sigma", "g_h_g"}},
       .audit = {.cheap = {"count=1", "groups=8", "trace_samples=6"}},
   });

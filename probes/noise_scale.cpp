@@ -111,6 +111,7 @@ ProbeEntry noise_scale_entry() {
       .help = "gradient noise scale tr Sigma / |G|^2",
       .version = 3,
       .definitions = {"noise-scale-population", "noise-scale-finite"},
+      .entries = {"b_simple", "g2", "tr_sigma", "b_simple_finite", "g2_finite", "tr_sigma_finite"},
       .headlines = {{"b_simple", "B_simple [95 %]", "B_simple (examples)"}},
       .ratios = {{"b_simple", "tr_sigma", "g2"}},
   });

@@ -291,6 +291,8 @@ ProbeEntry pac_bayes_entry() {
                       "pac-bayes-bound-magnitude", "pac-bayes-bound-magnitude-origin", "pac-bayes-sigma-rgm",
                       "pac-bayes-sigma-magnitude-rgm", "pac-bayes-inverse-rgm", "pac-bayes-bound-rgm",
                       "pac-bayes-bound-magnitude-rgm", "pac-bayes-bound-magnitude-origin-rgm"},
+      .entries = {"sigma", "inverse_sigma2", "sigma_magnitude", "inverse_sigma2_magnitude", "pac_bound",
+                  "pac_bound_magnitude", "pac_bound_magnitude_origin"},
       .audit = {.cheap = {"draws=6", "tolerance=0.05"},
                 .variants = {{"eps=0", {"eps=0", "forms=[\"magnitude\"]"}}, {"", {"compat=rgm"}}}},
   });

@@ -96,6 +96,7 @@ ProbeEntry preconditioned_curvature_entry() {
       .help = "largest eigenvalues of the Hessian as the optimiser sees it",
       .version = 1,
       .definitions = {"preconditioned-lambda", "preconditioned-rate-lambda"},
+      .entries = {"lambda_#", "rate_lambda_1"},
       .headlines = {{"rate_lambda_1", "", "η λ₁(P⁻¹H)"}},
   });
 }

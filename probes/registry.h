@@ -43,6 +43,7 @@ struct ProbeEntry {
                         // measured again
   bool draws = true;    // another seed gives other numbers
   std::vector<std::string> definitions = {};  // Quantity::definition of all that it may find
+  std::vector<std::string> entries = {};  // entry_name() of all that it may find; # is a number, * any text
   std::vector<ProbeHeadline> headlines = {};
   std::vector<ProbeRatio> ratios = {};
   std::string bound_error = "spread";    // what the uncertainty of its lower bounds is, in words
@@ -58,6 +59,9 @@ ProbeEntry probe_entry(ProbeEntry entry) {
   entry.make = [](const AnyOptions& options) { return make(options_as<Options>(options)); };
   return entry;
 }
+
+/// Whether the probe may find a number of this name.
+bool has_entry(const ProbeEntry& probe, const std::string& name);
 
 /// In the order of lists and figures. A new probe is one file and one line in registry.cpp.
 const std::vector<ProbeEntry>& probe_registry();

@@ -226,6 +226,7 @@ ProbeEntry relative_flatness_entry() {
       .draws = false,
       .definitions = {"relative-flatness", "relative-flatness-simple", "relative-flatness-hessian",
                       "relative-flatness-simple-hessian"},
+      .entries = {"relative_flatness", "relative_flatness_simple"},
       .audit = {.variants = {{"", {"method=hessian"}}}},
   });
 }

@@ -289,6 +289,7 @@ ProbeEntry sharpness_adaptive_entry() {
       .help = "worst and average rise of the loss in balls scaled with the weights",
       .version = 1,
       .definitions = {"adaptive-worst", "adaptive-worst-unprojected", "adaptive-average"},
+      .entries = {"worst_l2_*", "worst_linf_*", "average_l2_*", "average_linf_*"},
       .bound_error = "standard error over groups",
       .audit = {.cheap = {"iterations=10"},
                 .variants = {{"eta=0", {"eta=0"}},

@@ -197,6 +197,7 @@ ProbeEntry sharpness_sam_entry() {
       .version = 1,
       .definitions = {"sam-first-order", "sam-ascended", "asam-first-order", "asam-ascended",
                       "asam-all-first-order", "asam-all-ascended"},
+      .entries = {"sam_*", "asam_*"},
       .audit = {.variants = {{"eta=0", {"eta=0"}},
                              {"", {"scaled=all"}},
                              {"eta=0, scaled=all", {"eta=0", "scaled=all"}}}},

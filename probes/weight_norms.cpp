@@ -226,6 +226,10 @@ ProbeEntry weight_norms_entry() {
                       "layer-spectral", "layer-operator", "frobenius-product", "frobenius-sum",
                       "spectral-product", "spectral-sum", "operator-product", "frobenius-over-spectral",
                       "distance-spectral", "path-norm"},
+      .entries = {"weight_norm", "squared_weight_norm", "distance_from_start", "layer_frobenius_#",
+                  "layer_spectral_#", "layer_operator_#", "frobenius_product", "frobenius_sum",
+                  "spectral_product", "spectral_sum", "operator_product", "frobenius_over_spectral",
+                  "distance_spectral", "path_norm"},
       .audit = {.cheap = {"by_layer=true", "operator_norms=true"}},
   });
 }

@@ -23,7 +23,9 @@ std::string to_text(const ProbeStep& step) {
 }
 
 ProbeCountdown::ProbeCountdown(const ProbePlan& plan, const OptionSets& probe_options, size_t checkpoints) {
-  for (const std::string& probe : plan.run) {
+  std::vector<std::string> probes = plan.run;
+  probes.insert(probes.end(), plan.twin.begin(), plan.twin.end());
+  for (const std::string& probe : probes) {
     const ProbeCost cost =
         find_entry(probe_registry(), probe, "probe").make(probe_options.at(probe))->expected_cost();
     Pace& pace = paces_[probe];

@@ -19,6 +19,9 @@ std::string probe_settings_hash(const RunOptions& options) {
   for (const std::string& probe : options.probes.run) {
     text += fmt::format("{} {}\n", probe, find_entry(probe_registry(), probe, "probe").version);
   }
+  for (const std::string& probe : options.probes.twin) {
+    text += fmt::format("twin {} {}\n", probe, find_entry(probe_registry(), probe, "probe").version);
+  }
   return sha256_hex(text);
 }
 
@@ -46,7 +49,7 @@ void note_probes_done(const std::string& folder, const RunOptions& options,
 }
 
 bool probes_done(const std::string& folder, const RunOptions& options) {
-  if (options.probes.run.empty()) return true;
+  if (options.probes.run.empty() && options.probes.twin.empty()) return true;
   std::ifstream done(done_path(folder));
   std::string line;
   if (!std::getline(done, line) || line != probe_settings_hash(options)) return false;

@@ -51,12 +51,13 @@ ProbeResult measure(const std::string& probe, const ProbeRequest& request, const
   return run_or_fail(probe, request.probe_options.at(probe), context);
 }
 
-ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, ProbeAttributes attributes) {
+ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, const std::string& label,
+                      ProbeAttributes attributes) {
   ProbeRecord record;
   record.run_id = checkpoint.run_id;
   record.config_id = checkpoint.config_id;
   record.probe = result.probe;
-  record.checkpoint = checkpoint.label;
+  record.checkpoint = label;
   record.status = result.status;
   record.message = result.message;
   // A probe may say more precisely what the settings say; a name stands once.
@@ -72,15 +73,19 @@ ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, P
   return record;
 }
 
-/// All probes on one checkpoint; the network is built when the first probe needs it.
+/// What the twin's numbers stand under: "end@twin".
+std::string twin_label(const std::string& label) { return label + "@twin"; }
+
+/// All probes on one checkpoint, or on its twin; the network is built when the first probe needs it.
 class CheckpointProbes {
  public:
   CheckpointProbes(const std::string& run_folder, const std::string& label, Checkpoint checkpoint,
                    const ProbeRequest& request, const std::optional<RunOptions>& study,
-                   const Subject& subject, std::string before)
+                   const Subject& subject, std::string before, bool twin)
       : run_folder_(run_folder),
         label_(label),
         before_(std::move(before)),
+        twin_(twin),
         checkpoint_(std::move(checkpoint)),
         request_(request),
         study_(study),
@@ -106,7 +111,8 @@ class CheckpointProbes {
     attributes.emplace_back("settings", fingerprint);
     attributes.emplace_back("warm_start", search.start.defined() ? before_ : std::string());
     describe(attributes);
-    ProbeRecord record = record_of(result, checkpoint_, attributes);
+    if (twin_) attributes.emplace_back("twin", std::string("equal_norm"));
+    ProbeRecord record = record_of(result, checkpoint_, label_, attributes);
     if (is_cadence(label_)) record.next_start = result.next_start;  // others are no step on the way
     write_probe_file(outcome.path, record);
     outcome.status = result.status;
@@ -140,7 +146,7 @@ class CheckpointProbes {
 
   ProbeResult measured(const std::string& probe, const SearchState& search) {
     if (!prepared_.objective) {
-      prepared_ = subject_.prepare(checkpoint_);
+      prepared_ = subject_.prepare(checkpoint_, twin_);
       subset_loss_ = prepared_.objective->loss();
     }
     return measure(probe, request_, subject_, prepared_, search);
@@ -161,6 +167,7 @@ class CheckpointProbes {
 
   std::string run_folder_, label_;
   std::string before_;  // the cadence's checkpoint before this one; empty where there is none
+  bool twin_;
   Checkpoint checkpoint_;
   const ProbeRequest& request_;
   const std::optional<RunOptions>& study_;
@@ -175,7 +182,7 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
                                     const std::function<void(const ProbeStep&)>& begins) {
   std::vector<ProbeOutcome> outcomes;
   const std::vector<std::string> labels = chosen_labels(run_folder, request.plan.at);
-  if (labels.empty() || request.plan.run.empty()) return outcomes;
+  if (labels.empty() || (request.plan.run.empty() && request.plan.twin.empty())) return outcomes;
   make_folders(run_folder + "/probes");
   const FileLock lock(run_folder + "/probes/lock", run_folder + "/probes");
   const c10::Device device = apply_runtime(request.runtime);
@@ -186,14 +193,19 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
   for (const std::string& label : labels) {
     Checkpoint checkpoint = read_checkpoint(checkpoint_path(run_folder, label));
     if (!subject) subject = std::make_unique<Subject>(run_folder, checkpoint, request.plan, device);
-    CheckpointProbes probes(run_folder, label, std::move(checkpoint), request, study, *subject,
-                            is_cadence(label) ? before : "");
-    for (const std::string& probe : request.plan.run) {
-      throw_if_interrupted();  // what is measured is on disk
-      const ProbeStep step = countdown.begin(label, probe);
-      if (begins) begins(step);
-      outcomes.push_back(probes.run(probe));
-      countdown.end(!outcomes.back().skipped);
+    for (const bool twin : {false, true}) {
+      const std::vector<std::string>& wanted = twin ? request.plan.twin : request.plan.run;
+      if (wanted.empty()) continue;
+      const std::string name = twin ? twin_label(label) : label;
+      CheckpointProbes probes(run_folder, name, checkpoint, request, study, *subject,
+                              is_cadence(label) && !twin ? before : "", twin);
+      for (const std::string& probe : wanted) {
+        throw_if_interrupted();  // what is measured is on disk
+        const ProbeStep step = countdown.begin(name, probe);
+        if (begins) begins(step);
+        outcomes.push_back(probes.run(probe));
+        countdown.end(!outcomes.back().skipped);
+      }
     }
     if (is_cadence(label)) before = label;
   }

@@ -6,6 +6,8 @@
 #include "core/seed.h"
 #include "data/load.h"
 #include "data/network_inputs.h"
+#include "models/symmetries.h"
+#include "models/twin.h"
 #include "probes/registry.h"
 #include "runs/checkpoints.h"
 #include "runs/parts.h"
@@ -29,6 +31,21 @@ at::Tensor initial_weights(const std::string& run_folder, const Model& model) {
     flat.push_back(stored->tensor.flatten());
   }
   return at::cat(flat);
+}
+
+/// The twin of flat weights in the model's order.
+at::Tensor twin_of(const Model& model, const at::Tensor& flat) {
+  if (!flat.defined()) return flat;
+  NamedTensors named;
+  int64_t first = 0;
+  for (const ParameterInfo& parameter : model.parameter_table()) {
+    named.emplace_back(parameter.name,
+                       flat.narrow(0, first, parameter.tensor.numel()).view(parameter.tensor.sizes()));
+    first += parameter.tensor.numel();
+  }
+  std::vector<at::Tensor> twin;
+  for (const auto& [name, tensor] : equal_norm_twin(model, named)) twin.push_back(tensor.flatten());
+  return at::cat(twin).to(flat.scalar_type());
 }
 
 double learning_rate_at(const Checkpoint& checkpoint) {
@@ -56,17 +73,20 @@ Subject::Subject(const std::string& run_folder, const Checkpoint& checkpoint, co
   subset_hash_ = basin::subset_hash(data_.train, index_);
 }
 
-Prepared Subject::prepare(const Checkpoint& checkpoint) const {
+Prepared Subject::prepare(const Checkpoint& checkpoint, bool twin) const {
   const at::ScalarType dtype = scalar_type(plan_.dtype);
   const std::shared_ptr<Model> model = build_model(options_, data_, dtype, device_);
   restore_model(*model, checkpoint);
+  if (twin) become_equal_norm_twin(*model);
   const at::Tensor inputs = network_inputs(data_, data_.train, index_, dtype, device_);
   const at::Tensor labels = data_.train.labels.index_select(0, index_).to(device_);
   auto objective =
       std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels, plan_.micro_batch,
                                   plan_.graph_memory * kMebibyte, plan_.fold_norm);
-  return {std::move(objective), optimizer_at(checkpoint, *model, dtype), learning_rate_at(checkpoint),
-          batch_size_at(checkpoint, options_, train_examples()), initial_weights(run_folder_, *model)};
+  const at::Tensor initial = initial_weights(run_folder_, *model);
+  return {std::move(objective), twin ? nullptr : optimizer_at(checkpoint, *model, dtype),
+          learning_rate_at(checkpoint), batch_size_at(checkpoint, options_, train_examples()),
+          twin ? twin_of(*model, initial) : initial};
 }
 
 ProbeContext Subject::context(const Prepared& prepared) const {

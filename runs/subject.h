@@ -33,7 +33,9 @@ class Subject {
   Subject(const std::string& run_folder, const Checkpoint& checkpoint, const ProbePlan& plan,
           at::Device device);
 
-  Prepared prepare(const Checkpoint& checkpoint) const;
+  /// `twin`: at equal_norm_twin() (models/twin.h), the initial weights at theirs, without an optimiser, whose state
+  /// is that of other weights.
+  Prepared prepare(const Checkpoint& checkpoint, bool twin = false) const;
   /// The context for a probe, without a search's state.
   ProbeContext context(const Prepared& prepared) const;
 

@@ -14,6 +14,7 @@
 #include "optim/exclusion.h"
 #include "optim/registry.h"
 #include "optim/scaling_rule.h"
+#include "runs/branch.h"
 #include "runs/folder.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
@@ -74,6 +75,13 @@ void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data
   header.options.emplace_back("scaled_eps", moments.eps);
 }
 
+/// Which bytes a branch began from: its name has the parent's, and these could be others.
+void add_parent(RunHeader& header, const std::optional<BranchStart>& branch) {
+  if (!branch) return;
+  header.provenance.emplace_back("branch_parent", branch->point.parent + "/" + branch->point.label);
+  header.provenance.emplace_back("branch_parent_sha256", branch->point.sha256);
+}
+
 RunHeader header_of(const RunOptions& options, const Dataset& data, const Model& model,
                     const Optimizer& optimizer, const Trainer& trainer) {
   RunHeader header;
@@ -88,6 +96,7 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   add_rates(header, options, data, optimizer, trainer.rates());
   header.provenance = collect_provenance();
   header.provenance.emplace_back("execution", trainer.execution());
+  add_parent(header, trainer.setup().branch);
   const auto master = static_cast<uint64_t>(options.train.seed);
   header.rng.emplace_back("master_seed", options.train.seed);
   for (const char* stream : {"init", "data-order", "augmentation", "flip", "cutout", "dropout", "probe"}) {
@@ -123,13 +132,13 @@ void leave_failed(const std::string& folder, const std::string& run_id, const st
 
 /// What a run is made of; each part refers to those before it.
 struct RunParts {
-  explicit RunParts(const RunOptions& options)
+  RunParts(const RunOptions& options, const std::string& folder)
       : device(apply_runtime(options.runtime)),
         data(load_dataset(options.data)),
         model(build_model(options, data, scalar_type(options.train.dtype), device)),
         optimizer(build_optimizer(options, *model)),
         trainer({options.train, options.schedule, options.data, data, model, *optimizer, device,
-                 options.runtime.cuda_graph}),
+                 options.runtime.cuda_graph, branch_start(options, folder, data_attributes(data), *model)}),
         header(header_of(options, data, *model, *optimizer, trainer)) {}
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
@@ -145,7 +154,7 @@ struct RunParts {
 std::unique_ptr<RunParts> prepare(const RunOptions& options, const std::string& folder) {
   try {
     write_file_atomically(folder + "/config.toml", options.resolved());
-    return std::make_unique<RunParts>(options);
+    return std::make_unique<RunParts>(options, folder);
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception& error) {

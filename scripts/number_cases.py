@@ -96,6 +96,12 @@ TRAININGS = {
     "noisy-quadratic": "protocol=B model=noisy_quadratic loss=mse data.set=coin_flips data.train_examples=1024 optimizer=sgd "
     "sgd.momentum=0 batch_size=64 learning_rate=0.5 schedule=constant warmup=0 dtype=float64 target_loss=129 "
     "max_gradients=20000 loss_levels=[130]",
+    "noise": f"{A} optimizer=lars lars.trust=shuffled epochs=3 batch_size=64 small_cnn.norm=batch ghost_batch=8 noise.batch=16 "
+    "noise.control=isotropic noise.match=temperature noise.reference_rate=0.1 noise.reference_momentum=0.9 learning_rate=0.1",
+    "noise-merged": f"{A} optimizer=lamb lamb.trust=mean epochs=4 batch_size=600 micro_batch=100 noise.batch=32 "
+    "noise.distribution=rademacher",
+    "ledger": f"{A} optimizer=lamb epochs=4 batch_size=64 ledger_every=3 ledger_tolerance=0.01 small_cnn.norm=batch "
+    "data.augmentation=crop_flip check_every=64 loss_levels=[2.31,2.29]",
     "diverged": f"{A} optimizer=sgd learning_rate=1e6 divergence_loss=100 noise_scale_every=1",
 }
 
@@ -116,6 +122,16 @@ def recovered(basin: Program):
     run = basin.train(TRAININGS["growing-batch"])
     (basin.folder / run / "run.h5").unlink()
     basin("recover", run)
+
+
+def branches(basin: Program):
+    """One with nothing changed, and one of it that is annealed, from a file and from a run's folder."""
+    parent = basin.train("checkpoint_every=4 batch_size=16 protocol=A-epochs")
+    same = f"checkpoint_every=4 batch_size=16 protocol=A-epochs branch.from={parent}/ckpt/u000004.h5"
+    child = basin.train(same)
+    basin.train(
+        f"batch_size=16 protocol=A-epochs branch.from={child} branch.at=u000008 branch.anneal=0.5 branch.stream=restarted"
+    )
 
 
 def training(settings):
@@ -227,6 +243,8 @@ def probes(basin: Program):
         "probe", run, "--subset", 48, "--only", "top_eigenvalues", "--set", "top_eigenvalues.solver=spectra", "--dtype", "float64"
     )
     basin("probe", run, "--subset", 48, "--only", "top_eigenvalues", "--checkpoint", "every", "--set", "top_eigenvalues.count=1")
+    twin = "probes.twin=['top_eigenvalues','sharpness_keskar','weight_norms']"
+    basin("probe", run, "--subset", 48, "--only", "weight_norms", "--set", twin)
 
 
 def audit(basin: Program):
@@ -252,5 +270,5 @@ def landscape(basin: Program):
 
 
 # The longest first, so that the end isn't waited for with one core at work.
-CASES = {case.__name__: case for case in (audit, probes, sweep, landscape, presets, tune, rules, resumed, recovered)}
+CASES = {case.__name__: case for case in (audit, probes, sweep, landscape, presets, tune, rules, resumed, recovered, branches)}
 CASES |= {name: training(settings) for name, settings in TRAININGS.items()}

@@ -1,5 +1,10 @@
 #include "core/error.h"
+#include "models/registry.h"
+#include "optim/registry.h"
+#include "study/arms.h"
+#include "study/branches.h"
 #include "study/study.h"
+#include "study/trust_ratios.h"
 #include "study/values.h"
 
 namespace basin {
@@ -58,15 +63,10 @@ void resolve(OptionTable& table, const Study& study, const Point& point, const S
   }
 }
 
-std::string plain(const OptionValue& value) {
-  const auto* text = std::get_if<std::string>(&value);
-  return text ? *text : to_toml(value);
-}
-
 std::string group_of(const Point& point) {
   std::string group;
   for (const auto& [key, value] : point) {
-    if (key != repetition_key()) group += (group.empty() ? "" : " ") + key + "=" + plain(value);
+    if (key != repetition_key()) group += (group.empty() ? "" : " ") + key + "=" + plain_text(value);
   }
   return group.empty() ? "all" : group;
 }
@@ -136,14 +136,55 @@ std::string label_of(const RunOptions& options, const Point& point, const Settin
       fmt::format("{} B={} protocol {}", options.optimizer, options.train.batch_size, options.train.protocol);
   const std::set<std::string> told = {"optimizer", "batch_size", "protocol", repetition_key()};
   for (const auto& [key, value] : point) {
-    if (!told.count(key)) label += " " + key + "=" + plain(value);
+    if (told.count(key) || (key.rfind("branch.", 0) == 0 && !options.train.branch.exists())) continue;
+    label += key == "branch.from" ? " from (" + plain_text(value) + ")" : " " + key + "=" + plain_text(value);
   }
   for (const auto& [key, value] : tried) {
-    label +=
-        key == kRate ? fmt::format(" rate {:g}", std::get<double>(value)) : " " + key + "=" + plain(value);
+    label += key == kRate ? fmt::format(" rate {:g}", std::get<double>(value))
+                          : " " + key + "=" + plain_text(value);
   }
   if (divisor > 1) label += fmt::format(" 1/{} of the budget", divisor);
   return label + fmt::format(" seed {}", options.train.seed);
+}
+
+// Whether the option is one of the run: not of another model's or optimiser's table.
+bool is_of_run(const std::string& key, const RunOptions& options) {
+  const std::string table = key.substr(0, key.find('.'));
+  return (table == options.model || !contains(names_of(model_registry()), table)) &&
+         (table == options.optimizer || !contains(names_of(optimizer_registry()), table));
+}
+
+// What may tell the setting from others: the study's axes and what its rules set, but for what is searched.
+Settings arm_candidates(const Study& study, const RunOptions& options, const OptionView& table,
+                        const Settings& searched) {
+  Settings found;
+  std::set<std::string> seen = {kRate, repetition_key()};
+  for (const auto& [key, value] : searched) seen.insert(key);
+  const auto take = [&](const std::string& key) {
+    if (!seen.insert(key).second || !table.at(key).traits.may_be_swept() || !is_of_run(key, options)) return;
+    found.emplace_back(key, table.at(key).get());
+  };
+  for (const char* key : {"optimizer", "batch_size", "protocol"}) take(key);
+  for (const Axis& axis : study.axes) take(axis.key);
+  for (const Rule& rule : study.set_rules)
+    for (const TomlEntry& entry : rule.set) take(entry.key);
+  return found;
+}
+
+// Leaves of the candidates what does tell settings apart, and names in the labels what no axis does.
+void name_arms(const Study& study, std::vector<Cell>& cells) {
+  std::vector<Settings> settings;
+  std::vector<std::string> axes;
+  for (const Cell& cell : cells) settings.push_back(cell.arms);
+  for (const Axis& axis : study.axes) axes.push_back(axis.key);
+  const std::vector<std::string> keys = distinguishing_keys(settings, axes);
+  for (Cell& cell : cells) {
+    std::string told;
+    std::erase_if(cell.arms, [&](const auto& arm) { return !contains(keys, arm.first); });
+    for (const auto& [key, value] : cell.arms)
+      if (!contains(axes, key)) told += " " + key + "=" + plain_text(value);
+    cell.label.insert(cell.label.rfind(" seed "), told);
+  }
 }
 
 bool holds_any(const std::vector<Rule>& rules, const OptionView& table) {
@@ -159,6 +200,7 @@ std::optional<Cell> make_cell(const Study& study, const Point& point, const Sett
   OptionTable table = options.table();  // built once: it costs more than all the rest
   resolve(table, study, point, settings);
   divide_budget(options, divisor);
+  take_trust_ratios(table, options.optimizer);
   check(options);
   if (study.tuning.enabled && options.data.validation <= 0) {
     throw ConfigError(fmt::format("{}: {} needs data.validation > 0", study.tuning.where,
@@ -173,6 +215,7 @@ std::optional<Cell> make_cell(const Study& study, const Point& point, const Sett
   cell->run_id = options.run_id();
   cell->group = group_of(point);
   cell->when = when_of(table, point);
+  cell->arms = arm_candidates(study, options, table, settings);
   cell->label = label_of(options, point, tell ? settings : Settings{}, divisor);
   return cell;
 }
@@ -253,6 +296,8 @@ std::vector<Cell> expand(const Study& study, const Winners& winners) {
     }
   }
   if (cells.empty()) throw ConfigError("the study has no runs: [[sweep.skip]] leaves none");
+  resolve_branches(cells, study);
+  name_arms(study, cells);
   return cells;
 }
 
@@ -273,6 +318,13 @@ std::vector<Cell> expand_tuning(const Study& study, size_t rung, const Entrants&
       if (!entered(candidate, group, rung, entrants)) continue;
       std::optional<Cell> cell = make_cell(study, point, candidate.settings(), true, divisor);
       if (!cell) continue;
+      if (cell->options.train.branch.exists()) {
+        throw ConfigError(
+            fmt::format("{}: {} branches from another run, and branches aren't tuned: give it a "
+                        "learning_rate in [[sweep.set]], or "
+                        "take the rates from a selection (sweep.selection)",
+                        tuning.where, group));
+      }
       tuned.insert(group);
       cell->candidate = candidate;
       cell->rung = rung;
@@ -285,25 +337,40 @@ std::vector<Cell> expand_tuning(const Study& study, size_t rung, const Entrants&
     if (!tuned.count(group))
       throw ConfigError(tuning.where + ": every seed of the tuning is skipped for " + group);
   }
+  name_arms(study, cells);
   return cells;
 }
 
-std::string fairness_warning(const std::vector<Cell>& cells) {
-  std::set<std::string> optimizers, rules;
-  std::set<int64_t> batch_sizes;
-  std::set<double> rates;
+std::vector<std::string> fairness_warnings(const std::vector<Cell>& cells) {
+  struct Compared {
+    std::set<int64_t> batch_sizes;
+    std::set<double> rates;
+    std::set<std::string> rules;
+    bool one_rate() const { return rates.size() == 1 && rules == std::set<std::string>{"none"}; }
+  };
+  std::map<std::string, Compared> by_optimizer;
+  Compared all;
   for (const Cell& cell : cells) {
-    optimizers.insert(cell.options.optimizer);
-    batch_sizes.insert(cell.options.train.batch_size);
-    rates.insert(cell.options.train.learning_rate);
-    rules.insert(cell.options.schedule.scaling_rule);
+    for (Compared* compared : {&all, &by_optimizer[cell.options.optimizer]}) {
+      compared->batch_sizes.insert(cell.options.train.batch_size);
+      compared->rates.insert(cell.options.train.learning_rate);
+      compared->rules.insert(cell.options.schedule.scaling_rule);
+    }
   }
-  if (optimizers.size() < 2 && batch_sizes.size() < 2) return "";
-  if (rates.size() > 1 || rules != std::set<std::string>{"none"}) return "";
-  return fmt::format(
-      "the learning rate is the same for all, {:g}, and no scaling rule is named: an unfair comparison of {} "
-      "optimiser(s) at {} batch size(s); learning_rate = \"tuned\" with [tune] searches one for each",
-      *rates.begin(), optimizers.size(), batch_sizes.size());
+  std::vector<std::string> warnings;
+  const std::string remedy =
+      "an unfair comparison; learning_rate = \"tuned\" with [tune] searches one for each";
+  for (const auto& [optimizer, compared] : by_optimizer) {
+    if (compared.batch_sizes.size() > 1 && compared.one_rate())
+      warnings.push_back(
+          fmt::format("{} has the same learning rate, {:g}, at {} batch sizes and no scaling rule: {}",
+                      optimizer, *compared.rates.begin(), compared.batch_sizes.size(), remedy));
+  }
+  if (by_optimizer.size() > 1 && all.one_rate())
+    warnings.push_back(fmt::format(
+        "the learning rate is the same for all {} optimisers, {:g}, and no scaling rule is named: {}",
+        by_optimizer.size(), *all.rates.begin(), remedy));
+  return warnings;
 }
 
 }  // namespace basin

@@ -6,6 +6,9 @@ namespace {
 void bind_plan(OptionTable& table, ProbePlan& plan, OptionSets& probe_options) {
   table.group("probes", [&](OptionTable& t) { bind_options(t, plan); });
   for (const std::string& probe : plan.run) probe_options.bind_only(table, probe);
+  for (const std::string& probe : plan.twin)
+    if (std::find(plan.run.begin(), plan.run.end(), probe) == plan.run.end())
+      probe_options.bind_only(table, probe);
 }
 
 }  // namespace

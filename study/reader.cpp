@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "core/files.h"
+#include "study/registered.h"
 #include "study/study.h"
 #include "study/tuning_reader.h"
 #include "study/values.h"
@@ -30,6 +31,8 @@ class StudyReader {
     study_.rates.tuned = !tuned_where_.empty();
     for (const TomlEntry& entry : document.entries) read_entry(entry);
     for (const TomlTableArray& array : document.table_arrays) read_array(array);
+    read_claims(document);
+    derive_seeds();
     for (const std::string& set : sets) read_command_line(set);
     apply_overrides();
     take_selection(selection);
@@ -45,6 +48,9 @@ class StudyReader {
 
  private:
   void read_entry(const TomlEntry& entry) {
+    const std::string table = entry.key.substr(0, entry.key.find('.'));
+    if (table == "contrast" || table == "hypothesis")
+      throw ConfigError(fmt::format("{}: each {} is a table of its own, [[{}]]", entry.where, table, table));
     if (const std::string key = key_below(entry.key, "tune"); !key.empty()) {
       set_tune_option(study_.tuning.options, key, entry.value, entry.where);
       if (tune_where_.empty()) tune_where_ = entry.where;
@@ -69,6 +75,8 @@ class StudyReader {
       if (path == nullptr)
         throw ConfigError(entry.where + ": sweep.selection should be the path of a selection.toml");
       selection_ = *path;
+    } else if (key == "registered_seeds") {
+      read_registered_seeds(entry);
     } else if (key == kRate) {
       study_.rates = checked_rates(entry.value, entry.where);
       note_tuned(study_.rates, entry.where);
@@ -81,6 +89,41 @@ class StudyReader {
     }
   }
 
+  // The axis stands here and gets its values once the hypotheses are read.
+  void read_registered_seeds(const TomlEntry& entry) {
+    const auto* const count = std::get_if<int64_t>(&entry.value);
+    if (count == nullptr || *count < 1 || *count > 10000)
+      throw ConfigError(entry.where + ": sweep.registered_seeds should be a whole number from 1 to 10000");
+    study_.registered_seeds = *count;
+    study_.axes.push_back({repetition_key(), {}, entry.where});
+  }
+
+  // Contrasts before hypotheses, wherever they stand.
+  void read_claims(const TomlDocument& document) {
+    for (const TomlTableArray& array : document.table_arrays)
+      if (array.key == "contrast") study_.contrasts = read_contrasts(array);
+    for (const TomlTableArray& array : document.table_arrays)
+      if (array.key == "hypothesis") study_.hypotheses = read_hypotheses(array, study_.contrasts);
+  }
+
+  void derive_seeds() {
+    if (study_.registered_seeds == 0) return;
+    std::vector<Axis*> seeds;
+    for (Axis& axis : study_.axes)
+      if (axis.key == repetition_key()) seeds.push_back(&axis);
+    Axis& axis = *seeds.front();
+    if (seeds.size() > 1)
+      throw ConfigError(axis.where + ": sweep.registered_seeds and sweep.seed exclude each other");
+    const std::vector<Claim> claims = claims_of(study_.contrasts, study_.hypotheses);
+    const auto is_confirming = [](const Claim& claim) {
+      return claim.kind == "hypothesis" && !claim.exploratory;
+    };
+    if (std::none_of(claims.begin(), claims.end(), is_confirming))
+      throw ConfigError(axis.where + ": sweep.registered_seeds needs a [[hypothesis]] to derive seeds from");
+    const std::vector<int64_t> derived = registered_seeds(registered_hash(claims), study_.registered_seeds);
+    axis.values = {derived.begin(), derived.end()};
+  }
+
   void note_tuned(const RateChoices& rates, const std::string& where) {
     if (rates.tuned && tuned_where_.empty()) tuned_where_ = where;
   }
@@ -91,6 +134,7 @@ class StudyReader {
       study_.selected_from = array.where.at(0);
       return;
     }
+    if (array.key == "contrast" || array.key == "hypothesis") return;  // read_claims()
     if (array.key != "tune.range") return read_rules(array);
     for (size_t i = 0; i < array.tables.size(); ++i) {
       study_.tuning.ranges.push_back(read_range(array.tables[i], array.where[i]));
@@ -221,6 +265,11 @@ class StudyReader {
     tuning.enabled = !select_where_.empty() || (tuning.sampled && study_.selected.empty());
     if (!tuning.sampled) tuning.options.seeds = select_seeds_;
     if (tuning.options.seeds.empty()) {
+      if (tuning.enabled && study_.registered_seeds > 0)
+        throw ConfigError(
+            tuning.where +
+            ": next to sweep.registered_seeds the seeds of the tuning have to be given (tune.seeds or "
+            "sweep.select_seeds): a seed that confirms must not choose");
       const Axis* const axis = find_axis(repetition_key());
       tuning.options.seeds = {axis ? std::get<int64_t>(axis->values[0]) : study_.base.train.seed};
     }

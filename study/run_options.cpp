@@ -1,5 +1,6 @@
 #include "study/run_options.h"
 
+#include <map>
 #include <set>
 
 #include "core/error.h"
@@ -30,22 +31,39 @@ void bind_top_level(OptionTable& table, RunOptions& options) {
   bind_options(table, options.train);
   bind_options(table, options.schedule);
   table.group("data", [&](OptionTable& t) { bind_options(t, options.data); });
+  table.group("branch", [&](OptionTable& t) { bind_options(t, options.train.branch); });
+}
+
+const std::map<std::string, OptionValue>& quiet_defaults() {
+  static const std::map<std::string, OptionValue> values = [] {
+    std::map<std::string, OptionValue> quiet;
+    const RunOptions defaults;
+    for (const Option& option : defaults.table()) {
+      if (option.traits.has_quiet_default) quiet.emplace(option.key, option.get());
+    }
+    return quiet;
+  }();
+  return values;
 }
 
 std::string identity_hash(const RunOptions& options, bool with_repetition) {
   std::string text;
+  const BranchOptions& branch = options.train.branch;
   for (const Option& option : options.defining_table()) {
     if (option.traits.role != OptionRole::identity) continue;
     if (option.traits.is_repetition && !with_repetition) continue;
-    text += option.key + " = " + to_toml(option.get()) + "\n";
+    if (option.traits.has_quiet_default && quiet_defaults().at(option.key) == option.get()) continue;
+    // Seeds branch from their own parents, and these have one setting.
+    const bool of_setting = option.key == "branch.from" && !with_repetition && !branch.setting.empty();
+    text += option.key + " = " + to_toml(of_setting ? OptionValue(branch.setting) : option.get()) + "\n";
   }
   return sha256_hex(text).substr(0, 12);
 }
 
-// What a study says about its grid and its tuning.
+// What a study says about its grid, its tuning and its claims.
 bool is_study_key(const std::string& key) {
   const std::string table = key.substr(0, key.find('.'));
-  return table == "sweep" || table == "tune";
+  return table == "sweep" || table == "tune" || table == "contrast" || table == "hypothesis";
 }
 
 }  // namespace
@@ -68,6 +86,10 @@ OptimizerTraits optimizer_traits(const RunOptions& options) {
 void bind_options(OptionTable& table, ProbePlan& plan) {
   table.within(kOfProbes, [&](OptionTable& t) {
     t.add("run", plan.run, one_of(names_of(probe_registry())), "probes to run on checkpoints").costs_if_on();
+    t.add("twin", plan.twin, one_of(names_of(probe_registry())),
+          "probes to run also at the same function with weights of standard lengths, as checkpoint NAME@twin")
+        .costs_if_on()
+        .quiet_default();
     t.add("subset", plan.subset, at_least(0), "number of training examples, chosen by image hash; 0: all");
     t.add("micro_batch", plan.micro_batch, at_least(1), "examples per pass; affects memory, not results")
         .execution()
@@ -179,6 +201,7 @@ RunOptions load_run_options(const std::string& path, const std::vector<std::stri
 
 void check(const RunOptions& options) {
   check_training(options.train, model_traits(options).batch_statistics, optimizer_traits(options).overlap);
+  check_branch(options.train.branch, optimizer_traits(options).overlap);
   check_schedule(options.schedule, options.train.learning_rate, options.train.batch_size);
   if (options.schedule.schedule_unit == "epochs" && !options.train.batch_milestones.empty()) {
     throw ConfigError(

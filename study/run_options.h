@@ -27,6 +27,7 @@ struct ProbePlan {
   std::string dtype = "float32";  // float32 | float64
   int64_t graph_memory = 1024;    // MiB for Hessian-vector products; where graphs fit, they are 1.5 x faster
   bool fold_norm = true;          // NormMode::folded, or running
+  std::vector<std::string> twin;  // measured at the twin of equal norms too (models/twin.h): "end@twin"
   std::vector<std::string> at = {
       "end", "loss"};  // "end", "loss" (every level), "every" (checkpoint_every), "start", "all", or a label
 };
@@ -89,14 +90,15 @@ struct RunOptions {
   /// First 12 hex digits of SHA-256 over the lines `key = value` of defining_table(), those of
   /// OptionRole::identity.
   std::string run_id() const;
-  /// The same without the option that is_repetition, `seed`: equal for the repetitions of one setting.
+  /// The same without the option that is_repetition, `seed`, and of a branch with its parent's config_id for the parent: equal
+  /// for the repetitions of one setting.
   std::string config_id() const;
 
  private:
   void bind(OptionTable& table);
 };
 
-/// Default < file < sets ("key=value"). Entries under [sweep], [[sweep.*]], [tune] and [[tune.*]] are left to the study;
+/// Default < file < sets ("key=value"). Entries under [sweep], [tune], [[contrast]], [[hypothesis]] and below them are left to the study;
 /// any other unknown key is a ConfigError with its line. Does not call check(). `options`: the defaults.
 RunOptions load_run_options(const std::string& path, const std::vector<std::string>& sets);
 RunOptions run_options_from(const TomlDocument& document, const std::vector<std::string>& sets,

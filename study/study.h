@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "study/candidates.h"
+#include "study/contrast.h"
 #include "study/run_options.h"
 #include "study/values.h"
 
@@ -63,6 +64,9 @@ struct Study {
   TuningPlan tuning;
   std::vector<Rule> selected;  // the winners of an earlier tuning; where there are any, nothing is tuned
   std::string selected_from;   // their file
+  std::vector<Contrast> contrasts;
+  std::vector<Hypothesis> hypotheses;
+  int64_t registered_seeds = 0;  // how many; 0: the seeds are the study's own
 };
 
 /// `sets` are "key=value" from the command line: an axis or a range is replaced by the value or list, any
@@ -81,9 +85,13 @@ struct Cell {
   std::string label;  // "lamb B=2048 protocol B seed 1"
   std::string group;  // the axes' values but for seed and learning rate: what is tuned together
   Settings when;  // the group's axes, and model, optimizer, batch_size and protocol: what a selection goes by
+  Settings
+      arms;  // what tells its setting from others with its optimiser, batch size and protocol (study/arms.h)
   double expected_gradients = 0;  // by [[sweep.expect]]; 0: not said
   Candidate candidate;            // of a tuning run, or where the choice is not made yet
   size_t rung = 0;                // of a tuning run
+  std::vector<std::string> parents =
+      {};  // run_ids of this study's runs that have to end before this one begins
 };
 
 /// Chosen values by group.
@@ -103,8 +111,8 @@ std::vector<Cell> expand_tuning(const Study& study, size_t rung = 0, const Entra
 /// Each run once.
 std::vector<Cell> distinct_runs(const std::vector<Cell>& cells);
 
-/// One line where the cells of a study compare optimisers or batch sizes at one learning rate for all, with
-/// no scaling rule: not a fair comparison. Else empty.
-std::string fairness_warning(const std::vector<Cell>& cells);
+/// A line for each optimiser that has one learning rate at several batch sizes and no scaling rule, and one where all
+/// optimisers share a rate: not a fair comparison.
+std::vector<std::string> fairness_warnings(const std::vector<Cell>& cells);
 
 }  // namespace basin

@@ -9,9 +9,11 @@
 #include "core/scratch_folder.h"
 #include "data/load.h"
 #include "data/registry.h"
+#include "io/checkpoint.h"
 #include "probes/registry.h"
 #include "runs/folder.h"
 #include "runs/parts.h"
+#include "sweep/branch_place.h"
 #include "trainers/batch_schedule.h"
 #include "trainers/check_rule.h"
 
@@ -131,7 +133,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 }  // namespace
 
-CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) {
+CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes, const BranchPoint* point) {
   const RunOptions& options = cell.options;
   CellWork work;
   const BatchPlan plan = batch_plan_of(options);
@@ -139,27 +141,37 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes) 
   // Refuses what this many updates make impossible, before a worker would.
   const RateSchedule possible(options.schedule, options.train.learning_rate, /*gain=*/1,
                               run_shape(options.train, batches, sizes.train));
-  options.train.hooks.check_updates(batches.updates());
-  const double planned = static_cast<double>(batches.updates());
-  double images = 0;
-  for (const auto& [batch, updates] : batches.phases())
-    images += static_cast<double>(updates) * static_cast<double>(images_of(batch, plan, sizes.train));
+  const int64_t annealing =
+      point ? anneal_length(options.train.branch.anneal, point->update, optimizer_traits(options).momentum)
+            : 0;
+  const Course course(options.train, batches, point, annealing);
+  options.train.hooks.check_updates(course.total());
+  const int64_t updates_left = course.total() - course.first();
+  const double planned = static_cast<double>(updates_left);
+  const double images = sum_over_updates(
+      batches, course.position(course.first()), updates_left,
+      [&](int64_t batch) { return static_cast<double>(images_of(batch, plan, sizes.train)); });
   const double passes = static_cast<double>(plan.passes);
   work.images_per_update = images / planned;
-  work.updates = batches.updates();
-  if (cell.expected_gradients > 0 && options.train.ends_by(Protocol::matched_loss)) {
+  work.updates = updates_left;
+  if (cell.expected_gradients > 0 && options.train.ends_by(Protocol::matched_loss) && !course.anneals()) {
     work.gradients_expected = true;
-    const double updates = std::ceil(cell.expected_gradients / (passes * work.images_per_update));
+    const double gradients = cell.expected_gradients - (point ? static_cast<double>(point->gradients) : 0);
+    const double updates = std::ceil(gradients / (passes * work.images_per_update));
     work.updates = static_cast<int64_t>(std::clamp(updates, 1.0, planned));
   }
   const double share = static_cast<double>(work.updates) / planned;
   work.gradients = share * images * passes;
   work.forwards = forwards_of(options, batches, work.updates, sizes);
+  if (point)
+    work.forwards += static_cast<double>(sizes.train + sizes.validation + sizes.test);  // at its start
   if (!with_probes) return work;
   const int64_t subset = options.probes.subset;
   const double examples = static_cast<double>(subset == 0 ? sizes.train : std::min(subset, sizes.train));
   const double probed = static_cast<double>(probed_checkpoints(options, work.updates)) * examples;
-  for (const std::string& probe : options.probes.run) {
+  std::vector<std::string> probes = options.probes.run;
+  probes.insert(probes.end(), options.probes.twin.begin(), options.probes.twin.end());
+  for (const std::string& probe : probes) {
     const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
     const ProbeCost cost = entry.make(options.probe_options.at(probe))->expected_cost();
     work.probe_gradients += probed * cost.gradients;
@@ -191,9 +203,9 @@ double expected_probe_seconds(const CellWork& work, const CellSpeed& speed) {
 
 namespace {
 
-CellWork work_of(const Cell& cell, const SplitSizes& sizes, bool with_probes) {
+CellWork work_of(const Cell& cell, const SplitSizes& sizes, bool with_probes, const BranchPoint* point) {
   try {
-    return plan_work(cell, sizes, with_probes);
+    return plan_work(cell, sizes, with_probes, point);
   } catch (const ConfigError& error) {
     throw ConfigError(cell.label + ": " + error.what());
   }
@@ -205,14 +217,35 @@ CostModel::CostModel(const std::vector<Cell>& cells, bool with_probes) {
   CellSpeed round;
   round.batch = {32, 1024};
   round.update_seconds = {6e-3, 0.15};
-  for (const Cell& cell : cells) {
-    throw_if_interrupted();
-    const CellWork work = work_of(cell, sizes_of(cell.options), with_probes);
-    const std::string kind = kind_of(cell.options);
-    costs_[cell.run_id] = {work, expected_seconds(work, round), expected_probe_seconds(work, round), kind};
-    const auto inserted = kinds_.emplace(kind, Kind{cell.options, {}});
-    inserted.first->second.images.insert(static_cast<int64_t>(work.images_per_update));
+  std::map<std::string, const Cell*> by_id;
+  for (const Cell& cell : cells) by_id.emplace(cell.run_id, &cell);
+  std::map<std::string, ExpectedRun> expected;
+  for (const Cell& cell : cells) expect(cell, by_id, expected, with_probes, round);
+}
+
+// The parent's first: a branch costs what comes after the place where it leaves it.
+const ExpectedRun& CostModel::expect(const Cell& cell, const std::map<std::string, const Cell*>& cells,
+                                     std::map<std::string, ExpectedRun>& expected, bool with_probes,
+                                     const CellSpeed& speed) {
+  const auto known = expected.find(cell.run_id);
+  if (known != expected.end()) return known->second;
+  throw_if_interrupted();
+  const SplitSizes sizes = sizes_of(cell.options);
+  const BranchOptions& branch = cell.options.train.branch;
+  std::optional<BranchPoint> point;
+  if (const auto parent = cells.find(branch.from); parent != cells.end()) {
+    point = expected_point(expect(*parent->second, cells, expected, with_probes, speed), branch.at);
+  } else if (branch.exists()) {
+    point.emplace();  // of a file the number of updates alone is known
+    if (!branch.path.empty()) point->update = read_checkpoint_update(branch.path);
+    point->examples = point->gradients = point->update * cell.options.train.batch_size;
   }
+  const CellWork work = work_of(cell, sizes, with_probes, point ? &*point : nullptr);
+  const std::string kind = kind_of(cell.options);
+  costs_[cell.run_id] = {work, expected_seconds(work, speed), expected_probe_seconds(work, speed), kind};
+  const auto inserted = kinds_.emplace(kind, Kind{cell.options, {}});
+  inserted.first->second.images.insert(static_cast<int64_t>(work.images_per_update));
+  return expected[cell.run_id] = {&cell.options, point.value_or(BranchPoint{}), work.updates, sizes.train};
 }
 
 SplitSizes CostModel::sizes_of(const RunOptions& options) {

@@ -13,6 +13,9 @@
 
 namespace basin {
 
+struct BranchPoint;
+struct ExpectedRun;
+
 struct SplitSizes {
   int64_t train = 0, validation = 0, test = 0;
 };
@@ -29,8 +32,10 @@ struct CellWork {
 };
 
 /// Counts from the options alone. A protocol-B cell is taken to run to its cap unless [[sweep.expect]] says less; every
-/// loss level is taken to be reached. With `with_probes` false nothing is measured.
-CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes);
+/// loss level is taken to be reached. With `with_probes` false nothing is measured. A branch is
+/// counted from `point` on.
+CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes,
+                   const BranchPoint* point = nullptr);
 
 /// Linear between the measured points and beyond the last.
 double update_seconds(const CellSpeed& speed, double images);
@@ -74,6 +79,9 @@ class CostModel {
   std::map<std::string, std::vector<CellSpeed>> time_round(const WorkerProgram& program, int64_t threads,
                                                            const std::vector<Timing>& round) const;
   SplitSizes sizes_of(const RunOptions& options);
+  const ExpectedRun& expect(const Cell& cell, const std::map<std::string, const Cell*>& cells,
+                            std::map<std::string, ExpectedRun>& expected, bool with_probes,
+                            const CellSpeed& speed);
   std::map<std::string, Cost> costs_;
   std::map<std::string, Kind> kinds_;
   std::map<std::string, SplitSizes> sizes_;

@@ -49,6 +49,7 @@ RunOptions updates_only(RunOptions options, int64_t batch) {
   train.loss_levels.clear();
   train.batch_milestones.clear();
   train.regime_batch = 0;
+  train.branch = {};  // the parent isn't trained yet, and its weights cost what others do
   // What acts every so many updates costs next to nothing in one, and run_once() has one.
   train.hooks.drop_if([](const HookOptions& hook) { return hook.updates_needed().count > 1; });
   train.evaluate_every = train.checkpoint_every = 0;

@@ -1,7 +1,9 @@
 #include "sweep/order.h"
 
+#include <functional>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace basin {
 namespace {
@@ -22,6 +24,22 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
+/// The same order with each cell's parents moved before it where they stood behind.
+std::vector<size_t> parents_first(const std::vector<Cell>& cells, const std::vector<size_t>& order) {
+  std::map<std::string, size_t> by_id;
+  for (size_t i = 0; i < cells.size(); ++i) by_id.emplace(cells[i].run_id, i);
+  std::vector<size_t> sorted;
+  std::set<size_t> seen;  // before its parents are: a circle, which phases report, ends here
+  const std::function<void(size_t)> place = [&](size_t i) {
+    if (!seen.insert(i).second) return;
+    for (const std::string& parent : cells[i].parents)
+      if (const auto found = by_id.find(parent); found != by_id.end()) place(found->second);
+    sorted.push_back(i);
+  };
+  for (const size_t i : order) place(i);
+  return sorted;
+}
+
 }  // namespace
 
 std::vector<size_t> running_order(const std::vector<Cell>& cells, const CostModel& costs) {
@@ -41,7 +59,7 @@ std::vector<size_t> running_order(const std::vector<Cell>& cells, const CostMode
   std::vector<size_t> order(cells.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return places[a] < places[b]; });
-  return order;
+  return parents_first(cells, order);
 }
 
 }  // namespace basin

@@ -2,6 +2,8 @@
 
 #include <csignal>
 #include <deque>
+#include <map>
+#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -91,7 +93,10 @@ class Phase {
       if (interrupt_signal() != 0) stop_workers();
       throw_if_interrupted();
       if (options_.fail_fast && failed_now_) return fail_fast();
-      while (!waiting_.empty() && pool_.running() < static_cast<size_t>(options_.jobs)) start_next();
+      drop_orphans();
+      while (pool_.running() < static_cast<size_t>(options_.jobs) && start_next()) {
+      }
+      if (pool_.running() == 0 && !waiting_.empty()) drop_circle();
       for (const ProcessResult& result : pool_.collect(kTick)) conclude(result);
       show();
     }
@@ -102,9 +107,10 @@ class Phase {
   // Puts a cell where it belongs: done, failed before, or waiting.
   void admit(PlacedCell placed) {
     queue_run(placed.folder, placed.cell);
+    folders_[placed.cell.run_id] = placed.folder;
     const RunStatus status = status_of(placed.folder, placed.cell.run_id);
-    const bool trained = is_final(status.status) && std::filesystem::exists(placed.folder + "/run.h5");
-    if (trained && (!options_.probes || probes_done(placed.folder, placed.cell.options))) {
+    if (is_trained(placed.folder, placed.cell.run_id) &&
+        (!options_.probes || probes_done(placed.folder, placed.cell.options))) {
       ++result_.final_before;
       ++state_.done;
     } else if (status.status == RunState::failed && !options_.retry_failed) {
@@ -114,9 +120,65 @@ class Phase {
     }
   }
 
-  void start_next() {
-    PlacedCell placed = std::move(waiting_.front());
-    waiting_.pop_front();
+  static bool is_trained(const std::string& folder, const std::string& run_id) {
+    return is_final(status_of(folder, run_id).status) && std::filesystem::exists(folder + "/run.h5");
+  }
+
+  /// A parent that isn't among the cells lies next to the run that needs it.
+  bool is_ready(const PlacedCell& placed, const std::string& parent) {
+    if (ready_.count(parent)) return true;
+    const auto known = folders_.find(parent);
+    const std::string folder =
+        known != folders_.end() ? known->second
+                                : std::filesystem::path(placed.folder).parent_path().string() + "/" + parent;
+    if (!is_trained(folder, parent)) return false;
+    ready_.insert(parent);
+    return true;
+  }
+
+  bool is_under_way(const std::string& run_id) const {
+    const auto is_it = [&](const PlacedCell& placed) { return placed.cell.run_id == run_id; };
+    return std::any_of(waiting_.begin(), waiting_.end(), is_it) ||
+           std::any_of(running_.begin(), running_.end(), is_it);
+  }
+
+  /// Reports cells whose parents will not end any more; those that wait for them in turn are found in the next round.
+  void drop_orphans() {
+    for (bool dropped = true; dropped;) {
+      dropped = false;
+      for (auto placed = waiting_.begin(); placed != waiting_.end(); ++placed) {
+        const std::vector<std::string>& parents = placed->cell.parents;
+        const auto lost = std::find_if(parents.begin(), parents.end(), [&](const std::string& parent) {
+          return !is_under_way(parent) && !is_ready(*placed, parent);
+        });
+        if (lost == parents.end()) continue;
+        report_line(*placed, folders_.count(*lost) ? fmt::format("parent {} failed", *lost)
+                                                   : fmt::format("parent {} is no run of this sweep", *lost));
+        waiting_.erase(placed);
+        dropped = true;
+        break;
+      }
+    }
+  }
+
+  /// Nothing runs and nothing can begin: cells that wait for one another. A study has none; this is so that no fault hangs.
+  void drop_circle() {
+    for (const PlacedCell& placed : waiting_)
+      report_line(placed,
+                  fmt::format("its parents ({}) wait for one another", fmt::join(placed.cell.parents, ", ")));
+    waiting_.clear();
+  }
+
+  /// False where no waiting cell can begin.
+  bool start_next() {
+    const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const PlacedCell& placed) {
+      const std::vector<std::string>& parents = placed.cell.parents;
+      return std::all_of(parents.begin(), parents.end(),
+                         [&](const std::string& parent) { return is_ready(placed, parent); });
+    });
+    if (next == waiting_.end()) return false;
+    PlacedCell placed = std::move(*next);
+    waiting_.erase(next);
     RunOptions options = placed.cell.options;
     options.runtime.threads = options_.threads;
     write_cell_file(placed.folder, options);
@@ -130,6 +192,7 @@ class Phase {
     log_start_[placed.cell.run_id] = size_of(job.log);
     pool_.start(job);
     running_.push_back(std::move(placed));
+    return true;
   }
 
   PlacedCell take_running(const std::string& run_id) {
@@ -183,9 +246,12 @@ class Phase {
   }
 
   void report_problem(const PlacedCell& placed, const std::string& reason) {
+    report_line(placed, fmt::format("{} (log: {}/run.log)", reason, placed.folder));
+  }
+
+  void report_line(const PlacedCell& placed, const std::string& reason) {
     ++state_.failed;
-    const std::string line = fmt::format("{} {}: {} (log: {}/run.log)", placed.cell.run_id, placed.cell.label,
-                                         reason, placed.folder);
+    const std::string line = fmt::format("{} {}: {}", placed.cell.run_id, placed.cell.label, reason);
     result_.problems.push_back(line);
     observer_.announce("FAILED  " + line);
   }
@@ -244,6 +310,8 @@ class Phase {
   PhaseResult result_;
   std::deque<PlacedCell> waiting_;
   std::vector<PlacedCell> running_;
+  std::map<std::string, std::string> folders_;  // of all cells, by run_id
+  std::set<std::string> ready_;                 // parents whose records are final
   std::map<std::string, uintmax_t> log_start_;  // by run_id: length of run.log before the worker began
   ProcessPool pool_;
   bool failed_now_ = false;

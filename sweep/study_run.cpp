@@ -3,10 +3,12 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/progress.h"
+#include "study/contrast_cells.h"
 #include "sweep/collect/collect.h"
 #include "sweep/cost_model.h"
 #include "sweep/folder.h"
 #include "sweep/phase.h"
+#include "sweep/registration.h"
 #include "sweep/tuning/rungs.h"
 #include "sweep/tuning/selection_file.h"
 
@@ -26,11 +28,12 @@ class StudyRun {
       : study_(study), request_(request), observer_(observer), folder_(request.out) {}
 
   StudyOutcome run() {
-    require_same_study(folder_, study_, request_.extend);
+    require_same_claims(folder_, study_, request_.extend);
     const SweepPlan plan = plan_sweep(study_, folder_, request_.scope);
     require_same_data(folder_, plan.cells);
     CostModel costs(plan.cells, request_.scope.probes);
     folder_.freeze(study_);  // a study that was refused until here can be mended
+    write_registration(folder_, next_registration(folder_, study_, request_.extend));
     forecast(plan, costs);
     start_ = Clock::now();
     const Tuning tuning = tune(costs);
@@ -60,7 +63,7 @@ class StudyRun {
     expected_ = expected();
     const std::string warning = expected_ > 0 ? probe_cost_warning(plan, costs) : "";
     if (!warning.empty())
-      observer_.announce(fmt::format("note: {}{}", calibrated_ ? "" : "by round figures ", warning));
+      observer_.announce(fmt::format("note: {}{}", calibrated_ ? "" : "by rough figures ", warning));
   }
 
   void report_time() const {
@@ -144,6 +147,7 @@ class StudyRun {
 }  // namespace
 
 StudyOutcome run_study(const Study& study, const StudyRequest& request, SweepObserver& observer) {
+  cells_of_contrasts(study, expand(study));
   // A bad path would fail every run in turn: it is said once, and before OUT is taken.
   require_data(plan_sweep(study, SweepPaths(request.out), request.scope), request.retry_failed);
   return StudyRun(study, request, observer).run();

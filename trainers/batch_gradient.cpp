@@ -42,6 +42,7 @@ BatchGradient::BatchGradient(std::shared_ptr<Model> model, const Dataset& data,
 
 // All at once: CUDA graphs know the addresses.
 void BatchGradient::make_room_for_norms(int64_t largest_batch) {
+  if (measured_step_) return;  // two hooks may want them
   for (const at::Tensor& gradient : gradients()) sums_.push_back(at::zeros_like(gradient));
   const int64_t rows = plan_.merge_duplicates ? std::min(largest_batch, data_.train.size()) : largest_batch;
   const int64_t micro_batches = (rows + plan_.micro_batch - 1) / plan_.micro_batch;
@@ -57,6 +58,27 @@ double BatchGradient::compute(const std::vector<Batch>& groups, const BatchPlace
   if (!rules_.empty() || plan_.overlap > 0) return mean_of(groups);
   const double loss_sum = measured ? measured_gradient(groups.front()) : group_gradient(groups.front());
   return loss_sum / static_cast<double>(groups.front().size);
+}
+
+double BatchGradient::loss(const std::vector<Batch>& groups, const BatchPlace& place) {
+  const at::NoGradGuard no_grad;
+  model_->train();
+  place_ = place;
+  if (model_->has_batch_statistics()) model_->set_norm_mode(NormMode::ghost_batch, plan_.ghost_batch);
+  double sum = 0;
+  int64_t size = 0;
+  for (const Batch& group : groups) {
+    start_at(group);
+    loss_sum_.zero_();
+    int64_t row = 0;
+    for (const at::Tensor& micro_batch : indices_of(group).to(device_).split(plan_.micro_batch, 1)) {
+      micro_batch_loss(micro_batch, row, group.size);
+      row += micro_batch.size(1);
+    }
+    sum += loss_sum_.item<double>();
+    size += group.size;
+  }
+  return sum / static_cast<double>(size);
 }
 
 double BatchGradient::mean_of(const std::vector<Batch>& groups) {
@@ -107,12 +129,15 @@ MicroBatchNorms BatchGradient::micro_batch_norms() const {
   return {*first, std::vector<double>(first + 1, first + squares.numel())};
 }
 
-// What accumulate() knows of the examples: a column each. Rows: index, count, and where there is augmentation its draws.
+// What accumulate() knows of the examples: a column each. Rows: index, count, where examples are weighed the bits of their
+// weights, and where there is augmentation its draws.
 at::Tensor BatchGradient::indices_of(const Batch& group) const {
   const auto row = [](const std::vector<int64_t>& values) {
     return at::tensor(values, at::kLong).unsqueeze(0);
   };
   std::vector<at::Tensor> rows{row(group.examples), row(group.counts)};
+  if (weights_)
+    rows.push_back(at::tensor(weights_->weights(group, place_), at::kDouble).view(at::kLong).unsqueeze(0));
   if (augmentation_.on()) rows.push_back(augmentation_.draws(group.positions, group.examples));
   return at::cat(rows);
 }
@@ -171,6 +196,7 @@ at::Tensor BatchGradient::micro_batch_loss(const at::Tensor& indices, int64_t ro
                                                  : example_losses(loss_, logits, labels);
   const at::Tensor weighted = losses.mul(counts);
   loss_sum_.add_(weighted.detach().sum(at::kDouble));
+  if (weights_) return losses.mul(indices[2].view(at::kDouble).to(dtype_)).sum();
   return weighted.sum().div(static_cast<double>(size));
 }
 
@@ -179,7 +205,8 @@ at::Tensor BatchGradient::micro_batch_inputs(const at::Tensor& indices) const {
   at::Tensor inputs = gather_ ? gathered_inputs(data_, data_.train, index, dtype_)
                               : network_inputs(data_, data_.train, index, dtype_, device_);
   if (!augmentation_.on()) return inputs;
-  const at::Tensor draws = indices.narrow(0, 2, indices.size(0) - 2);
+  const int64_t first = weights_ ? 3 : 2;
+  const at::Tensor draws = indices.narrow(0, first, indices.size(0) - first);
   return gather_ ? augmentation_.apply_by_gather(inputs, draws) : augmentation_.apply(inputs, draws);
 }
 

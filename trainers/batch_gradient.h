@@ -35,6 +35,14 @@ struct BatchPlace {
   int64_t start = 0;   // stream position of its first example
 };
 
+/// The weights with which the examples of a group enter its gradient, in place of count / size.
+class BatchWeights {
+ public:
+  virtual ~BatchWeights() = default;
+  /// One for each of group.examples.
+  virtual std::vector<double> weights(const Batch& group, const BatchPlace& place) = 0;
+};
+
 /// A rule for the gradient of a group of examples, in place of the gradient of its loss.
 class GradientRule {
  public:
@@ -49,6 +57,8 @@ class GradientRule {
 /// stays channels-last). The same to rounding for every micro-batch size, with augmentation, dropout and ghost batches too:
 /// crops and flips are drawn from stream positions, dropout masks from the update and the position in the batch, and
 /// micro-batches hold whole ghost batches.
+///
+/// With BatchWeights the gradient is sum_i a_i grad loss_i, a_i what they say; the loss stays the plain mean.
 ///
 /// With a rule the mean over groups of what it makes of each group, weighted by the group's share of the batch.
 ///
@@ -66,6 +76,8 @@ class BatchGradient {
                 const GradientExecution& execution);
   /// `rule`, which outlives this, is what is plain to the rules added before it.
   void add_rule(GradientRule& rule) { rules_.push_back(&rule); }
+  /// `weights` outlives this.
+  void weigh_examples(BatchWeights& weights) { weights_ = &weights; }
   /// For compute(..., measured).
   void make_room_for_norms(int64_t largest_batch);
   BatchGradient(const BatchGradient&) = delete;
@@ -75,6 +87,9 @@ class BatchGradient {
   /// batch_groups(), or some of them; `place`: of the update's batch as a whole. `measured`: the same bits, and
   /// micro_batch_norms() besides; one group without rules, and only after make_room_for_norms().
   double compute(const std::vector<Batch>& groups, const BatchPlace& place, bool measured = false);
+  /// The mean loss that compute() would return at the weights as they stand, by forward passes alone: the same examples,
+  /// crops, masks and ghost batches. Leaves .grad, running statistics and what was measured as they are.
+  double loss(const std::vector<Batch>& groups, const BatchPlace& place);
   /// The norms of the last compute() that was measured; waits for the device.
   MicroBatchNorms micro_batch_norms() const;
   /// A copy of the mean gradient of the last of those groups, where there are rules or an overlap.
@@ -108,6 +123,7 @@ class BatchGradient {
   BatchPlace place_;
   DropoutPlace dropout_;  // of the first example of the group being computed
   std::vector<GradientRule*> rules_;
+  BatchWeights* weights_ = nullptr;
   std::vector<at::Tensor> last_group_;
   std::shared_ptr<StepCapture> capture_;
   std::optional<GraphedStep> measured_step_;  // after make_room_for_norms()

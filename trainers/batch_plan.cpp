@@ -7,11 +7,6 @@ namespace {
 
 constexpr int64_t kDefaultGhostBatch = 256;
 
-int64_t ghost_batch_of(const TrainOptions& options) {
-  const int64_t wanted = options.ghost_batch > 0 ? options.ghost_batch : kDefaultGhostBatch;
-  return std::min(wanted, options.batch_size);
-}
-
 // What hooks say about how batches are cut.
 BatchPlan plan_of_hooks(const TrainOptions& options) {
   BatchPlan plan;
@@ -20,6 +15,11 @@ BatchPlan plan_of_hooks(const TrainOptions& options) {
 }
 
 }  // namespace
+
+int64_t ghost_batch_of(const TrainOptions& options) {
+  const int64_t wanted = options.ghost_batch > 0 ? options.ghost_batch : kDefaultGhostBatch;
+  return std::min(wanted, options.batch_size);
+}
 
 void check_cut(const std::string& key, int64_t part, const TrainOptions& options) {
   const int64_t ghost = ghost_batch_of(options);
@@ -63,7 +63,8 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
                     options.regime_batch, options.protocol));
   }
   largest_batch(options);
-  const HookCheck run{options, plan_of_hooks(options).passes, overlap, has_batch_statistics};
+  const BatchPlan wanted = plan_of_hooks(options);
+  const HookCheck run{options, wanted, overlap, has_batch_statistics};
   for (const auto& hook : options.hooks.all()) hook->check(run);
   if (overlap > 0 && !options.batch_milestones.empty())
     throw ConfigError("batch_milestones and an optimiser with overlap exclude each other");

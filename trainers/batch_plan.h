@@ -19,9 +19,11 @@ struct BatchPlan {
   int64_t micro_batch = 0;  // at most the largest batch
   int64_t ghost_batch = 0;
   bool merge_duplicates = false;  // only where no example's gradient depends on its neighbours or on chance
-  int64_t group = 0;   // consecutive examples that a gradient rule looks at together; 0: all of the batch
-  int64_t passes = 1;  // gradients that are computed of each example: 2 with a perturbation
-  double overlap = 0;  // Optimizer::overlap()
+  int64_t group = 0;  // consecutive examples that a gradient rule looks at together; 0: all of the batch
+  int64_t passes =
+      1;  // gradients that are computed of each example: 2 with a perturbation, times 2 with a control of noise
+  bool random_weights = false;  // examples enter the gradient with other weights than their counts
+  double overlap = 0;           // Optimizer::overlap()
 };
 
 /// The last examples of a batch that the next update takes a gradient of as well: round(overlap size), at least 1 where
@@ -42,6 +44,9 @@ BatchPlan plan_batches(const TrainOptions& options, const DataOptions& data, boo
 std::vector<Batch> batch_groups(ExampleStream& stream, int64_t start, int64_t size, const BatchPlan& plan);
 /// Image gradients that they cost.
 int64_t gradients_of(const std::vector<Batch>& groups, const BatchPlan& plan);
+
+/// The option, or by default min(256, batch_size).
+int64_t ghost_batch_of(const TrainOptions& options);
 
 /// ConfigError where a part of the batch, named by its key, cuts ghost batches and isn't all of it.
 void check_cut(const std::string& key, int64_t part, const TrainOptions& options);

@@ -72,13 +72,15 @@ SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& spl
   for_each_micro_batch(setup, split, [&](const at::Tensor& inputs, const at::Tensor& labels) {
     const at::Tensor logits = logits_of(model, inputs, setup.views);
     const at::Tensor losses = example_losses(setup.loss, logits, labels);
-    const at::Tensor hits = logits.argmax(1).eq(labels);
+    const at::Tensor predicted = logits.argmax(1), hits = predicted.eq(labels);
     loss_sum.add_(losses.sum(at::kDouble));
     correct.add_(hits.sum());
     if (outcomes == nullptr) return;
     append<uint8_t>(outcomes->correct, hits.to(at::kCPU, at::kByte).contiguous());
     append<float>(outcomes->loss, losses.to(at::kCPU, at::kFloat).contiguous());
     append<float>(outcomes->margin, margins(logits, labels));
+    if (logits.size(1) <= kMostClassesPredicted)
+      append<uint8_t>(outcomes->predicted, predicted.to(at::kCPU, at::kByte).contiguous());
   });
   model.train(was_training);
   const auto loss = loss_sum.item<double>();

@@ -39,7 +39,7 @@ struct EvaluationSetup {
 };
 
 /// One forward pass per view, dropout off, normalisation by the running statistics. Losses are summed in float64.
-/// Fills `outcomes` where given: loss, margin and correctness by example.
+/// Fills `outcomes` where given: loss, margin, correctness and predicted class by example.
 SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split,
                     ExampleOutcomes* outcomes = nullptr);
 

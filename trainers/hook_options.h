@@ -20,8 +20,8 @@ class UpdateHook;
 /// What a hook's options are checked against.
 struct HookCheck {
   const TrainOptions& train;
-  int64_t passes;  // gradients that an update computes of each example (BatchPlan)
-  double overlap;  // Optimizer::overlap()
+  const BatchPlan& plan;  // as hooks want batches cut: group, passes and random_weights alone
+  double overlap;         // Optimizer::overlap()
   bool has_batch_statistics;
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/record.h"
 #include "optim/optimizer.h"
 
 namespace basin {
@@ -46,6 +47,8 @@ class TrainObserver {
   virtual void on_evaluation(const EvaluationRecord&) {}
   /// A milestone was reached: "start", "loss-1.5", "u000100", "end". Also "latest" for resuming.
   virtual void on_checkpoint(const std::string& /*label*/) {}
+  /// Outcomes of single examples on the way, "test@loss-1.5". Those of the end are the result's.
+  virtual void on_outcomes(const std::string& /*split*/, const ExampleOutcomes&) {}
   virtual void on_event(const std::string& /*level*/, const std::string& /*text*/) {}
 };
 

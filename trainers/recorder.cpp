@@ -94,6 +94,7 @@ void Recorder::resume(const Checkpoint& checkpoint) {
                               missing ? 0 : size, checkpoint.update, checkpoint.journal_offset));
   }
   trainer_.restore(checkpoint);
+  progress_.resume_at(static_cast<double>(checkpoint.update));
   journal_ = JournalWriter::resume(journal_path(), checkpoint.journal_offset);
   const RunRecord record = replay_journal(journal_path());  // a damaged frame fails now, not after hours
   const auto train = record.tables.find("train");
@@ -109,8 +110,8 @@ void Recorder::say_what_is_lost() {
   const int64_t updates = updates_recorded(journal_path());
   if (updates > 0)
     warn(fmt::format(
-        "{}: no checkpoint to resume from; starting again at update 0, {} recorded updates are lost", folder_,
-        updates));
+        "{}: no checkpoint to resume from; starting again at update {}, {} recorded updates are lost",
+        folder_, trainer_.first_update(), updates));
 }
 
 void Recorder::start() {
@@ -180,6 +181,10 @@ void Recorder::on_checkpoint(const std::string& label) {
   write_checkpoint(path, checkpoint);
 }
 
+void Recorder::on_outcomes(const std::string& split, const ExampleOutcomes& outcomes) {
+  journal().append_outcomes(split, outcomes);
+}
+
 void Recorder::on_event(const std::string& level, const std::string& text) {
   journal().append_event(level, text);
   log(level, text);
@@ -228,13 +233,14 @@ void Recorder::write_run_record() {
 }
 
 void Recorder::write_status(RunState status, const std::string& message) {
-  const double total = static_cast<double>(std::max<int64_t>(1, trainer_.total_updates()));
+  const int64_t first = trainer_.first_update();
+  const double own = static_cast<double>(std::max<int64_t>(1, trainer_.total_updates() - first));
   RunStatus s;
   s.run_id = header_.run_id;
   s.status = status;
   s.message = message;
   s.update = trainer_.updates_done();
-  s.done = is_final(status) ? 1.0 : static_cast<double>(s.update) / total;
+  s.done = is_final(status) ? 1.0 : static_cast<double>(s.update - first) / own;
   s.images_per_second = images_per_second_;
   s.loss = last_loss_;
   s.pid = getpid();

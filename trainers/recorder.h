@@ -33,6 +33,7 @@ class Recorder : public TrainObserver {
   void on_update(const UpdateRecord& record) override;
   void on_evaluation(const EvaluationRecord& record) override;
   void on_checkpoint(const std::string& label) override;
+  void on_outcomes(const std::string& split, const ExampleOutcomes& outcomes) override;
   void on_event(const std::string& level, const std::string& text) override;
 
   /// Outcomes, summary, status and run.h5; status.json says so last.

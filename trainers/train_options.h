@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/options.h"
+#include "trainers/branch_options.h"
 #include "trainers/hook_options.h"
 
 namespace basin {
@@ -49,6 +50,7 @@ struct TrainOptions {
   std::string autocast = "none";  // none | bfloat16: of the forward passes of training batches alone
   std::string loss = "cross_entropy";  // cross_entropy | mse
   double label_smoothing = 0;          // of the loss trained on; evaluations, checks and probes are without
+  BranchOptions branch;                // bound as a group of its own, [branch]
   /// What happens around updates; nothing unless the caller has registered_hooks() (trainers/hooks/registry.h).
   HookList hooks;
 

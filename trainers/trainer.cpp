@@ -42,7 +42,10 @@ Trainer::Trainer(TrainSetup setup)
                 setup_.device, execution_),
       stream_(static_cast<uint64_t>(setup_.train.seed), setup_.data.train.size()),
       batches_(setup_.train, plan_, setup_.data.train.size()),
-      total_updates_(batches_.updates()),
+      branch_(setup_.branch ? std::optional(setup_.branch->point) : std::nullopt),
+      course_(setup_.train, batches_, branch_ ? &*branch_ : nullptr,
+              setup_.branch ? setup_.branch->anneal_updates : 0),
+      total_updates_(course_.total()),
       norms_every_(norms_every(setup_.model->parameter_count(), layers_every(setup_.train, total_updates_))),
       rates_(setup_.schedule, setup_.train.learning_rate, setup_.optimizer.gain(),
              run_shape(setup_.train, batches_, setup_.data.train.size())),
@@ -50,13 +53,19 @@ Trainer::Trainer(TrainSetup setup)
       stop_requested_([] { return interrupt_signal() != 0; }) {
   progress_.next_check = checks_.next_check(0, false);
   progress_.next_evaluation = setup_.train.evaluate_every;
+  const std::shared_ptr<const Checkpoint> parent = setup_.branch ? setup_.branch->parent : nullptr;
+  if (parent)
+    restore_model(*setup_.model, *parent);  // a hook that the parent had not begins with these weights
   make_hooks();
+  if (parent) begin_branch(*parent);
+  if (parent) setup_.branch->parent.reset();  // it is as large as the model and its optimiser
 }
 
 void Trainer::make_hooks() {
   setup_.train.hooks.check_updates(total_updates_);
-  const HookSetup setup{setup_.train,     setup_.data_options, setup_.data, plan_,          *setup_.model,
-                        setup_.optimizer, gradient_,           stream_,     total_updates_, *this};
+  const HookSetup setup{setup_.train,   setup_.data_options, setup_.data, plan_,
+                        *setup_.model,  setup_.optimizer,    gradient_,   stream_,
+                        total_updates_, rates_.peak(),       *this};
   for (const auto& options : setup_.train.hooks.all()) {
     std::unique_ptr<UpdateHook> hook = options->make(setup);
     if (!hook) continue;
@@ -67,11 +76,7 @@ void Trainer::make_hooks() {
 
 TrainResult Trainer::run() {
   clock_ = last_checkpoint_ = Clock::now();
-  if (progress_.update == 0) {
-    prepare(*setup_.model, evaluation_);
-    refresh_statistics();
-    keep_checkpoint("start");
-  }
+  begin();
   while (!ended()) {
     if (stop_requested_()) return interrupt();
     take_update();
@@ -83,21 +88,37 @@ TrainResult Trainer::run() {
   return finish();
 }
 
+void Trainer::begin() {
+  if (progress_.update != course_.first()) return;
+  if (!branch_) {
+    prepare(*setup_.model, evaluation_);
+    refresh_statistics();
+  } else if (std::isnan(branch_->train_loss)) {
+    const EvaluationRecord record = evaluate_all(nullptr);
+    branch_->train_loss = record.train_loss;
+    for (TrainObserver* observer : observers_) observer->on_evaluation(record);
+  } else {
+    return;  // stopped before its first update
+  }
+  keep_checkpoint("start");
+}
+
 void Trainer::take_update() {
   const Clock::time_point start = Clock::now();
   OngoingUpdate update;
   update.number = progress_.update + 1;
-  update.start = progress_.examples;
-  update.batch_size = batches_.batch_size(progress_.update);
+  update.start = progress_.examples - (branch_ ? branch_->stream_start : 0);
+  update.batch_size = batches_.batch_size(course_.position(progress_.update));
   const double loss = compute_gradient(update);
   if (is_divergence(loss)) {
     diverge(fmt::format("batch loss {} at update {}", shown(loss), update.number));
     return;
   }
+  update.loss = loss;
   for (const auto& hook : hooks_) hook->after_gradient(update);
   for (const auto& hook : hooks_) hook->change_gradient(update);
   for (const auto& hook : hooks_) hook->before_step(update);
-  setup_.optimizer.set_learning_rate(rates_.at(progress_.update));
+  setup_.optimizer.set_learning_rate(course_.rate(rates_, progress_.update));
   update.takes_norms = takes_norms(update.number);
   setup_.optimizer.take_norms(update.takes_norms);
   setup_.optimizer.step();
@@ -121,7 +142,8 @@ double Trainer::compute_gradient(OngoingUpdate& update) {
     measured = measured || hook->measures(update.number);
   }
   update.groups = batch_groups(stream_, update.start, update.batch_size, plan_);
-  return gradient_.compute(update.groups, {update.number - 1, update.start}, measured);
+  return gradient_.compute(
+      update.groups, {update.number - 1 - (branch_ ? branch_->draws_start : 0), update.start}, measured);
 }
 
 void Trainer::report_update(const OngoingUpdate& update, double loss) {
@@ -193,7 +215,7 @@ void Trainer::apply_check(double train_loss) {
   progress_.near_target = progress_.near_target || checks_.near_target(train_loss);
   progress_.next_check = checks_.next_check(progress_.examples, progress_.near_target);
   for (const auto& hook : hooks_) hook->after_check(train_loss);
-  if (!checks_.reached(train_loss)) return;
+  if (!checks_.reached(train_loss) || course_.anneals()) return;  // an annealing goes to its end
   progress_.ending = Ending::target;
   progress_.steps_to_target = static_cast<double>(progress_.update);
   progress_.overshot = checks_.overshot(train_loss);
@@ -243,10 +265,14 @@ TrainResult Trainer::finish() {
     result.status = RunState::diverged;
     result.message = progress_.message;
     result.validation = result.test = {};
-  } else if (checks_.matched_loss() && progress_.ending != Ending::target) {
+  } else if (checks_.matched_loss() && progress_.ending != Ending::target && !course_.anneals()) {
     result.status = RunState::target_not_reached;
-    result.message = fmt::format("training loss {:.6g} at the cap of {} gradients, target {:g}",
-                                 scores.train_loss, setup_.train.max_gradients, setup_.train.target_loss);
+    const BranchOptions& branch = setup_.train.branch;
+    const std::string cap = branch_ && branch.updates > 0
+                                ? fmt::format("after branch.updates = {}", branch.updates)
+                                : fmt::format("at the cap of {} gradients", setup_.train.max_gradients);
+    result.message =
+        fmt::format("training loss {:.6g} {}, target {:g}", scores.train_loss, cap, setup_.train.target_loss);
   }
   return result;
 }
@@ -264,6 +290,14 @@ SplitScore Trainer::score_test(Views views) {
   EvaluationSetup setup = evaluation_;
   setup.views = views;
   return evaluate(*setup_.model, setup, data_.test);
+}
+
+void Trainer::keep_test_outcomes(const std::string& label) {
+  if (observers_.empty()) return;
+  ExampleOutcomes outcomes;
+  evaluate(*setup_.model, evaluation_, data_.test, &outcomes);
+  if (outcomes.loss.empty()) return;
+  for (TrainObserver* observer : observers_) observer->on_outcomes("test@" + label, outcomes);
 }
 
 EvaluationRecord Trainer::score_other_weights(const std::string& label) {
@@ -295,11 +329,13 @@ void Trainer::diverge(const std::string& message) {
 Summary Trainer::summarise(const EvaluationRecord& scores) const {
   const double n = static_cast<double>(setup_.data.train.size());
   const double epochs = static_cast<double>(progress_.examples) / n;
-  const bool by_epochs = setup_.train.ends_by(Protocol::epochs);
+  const bool by_epochs = setup_.train.ends_by(Protocol::epochs) && !course_.anneals() &&
+                         !(branch_ && setup_.train.branch.updates > 0);
+  const int64_t own_gradients = progress_.gradients - (branch_ ? branch_->gradients : 0);
   double weight = 0;
   for (const ParameterInfo& parameter : setup_.model->parameter_table())
     weight += squared_norm(parameter.tensor);
-  return {
+  Summary summary = {
       {"updates", progress_.update},
       {"planned_updates", total_updates_},
       {"epochs", epochs},
@@ -318,9 +354,14 @@ Summary Trainer::summarise(const EvaluationRecord& scores) const {
       {"overshot", progress_.overshot},
       {"seconds", progress_.seconds},
       {"update_seconds", progress_.update_seconds},
-      {"images_per_second", progress_.update_seconds > 0
-                                ? static_cast<double>(progress_.gradients) / progress_.update_seconds
-                                : NAN}};
+      {"images_per_second",
+       progress_.update_seconds > 0 ? static_cast<double>(own_gradients) / progress_.update_seconds : NAN}};
+  if (!branch_) return summary;
+  summary.insert(summary.end(), {{"branch_update", branch_->update},
+                                 {"branch_examples", branch_->examples},
+                                 {"branch_gradients", branch_->gradients},
+                                 {"branch_train_loss", branch_->train_loss}});
+  return summary;
 }
 
 std::vector<Column> Trainer::hook_columns() const {
@@ -338,6 +379,7 @@ std::vector<Table> Trainer::hook_tables() const {
 }
 
 double Trainer::distance_from_start() const {
+  if (branch_ && !branch_->same_start) return NAN;  // the chain began at weights that this run doesn't know
   std::vector<at::Tensor> weights;
   for (const ParameterInfo& parameter : setup_.model->parameter_table()) weights.push_back(parameter.tensor);
   return std::sqrt(squared_distance(weights, start_));

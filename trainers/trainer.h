@@ -19,6 +19,7 @@
 #include "trainers/batch_gradient.h"
 #include "trainers/batch_plan.h"
 #include "trainers/batch_schedule.h"
+#include "trainers/branch.h"
 #include "trainers/check_rule.h"
 #include "trainers/evaluation.h"
 #include "trainers/observer.h"
@@ -38,6 +39,7 @@ struct TrainSetup {
   Optimizer& optimizer;
   at::Device device = at::kCPU;
   bool cuda_graphs = true;  // where they can be
+  std::optional<BranchStart> branch = {};
 };
 
 struct TrainResult {
@@ -59,6 +61,11 @@ struct TrainResult {
 /// divergence_loss) is a result without evaluations, not an exception. Observers are notified of every
 /// update, evaluation and checkpoint. restore() then run() gives the same bits as an undisturbed run: what a
 /// run does never depends on when checkpoints fell, and only times differ.
+///
+/// A branch begins with the parent's weights, and with its optimiser state, its place in the stream and what its hooks keep as
+/// [branch] says (trainers/branch.h); a hook that the parent had not begins at these weights. Its counters go on from the
+/// parent's, its times don't. All splits are evaluated at its start. With the parent's options and both kept it is the parent's
+/// continuation, bit for bit. ConfigError or IoError in the constructor where the parent doesn't fit.
 class Trainer : private HookedRun {
  public:
   explicit Trainer(TrainSetup setup);
@@ -79,6 +86,8 @@ class Trainer : private HookedRun {
 
   int64_t updates_done() const { return progress_.update; }
   int64_t total_updates() const { return total_updates_; }
+  /// Updates done when the run began: a branch's parent's.
+  int64_t first_update() const { return course_.first(); }
   const RateSchedule& rates() const { return rates_; }
   const TrainSetup& setup() const { return setup_; }
   /// How gradients are computed: "graph", or "eager: " and why.
@@ -94,8 +103,14 @@ class Trainer : private HookedRun {
   void event(const std::string& level, const std::string& text) override;
   void refresh_statistics() override;
   SplitScore score_test(Views views) override;
+  void keep_test_outcomes(const std::string& label) override;
   EvaluationRecord score_other_weights(const std::string& label) override;
 
+  void begin();
+  void begin_branch(const Checkpoint& parent);
+  void take_optimizer_state(const Checkpoint& parent);
+  RunProgress progress_at_branch(const Checkpoint& parent) const;
+  double last_rate() const;
   bool ended() const { return progress_.ending != Ending::none || progress_.update >= total_updates_; }
   bool diverged() const { return progress_.ending == Ending::diverged; }
   void make_hooks();
@@ -125,6 +140,8 @@ class Trainer : private HookedRun {
   BatchGradient gradient_;
   ExampleStream stream_;
   BatchSchedule batches_;
+  std::optional<BranchPoint> branch_;
+  Course course_;
   int64_t total_updates_, norms_every_;
   RateSchedule rates_;
   std::vector<at::Tensor> start_;

@@ -56,6 +56,27 @@ void refuse_generators(const Checkpoint& checkpoint) {
                   checkpoint.generators.front().first));
 }
 
+// What a hook would save, or nothing of it, is in the checkpoint: the parent had it, or it begins at the branch.
+bool has_state_of(const UpdateHook& hook, const Checkpoint& checkpoint) {
+  Checkpoint own;
+  hook.save(own);
+  const auto is_there = [](const auto& stored) {
+    return [&](const auto& entry) { return stored.count(entry.first) > 0; };
+  };
+  return std::all_of(own.states.begin(), own.states.end(), is_there(checkpoint.states)) &&
+         std::all_of(own.progress.begin(), own.progress.end(), is_there(checkpoint.progress));
+}
+
+NamedTensors rescaled(NamedTensors state, const std::string& slot, double factor) {
+  for (auto& [name, tensor] : state)
+    if (!slot.empty() && name.rfind(slot + "/", 0) == 0) tensor = tensor * factor;
+  return state;
+}
+
+int64_t levels_at_or_above(const std::vector<double>& levels, double loss) {
+  return std::count_if(levels.begin(), levels.end(), [&](double level) { return level >= loss; });
+}
+
 at::Tensor on_host(const at::Tensor& tensor) { return tensor.detach().to(at::kCPU).contiguous(); }
 
 }  // namespace
@@ -66,7 +87,8 @@ void Trainer::save(Checkpoint& checkpoint) const {
   visit_fields(progress_,
                [&](const char* name, const auto& field) { checkpoint.progress[name] = to_value(field); });
   // The last update's, for probes; before the first, that one's.
-  checkpoint.progress["learning_rate"] = rates_.at(std::max<int64_t>(0, progress_.update - 1));
+  checkpoint.progress["learning_rate"] = last_rate();
+  if (branch_) save_branch_point(*branch_, checkpoint.progress);
   if (known_score_ && known_score_->first == progress_.update)
     checkpoint.progress["train_loss"] = known_score_->second.loss;
 
@@ -88,7 +110,61 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   RunProgress progress;
   visit_fields(progress, [&](const char* name, auto& field) { take(checkpoint.progress, name, field); });
   progress_ = std::move(progress);
+  if (branch_) branch_ = branch_point_of(checkpoint).value_or(*branch_);
   known_score_.reset();
+}
+
+void Trainer::begin_branch(const Checkpoint& parent) {
+  refuse_generators(parent);
+  progress_ = progress_at_branch(parent);
+  take_optimizer_state(parent);
+  for (const auto& hook : hooks_)
+    if (has_state_of(*hook, parent)) hook->restore(parent);
+}
+
+// Counters as they are; what says when to look next, as this run's options have it; and no end yet.
+RunProgress Trainer::progress_at_branch(const Checkpoint& parent) const {
+  RunProgress progress;
+  visit_fields(progress, [&](const char* name, auto& field) { take(parent.progress, name, field); });
+  progress.ending = Ending::none;
+  progress.message.clear();
+  progress.steps_to_target = NAN;
+  progress.overshot = false;
+  progress.seconds = progress.update_seconds = 0;
+
+  double loss = NAN;
+  if (const auto known = parent.progress.find("train_loss"); known != parent.progress.end())
+    loss = std::get<double>(known->second);
+  progress.near_target = checks_.near_target(loss) ||
+                         (progress.near_target && setup_.branch->same_target && checks_.matched_loss());
+  const double passed = std::fmin(loss, setup_.branch->passed_loss);
+  progress.levels_passed = std::isnan(passed) ? 0 : levels_at_or_above(checks_.levels(), passed);
+  // A checkpoint at a loss level is kept in the middle of its check, before the next evaluation is set.
+  const int64_t examples = progress.examples, every = setup_.train.evaluate_every;
+  const int64_t next = checks_.next_check(examples, progress.near_target);
+  const auto stands = [&](int64_t due, int64_t latest) { return examples < due && due <= latest; };
+  if (!stands(progress.next_check, next)) progress.next_check = next;
+  if (!stands(progress.next_evaluation, examples + every)) progress.next_evaluation = examples + every;
+  return progress;
+}
+
+void Trainer::take_optimizer_state(const Checkpoint& parent) {
+  const std::string& how = setup_.train.branch.optimizer;
+  if (how == "reset") return;
+  const double factor = course_.rate(rates_, course_.first()) / branch_->learning_rate;
+  try {
+    setup_.optimizer.load_state(how == "rescaled"
+                                    ? rescaled(parent.optimizer, setup_.branch->rate_in_slot, factor)
+                                    : parent.optimizer);
+  } catch (const IoError& error) {
+    throw ConfigError(fmt::format(
+        "branch.optimizer = \"{}\": the parent's {}; \"reset\" begins without its state", how, error.what()));
+  }
+}
+
+double Trainer::last_rate() const {
+  if (progress_.update > course_.first()) return course_.rate(rates_, progress_.update - 1);
+  return branch_ ? branch_->learning_rate : rates_.at(0);
 }
 
 void restore_model(Model& model, const Checkpoint& checkpoint) {

@@ -37,6 +37,8 @@ class HookedRun {
   /// Estimates those of batch normalisation anew, at the weights as they stand.
   virtual void refresh_statistics() = 0;
   virtual SplitScore score_test(Views views) = 0;
+  /// A pass over the test split at the weights as they stand, whose outcomes observers keep as "test@LABEL".
+  virtual void keep_test_outcomes(const std::string& label) = 0;
   /// For weights that a hook has put in the place of the run's: keeps a checkpoint `label` of them, returns all splits' scores.
   virtual EvaluationRecord score_other_weights(const std::string& label) = 0;
 };
@@ -51,7 +53,8 @@ struct HookSetup {
   Optimizer& optimizer;
   BatchGradient& gradient;
   ExampleStream& stream;
-  int64_t updates;  // of the run
+  int64_t updates;   // of the run
+  double peak_rate;  // RateSchedule::peak()
   HookedRun& run;
 };
 
@@ -60,6 +63,7 @@ struct OngoingUpdate {
   int64_t number = 0;                          // from 1
   int64_t start = 0, batch_size = 0;           // its examples of the stream
   std::vector<Batch> groups;                   // the same as they are computed; empty before the gradient is
+  double loss = NAN;                           // of the batch at the weights before; after the gradient
   int64_t more_gradients = 0;                  // image gradients that hooks computed besides
   bool takes_norms = true;                     // of weights and steps, for the record
   std::optional<std::vector<double>> norms{};  // by parameter, of the gradient before a hook changed it
@@ -74,10 +78,11 @@ struct OngoingUpdate {
 /// in the registry's order. A run in which every hook is null is the same run to the bit as one of a trainer without hooks, and so
 /// are its files.
 ///
-/// Where things go that are still to come: noise on the gradient is change_gradient(), noise on the weights after_update(),
-/// both drawn from (seed, update) by core/math/philox.h so that nothing is saved; a sum over processes is a gradient_rule() at the
-/// end of the table, the innermost, so that every other hook sees the gradient of the whole batch. A run that branches from
-/// another's checkpoint needs no hook of its own; a hook that only the branch has begins there in place of restore().
+/// Other weights of examples in the gradient are BatchGradient::weigh_examples(). Where things go that are still to come: noise on
+/// the weights is after_update(), drawn from (seed, update) by core/math/philox.h so that nothing is saved; a sum over processes
+/// is a gradient_rule() at the end of the table, the innermost, so that every other hook sees the gradient of the whole batch. A
+/// run that branches from another's checkpoint needs no hook of its own; a hook that only the branch has begins there in place of
+/// restore().
 class UpdateHook {
  public:
   template <class O>

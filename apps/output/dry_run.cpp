@@ -2,6 +2,7 @@
 
 #include "apps/output/json_output.h"
 #include "core/progress.h"
+#include "study/arms.h"
 
 namespace basin {
 namespace {
@@ -20,16 +21,38 @@ std::string searched_text(const Cell& cell) {
   return others.empty() ? "" : "  " + to_text(others);
 }
 
+// A column for each option that tells settings apart, with its width.
+std::vector<std::pair<std::string, size_t>> arm_columns(const std::vector<Cell>& cells) {
+  std::vector<std::pair<std::string, size_t>> columns;
+  for (const Cell& cell : cells) {
+    for (const auto& [key, value] : cell.arms) {
+      const auto known = std::find_if(columns.begin(), columns.end(),
+                                      [&, &name = key](const auto& column) { return column.first == name; });
+      const size_t width = std::max(key.size(), plain_text(value).size());
+      if (known == columns.end())
+        columns.emplace_back(key, width);
+      else
+        known->second = std::max(known->second, width);
+    }
+  }
+  return columns;
+}
+
 void print_cells(const SweepPlan& plan, const CostModel& costs) {
-  fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9} {:>8} {:>12} {:>10} {:>9}\n", "run_id", "batch", "optimizer",
-             "protocol", "seed", "rate", "updates", "gradients", "probe", "seconds");
+  const auto arms = arm_columns(plan.cells);
+  std::string heads;
+  for (const auto& [key, width] : arms) heads += fmt::format("{:{}} ", key, width);
+  fmt::print("{:12} {:>6} {:9} {:9} {}{:>4} {:>9} {:>8} {:>12} {:>10} {:>9}\n", "run_id", "batch",
+             "optimizer", "protocol", heads, "seed", "rate", "updates", "gradients", "probe", "seconds");
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     const TrainOptions& train = cell.options.train;
     const CellWork& work = costs.work(cell.run_id);
-    fmt::print("{:12} {:>6} {:9} {:9} {:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9}{}\n", cell.run_id,
-               train.batch_size, cell.options.optimizer, train.protocol, train.seed, train.learning_rate,
-               work.updates, work.gradients,
+    std::string texts;
+    for (const auto& [key, width] : arms) texts += fmt::format("{:{}} ", arm_text(cell.arms, key), width);
+    fmt::print("{:12} {:>6} {:9} {:9} {}{:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9}{}\n", cell.run_id,
+               train.batch_size, cell.options.optimizer, train.protocol, texts, train.seed,
+               train.learning_rate, work.updates, work.gradients,
                work.gradients_expected                 ? '~'
                : train.ends_by(Protocol::matched_loss) ? '<'
                                                        : ' ',
@@ -94,6 +117,7 @@ Json json_of(const Cell& cell, Standing standing, const CostModel& costs) {
           {"protocol", train.protocol},
           {"seed", train.seed},
           {"learning_rate", train.learning_rate},
+          {"arms", basin::json_of(cell.arms)},
           {"searched", basin::json_of(cell.candidate.settings())},
           {"standing", to_string(standing)},
           {"updates", work.updates},
@@ -111,6 +135,8 @@ void print(const DryRun& found) {
   print_tuning(found.plan);
   fmt::print("{} runs, {:.0f} image gradients\n", found.plan.cells.size(), gradients_of(found));
   print_standing(found);
+  print(found.contrasts);
+  if (!found.hypotheses_hash.empty()) fmt::print("hash of the hypotheses: {}\n", found.hypotheses_hash);
   if (const std::string warning = probe_cost_warning(found.plan, found.costs); !warning.empty())
     fmt::print("note: {}\n", warning);
   fmt::print("expected wall time with {} worker(s) of {} thread(s): {} ({:.0f} s)\n", found.jobs,
@@ -134,6 +160,8 @@ void print_json(const DryRun& found) {
                          {"tuning_budget", plan.budget},
                          {"winners_known", plan.winners_known},
                          {"notes", found.costs.notes()},
+                         {"hypotheses_hash", found.hypotheses_hash},
+                         {"contrasts", json_of(found.contrasts)},
                          {"runs", std::move(runs)}});
 }
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "apps/output/contrast_plan.h"
 #include "sweep/cost_model.h"
 #include "sweep/plan.h"
 
@@ -16,6 +18,8 @@ struct DryRun {
   int64_t jobs, threads;
   double seconds;  // expected of all that is left, by those workers
   bool retry;      // failed runs count as left
+  const std::vector<PlannedContrast>& contrasts;
+  std::string hypotheses_hash;  // registered_hash(); empty where the study has none
 };
 
 void print(const DryRun& found);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 
 #ifdef __CUDACC__
 #define BASIN_HOST_DEVICE __host__ __device__
@@ -20,12 +21,35 @@ struct TensorSums {
   double change = 0;     // of the weights
 };
 
+/// Where the trust ratio of a step comes from: its own, a given one, another tensor's, or the mean of all that have one
+/// (optim/trust_arm.h).
+enum class RatioSource { own, given, other, mean };
+
 /// What is different from tensor to tensor.
 struct Treatment {
   double decay = 0;        // weight decay, its factor included; 0 where excluded
   bool trust = true;       // may have a trust ratio
   double rate_factor = 1;  // on the learning rate, wherever a rule has it
+  RatioSource source = RatioSource::own;
+  double given_ratio = 1;
+  int64_t other = 0;
 };
+
+/// The ratio that tensor i of n is stepped with, live(j) being what a rule makes of tensor j's norms.
+template <class Live>
+BASIN_HOST_DEVICE double stepped_ratio(const Treatment* tensors, int64_t n, int64_t i, const Live& live) {
+  if (tensors[i].source == RatioSource::own) return live(i);
+  if (tensors[i].source == RatioSource::given) return tensors[i].given_ratio;
+  if (tensors[i].source == RatioSource::other) return live(tensors[i].other);
+  double sum = 0;
+  int64_t trusted = 0;
+  for (int64_t j = 0; j < n; ++j) {
+    if (!tensors[j].trust) continue;
+    sum += live(j);
+    ++trusted;
+  }
+  return sum / static_cast<double>(trusted);
+}
 
 /// What is different from update to update.
 struct StepScalars {

@@ -29,6 +29,17 @@ void complete(StepReport& report, const PassSums& last, bool measured) {
 
 }  // namespace
 
+std::vector<double> stepped_ratios(const std::vector<double>& live,
+                                   const std::vector<Treatment>& treatments) {
+  std::vector<double> ratios;
+  const auto n = static_cast<int64_t>(live.size());
+  for (int64_t i = 0; i < n; ++i) {
+    ratios.push_back(
+        stepped_ratio(treatments.data(), n, i, [&](int64_t j) { return live[static_cast<size_t>(j)]; }));
+  }
+  return ratios;
+}
+
 StepReport momentum_step(const MomentumRule& rule, const StepScalars& step,
                          const std::vector<Treatment>& treatments, const TensorLists& lists,
                          std::shared_ptr<KernelTables>& tables) {
@@ -48,6 +59,7 @@ StepReport momentum_step(const MomentumRule& rule, const StepScalars& step,
     coefficients();  // with ratio 1: what a gradient's decay is, and how a buffer is filled that holds no ratio
     report.sums = rule.buffer_first() ? fill_buffer(lists, elements) : measure(lists, elements);
     for (size_t i = 0; i < n; ++i) report.ratios[i] = rule.ratio(report.sums[i], treatments[i], step);
+    report.ratios = stepped_ratios(report.ratios, treatments);
   }
   coefficients();
   if (rule.buffer_first()) {
@@ -75,10 +87,9 @@ StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vect
     return report;
   }
   report.sums = advance_moments(lists, elements);
-  for (size_t i = 0; i < n; ++i) {
-    report.ratios[i] = rule.ratio(report.sums[i], treatments[i], step);
-    elements[i] = rule.element(report.ratios[i], treatments[i], step);
-  }
+  for (size_t i = 0; i < n; ++i) report.ratios[i] = rule.ratio(report.sums[i], treatments[i], step);
+  report.ratios = stepped_ratios(report.ratios, treatments);
+  for (size_t i = 0; i < n; ++i) elements[i] = rule.element(report.ratios[i], treatments[i], step);
   complete(report, apply_moments(lists, elements, norms_left(step, true)), true);
   return report;
 }

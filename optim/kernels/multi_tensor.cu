@@ -114,6 +114,18 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) partials[blockIdx.x] = sums;
 }
 
+/// The ratio that a tensor is stepped with. `known` are its own sums; every thread of the block goes the same way, so the sums over
+/// other tensors' chunks are the block's together.
+template <class Rule>
+__device__ double ratio_of(const DeviceTables& tables, const Rule& rule, const StepScalars& step,
+                           const Partial* norms, int64_t tensor, const TensorSums& known) {
+  if (!rule.adaptive) return rule.ratio(known, tables.treatments[tensor], step);
+  return stepped_ratio(tables.treatments, tables.tensors, tensor, [&](int64_t of) {
+    const TensorSums sums = of == tensor ? known : as_sums(tensor_sum(tables, norms, of));
+    return rule.ratio(sums, tables.treatments[of], step);
+  });
+}
+
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     momentum_update(DeviceTables tables, MomentumRule rule, StepScalars step, const Partial* norms,
@@ -122,7 +134,7 @@ __global__ void __launch_bounds__(kThreads)
   const Pointers<T> p = pointers<T>(tables, tensor);
   const Treatment treatment = tables.treatments[tensor];
   const TensorSums known = rule.adaptive ? as_sums(tensor_sum(tables, norms, tensor)) : TensorSums();
-  const double ratio = rule.ratio(known, treatment, step);
+  const double ratio = ratio_of(tables, rule, step, norms, tensor, known);
   auto element = rule.element(ratio, known, treatment, step);
   if (rule.buffer_first()) element.keep = 1, element.add = 0;
   Partial sums{};
@@ -197,7 +209,8 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t tensor = tables.tensor_of_chunk[blockIdx.x];
   const Pointers<T> p = pointers<T>(tables, tensor);
   const Treatment treatment = tables.treatments[tensor];
-  const double ratio = rule.ratio(as_sums(tensor_sum(tables, norms, tensor)), treatment, step);
+  const TensorSums known = as_sums(tensor_sum(tables, norms, tensor));
+  const double ratio = ratio_of(tables, rule, step, norms, tensor, known);
   const auto element = rule.element(ratio, treatment, step);
   Partial sums{};
   const auto load = [&](int64_t i) { return Loaded<T>{p.w[i], T(0), p.first[i], p.second[i]}; };

@@ -16,6 +16,9 @@ struct StepReport {
   std::vector<double> ratios;
 };
 
+/// The ratios that tensors are stepped with, from those that a rule makes of each one's own norms.
+std::vector<double> stepped_ratios(const std::vector<double>& live, const std::vector<Treatment>& treatments);
+
 class KernelTables;  // optim/kernels/kernel_tables.h
 
 /// One update. Two passes where there are trust ratios (norms, then weights), else one; a clip of all gradients takes

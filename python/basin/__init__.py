@@ -7,6 +7,7 @@ arrays; `train` runs the program.
 >>> run.probe("top_eigenvalues").value("lambda_1")  # as in the column probe.end.top_eigenvalues.lambda_1
 """
 
+from .asked import contrasts
 from .reader.fault import ReadError, SchemaError
 from .reader.landscape import Surface, surface
 from .reader.layers import Layers
@@ -18,5 +19,5 @@ from .training import TrainError, train
 
 __all__ = [
     "Layers", "Outcomes", "ProbeName", "ProbeResult", "ReadError", "Run", "SchemaError", "Surface", "Sweep", "TrainError", "Tuning",
-    "load_run", "load_sweep", "load_tuning", "open_sweep", "read_probe", "surface", "train",
+    "contrasts", "load_run", "load_sweep", "load_tuning", "open_sweep", "read_probe", "surface", "train",
 ]  # fmt: skip

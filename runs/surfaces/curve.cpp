@@ -80,6 +80,7 @@ class CurveTask final : public PathTask {
   void train(const std::string& path) {
     const auto total = static_cast<double>(training_.updates());
     Progress progress("curve", total, "updates");
+    progress.resume_at(static_cast<double>(training_.updates_done()));
     size_t epochs = training_.epoch_losses().size();
     Clock::time_point saved{};  // long ago: the first epoch is saved
     while (!training_.ended()) {

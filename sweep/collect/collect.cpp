@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "runs/folder.h"
+#include "study/study.h"
 #include "sweep/collect/file.h"
 #include "sweep/collect/merge.h"
 #include "sweep/collect/table.h"
@@ -21,6 +22,13 @@ void require_room(const std::vector<std::string>& folders, const std::string& ou
   throw ConfigError(out + ": has runs of its own; choose another --out");
 }
 
+// The study was read before, so it can be read.
+std::vector<std::string> axes_of(const std::string& study) {
+  std::vector<std::string> keys;
+  for (const Axis& axis : parse_study(study, "study.toml", {}).axes) keys.push_back(axis.key);
+  return keys;
+}
+
 }  // namespace
 
 std::string collect(const std::vector<std::string>& folders, const std::string& out) {
@@ -33,10 +41,12 @@ std::string collect(const std::vector<std::string>& folders, const std::string& 
   std::vector<SourceEntry> entries;
   for (const SweepSource& source : sources)
     entries.push_back({source.folder, source.study, static_cast<int64_t>(source.rows.size())});
+  std::vector<std::string> axes;
+  if (!entries.empty() && !entries.front().study.empty()) axes = axes_of(entries.front().study);
   const std::vector<SweepRow> rows = merged(std::move(sources));
   make_folders(out);
   write_sweep_file(out + "/sweep.h5", entries, rows);
-  const std::string table = table_markdown(rows);
+  const std::string table = table_markdown(rows, axes);
   write_file_atomically(out + "/table.md", table);
   return table;
 }

@@ -43,6 +43,10 @@ const Meanings& sweep_meanings() {
       {"images_per_second", {"1/s", "image gradients per second", "images-per-second"}},
       {"planned_updates",
        {"updates", "the schedule's length; under protocol B what its cap allows", "planned-updates"}},
+      {"branch_update", {"updates", "the parent's updates where the run branched from it", "branch-point"}},
+      {"branch_examples", {"examples", "the parent's examples there, duplicates counted", "branch-point"}},
+      {"branch_gradients", {"gradients", "the parent's image gradients there", "branch-point"}},
+      {"branch_train_loss", {"nat", "training loss where the run branched from its parent", "branch-point"}},
       {"epochs_over_budget",
        {"epochs", "epochs beyond those planned, protocol A-epochs alone", "epochs-over-budget"}},
       {"peak_learning_rate",
@@ -128,25 +132,56 @@ void write_runs(h5::File& file, const std::vector<SweepRow>& rows) {
   }
 }
 
-void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows) {
-  size_t images = 0;
-  for (const SweepRow& row : rows) images = std::max(images, row.test_correct.size());
-  if (images == 0) return;
-  std::vector<uint8_t> correct(rows.size() * images, kNotThere);
+/// One number of each run's test images, [run, example]; `missing` where a run has none.
+template <class T>
+void write_outcome(h5::Group& group, const std::vector<SweepRow>& rows, const std::string& split,
+                   const std::string& name, std::vector<T> ExampleOutcomes::*values, T missing,
+                   const Meaning& meaning, const h5::DataSet& runs, const h5::DataSet& example) {
+  const auto images = static_cast<size_t>(example.shape().at(0));
+  std::vector<T> all(rows.size() * images, missing);
+  bool any = false;
   for (size_t i = 0; i < rows.size(); ++i) {
-    std::copy(rows[i].test_correct.begin(), rows[i].test_correct.end(),
-              correct.begin() + static_cast<int64_t>(i * images));
+    const auto found = rows[i].outcomes.find(split);
+    if (found == rows[i].outcomes.end()) continue;
+    const std::vector<T>& own = found->second.*values;
+    any = any || !own.empty();
+    std::copy(own.begin(), own.end(), all.begin() + static_cast<int64_t>(i * images));
   }
-  h5::Group group = file.create_group("outcomes").create_group("test");
+  if (!any) return;
+  h5::DataSet data =
+      group.write(name, c10::CppTypeToScalarType<T>::value,
+                  {static_cast<int64_t>(rows.size()), static_cast<int64_t>(images)}, all.data());
+  describe(data, meaning);
+  data.attach_scale(0, runs);
+  data.attach_scale(1, example);
+}
+
+void write_outcomes_of(h5::Group group, const std::vector<SweepRow>& rows, const std::string& split) {
+  size_t images = 0;
+  for (const SweepRow& row : rows)
+    if (const auto found = row.outcomes.find(split); found != row.outcomes.end())
+      images = std::max(images, found->second.correct.size());
   const h5::DataSet runs = write_run_scale(group, ids_of(rows));
   const h5::DataSet example =
       write_index_scale(group, "example", static_cast<int64_t>(images), "position in the test split");
-  h5::DataSet data =
-      group.write("correct", at::kByte, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(images)},
-                  correct.data());
-  describe(data, {"", "1: right, 0: wrong, 255: the run has no such outcome", "correct"});
-  data.attach_scale(0, runs);
-  data.attach_scale(1, example);
+  write_outcome(group, rows, split, "correct", &ExampleOutcomes::correct, kNotThere,
+                {"", "1: right, 0: wrong, 255: the run has no such outcome", "correct"}, runs, example);
+  write_outcome(group, rows, split, "loss", &ExampleOutcomes::loss, NAN,
+                {"loss", "loss of the image; NaN: the run has no such outcome", "outcome-loss"}, runs,
+                example);
+  write_outcome(group, rows, split, "predicted", &ExampleOutcomes::predicted, kNotThere,
+                {"", "class of the largest logit; 255: the run has no such outcome", "outcome-predicted"},
+                runs, example);
+}
+
+void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows) {
+  std::set<std::string> splits;
+  for (const SweepRow& row : rows)
+    for (const auto& [split, outcomes] : row.outcomes)
+      if (!outcomes.correct.empty()) splits.insert(split);
+  if (splits.empty()) return;
+  h5::Group group = file.create_group("outcomes");
+  for (const std::string& split : splits) write_outcomes_of(group.create_group(split), rows, split);
 }
 
 void write_curves(h5::Group& curves, const std::string& name, const std::vector<SweepRow>& rows,
@@ -318,6 +353,7 @@ void write_sweep_file(const std::string& path, const std::vector<SourceEntry>& s
                                    kTrainRows, kEvalRows));
   write_curves(curves, "train", rows, &SweepRow::train);
   write_curves(curves, "eval", rows, &SweepRow::eval);
+  write_curves(curves, "ledger", rows, &SweepRow::ledger);
   write_layers(file, rows);
   file.save();
 }

@@ -52,9 +52,10 @@ void take_record(SweepRow& row, const RunRecord& record) {
   row.train = thinned(record, "train", kTrainRows);
   row.eval = thinned(record, "eval", kEvalRows);
   row.layers = thinned(record, "layers", kLayersRows);
+  row.ledger = thinned(record, "ledger", kTrainRows);
   row.parameters = record.header.parameters;
-  if (auto it = record.outcomes.find("test"); it != record.outcomes.end())
-    row.test_correct = it->second.correct;
+  for (const auto& [split, outcomes] : record.outcomes)
+    if (split == "test" || split.starts_with("test@")) row.outcomes[split] = outcomes;
 }
 
 void take_probe(SweepRow& row, const std::string& path) {
@@ -116,8 +117,13 @@ std::map<std::string, RunOptions> cells_of(const fs::path& sweep_folder) {
   std::map<std::string, RunOptions> cells;
   const fs::path study = sweep_folder / "study.toml";
   if (!fs::exists(study)) return cells;
-  for (Cell& cell : expand(read_study(study.string(), {})))
-    cells.emplace(cell.run_id, std::move(cell.options));
+  try {
+    for (Cell& cell : expand(read_study(study.string(), {})))
+      cells.emplace(cell.run_id, std::move(cell.options));
+  } catch (const IoError&
+               error) {  // a checkpoint outside of the study that it branched from: the runs stand without it
+    fmt::print(stderr, "warning: {}\n", error.what());
+  }
   return cells;
 }
 

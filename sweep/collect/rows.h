@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,11 +21,12 @@ struct SweepRow {
   /// run_id, config_id, status, status_message, every option, "dataset.*", every summary number, every probe
   /// quantity.
   std::vector<std::pair<std::string, OptionValue>> columns;
-  Table train, eval, layers;  // thinned to at most kTrainRows, kEvalRows and kLayersRows
+  // Thinned to at most kTrainRows, kEvalRows, kLayersRows and, of ledger, kTrainRows.
+  Table train, eval, layers, ledger;
   std::vector<ParameterRow> parameters;
-  std::vector<uint8_t> test_correct;
-  std::vector<ProbeRecord> probes;        // by the study's settings: these have columns
-  std::vector<ProbeRecord> extra_probes;  // measured by hand with others
+  std::map<std::string, ExampleOutcomes> outcomes;  // "test", and at loss levels "test@loss-1.5"
+  std::vector<ProbeRecord> probes;                  // by the study's settings: these have columns
+  std::vector<ProbeRecord> extra_probes;            // measured by hand with others
 
   const OptionValue* find(const std::string& column) const;  // nullptr where there is none
   double number(const std::string& column) const;            // NaN where absent or text

@@ -2,6 +2,9 @@
 
 #include "io/enum_names.h"
 #include "probes/registry.h"
+#include "study/arms.h"
+#include "study/run_options.h"
+#include "study/values.h"
 #include "trainers/train_options.h"
 
 namespace basin {
@@ -115,11 +118,40 @@ std::string reason_for_nothing(const RowList& rows) {
   return fmt::format("*{}*", fmt::join(reasons, ", "));
 }
 
-std::string table_line(const RowList& rows, const std::vector<TableColumn>& columns) {
+/// The options by which settings may be told apart, as far as the row has them.
+Settings setting_of(const SweepRow& row, const std::vector<std::string>& keys) {
+  Settings setting;
+  for (const std::string& key : keys)
+    if (const OptionValue* value = row.find(key)) setting.emplace_back(key, *value);
+  return setting;
+}
+
+std::vector<std::string> identity_keys() {
+  const RunOptions scratch;
+  std::vector<std::string> keys;
+  for (const Option& option : scratch.table())
+    if (option.traits.may_be_swept() && !option.traits.is_repetition && option.key != kRate)
+      keys.push_back(option.key);
+  return keys;
+}
+
+/// The options that get a column of their own.
+std::vector<std::string> arms_of(const std::vector<SweepRow>& rows, const std::vector<std::string>& axes) {
+  const std::vector<std::string> keys = identity_keys();
+  std::vector<Settings> settings;
+  std::set<std::string> known;
+  for (const SweepRow& row : rows)
+    if (known.insert(row.text("config_id")).second) settings.push_back(setting_of(row, keys));
+  return distinguishing_keys(settings, axes);
+}
+
+std::string table_line(const RowList& rows, const std::vector<TableColumn>& columns,
+                       const std::vector<std::string>& arms) {
   const SweepRow& first = *rows.front();
-  std::string line =
-      fmt::format("| {:.0f} | {} | {:g} | {} |", first.number("batch_size"), first.text("optimizer"),
-                  first.number("learning_rate"), how_runs_ended(rows));
+  std::string line = fmt::format("| {:.0f} | {} |", first.number("batch_size"), first.text("optimizer"));
+  const Settings setting = setting_of(first, arms);
+  for (const std::string& arm : arms) line += fmt::format(" {} |", arm_text(setting, arm));
+  line += fmt::format(" {:g} | {} |", first.number("learning_rate"), how_runs_ended(rows));
   RowList comparable;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(comparable),
                [](const SweepRow* row) { return is_comparable(*row); });
@@ -134,22 +166,27 @@ std::string table_line(const RowList& rows, const std::vector<TableColumn>& colu
   return line + "\n";
 }
 
-std::string section(const std::string& protocol, const std::vector<SweepRow>& rows) {
-  std::map<std::tuple<double, std::string, double, std::string>, RowList> lines;
+std::string section(const std::string& protocol, const std::vector<SweepRow>& rows,
+                    const std::vector<std::string>& arms) {
+  std::map<std::tuple<double, std::string, std::string, double, std::string>, RowList> lines;
   for (const SweepRow& row : rows) {
     if (row.text("protocol") != protocol) continue;
-    lines[{row.number("batch_size"), row.text("optimizer"), row.number("learning_rate"),
-           row.text("config_id")}]
+    const Settings setting = setting_of(row, arms);
+    lines[{row.number("batch_size"), row.text("optimizer"), setting.empty() ? "" : to_toml(setting),
+           row.number("learning_rate"), row.text("config_id")}]
         .push_back(&row);
   }
   const std::vector<TableColumn> columns = columns_of(protocol);
-  std::string text =
-      fmt::format("\n## {}\n\n| batch size | optimiser | learning rate | runs |", heading_of(protocol));
+  std::string text = fmt::format("\n## {}\n\n| batch size | optimiser |", heading_of(protocol));
+  for (const std::string& arm : arms) text += fmt::format(" {} |", arm);
+  text += " learning rate | runs |";
   for (const TableColumn& column : columns) text += fmt::format(" {} |", column.heading);
-  text += "\n|---:|---|---:|---|";
+  text += "\n|---:|---|";
+  for (size_t i = 0; i < arms.size(); ++i) text += "---|";
+  text += "---:|---|";
   for (size_t i = 0; i < columns.size(); ++i) text += "---:|";
   text += '\n';
-  for (const auto& [key, members] : lines) text += table_line(members, columns);
+  for (const auto& [key, members] : lines) text += table_line(members, columns, arms);
   return text;
 }
 
@@ -171,7 +208,7 @@ bool is_comparable(const SweepRow& row) {
   return protocol_named(row.text("protocol")) != Protocol::matched_loss || !(row.number("overshot") > 0);
 }
 
-std::string table_markdown(const std::vector<SweepRow>& rows) {
+std::string table_markdown(const std::vector<SweepRow>& rows, const std::vector<std::string>& axes) {
   std::set<std::string> protocols;
   for (const SweepRow& row : rows) protocols.insert(row.text("protocol"));
   std::string text = fmt::format(
@@ -185,7 +222,8 @@ std::string table_markdown(const std::vector<SweepRow>& rows) {
       "uncertainty.\n",
       rows.size(), distinct(rows, "dataset.name"), distinct(rows, "dataset.pixels"),
       distinct(rows, "dataset.n_train"), distinct(rows, "dataset.n_test"), distinct(rows, "model"));
-  for (const std::string& protocol : protocols) text += section(protocol, rows);
+  const std::vector<std::string> arms = arms_of(rows, axes);
+  for (const std::string& protocol : protocols) text += section(protocol, rows, arms);
   return text;
 }
 

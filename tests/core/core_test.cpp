@@ -168,5 +168,17 @@ TEST(Progress, PipedOutputIsPlainLines) {
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\r")));
 }
 
+// 1000 updates of an earlier process, none of this one: the rate is 0, not 1000 by the milliseconds that this test takes.
+TEST(Progress, WhatAnEarlierProcessDidIsNoPartOfTheRate) {
+  ::testing::internal::CaptureStderr();
+  Progress progress("train", 4000, "updates", true, 0.0);
+  progress.resume_at(1000);
+  progress.update(1000);
+  progress.finish(1000);
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text, ::testing::HasSubstr("train 1000/4000 updates  0 updates/s\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("train 1000/4000 updates  0 updates/s  took 0 s\n"));
+}
+
 }  // namespace
 }  // namespace basin

@@ -205,5 +205,13 @@ TEST(Toml, ErrorsNameTheLine) {
   EXPECT_EQ(message_of([] { parse_toml("a = nan\n", "s.toml"); }), "s.toml:1: nan is not a value");
 }
 
+TEST(Toml, ErrorsAreOneLineWhateverTheyQuote) {
+  const std::string unfinished = message_of([] { parse_toml("a = t\nb = 1\n", "s.toml"); });
+  EXPECT_THAT(unfinished, ::testing::EndsWith("saw 't\\n'"));
+  EXPECT_EQ(parse_toml("\"a\\nb\\u0007\" = 1", "s.toml").entries.at(0).key, "a\\nb\\x07");
+  // Outside ASCII and in none of toml++'s lists: "Њ" where a key is expected.
+  EXPECT_THAT(message_of([] { parse_toml("\xd0\x8a#", "s.toml"); }), ::testing::StartsWith("s.toml:1: "));
+}
+
 }  // namespace
 }  // namespace basin

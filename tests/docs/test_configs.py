@@ -18,10 +18,11 @@ MAY_DIFFER = {
     "micro_batch": "affects only memory; no number depends on it",
     "max_gradients": "the same passes over a smaller training set: compared below",
     "check_every": "looks at the training loss cost more than tuning needs",
+    "loss_levels": "checkpoints of the study alone",
     "data.validation": "tuning holds a tenth back to choose by",
 }
 BINARY = os.environ.get("BASIN_BINARY")
-NOT_TRAINING = ("probes", "sweep", "tune", "runtime")  # and the tables of probes
+NOT_TRAINING = ("probes", "sweep", "tune", "runtime", "contrast", "hypothesis")  # and the tables of probes
 TUNING = "quick-tune.toml"
 
 
@@ -45,9 +46,9 @@ def training(name):
 @pytest.mark.skipif(not BINARY, reason="BASIN_BINARY names the program under test")
 def test_every_training_key_is_stated_in_both_and_equal():
     quick, tuning = training("quick.toml"), training(TUNING)
-    assert quick.keys() == tuning.keys(), "a key that one of them leaves to its default"
-    differ = {key for key in quick if quick[key] != tuning[key]}
-    assert differ <= MAY_DIFFER.keys(), {key: (quick[key], tuning[key]) for key in differ - MAY_DIFFER.keys()}
+    assert quick.keys() ^ tuning.keys() <= MAY_DIFFER.keys(), "a key that one of them leaves to its default"
+    differ = {key for key in quick if quick[key] != tuning.get(key)}
+    assert differ <= MAY_DIFFER.keys(), {key: (quick[key], tuning.get(key)) for key in differ - MAY_DIFFER.keys()}
 
 
 def test_the_two_studies_choices_for_their_methods_are_stated():
@@ -64,42 +65,51 @@ def test_the_cap_is_the_same_number_of_passes():
     assert quick["max_gradients"] / 5000 == tuning["max_gradients"] / (5000 - 471) == 80
 
 
+AXES = ("batch_size", "optimizer", "protocol", "epochs", "noise.batch")
+
+
+def grid(name):
+    """The values of AXES, and the cells that no rule skips."""
+    table = study(name)["sweep"]
+    values = {key: value for key, value in flat({k: v for k, v in table.items() if k != "set"}).items() if key in AXES}
+    cells = [dict(zip(AXES, point)) for point in itertools.product(*(values[axis] for axis in AXES))]
+    return values, [cell for cell in cells if not any(holds(rule["when"], cell) for rule in table["skip"])]
+
+
+def holds(when, cell):
+    return all(cell[key] in np.atleast_1d(value).tolist() for key, value in flat(when).items())
+
+
 def test_grids_agree_and_seeds_do_not():
-    quick, tuning = study("quick.toml")["sweep"], study(TUNING)["sweep"]
-    for axis in ("batch_size", "optimizer", "protocol"):
-        assert quick[axis] == tuning[axis]
-    assert not set(quick["seed"]) & set(tuning["seed"] + study(TUNING)["tune"]["seeds"])
+    (quick, cells), (tuning, tuned) = grid("quick.toml"), grid(TUNING)
+    assert quick == tuning and all(cell in tuned for cell in cells) and len(cells) > 18
+    assert "registered_seeds" in study("quick.toml")["sweep"], "seeds of eight hex digits: none is 101"
 
 
-def rates(table, **cell):
+def rates(cell):
     """What a cell's learning rate comes to: the last rule that holds."""
-    found = None
-    for rule in table["set"]:
-        wanted = {k: v if isinstance(v, list) else [v] for k, v in rule["when"].items()}
-        if "learning_rate" in rule["set"] and all(cell.get(k) in v for k, v in wanted.items()):
-            found = rule["set"]["learning_rate"]
-    return found
+    rules = study("quick.toml")["sweep"]["set"]
+    found = [rule["set"]["learning_rate"] for rule in rules if "learning_rate" in rule["set"] and holds(rule["when"], cell)]
+    return found[-1]
 
 
 def test_the_studys_rates_are_the_winners():
-    (selection,) = (CONFIGS.parent / "results").glob("*-quick-tune/selection.toml")
-    quick = study("quick.toml")["sweep"]
-    choices = tomllib.loads(selection.read_text())["choice"]
-    assert len(choices) == len(quick["batch_size"]) * len(quick["optimizer"]) * len(quick["protocol"])
-    for choice in choices:
-        cell = {key: value for key, value in choice["when"].items() if key in ("batch_size", "optimizer", "protocol")}
-        assert rates(quick, **cell) == choice["set"]["learning_rate"], cell
+    selection = sorted((CONFIGS.parent / "results").glob("*-quick-tune/selection.toml"))[-1]
+    choices = [
+        (flat(choice["when"]), choice["set"]["learning_rate"]) for choice in tomllib.loads(selection.read_text())["choice"]
+    ]
+    cells = grid("quick.toml")[1]
+    won = {json.dumps({axis: when[axis] for axis in AXES}): rate for when, rate in choices}
+    for cell in cells:
+        assert rates(cell) == won[json.dumps(cell | {"epochs": float(cell["epochs"])})], cell
 
 
 def test_every_range_of_the_search_is_as_wide_as_the_others_and_holds_the_rates_in_use():
-    quick, ranges = study("quick.toml")["sweep"], study(TUNING)["tune"]["range"]
-    for batch in quick["batch_size"]:
-        for optimizer in quick["optimizer"]:
-            for protocol in quick["protocol"]:
-                cell = dict(batch_size=batch, optimizer=optimizer, protocol=protocol)
-                holding = [r for r in ranges if all(cell[k] in np.atleast_1d(v) for k, v in r["when"].items())]
-                assert len(holding) == 1 and holding[0]["high"] / holding[0]["low"] == pytest.approx(64), cell
-                assert holding[0]["low"] <= rates(quick, **cell) <= holding[0]["high"], cell
+    ranges = study(TUNING)["tune"]["range"]
+    for cell in grid("quick.toml")[1]:
+        holding = [r for r in ranges if holds(r["when"], cell)]
+        assert holding[-1]["high"] / holding[-1]["low"] == pytest.approx(64), cell
+        assert holding[-1]["low"] <= rates(cell) <= holding[-1]["high"], cell
 
 
 @pytest.mark.parametrize("optimizer", study("cifar10.toml")["sweep"]["optimizer"])

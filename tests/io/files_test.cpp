@@ -81,7 +81,7 @@ TEST(RunFile, EveryDatasetSaysWhatItIsAndHasItsScales) {
     for (const std::string& name : group.group_names()) visit(group.group(name));
   };
   visit(file);
-  EXPECT_EQ(datasets, 1 + 6 + 2 + 4 + 3 + 5 + 5);  // toml, params, train, layers, eval, outcomes, log
+  EXPECT_EQ(datasets, 1 + 6 + 2 + 4 + 3 + 6 + 5);  // toml, params, train, layers, eval, outcomes, log
   EXPECT_THAT(file.dataset("layers/trust_ratio").scale_paths(1), ::testing::ElementsAre("/layers/parameter"));
   EXPECT_EQ(file.group("train").attribute_as<std::string>("signal"), "loss");
   EXPECT_EQ(file.attribute_as<std::string>("default"), "eval");

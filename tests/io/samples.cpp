@@ -59,7 +59,8 @@ RunRecord sample_run() {
                         {0, 2.3, 0.1, 2, 2.0, NAN}};
   run.outcomes["test"] = {{1, 0, 0, 1, 1, 1, 0, 1, 0, 1, 1},
                           {0.5f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
-                          {-1, -2, -3, 4, 5, 6, 7, 8, 9, 10, -0.125f}};
+                          {-1, -2, -3, 4, 5, 6, 7, 8, 9, 10, -0.125f},
+                          {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 254}};
   run.summary = {{"updates", int64_t{2}}, {"test_acc", 0.625}, {"overshot", false}, {"steps_to_target", NAN}};
   run.events = {{0.5, "2026-01-02T03:04:06Z", "info", "started"},
                 {1.5, "2026-01-02T03:04:07Z", "warn", "line\nbreak"}};
@@ -233,6 +234,7 @@ void expect_same(const RunRecord& a, const RunRecord& b) {
     EXPECT_EQ(outcomes.correct, b.outcomes.at(split).correct);
     EXPECT_EQ(outcomes.loss, b.outcomes.at(split).loss);
     EXPECT_EQ(outcomes.margin, b.outcomes.at(split).margin);
+    EXPECT_EQ(outcomes.predicted, b.outcomes.at(split).predicted);
   }
   expect_same_values(a.summary, b.summary);
   ASSERT_EQ(a.events.size(), b.events.size());

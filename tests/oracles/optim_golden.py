@@ -9,7 +9,9 @@ Where tensors have factors, each goes its way with a rate and a decay of its own
 torch.optim is left out where torch cannot be imported.
 """
 
+import copy
 import fnmatch
+import hashlib
 import pathlib
 
 import numpy as np
@@ -84,6 +86,24 @@ CASES = [
             "decay_factors": ["norm_weight=3", "weight=0.5"],
         },
     ),
+    # What stands in the place of trust ratios. The last two of the four tensors have none by default.
+    ("lars", {"trust_coefficient": 0.1, "trust": "frozen", "trust_ratios": ["fc.weight=0.3", "zero.weight=0.05"]}),
+    ("lars", {"trust_coefficient": 0.1, "trust": "mean", "exclude_from_trust": [], "weight_decay": 0.05}),
+    ("lars", {"trust_coefficient": 0.1, "trust": "shuffled", "exclude_from_trust": [], "momentum": 0.5}),
+    ("lars", {"trust_coefficient": 0.1, "trust": "shuffled", "trust_shuffle": 5, "exclude_from_trust": []}),
+    ("lamb", {"trust": "frozen", "trust_ratios": ["zero.weight=0.5", "fc.weight=2.25"], "lr_factors": ["weight=0.3"]}),
+    ("lamb", {"trust": "mean"}),
+    ("lamb", {"trust": "shuffled", "exclude_from_trust": [], "weight_decay": 0.1}),
+    ("lamb", {"trust": "frozen_mean", "trust_ratios": ["fc.weight=3", "zero.weight=0.5"]}),
+    (
+        "lamb",
+        {
+            "trust": "frozen_shuffled",
+            "trust_ratios": ["fc.weight=3", "zero.weight=0.5", "fc.bias=0.25", "norm.weight=7"],
+            "trust_shuffle": 3,
+            "exclude_from_trust": [],
+        },
+    ),
 ]
 
 
@@ -127,6 +147,7 @@ def lars(
     eps=0.0,
     exclude_from_decay=USUAL,
     exclude_from_trust=USUAL,
+    instead=None,
 ):
     beta = 0.0 if kind in exclude_from_decay else weight_decay
     below = norm(g) + beta * norm(w) + eps
@@ -134,6 +155,8 @@ def lars(
     lam = trust_coefficient
     if trusted and norm(w) > 0 and below > 0:
         lam = trust_coefficient * norm(w) / below
+    if trusted and instead is not None:
+        lam = instead
     v = state["v"] = momentum * state.get("v", np.zeros_like(w)) + lr * lam * (g + beta * w)
     return w - v, lam if trusted else None
 
@@ -151,6 +174,7 @@ def lamb(
     weight_decay=0.01,
     exclude_from_decay=USUAL,
     exclude_from_trust=USUAL,
+    instead=None,
 ):
     wd = 0.0 if kind in exclude_from_decay else weight_decay
     u = adam_r(state, g, t, beta1, beta2, eps) + wd * w
@@ -158,6 +182,8 @@ def lamb(
     ratio = 1.0
     if trusted and norm(w) > 0 and norm(u) > 0:
         ratio = norm(w) / norm(u)
+    if trusted and instead is not None:
+        ratio = instead
     return w - lr * ratio * u, ratio if trusted else None
 
 
@@ -182,18 +208,67 @@ def own_settings(method, options):
     return [(r, {**options, "weight_decay": options["weight_decay"] * d}) for r, d in zip(on_rate, on_decay)]
 
 
+def philox(counter, key):
+    """Philox4x32-10 of Salmon et al. 2011."""
+    c, k = list(counter), list(key)
+    for _ in range(10):
+        first, second = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(second >> 32) ^ c[1] ^ k[0], second % 2**32, (first >> 32) ^ c[3] ^ k[1], first % 2**32]
+        k = [(k[0] + 0x9E3779B9) % 2**32, (k[1] + 0xBB67AE85) % 2**32]
+    return c
+
+
+def cycle(n, number):
+    """Sattolo's algorithm: one cycle through 0..n-1."""
+    key = int.from_bytes(hashlib.sha256(f"basin/{number}/trust-shuffle/0".encode()).digest()[:8], "big")
+    order = list(range(n))
+    for i in range(n - 1, 0, -1):
+        words = philox((i, 0, 0, 0), (key % 2**32, key >> 32))
+        j = (words[0] << 32 | words[1]) % i
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def instead_of(live, trust, trust_ratios=(), trust_shuffle=1):
+    """What each tensor is stepped with, given the live ratios (None: has none)."""
+    trusted = [i for i, ratio in enumerate(live) if ratio is not None]
+    ratios = [live[i] for i in trusted]
+    if trust.startswith("frozen"):
+        given = {name: float(ratio) for name, _, ratio in (text.rpartition("=") for text in trust_ratios)}
+        ratios = [given[NAMES[i]] for i in trusted]
+    if trust.endswith("mean"):
+        ratios = [sum(ratios) / len(ratios)] * len(ratios)
+    if trust.endswith("shuffled"):
+        ratios = [ratios[j] for j in cycle(len(ratios), trust_shuffle)]
+    found = dict(zip(trusted, ratios))
+    return [found.get(i) for i in range(len(live))]
+
+
+def step(method, own, weights, gradients, states, lr, t, **arm):
+    """Weights and trust ratio of each tensor after this step; of `arm` each tensor gets its own entry."""
+    result = []
+    for i, kind in enumerate(KINDS):
+        factor, mine = own[i]
+        more = {key: values[i] for key, values in arm.items()}
+        result.append(METHODS[method](weights[i], np.array(gradients[i]), states[i], lr * factor, t, kind, **mine, **more))
+    return result
+
+
 def trace(method, options):
     """After each step: the flat weights of all tensors, and one trust ratio per tensor (None: has none)."""
+    options = dict(options)
+    arm = {key: options.pop(key) for key in ("trust", "trust_ratios", "trust_shuffle") if key in options}
     own = own_settings(method, options)
     weights = [np.array(w, dtype=np.float64) for w in START]
     states = [{} for _ in weights]
     steps = []
     for t, (gradients, lr) in enumerate(zip(GRADIENTS, RATES), start=1):
-        ratios = []
-        for i, kind in enumerate(KINDS):
-            factor, mine = own[i]
-            weights[i], ratio = METHODS[method](weights[i], np.array(gradients[i]), states[i], lr * factor, t, kind, **mine)
-            ratios.append(ratio)
+        changed = {}
+        if arm:
+            live = [ratio for _, ratio in step(method, own, weights, gradients, copy.deepcopy(states), lr, t)]
+            changed = {"instead": instead_of(live, **arm)}
+        moved = step(method, own, weights, gradients, states, lr, t, **changed)
+        weights, ratios = [w for w, _ in moved], [ratio for _, ratio in moved]
         steps.append((np.concatenate(weights).tolist(), ratios))
     return steps
 
@@ -203,7 +278,7 @@ def toml(value):
         return str(value).lower()
     if isinstance(value, list):
         return "[" + ", ".join(f'\\"{v}\\"' for v in value) + "]"
-    return repr(value)
+    return value if isinstance(value, str) else repr(value)
 
 
 def braces(values):

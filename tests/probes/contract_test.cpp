@@ -69,6 +69,10 @@ TEST_P(ProbeContract, FindsWhatItsEntrySays) {
     for (const Quantity& q : run_probe(GetParam(), objective, settings).quantities) {
       found.insert(q.definition);
       names.insert(q.name);
+      for (size_t i = 0; i < q.value.size(); ++i) {
+        const std::string number = entry_name(q.name, q.is_vector, i);
+        EXPECT_TRUE(has_entry(entry, number)) << number << " is in no line of ProbeEntry::entries";
+      }
     }
   };
   measure({});

@@ -2,9 +2,13 @@
 
 import json
 import os
+import pty
+import select
 import shlex
 import shutil
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +111,32 @@ def test_zsh_takes_its_script(tmp_path):
     code = f"autoload -U compinit && compinit -u -D; source {path}; {typed}"
     done = subprocess.run(["zsh", "-f", "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["sweep"], done.stderr
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh: scripts/setup tests installs it")
+@pytest.mark.parametrize("typed, completed", [("basin sw", "basin sweep "), ("basin sweep --dr", "basin sweep --dry-run ")])
+def test_zsh_completes_at_the_first_try(tmp_path, typed, completed):
+    """As a user has it: a file of fpath, which zsh first reads when Tab is pressed."""
+    (tmp_path / "_basin").write_text(output("completion", "zsh"))
+    terminal, other = pty.openpty()
+    environment = {**os.environ, "PATH": f"{Path(BASIN).parent}:{os.environ['PATH']}", "TERM": "dumb"}
+    with subprocess.Popen(["zsh", "-f", "-i"], stdin=other, stdout=other, stderr=other, env=environment) as shell:
+        os.close(other)
+        os.write(
+            terminal, f"fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -u -D; PS1='% '; print READY''NOW\n".encode()
+        )
+        read_until(terminal, "READYNOW")
+        os.write(terminal, f"{typed}\t".encode())
+        seen = read_until(terminal, completed)
+        shell.kill()
+    os.close(terminal)
+    assert completed in seen
+
+
+def read_until(terminal, wanted, seconds=20):
+    """What a terminal shows until it has shown `wanted`, or for so many seconds."""
+    seen, end = "", time.monotonic() + seconds
+    while wanted not in seen and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            seen += os.read(terminal, 65536).decode(errors="replace")
+    return seen

@@ -21,7 +21,9 @@ MAY_NAME = {
     "python/basin/analysis/stability_limit.py": ({"top_eigenvalues"}, "one study: the edge of stability, seen in λ₁"),
     "python/basin/pages/edge.py": ({"top_eigenvalues"}, "the page of that study"),
     "python/basin/pages/keskar.py": ({"sharpness_keskar", "top_eigenvalues", "weight_norms"}, "one study: Keskar et al.'s tables"),
-    "python/basin/reader/run.py": ({"noise_scale"}, "the table /noise_scale of run.h5, which is no probe's"),
+    "python/basin/reader/run.py": ({"noise_scale", "ledger"}, "the tables of these names in run.h5, which are no probe's"),
+    "python/basin/figures/ledger.py": ({"ledger"}, "the figure of that probe alone"),
+    "python/basin/pages/study_page.py": ({"ledger"}, "the file name of that figure"),
     "notebooks/optuna_search.py": ({"sgd"}, "an example of settings, as a study has them"),
 }  # fmt: skip
 

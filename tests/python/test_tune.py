@@ -333,7 +333,7 @@ def test_what_makes_no_sense_is_one_line(plain, tmp_path):
 def test_a_sweep_warns_of_one_rate_for_all(tmp_path):
     (tmp_path / "study.toml").write_text('model = "mlp"\n[data]\nset = "synthetic"\n[sweep]\nbatch_size = [32, 64]\n')
     done = program("sweep", tmp_path / "study.toml", "--out", tmp_path / "out", "--dry-run")
-    assert done.stderr.count("warning: ") == 1 and "the learning rate is the same for all" in done.stderr
+    assert done.stderr.count("warning: ") == 1 and "sgd has the same learning rate, 0.1, at 2 batch sizes" in done.stderr
 
 
 def test_inspect_and_the_figure_show_a_tuning(plain):

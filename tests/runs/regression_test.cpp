@@ -73,27 +73,27 @@ struct Tolerance {
 // trial point when the loss moves in its last digits.
 constexpr Tolerance kFloat64{1e-7, 1e-5, 1e-4, 1e-7, 0};
 // float32, which users train and probe in, against the float64 numbers. Where these were pinned the two lay
-// apart by at most 4e-6 in the losses, 2.4e-3 in lambda_1, 1.9e-4 in phi and 1.5e-2 in B_simple, a ratio
+// apart by at most 4e-6 in the losses, 2.4e-3 in lambda_1, 6.7e-4 in phi and 1.5e-2 in B_simple, a ratio
 // whose denominator is small here (all the most with resnet20 under LARS). Another processor's rounding lies
 // about as far from float64: five times that is allowed.
-constexpr Tolerance kFloat32{2e-5, 1.2e-2, 1e-3, 7.5e-2, 1};
+constexpr Tolerance kFloat32{2e-5, 1.2e-2, 3.4e-3, 7.5e-2, 1};
 
 const Pinned kPinned[] = {
     {"small_cnn",
      "model = \"small_cnn\"\nlearning_rate = 0.05\n[small_cnn]\nwidths = [4, 8]\n",
      ProbeStatus::not_resolved,
-     {2.20992141632, 2.27104245052, 0.15234375, 0.12, 5.85365507935, 1.47296638849, 39.9898986518}},
+     {2.20992141632, 2.27104245052, 0.15234375, 0.12, 5.85365507935, 1.47898269372, 39.9898986518}},
     {"keskar_c1",
      "model = \"keskar_c1\"\nseed = 2\noptimizer = \"lamb\"\nlearning_rate = 0.01\n[keskar_c1]\nwidth = "
      "4\nhidden = "
      "[16, 8]\n",
      ProbeStatus::not_resolved,
-     {2.29278636972, 2.32125292481, 0.0859375, 0.09, 52.7470705615, 4.17788494178, 194.630658782}},
+     {2.29278636972, 2.32125292481, 0.0859375, 0.09, 52.7470705615, 4.34528219638, 194.630658782}},
     {"resnet20",
      "model = \"resnet20\"\noptimizer = \"lars\"\nlearning_rate = 0.05\n[resnet20]\nwidth = 4\nblocks = 1\n"
      "[lars]\ntrust_coefficient = 0.02\n",
      ProbeStatus::not_resolved,
-     {2.65184973141, 2.54148067054, 0.16015625, 0.13, 24.6152392893, 3.08401053558, 48.6641761109}},
+     {2.65184973141, 2.54148067054, 0.16015625, 0.13, 24.6152392893, 3.1542847582, 48.6641761109}},
 };
 
 double summary_value(const RunRecord& run, const std::string& name) {

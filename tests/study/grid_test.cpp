@@ -190,17 +190,24 @@ TEST(StudySelection, RefusesWhatItCannotChooseFrom) {
   EXPECT_THROW(expand_tuning(study_of("[sweep]\nselect = 'validation_loss'\n")), ConfigError);
 }
 
-TEST(StudyFairness, WarnsOfOneRateForAll) {
-  const auto warning = [](const std::string& text) { return fairness_warning(expand(study_of(text))); };
-  EXPECT_THAT(warning("[sweep]\nbatch_size = [32, 64]\n"),
-              HasSubstr("the learning rate is the same for all, 0.1"));
-  EXPECT_THAT(warning("[sweep]\noptimizer = ['sgd', 'lamb']\n"),
-              HasSubstr("2 optimiser(s) at 1 batch size(s)"));
-  EXPECT_EQ(warning("[sweep]\nseed = [1, 2]\n"), "");
-  EXPECT_EQ(warning("scaling_rule = 'sqrt'\n[sweep]\nbatch_size = [32, 64]\n"), "");
-  EXPECT_EQ(warning("[sweep]\nbatch_size = [32, 64]\n[[sweep.set]]\nwhen = { batch_size = 64 }\nset = { "
-                    "learning_rate = 0.2 }\n"),
-            "");
+TEST(StudyFairness, WarnsOfOneRateForEachOptimiserAndOfOneForAll) {
+  const auto warnings = [](const std::string& text) { return fairness_warnings(expand(study_of(text))); };
+  EXPECT_THAT(warnings("[sweep]\nbatch_size = [32, 64]\n"),
+              ElementsAre(HasSubstr("sgd has the same learning rate, 0.1, at 2 batch sizes")));
+  EXPECT_THAT(warnings("[sweep]\noptimizer = ['sgd', 'lamb']\n"),
+              ElementsAre(HasSubstr("the learning rate is the same for all 2 optimisers, 0.1")));
+  EXPECT_THAT(warnings("[sweep]\nseed = [1, 2]\n"), IsEmpty());
+  EXPECT_THAT(warnings("scaling_rule = 'sqrt'\n[sweep]\nbatch_size = [32, 64]\n"), IsEmpty());
+  EXPECT_THAT(warnings("[sweep]\nbatch_size = [32, 64]\n[[sweep.set]]\nwhen = { batch_size = 64 }\nset = { "
+                       "learning_rate = 0.2 }\n"),
+              IsEmpty());
+  // Each optimiser has a rate of its own, and one of them the same at every batch size.
+  EXPECT_THAT(
+      warnings(
+          "[sweep]\noptimizer = ['sgd', 'lamb']\nbatch_size = [32, 64]\n"
+          "[[sweep.set]]\nwhen = { optimizer = 'lamb', batch_size = 32 }\nset = { learning_rate = 0.01 }\n"
+          "[[sweep.set]]\nwhen = { optimizer = 'lamb', batch_size = 64 }\nset = { learning_rate = 0.02 }\n"),
+      ElementsAre(HasSubstr("sgd has the same learning rate, 0.1, at 2 batch sizes")));
 }
 
 struct BadStudy {

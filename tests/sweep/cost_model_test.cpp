@@ -45,6 +45,32 @@ TEST(PlanWork, ABatchBeyondTheDataCostsTheDataOnce) {
   EXPECT_EQ(plan_work(cell_of("duplicates = 'repeated'\n" + text), kSizes, true).updates, 5);
 }
 
+// From the branch point on: 100 updates of 32 in the parent, and what each branch adds.
+TEST(CostOfABranch, IsWhatComesAfterItsParent) {
+  const auto work_of = [](const std::string& branch) {
+    const std::vector<Cell> cells =
+        expand(parse_study("model = 'mlp'\nprotocol = 'A-updates'\nupdates = 100\nbatch_size = "
+                           "32\ncheckpoint_every = 10\nloss_levels = [1.5]\n"
+                           "[data]\nset = 'synthetic'\ntrain_examples = 200\ntest_examples = "
+                           "60\n[sweep]\nbranch.from = ['', 'batch_size = "
+                           "32']\n[branch]\n" +
+                               branch,
+                           "s.toml", {}));
+    const CostModel costs(cells, false);
+    EXPECT_EQ(costs.work(cells[0].run_id).updates, 100);
+    return costs.work(cells[1].run_id);
+  };
+  EXPECT_EQ(work_of("at = 'u000030'\n").updates, 70);
+  EXPECT_EQ(work_of("at = 'u000030'\n").gradients, 70 * 32);
+  EXPECT_EQ(work_of("at = 'start'\n").updates, 100);
+  EXPECT_EQ(work_of("at = 'end'\nupdates = 7\n").updates, 7);
+  EXPECT_EQ(work_of("at = 'end'\nanneal = 0.4\n").updates, 40);
+  EXPECT_EQ(work_of("at = 'u000050'\nanneal = 0.2\n").updates, 30);  // 3 / (1 - 0.9) are more than 10
+  EXPECT_EQ(work_of("at = 'loss-1.5'\n").updates, 50);               // taken to be half-way
+  EXPECT_THAT(testing::message_of([&] { work_of("at = 'end'\n"); }),
+              ::testing::HasSubstr("nothing is left of the budget"));
+}
+
 double summary_of(const RunRecord& run, const std::string& name) {
   for (const auto& [key, value] : run.summary)
     if (key == name) return static_cast<double>(std::get<int64_t>(value));

@@ -63,6 +63,18 @@ TEST_F(RunningOrder, DoesNotMoveWhatIsInOrder) {
   EXPECT_EQ(ids, again);
 }
 
+TEST_F(RunningOrder, HasParentsBeforeThoseThatNeedThemAndMovesNothingElse) {
+  std::vector<Cell> related = order;
+  related[0].parents = {order[7].run_id, order[3].run_id};
+  related[3].parents = {order[20].run_id};
+  related[5].parents = {"of another sweep"};
+  std::vector<std::string> ids, expected;
+  for (const Cell& cell : in_order(related, costs)) ids.push_back(cell.run_id);
+  for (const size_t i : {7, 20, 3, 0, 1, 2, 4, 5, 6, 8}) expected.push_back(order[i].run_id);
+  ids.resize(expected.size());
+  EXPECT_EQ(ids, expected);
+}
+
 TEST(RunningOrderOfOneProtocol, IsTheLongestFirstWhereThereIsOneSeed) {
   const std::vector<Cell> cells = expand(parse_study(
       "epochs = 1\n[data]\nset = 'synthetic'\n[sweep]\nbatch_size = [64, 16, 32]\n", "s.toml", {}));

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct RunSettings {
   std::vector<std::string> optimizer_settings;
   at::Device device = at::kCPU;
   bool cuda_graphs = true;
+  std::optional<BranchStart> branch = {};
 };
 
 /// 200 training and 60 test examples, constant rate, float64, no warm-up: small enough for hundreds of updates per second.
@@ -30,6 +32,9 @@ struct Listener : TrainObserver {
   void on_update(const UpdateRecord& record) override;
   void on_evaluation(const EvaluationRecord& record) override { evaluations.push_back(record); }
   void on_checkpoint(const std::string& label) override;
+  void on_outcomes(const std::string& split, const ExampleOutcomes& found) override {
+    outcomes[split] = found;
+  }
   void on_event(const std::string&, const std::string& text) override { events.push_back(text); }
 
   Trainer* trainer = nullptr;
@@ -38,7 +43,8 @@ struct Listener : TrainObserver {
   std::map<std::string, std::vector<std::vector<double>>> rows;  // of hooks' tables, by name
   std::vector<EvaluationRecord> evaluations;
   std::vector<std::string> events;
-  std::map<std::string, Checkpoint> checkpoints;  // deep copies
+  std::map<std::string, ExampleOutcomes> outcomes;  // of the way
+  std::map<std::string, Checkpoint> checkpoints;    // deep copies
 };
 
 class TestRun {

@@ -4,13 +4,24 @@
 
 namespace basin {
 
-std::unique_ptr<UpdateHook> Milestones::make(const Options& /*options*/, const HookSetup& setup) {
-  if (setup.train.checkpoint_every == 0 && setup.train.loss_levels.empty()) return nullptr;
-  return std::make_unique<Milestones>(setup);
+void Milestones::bind(OptionTable& table, Options& options) {
+  table
+      .add("outcomes_at_levels", options.outcomes, anything(),
+           "keep the outcome of every test image at each of loss_levels; costs a pass over the test images "
+           "each")
+      .quiet_default();
 }
 
-Milestones::Milestones(const HookSetup& setup)
-    : checks_(setup.train), every_(setup.train.checkpoint_every), run_(setup.run) {}
+std::unique_ptr<UpdateHook> Milestones::make(const Options& options, const HookSetup& setup) {
+  if (setup.train.checkpoint_every == 0 && setup.train.loss_levels.empty()) return nullptr;
+  return std::make_unique<Milestones>(options, setup);
+}
+
+Milestones::Milestones(const Options& options, const HookSetup& setup)
+    : checks_(setup.train),
+      every_(setup.train.checkpoint_every),
+      outcomes_(options.outcomes),
+      run_(setup.run) {}
 
 void Milestones::after_check(double train_loss) {
   RunProgress& progress = run_.progress();
@@ -21,6 +32,7 @@ void Milestones::after_check(double train_loss) {
     passing_ = {level, train_loss};
     run_.keep_checkpoint(CheckRule::level_label(level));
     passing_.reset();
+    if (outcomes_) run_.keep_test_outcomes(CheckRule::level_label(level));
     run_.event("info", fmt::format("loss level {:g} passed with {:.6g} at update {}", level, train_loss,
                                    progress.update));
   }
@@ -43,7 +55,7 @@ HookEntry milestones_hook() {
   return hook_entry<Milestones>({
       .name = "milestones",
       .help = "Checkpoints at regular intervals and at loss levels.",
-      .on = {"checkpoint_every=5", "loss_levels=[2.2]"},
+      .on = {"checkpoint_every=5", "loss_levels=[2.2]", "outcomes_at_levels=true"},
   });
 }
 

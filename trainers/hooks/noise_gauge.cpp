@@ -189,7 +189,10 @@ void NoiseGauge::check(const Options& options, const HookCheck& run) {
   }
   if (neox && !run.train.batch_milestones.empty())
     throw ConfigError("noise_scale_compat = \"gpt-neox\" and batch_milestones exclude each other");
-  if (options.every > 0 && run.passes > 1)
+  if (options.every > 0 && run.plan.random_weights)
+    throw ConfigError(
+        "noise_scale_every and noise.batch exclude each other: the gauge would measure the added noise");
+  if (options.every > 0 && run.plan.passes > 1)
     throw ConfigError("noise_scale_every and perturbation.kind exclude each other");
   if (options.every > 0 && run.overlap > 0)
     throw ConfigError("noise_scale_every and an optimiser with overlap exclude each other");

@@ -31,8 +31,8 @@ enum class NoiseStatus { ok = 0, not_resolved = 1, unavailable = 2, nonfinite = 
 class NoiseGauge : public UpdateHook {
  public:
   using Options = NoiseGaugeOptions;
-  /// Not with a perturbation, whose gradient is another one, nor an optimiser with overlap, where it is computed in two parts;
-  /// GPT-NeoX's needs windows of at least two updates of one batch size.
+  /// Not with a perturbation or added noise, whose gradients are others, nor an optimiser with overlap, where the gradient is
+  /// computed in two parts; GPT-NeoX's needs windows of at least two updates of one batch size.
   static void check(const Options& options, const HookCheck& run);
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
 

@@ -20,7 +20,7 @@ void PerturbedGradient::check(const Options& options, const HookCheck& run) {
 void PerturbedGradient::plan(const Options& options, BatchPlan& plan) {
   if (!options.on()) return;
   plan.group = options.examples;
-  plan.passes = 2;
+  plan.passes *= 2;
 }
 
 std::unique_ptr<UpdateHook> PerturbedGradient::make(const Options& options, const HookSetup& setup) {

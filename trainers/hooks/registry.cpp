@@ -13,7 +13,9 @@ namespace basin {
   entry(noise_scale) \
   entry(weight_average) \
   entry(test_time_views) \
-  entry(perturbation)
+  entry(perturbation) \
+  entry(example_noise) \
+  entry(ledger)
 // clang-format on
 
 #define BASIN_DECLARE(name) HookEntry name##_hook();

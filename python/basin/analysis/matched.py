@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from ..reader.sweep import Sweep
 from . import stats
+from .arms import ARM, slim_with_arms
+from .effects import Effect, by_seed, crossed
 from .names import optimizers_of
 
+SAME_LOSS = 0.05  # nat: training losses closer than that are taken for one
 OVERSHOT = 0.8  # of the target, or of a loss level: what ends further down doesn't stand for it
 
 
@@ -24,14 +26,21 @@ def comparable(runs: pd.DataFrame) -> pd.Series:
     return finished & ~((runs.protocol == "B") & overshot)
 
 
+def fixed_budgets(runs: pd.DataFrame) -> list[str]:
+    """The protocols with a fixed budget, the one that the drop is read from first."""
+    return [p for p in ("A-epochs", "A-updates") if (runs.protocol == p).any()]
+
+
 def fixed_budget(runs: pd.DataFrame) -> str | None:
     """The protocol with a fixed budget that the drop is read from: epochs where there is one, else updates."""
-    return next((p for p in ("A-epochs", "A-updates") if (runs.protocol == p).any()), None)
+    return next(iter(fixed_budgets(runs)), None)
 
 
-def cell(runs: pd.DataFrame, protocol: str, optimizer: str, batch_size: int) -> pd.DataFrame:
-    """All runs of one cell, whatever became of them."""
-    return runs[(runs.protocol == protocol) & (runs.optimizer == optimizer) & (runs.batch_size == batch_size)]
+def cell(runs: pd.DataFrame, protocol: str, optimizer: str, batch_size: int, arm: str | None = None) -> pd.DataFrame:
+    """All runs of one cell, whatever became of them; with `arm` those of that label, and those that don't know theirs. The runs then
+    have the column of labels (arms.py)."""
+    found = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer) & (runs.batch_size == batch_size)]
+    return found if arm is None else found[found[ARM] == arm]
 
 
 def settings(runs: pd.DataFrame) -> int:
@@ -42,7 +51,8 @@ def settings(runs: pd.DataFrame) -> int:
 # What became of a run that is in no comparison, in words that follow "2 of 5 seeds".
 LEFT_OUT = {
     "target_not_reached": "missed the target", "overshot": "overshot the target", "diverged": "diverged", "failed": "failed",
-    "interrupted": "interrupted", "running": "still running", "queued": "not run yet",
+    "interrupted": "interrupted", "running": "still running", "queued": "not run yet", "level_not_reached": "never reached the level",
+    "not_converged": "didn't converge", "not_resolved": "came out unresolved", "nonfinite": "came out as no number",
 }  # fmt: skip
 UNFINISHED = ("interrupted", "running", "queued")
 
@@ -86,6 +96,7 @@ class Reference:
     optimizer: str
     batch_size: int
     own: bool  # the optimiser's own small batch; else another optimiser's
+    arm: str | None = None  # its label, where it has several; None: its one setting, whatever it is
 
 
 def reference_of(sweep: Sweep, optimizer: str) -> Reference:
@@ -103,13 +114,15 @@ class Contrast:
     """The reference less one cell under one protocol. `estimate` is None where there is nothing to compare, `reason` says why.
 
     `losses`: mean training loss of reference and cell over the seeds compared. `shift`: how much of the difference, in units
-    of 1, the distance of these losses would make by itself, at `slope` (points_per_nat); nothing is corrected by it.
+    of 1, the distance of these losses would make by itself, at `slope` (points_per_nat); nothing is corrected by it. `test_loss`: cell
+    less reference, in nats. `phases`: learning rate at the stop over its peak, reference and cell: matched loss isn't matched phase.
     """
 
     protocol: str
     optimizer: str
     batch_size: int
     reference: Reference
+    arm: str = ""
     estimate: stats.Difference | None = None
     verdict: stats.Verdict | None = None
     reason: str = ""
@@ -119,6 +132,8 @@ class Contrast:
     lost: list[Lost] = field(default_factory=list)
     losses: tuple[float, float] = (np.nan, np.nan)
     slope: float = np.nan
+    test_loss: Effect | None = None
+    phases: tuple[float, float] = (np.nan, np.nan)
 
     @property
     def shift(self) -> float:
@@ -130,11 +145,17 @@ class Contrast:
         return any(lost.chosen for lost in self.lost)
 
 
-def contrast(sweep: Sweep, protocol: str, optimizer: str, batch_size: int, margin: float = stats.MARGIN) -> Contrast:
-    reference = reference_of(sweep, optimizer)
-    found = Contrast(protocol, optimizer, batch_size, reference)
-    all_arm = cell(sweep.runs, protocol, optimizer, batch_size)
-    all_base = cell(sweep.runs, protocol, reference.optimizer, reference.batch_size)
+def contrast(
+    sweep: Sweep, protocol: str, optimizer: str, batch_size: int, margin: float = stats.MARGIN, arm: str | None = None,
+    labelled: pd.DataFrame | None = None,
+) -> Contrast:  # fmt: skip
+    """With the verdict that it has by itself. The reference has the same arm where that was run there, else the plain setting; None: the
+    cell has one setting. `labelled`: the runs with labels of arms, from a caller that has them."""
+    runs = slim_with_arms(sweep) if labelled is None else labelled
+    reference = _with_arm(runs, protocol, reference_of(sweep, optimizer), batch_size, arm)
+    found = Contrast(protocol, optimizer, batch_size, reference, arm or "")
+    all_arm = cell(runs, protocol, optimizer, batch_size, arm)
+    all_base = cell(runs, protocol, reference.optimizer, reference.batch_size, reference.arm)
     found.reason = _why_not(all_arm, all_base)
     if found.reason:
         return found
@@ -147,11 +168,45 @@ def contrast(sweep: Sweep, protocol: str, optimizer: str, batch_size: int, margi
         return found
     found.seeds, found.reference_runs, found.runs = seeds, one, two
     found.estimate = stats.difference(*tables)
-    found.verdict = _verdict(found, found.estimate, margin)
-    loss = sweep.runs.set_index("run_id").train_loss
+    found.verdict = verdict_of(found, margin)
+    loss = pd.Series(sweep.runs.train_loss.to_numpy(float), index=sweep.runs.run_id)
     found.losses = (float(loss[one].mean()), float(loss[two].mean()))
-    found.slope = points_per_nat(sweep.runs, reference)
+    found.slope = points_per_nat(runs, reference)
+    found.test_loss = _test_loss(sweep, one, two)
+    found.phases = (_phase(sweep, one), _phase(sweep, two))
     return found
+
+
+def _with_arm(runs: pd.DataFrame, protocol: str, reference: Reference, batch_size: int, arm: str | None) -> Reference:
+    """The reference of a cell's arm. Arms at the reference's own batch size are compared with the plain setting there."""
+    if arm is None:
+        return reference
+    there = set(cell(runs, protocol, reference.optimizer, reference.batch_size)[ARM])
+    own = arm if arm in there and reference.batch_size != batch_size else ""
+    return replace(reference, arm=own if own in there or len(there) > 1 else next(iter(there), ""))
+
+
+def _test_loss(sweep: Sweep, one: list[str], two: list[str]) -> Effect | None:
+    """Cell less reference: by image where losses of images are stored, else by seed. None where it isn't known."""
+    tables = sweep.losses(one), sweep.losses(two)
+    if tables[0] is not None and tables[1] is not None and tables[0].shape == tables[1].shape:
+        return crossed(tables[1] - tables[0])
+    if "test_loss" not in sweep.runs:
+        return None
+    loss = pd.Series(sweep.runs.test_loss.to_numpy(float), index=sweep.runs.run_id)
+    d = loss[two].to_numpy() - loss[one].to_numpy()
+    return by_seed(d) if np.isfinite(d).all() else None
+
+
+def _phase(sweep: Sweep, run_ids: list[str]) -> float:
+    """Mean over runs of the last update's learning rate over the greatest of the run."""
+    shares = []
+    for run_id in run_ids:
+        rates = sweep.curve_column(run_id, "train", "learning_rate")
+        rates = rates[np.isfinite(rates)]
+        if rates.size and rates.max() > 0:
+            shares.append(rates[-1] / rates.max())
+    return float(np.mean(shares)) if shares else np.nan
 
 
 def _why_not(arm: pd.DataFrame, base: pd.DataFrame) -> str:
@@ -168,10 +223,12 @@ def _why_not(arm: pd.DataFrame, base: pd.DataFrame) -> str:
     return "" if comparable(base).any() else f"the reference has no comparable run: {_lost_text(base, reference=True)}"
 
 
-def _verdict(c: Contrast, estimate: stats.Difference, margin: float) -> stats.Verdict:
+def verdict_of(c: Contrast, margin: float, comparisons: int = 1) -> stats.Verdict | None:
     """Survivors prove little: who misses the target or diverges is no matter of chance. Only a drop at the fixed budget
     stands where seeds of the cell alone are lost, since those that diverged would add to it."""
-    verdict = stats.verdict(estimate, margin)
+    if c.estimate is None:
+        return None
+    verdict = stats.verdict(c.estimate, margin, comparisons)
     stands = c.protocol != "B" and verdict.direction > 0 and not any(lost.reference for lost in c.lost if lost.chosen)
     if not c.survivors or stands or verdict.word == "undecided":
         return verdict
@@ -180,128 +237,16 @@ def _verdict(c: Contrast, estimate: stats.Difference, margin: float) -> stats.Ve
 
 def points_per_nat(runs: pd.DataFrame, reference: Reference) -> float:
     """Test accuracy (units of 1) per nat of training loss: the reference cell's own slope between its ends at the fixed budget and
-    at matched loss. NaN where one of them is missing, has several settings, or both lie within 0.05 nat."""
+    at matched loss. NaN where one of them is missing, has several settings, or both lie within SAME_LOSS."""
     ends = []
     for protocol in (fixed_budget(runs), "B"):
         if protocol is None:
             return np.nan
-        found = cell(runs, protocol, reference.optimizer, reference.batch_size)
+        arm = reference.arm if ARM in runs else None
+        found = cell(runs, protocol, reference.optimizer, reference.batch_size, arm)
         good = found[comparable(found)]
         if good.empty or settings(good) > 1:
             return np.nan
         ends.append((good.train_loss.mean(), good.test_acc.mean()))
     (loss_a, accuracy_a), (loss_b, accuracy_b) = ends
-    return float((accuracy_a - accuracy_b) / (loss_b - loss_a)) if abs(loss_b - loss_a) >= 0.05 else np.nan
-
-
-@dataclass
-class CellAnswer:
-    """What one batch size and optimiser says: the drop at a fixed budget, what remains at matched loss, and the ratio. `label`: what
-    the optimiser is called."""
-
-    optimizer: str
-    label: str
-    batch_size: int
-    drop: Contrast | None  # protocol A
-    gap: Contrast | None  # protocol B
-    share: stats.Share | None
-
-
-def answers(sweep: Sweep, margin: float = stats.MARGIN) -> list[CellAnswer]:
-    """One for every cell beyond the reference, in order of optimiser and batch size."""
-    runs, budget = sweep.runs, fixed_budget(sweep.runs)
-    protocols = [p for p in (budget, "B") if p and (runs.protocol == p).any()]
-    cells = runs[runs.protocol.isin(protocols)][["optimizer", "batch_size"]].drop_duplicates()
-    found = []
-    order = optimizers_of(cells, sweep.names)
-    for optimizer, batch_size in sorted(cells.itertuples(index=False, name=None), key=lambda c: (order.index(c[0]), c[1])):
-        reference = reference_of(sweep, optimizer)
-        if batch_size == reference.batch_size and optimizer == reference.optimizer:
-            continue
-        by = {p: contrast(sweep, p, optimizer, int(batch_size), margin) for p in protocols}
-        drop, gap = by.get(budget or ""), by.get("B")
-        answer = CellAnswer(optimizer, sweep.names.label("optimizers", optimizer), int(batch_size), drop, gap, None)
-        answer.share = _share(sweep, answer)
-        found.append(answer)
-    return found
-
-
-@dataclass
-class Pooled:
-    """The mean over all cells that have both contrasts on enough seeds: one question put once. `left_out`: the other cells and
-    why they are not in it."""
-
-    cells: list[CellAnswer]
-    left_out: list[tuple[CellAnswer, str]]
-    seeds: list[int]
-    drop: stats.Difference
-    gap: stats.Difference
-    drop_verdict: stats.Verdict
-    gap_verdict: stats.Verdict
-    share: stats.Share
-    losses: tuple[float, float]  # mean training loss at matched loss: references, cells
-    shift: float
-
-
-def pooled(sweep: Sweep, found: list[CellAnswer], margin: float = stats.MARGIN) -> Pooled | None:
-    """Each cell weighs the same; seeds are those that all of them share. Cells of which outcomes took seeds are left out, since a mean
-    over survivors proves nothing. None for fewer than two cells or three seeds."""
-    left_out = [(a, why) for a in found if (why := _why_not_pooled(a))]
-    cells = [a for a in found if not _why_not_pooled(a)]
-    seeds = sorted(set.intersection(*(set(_common_seeds(a)) for a in cells))) if cells else []
-    if len(cells) < 2 or len(seeds) < stats.VERDICT_SEEDS:
-        return None
-    drops, gaps = [a.drop for a in cells if a.drop], [a.gap for a in cells if a.gap]
-    drop = _mean_arms([_arms(sweep, c, seeds) for c in drops])
-    gap = _mean_arms([_arms(sweep, c, seeds) for c in gaps])
-    one, two = stats.difference(*drop), stats.difference(*gap)
-    losses = tuple(np.mean([_losses(sweep, c, seeds) for c in gaps], axis=0).tolist())
-    shift = float(np.mean([c.slope * np.diff(_losses(sweep, c, seeds))[0] for c in gaps]))
-    return Pooled(cells, left_out, seeds, one, two, stats.verdict(one, margin), stats.verdict(two, margin),
-                  stats.share(drop, gap), losses, shift)  # fmt: skip
-
-
-def _why_not_pooled(a: CellAnswer) -> str:
-    for c in (a.gap, a.drop):
-        if c is None:
-            return "not run under both protocols"
-        if c.estimate is None:
-            return c.reason
-        if c.survivors:
-            return "; ".join(lost.text for lost in c.lost if lost.chosen)
-    n = len(_common_seeds(a))
-    return "" if n >= stats.VERDICT_SEEDS else f"{n} seed{'s' * (n != 1)}"
-
-
-def _mean_arms(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    return np.mean([p[0] for p in pairs], axis=0), np.mean([p[1] for p in pairs], axis=0)
-
-
-def _common_seeds(a: CellAnswer) -> list[int]:
-    """Seeds that the cell and its reference have under both protocols."""
-    if not a.drop or not a.gap or a.drop.estimate is None or a.gap.estimate is None:
-        return []
-    return sorted(set(a.drop.seeds) & set(a.gap.seeds))
-
-
-def _runs_at(c: Contrast, seeds: list[int]) -> tuple[list[str], list[str]]:
-    at = [c.seeds.index(s) for s in seeds]
-    return [c.reference_runs[i] for i in at], [c.runs[i] for i in at]
-
-
-def _arms(sweep: Sweep, c: Contrast, seeds: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    one, two = _runs_at(c, seeds)
-    return sweep.correct(one), sweep.correct(two)
-
-
-def _losses(sweep: Sweep, c: Contrast, seeds: list[int]) -> tuple[float, float]:
-    loss = sweep.runs.set_index("run_id").train_loss
-    one, two = _runs_at(c, seeds)
-    return float(loss[one].mean()), float(loss[two].mean())
-
-
-def _share(sweep: Sweep, a: CellAnswer) -> stats.Share | None:
-    seeds = _common_seeds(a)
-    if not a.drop or not a.gap or len(seeds) < stats.VERDICT_SEEDS or a.drop.survivors or a.gap.survivors:
-        return None
-    return stats.share(_arms(sweep, a.drop, seeds), _arms(sweep, a.gap, seeds))
+    return float((accuracy_a - accuracy_b) / (loss_b - loss_a)) if abs(loss_b - loss_a) >= SAME_LOSS else np.nan

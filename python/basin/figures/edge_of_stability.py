@@ -30,12 +30,15 @@ def figure(sweep: Sweep) -> Figure:
         if np.isfinite(limit(run)):
             upper.axhline(limit(run), color=colour, linestyle="--", linewidth=1)
     handles = dict(zip(upper.get_legend_handles_labels()[1], upper.get_legend_handles_labels()[0]))
-    reasons = dict.fromkeys(why_no_limit(runs.iloc[i]) or "dashed: limit of stability" for i in range(len(runs)))
-    title = "\n".join(r if r.startswith("dashed") else f"no limit: {r}" for r in reasons)
+    reasons = dict.fromkeys(
+        why_no_limit(runs.iloc[i]) or "one line per seed; dashed: limit of stability" for i in range(len(runs))
+    )
+    title = "\n".join(r if r.startswith("one line") else f"no limit: {r}" for r in reasons)
     upper.legend(handles.values(), handles.keys(), loc="lower right", title=title)
     upper.set_ylabel("λ₁ of the training loss")
     upper.set_ylim(bottom=0)
     lower.set_yscale("log")
+    style.plain_log(lower.yaxis)
     lower.set_ylabel("training loss")
     lower.set_xlabel("update")
     return picture

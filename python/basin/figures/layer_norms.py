@@ -13,6 +13,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ..analysis.arms import ARM, with_arms
 from ..analysis.matched import cell, comparable, fixed_budget, settings
 from ..analysis.names import PROTOCOL_TITLES, optimizers_of
 from ..reader.layers import Layers
@@ -72,9 +73,9 @@ def _draw(found: list[tuple[str, Layers]], shape: tuple[int, int]) -> Figure:
             _panel(ax, of(layers), layers)
             ax.set_ylabel(label)
             ax.set_xlabel("update")
-        if not layers.has_trust_ratios:
-            row[-1].set_axis_off()
-            row[-1].text(0.5, 0.5, "no trust ratios", transform=row[-1].transAxes, ha="center", color=style.GREY)
+        if not layers.has_trust_ratios:  # the method has none: its place stays empty, without a letter
+            row[-1].set_visible(False)
+    style.letters_in_order(axes)
     _explain(figure, axes, [layers for _, layers in found])
     return figure
 
@@ -106,9 +107,10 @@ def _explain(figure: Figure, axes: np.ndarray, shown_layers: list[Layers]) -> No
 
 
 def trust_ratios(sweep: Sweep) -> Figure | None:
-    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel per layer-wise optimiser. Cells of
-    several settings are left out."""
-    runs = sweep.runs
+    """Median over recorded updates and seeds, with the middle 80 %, by parameter; a panel per layer-wise optimiser. Plain
+    settings alone; cells of several are left out."""
+    runs = with_arms(sweep)
+    runs = runs[runs[ARM] == ""]
     protocol = "B" if (runs.protocol == "B").any() else fixed_budget(runs) or ""
     found: dict[str, dict[float, list[pd.DataFrame]]] = {}
     for run in runs[runs.protocol == protocol].itertuples():
@@ -124,7 +126,7 @@ def trust_ratios(sweep: Sweep) -> Figure | None:
     for ax, optimizer in zip(axes[0], sweep.names.in_order("optimizers", found)):
         _trust_panel(ax, found[optimizer], colours)
         ax.set_title(f"{sweep.names.label('optimizers', optimizer)}, {PROTOCOL_TITLES.get(protocol, protocol)}")
-    axes[0][0].set_ylabel("trust ratio (factor on the step)")
+        ax.set_ylabel("trust ratio (factor on the step)")
     style.legend(
         figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="bars: 10th to 90th percentile; batch size:"
     )

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from ..analysis import stats
+from ..analysis.arms import ARM
 from ..analysis.matched import comparable
 from ..analysis.noise_scale import pooled_noise_scale
 from ..reader.names import Names
@@ -21,6 +22,7 @@ from . import style
 
 HOLLOW = "not comparable, not converged or not resolved"
 ONE_SEED = "one seed: bar from that run alone"
+CROSS = "no value, or none above 0"
 
 
 @dataclass(frozen=True)
@@ -130,12 +132,29 @@ def _what_was_measured(sweep: Sweep, runs: pd.DataFrame, probe: str, quantity: s
     return set(rows.uncertainty_kind), np.array([told.get(r, "") for r in runs.run_id], dtype=object)
 
 
-def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str], names: Names) -> None:
-    """Filled: a mean over seeds; half filled: one seed; hollow: not to be compared; a cross on the axis: no value at all. The line
-    joins means over seeds, and breaks where a batch size has none or several."""
-    colour, marker = style.colour(optimizer, names), style.marker(optimizer, names)
-    x_of = {c.size: c.size * style.dodge(optimizer, optimizers) for c in found}
-    ax.plot([x_of[c.size] for c in found], [c.marks[0].value if c.joined else np.nan for c in found], color=colour, zorder=2)
+def draw_arms(
+    ax: Axes,
+    runs: pd.DataFrame,
+    cells_of: Callable[[pd.DataFrame], list[Cell]],
+    optimizer: str,
+    optimizers: list[str],
+    arms: list[str],
+    names: Names,
+) -> int:
+    """One optimiser's runs, with labels of arms: each arm by marks and a line of its own. `arms`: all labels of the figure. Returns
+    how many crosses were drawn."""
+    parts = [(place, runs[runs[ARM] == arm]) for place, arm in enumerate(arms)]
+    return sum(draw_cells(ax, cells_of(mine), optimizer, optimizers, names, place) for place, mine in parts if len(mine))
+
+
+def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str], names: Names, arm: int = 0) -> int:
+    """`arm`: the place of its label, 0 for the plain setting. Filled: a mean over seeds; half filled: one seed; hollow: not to be
+    compared; a cross on the axis: no value at all, how many of which is returned for the legend. The line joins means over seeds,
+    and breaks where a batch size has none or several."""
+    colour, marker = style.colour(optimizer, names), style.arm_marker(optimizer, arm, names)
+    x_of = {c.size: c.size * style.dodge(optimizer, optimizers) * 2 ** (0.05 * arm) for c in found}
+    ax.plot([x_of[c.size] for c in found], [c.marks[0].value if c.joined else np.nan for c in found], color=colour, zorder=2,
+            linestyle=style.arm_line(arm))  # fmt: skip
     for kind, fill in (("mean", "full"), ("one", "left")):
         marks = [(x_of[c.size], m) for c in found for m in c.marks if m.kind == kind]
         if marks:
@@ -146,6 +165,7 @@ def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str
     hollow = [(x_of[c.size], m.value) for c in found for m in c.marks if m.kind == "hollow"]
     hollow += [(x_of[c.size], np.nan) for c in found for _ in range(c.crosses)]
     draw_hollow(ax, [x for x, _ in hollow], [y for _, y in hollow], colour, marker)
+    return sum(c.crosses for c in found)
 
 
 def draw_hollow(ax: Axes, x: ArrayLike, y: ArrayLike, colour: Any, marker: str) -> None:

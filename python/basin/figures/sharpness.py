@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..analysis.arms import ARM, arms_of, with_arms
 from ..analysis.audit_verdict import Audit, load_audit
 from ..analysis.matched import OVERSHOT
 from ..analysis.names import optimizers_of
+from ..reader.names import FINITE
 from ..reader.sweep import Sweep
 from . import style
-from .marks import HOLLOW, ONE_SEED, draw_cells, draw_hollow, measure_cells, numbers, train_examples
+from .marks import CROSS, HOLLOW, ONE_SEED, Cell, draw_arms, draw_hollow, measure_cells, numbers, train_examples
 
 BARS = "bars: ± standard error over seeds, or the value's own residual or error where greater; of a ratio the 95 % interval"
 OWN_BARS = "bars: each value's own residual or 95 % interval, of one run"
@@ -23,25 +26,44 @@ OWN_BARS = "bars: each value's own residual or 95 % interval, of one run"
 def sharpness_against_batch(sweep: Sweep) -> Figure | None:
     """The measures of sharpness and noise that the sweep has at the end of protocol B, where training losses match, and behind them their
     scale-aware companions. η λ₁(P⁻¹H) is a stability number for SGD (limit in docs/probes.md), a gauge for LARS and LAMB."""
-    runs, names = sweep.runs[sweep.runs.protocol == "B"], sweep.names
-    measured = [m for m in names.measures.itertuples() if _has_values(runs, _column(m))]
+    runs, names = with_arms(sweep), sweep.names
+    runs, arms = runs[runs.protocol == "B"], arms_of(runs)
+    measured = [m for m in finite_first(names.measures, runs).itertuples() if _has_values(runs, _column(m))]
     optimizers = optimizers_of(sweep.runs, names)
     if not measured:
         return None
     figure, axes = style.grid(len(measured), 3, 4.0, 3.0)
-    audit = load_audit(sweep)
+    audit, crosses = load_audit(sweep), 0
     for ax, measure in zip(axes, measured):
         ax.set_ylabel(measure.label)
         for optimizer in optimizers:
             mine = runs[runs.optimizer == optimizer]
-            found = measure_cells(sweep, mine, measure.probe, measure.quantity, _column(measure))
-            draw_cells(ax, found, optimizer, optimizers, names)
+            crosses += draw_arms(ax, mine, _cells_of(sweep, measure), optimizer, optimizers, arms, names)
         style.batch_axis(ax, sweep.runs.batch_size.dropna(), train_examples(sweep.runs))
         style.positive_log(ax, numbers(runs, _column(measure)))
         if _moved(audit, sweep, measure.probe, measure.quantity):
             style.grey(ax)
-    style.legend(figure, style.optimizer_legend(optimizers, names, HOLLOW, ONE_SEED), columns=5, title=BARS)
+    handles = style.optimizer_legend(optimizers, names, HOLLOW, ONE_SEED, cross=CROSS if crosses else "") + style.arm_legend(arms)
+    style.legend(figure, handles, columns=6, title=BARS)
     return figure
+
+
+def _cells_of(sweep: Sweep, measure: Any) -> Callable[[pd.DataFrame], list[Cell]]:
+    return lambda runs: measure_cells(sweep, runs, measure.probe, measure.quantity, _column(measure))
+
+
+def finite_first(measures: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The measures, a ratio over an unlimited population replaced by that over the training set as it is where the sweep has the latter
+    resolved: it is exact where all examples were measured, and what training draws from."""
+    rows = []
+    for m in measures.to_dict("records"):
+        column = f"{m['column']}{FINITE}"
+        has = any(c.endswith(f".{m['probe']}.{column}.status") and (runs[c] == "ok").any() for c in runs)
+        if has:
+            words, bracket, unit = m["label"].partition(" (")
+            m |= {"quantity": f"{m['quantity']}{FINITE}", "column": column, "label": f"{words}, finite set{bracket}{unit}"}
+        rows.append(m)
+    return pd.DataFrame(rows, columns=measures.columns)
 
 
 def _column(measure: Any) -> str:
@@ -64,8 +86,10 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -
     the sweep has them; a column per optimiser: compare at equal loss, that is, vertically."""
     names = sweep.names
     measures = names.measures[~names.measures.companion] if measures is None else measures
+    runs = with_arms(sweep)
+    measures, arms = finite_first(measures, runs), arms_of(runs)
     probes, loss, loss_label = _at_losses(
-        sweep.probes.merge(sweep.runs[["run_id", "optimizer", "batch_size", "protocol"]], on="run_id")
+        sweep.probes.merge(runs[["run_id", "optimizer", "batch_size", "protocol", ARM]], on="run_id")
     )
     probes = probes[(probes["index"] == 0) & (probes.protocol == "B")]
     values = {m: probes[(probes.probe == m.probe) & (probes.quantity == m.quantity)] for m in measures.itertuples()}
@@ -79,7 +103,7 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -
     for row, (measure, mine) in zip(axes, values.items()):
         row[0].set_ylabel(measure.label)
         for ax, optimizer in zip(row, optimizers):
-            _loss_lines(ax, mine[mine.optimizer == optimizer], loss, colours)
+            _loss_lines(ax, mine[mine.optimizer == optimizer], loss, colours, arms)
         for ax in row:
             style.positive_log(ax, mine.value.to_numpy(float))
             if _moved(audit, sweep, measure.probe, measure.quantity):
@@ -91,7 +115,8 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -
     for ax in axes.flat:
         style.loss_axis(ax.xaxis, np.concatenate([mine[loss].astype(float) for mine in values.values()]))
     axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
-    style.legend(figure, style.batch_legend(sweep.runs.batch_size.dropna()), columns=12, title=f"{OWN_BARS}; batch size:")
+    handles = style.batch_legend(sweep.runs.batch_size.dropna()) + style.arm_lines(arms)
+    style.legend(figure, handles, columns=12, title=f"{OWN_BARS}; batch size:")
     return figure
 
 
@@ -101,15 +126,15 @@ def _at_losses(probes: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
     column, label = "train_loss", "training loss (nat)"
     if not np.isfinite(probes.train_loss.astype(float)).any() and "subset_loss" in probes:
         column, label = "subset_loss", "training loss on the probed subset (nat)"
-    probes = probes[probes.study.astype(bool)]
+    probes = probes[probes.study.astype(bool) & ~probes.checkpoint.str.endswith("@twin")]
     loss = probes[column].astype(float)
     level = pd.to_numeric(probes.checkpoint.str.extract(r"^loss-([0-9.eE+-]+)$")[0], errors="coerce")
     return probes[np.isfinite(loss) & ~(loss < OVERSHOT * level)], column, label
 
 
-def _loss_lines(ax: Axes, rows: pd.DataFrame, loss: str, colours: style.Colours) -> None:
-    """One line per run; bars are a value's own interval or residual, none where the value is a search's lower bound."""
-    for (size, _), run in rows.groupby(["batch_size", "run_id"]):
+def _loss_lines(ax: Axes, rows: pd.DataFrame, loss: str, colours: style.Colours, arms: list[str]) -> None:
+    """One line per run, dashed by arm; bars are a value's own interval or residual, none where the value is a search's lower bound."""
+    for (size, arm, _), run in rows.groupby(["batch_size", ARM, "run_id"]):
         run = run.sort_values(loss)
         x, y = (
             run[loss].to_numpy(float),
@@ -119,6 +144,6 @@ def _loss_lines(ax: Axes, rows: pd.DataFrame, loss: str, colours: style.Colours)
         low = np.where(np.isfinite(run.ci_low.astype(float)), run.ci_low.astype(float), y - own)
         high = np.where(np.isfinite(run.ci_high.astype(float)), run.ci_high.astype(float), y + own)
         ax.errorbar(x, y, [np.maximum(y - low, 0), np.maximum(high - y, 0)], color=colours[size], marker="o", markersize=3.5,
-                    linewidth=1, elinewidth=0.7, alpha=0.85)  # fmt: skip
+                    linewidth=1, elinewidth=0.7, alpha=0.85, linestyle=style.arm_line(arms.index(arm)))  # fmt: skip
         bad = run[run.status != "ok"]
         draw_hollow(ax, bad[loss], np.where(bad.value > 0, bad.value, np.nan), colours[size], "o")

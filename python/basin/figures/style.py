@@ -25,6 +25,9 @@ from ..reader.names import Names
 PALETTE = ("#0072B2", "#E69F00", "#CC79A7", "#D55E00", "#56B4E9", "#009E73", "#882255", "#000000")
 MARKERS = ("o", "v", "^", "s", "P", "D", "X", "<", ">")
 LINES = tuple(PALETTE[i] for i in (0, 3, 5, 2))  # the darker ones, for lines that are no optimisers
+ARM_MARKERS = ("*", "p", "h", "d", "H", "8", "4")  # of arms, in whatever colour their optimiser has
+Dashes = str | tuple[float, tuple[float, ...]]
+ARM_LINES: tuple[Dashes, ...] = ((0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (6, 1, 1, 1, 1, 1)), (0, (2, 2)))
 GREY = "#8a8a8a"
 
 
@@ -45,6 +48,25 @@ def marker(optimizer: str, names: Names) -> str:
     return MARKERS[names.place("optimizers", optimizer) % len(MARKERS)]
 
 
+def arm_marker(optimizer: str, place: int, names: Names) -> str:
+    """`place`: of the arm's label among all, 0 for the plain setting."""
+    return marker(optimizer, names) if place == 0 else ARM_MARKERS[(place - 1) % len(ARM_MARKERS)]
+
+
+def arm_line(place: int) -> Dashes:
+    return "-" if place == 0 else ARM_LINES[(place - 1) % len(ARM_LINES)]
+
+
+def arm_legend(arms: list[str]) -> list[Line2D]:
+    """Marks of those that aren't plain."""
+    return [Line2D([], [], color=GREY, marker=ARM_MARKERS[(i - 1) % len(ARM_MARKERS)], linestyle="", markersize=7, label=arm)
+            for i, arm in enumerate(arms) if i]  # fmt: skip
+
+
+def arm_lines(arms: list[str]) -> list[Line2D]:
+    return [Line2D([], [], color=GREY, linestyle=arm_line(i), label=arm) for i, arm in enumerate(arms) if i]
+
+
 def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options: Any) -> tuple[Figure, np.ndarray]:
     """Panels with letters, where there are several."""
     figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
@@ -55,6 +77,14 @@ def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **o
 
 
 LETTER = "panel-letter"
+
+
+def letters_in_order(axes: np.ndarray) -> None:
+    """Anew, where panels were hidden."""
+    for ax, letter in zip((ax for ax in axes.flat if ax.get_visible()), ascii_lowercase):
+        for text in ax.texts:
+            if text.get_gid() == LETTER:
+                text.set_text(letter)
 
 
 def grid(count: int, columns: int, width: float, height: float) -> tuple[Figure, np.ndarray]:
@@ -161,7 +191,7 @@ def loss_axis(axis: Axis, values: ArrayLike) -> None:
 
 
 def optimizer_legend(
-    optimizers: Iterable[str], names: Names, hollow: str = "", one_seed: str = "", reference: str = ""
+    optimizers: Iterable[str], names: Names, hollow: str = "", one_seed: str = "", reference: str = "", cross: str = ""
 ) -> list[Line2D]:
     handles = [
         Line2D([], [], color=colour(o, names), marker=marker(o, names), markersize=5.5, label=names.label("optimizers", o))
@@ -175,10 +205,13 @@ def optimizer_legend(
         )
     if hollow:
         handles.append(Line2D([], [], color=GREY, marker="o", linestyle="", markerfacecolor="none", label=hollow))
+    if cross:
+        handles.append(Line2D([], [], color=GREY, marker="x", markersize=5, linestyle="", label=cross))
     return handles
 
 
-Colours = dict[float, tuple[float, float, float, float]]  # by batch size
+Colour = tuple[float, float, float, float]
+Colours = dict[float, Colour]  # by batch size
 
 
 def batch_colours(sizes: Iterable[float]) -> Colours:

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from ..analysis.matched import answers, comparable
+from ..analysis.cell_answers import answers, comparisons
+from ..analysis.matched import comparable
 from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from .output import ReportError, nothing_in_home, save_picture
@@ -142,7 +143,10 @@ def _ratio_cell(value: float, low: float, high: float, seeds: int, of: int) -> s
 def accuracy_in_words(sweep: Sweep) -> list[str]:
     """Test accuracy of the smallest batch less that of each other, over seeds and test images."""
     lines = []
-    for answer in answers(sweep):
+    found = answers(sweep)
+    count = comparisons([a.gap for a in found if a.gap and a.gap.estimate], "B")
+    corrected = f" (verdicts at 5 %/{count})" if count > 1 else ""
+    for answer in found:
         gap = answer.gap
         if gap is None:
             continue
@@ -152,7 +156,7 @@ def accuracy_in_words(sweep: Sweep) -> list[str]:
         value, (low, high) = 100 * gap.estimate.value, (100 * v for v in gap.estimate.interval())
         lines.append(
             f"Test accuracy at B = {gap.reference.batch_size:,} less that at B = {answer.batch_size:,}: {value:.2f} points "
-            f"({low:.2f} to {high:.2f}; {gap.estimate.seeds} seeds, {gap.estimate.examples:,} images): {gap.verdict.text}."
+            f"({low:.2f} to {high:.2f}; {gap.estimate.seeds} seeds, {gap.estimate.examples:,} images): {gap.verdict.text}{corrected}."
         )
     return lines
 

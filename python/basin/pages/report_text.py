@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from ..analysis import stats
-from ..analysis.matched import OVERSHOT, CellAnswer, Contrast, Pooled, comparable, fixed_budget, points_per_nat, reference_of
+from ..analysis.cell_answers import CellAnswer
+from ..analysis.matched import OVERSHOT, comparable, fixed_budget, points_per_nat, reference_of
 from ..analysis.names import optimizers_of
-from ..analysis.number_text import points
+from ..analysis.pooled import Pooled
 from ..reader.sweep import STATUS_WORDS, Sweep
-from .phrases import cell_names, contrast_text, losses_text, lost_text, share_text
+from .phrases import cell_names, distance_text, share_text
 
 
 def _one(runs: pd.DataFrame, column: str, default: str = "unknown") -> str:
@@ -82,61 +83,6 @@ def about_status(sweep: Sweep) -> str:
     return text + " Runs that diverged, missed the target or overshot it are drawn hollow and enter no comparison."
 
 
-def verdict_table(found: list[CellAnswer]) -> pd.DataFrame:
-    """Differences in points of test accuracy, reference less cell, with 95 % intervals."""
-    rows = [
-        {
-            "optimiser": a.label, "batch size": f"{a.batch_size:,}", "drop at fixed budget": contrast_text(a.drop),
-            "left at matched loss": contrast_text(a.gap), "share left": share_text(a.share),
-            "seeds": str(len(a.gap.seeds) if a.gap and a.gap.estimate else 0), "at matched loss": verdict_text(a.gap),
-        }
-        for a in found
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def verdict_text(c: Contrast | None) -> str:
-    """The verdict alone; who is not in it is in `details_table`."""
-    if c is None or c.verdict is None:
-        return "not compared"
-    if c.verdict.word == "gap" and c.verdict.direction < 0:
-        return "better than the reference"
-    return c.verdict.word if c.verdict.word == "undecided" else c.verdict.text
-
-
-def verdict_class(verdict: str) -> str:
-    """The colour of a verdict's cell."""
-    starts = {"a gap": "gap", "no gap": "equal", "better": "better", "undecided": "open"}
-    return next((name for start, name in starts.items() if verdict.startswith(start)), "")
-
-
-def details_table(found: list[CellAnswer]) -> pd.DataFrame:
-    """What the verdicts rest on: how well the losses match, what that is worth, and who is not in it."""
-    rows = [
-        {
-            "optimiser": a.label, "batch size": f"{a.batch_size:,}", "at fixed budget": _in_full(a.drop),
-            "mean training losses matched": losses_text(a.gap), "their distance is worth": _worth(a.gap),
-            "seeds left out": _left_out(a), "at matched loss": _in_full(a.gap),
-        }
-        for a in found
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def _in_full(c: Contrast | None) -> str:
-    return c.verdict.text if c and c.verdict else c.reason if c else "not run"
-
-
-def _worth(c: Contrast | None) -> str:
-    return f"{points(c.shift)} points" if c and c.estimate and np.isfinite(c.shift) else "–"
-
-
-def _left_out(a: CellAnswer) -> str:
-    drop, gap = lost_text(a.drop), lost_text(a.gap)
-    parts = ([f"fixed budget: {drop}"] if drop else []) + ([f"matched loss: {gap}"] if gap else [])
-    return "; ".join(parts) or "–"
-
-
 def answer(found: list[CellAnswer], together: Pooled | None = None, margin: float = stats.MARGIN) -> list[str]:
     """The answer in at most five sentences. Says "missing optimisation" only where a drop is resolved at the fixed budget and, at
     matched loss, either equivalence or the reverse is; what is undecided is called undecided."""
@@ -153,12 +99,12 @@ def answer(found: list[CellAnswer], together: Pooled | None = None, margin: floa
 
 def _pooled_sentences(p: Pooled, margin: float) -> list[str]:
     """The mean over cells, and what it says; a single cell's resolved gap forbids the plain words."""
-    share = f", {share_text(p.share)} of it" if p.share.resolved else ""
+    share = f", {share_text(p.share)} of it" if p.share and p.share.resolved else ""
     numbers = (
         f"On average over {len(p.cells)} cells and {len(p.seeds)} seeds, large batches lose {_lost(p.drop)} points of test "
-        f"accuracy at the fixed budget and {_lost(p.gap)} at matched training loss{share}."
+        f"accuracy at the fixed budget and {_lost(p.gap)} at matched training loss{share}"
     )
-    return [numbers, _pooled_verdict(p, margin)]
+    return [numbers + (f"; {distance_text(p.ends)}." if p.apart else "."), _pooled_verdict(p, margin)]
 
 
 def _lost(d: stats.Difference) -> str:
@@ -168,13 +114,15 @@ def _lost(d: stats.Difference) -> str:
 
 
 def _pooled_verdict(p: Pooled, margin: float) -> str:
+    if p.withheld:
+        return f"**No verdict is given over this mean**: {p.withheld}."
     if p.drop_verdict.word != "gap" or p.drop_verdict.direction < 0:
         return "No drop at the fixed budget is resolved on average."
     if p.gap_verdict.word == "gap" and p.gap_verdict.direction > 0:
         return f"**On average a gap remains at matched training loss** ({p.gap_verdict.text})."
     if p.gap_verdict.word == "undecided":
         text = f"Whether anything within ±{100 * margin:g} points remains is **undecided**"
-        if p.share.resolved and p.share.high < 0.5:
+        if p.share and p.share.resolved and p.share.high < 0.5:
             gone = f"at least {100 * (1 - p.share.high):.0f} % of the drop is gone at matched loss"
             text += f", but {gone}: **most of it is missing optimisation**"
         return text + "."
@@ -182,6 +130,8 @@ def _pooled_verdict(p: Pooled, margin: float) -> str:
     one_gap = [a for a in p.cells if _kind(a) == "gap"]
     if one_gap:
         return f"On average {how} at matched loss, but not everywhere: see {cell_names(one_gap)}."
+    if p.apart:
+        return f"**At a training loss of {p.ends[1]:.2f}** there is, on average, {how}; nothing is known of the loss where the drop is."
     return f"**Here the drop is missing optimisation**: at the same training loss, on average, {how}."
 
 
@@ -204,17 +154,22 @@ def _drops_sentence(found: list[CellAnswer], drops: list[CellAnswer]) -> str:
 
 
 def _cells_sentence(drops: list[CellAnswer], margin: float) -> str:
-    """What remains at matched loss in the cells whose drop is resolved. Those with a gap are named, the others counted."""
+    """What remains at matched loss in the cells whose drop is resolved. Those with a gap are named, the others counted. Optimisation is
+    what is missing only where the comparison is at the loss at which the reference ends."""
     kinds = ("gap", "equal", "better", "undecided", "uncompared")
     groups: dict[str, list[CellAnswer]] = {kind: [a for a in drops if _kind(a) == kind] for kind in kinds}
     says = {
         "gap": f"**a gap remains** for {cell_names(groups['gap'])}",
-        "equal": f"there is no gap within ±{100 * margin:g} points in {len(groups['equal'])} (missing optimisation)",
-        "better": f"the large batch is the better one in {len(groups['better'])} (missing optimisation)",
+        "equal": f"there is no gap within ±{100 * margin:g} points in {len(groups['equal'])}{_missing(groups['equal'])}",
+        "better": f"the large batch is the better one in {len(groups['better'])}{_missing(groups['better'])}",
         "undecided": f"{len(groups['undecided'])} {_are(groups['undecided'])} undecided",
         "uncompared": f"{len(groups['uncompared'])} can't be compared",
     }
     return f"At matched training loss, of these, {', '.join(says[kind] for kind in kinds if groups[kind])}."
+
+
+def _missing(cells: list[CellAnswer]) -> str:
+    return "" if any(a.apart for a in cells) else " (missing optimisation)"
 
 
 def _are(cells: list[CellAnswer]) -> str:
@@ -241,14 +196,27 @@ def _kind(a: CellAnswer) -> str:
 
 
 def chance(found: list[CellAnswer]) -> str:
-    """How many intervals there are, none adjusted for the others."""
+    """How many intervals there are, and what the verdicts make of that."""
     compared = sum(1 for a in found if a.gap and a.gap.verdict and len(a.gap.seeds) >= stats.VERDICT_SEEDS)
     if compared < 2:
         return ""
     return (
-        f"{compared} cells were compared at matched loss with at least {stats.VERDICT_SEEDS} seeds, each interval at 95 % on its "
-        "own: about one in twenty would exclude zero by chance."
+        f"{compared} cells were compared at matched loss with at least {stats.VERDICT_SEEDS} seeds. Each interval is at 95 % on its "
+        f"own: about one in twenty would exclude zero by chance. Verdicts take their number into account (5 %/{compared} each), so an "
+        "interval without 0 can be undecided."
     )
+
+
+SPEED = "Updates to the target are no measure of speed here, unless the rates were tuned for speed and not for validation loss."
+AGAINST = (
+    "Each optimiser with its own rate against the first, at the same batch size: points of test accuracy with 95 % intervals, a plus "
+    "where the optimiser is better. *Drop less*: its drop from the smallest batch size less the first's, negative where it loses less. "
+    "Verdicts are of the accuracy, at 5 % over the lines of a protocol that have three seeds."
+)
+PHASE = (
+    "Matched loss isn't matched phase: a run that stops while its rate is high has noise that an annealed one has lost. The details "
+    "give the learning rate at the stop over its peak, reference first."
+)
 
 
 def limits(sweep: Sweep) -> str:
@@ -304,7 +272,7 @@ def reference_sentence(sweep: Sweep) -> str:
     parts = [f"{reference} for {', '.join(labels)}" for reference, labels in by_reference.items()]
     return (
         f"Reference: {'; '.join(parts)}. Numbers are points of test accuracy, reference less cell, with 95 % intervals "
-        "from a bootstrap over seeds and test images together (t quantiles for few seeds); a plus means that the reference is better. "
+        "over seeds and test images together (t quantiles for few seeds); a plus means that the reference is better. "
         "Verdicts: a gap (the 95 % interval excludes 0), no gap within the margin (equivalence test at 5 %), or undecided."
     )
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from ..analysis import stats
-from ..analysis.matched import CellAnswer, Pooled, reference_of
+from ..analysis.arms import ARM, with_arms
+from ..analysis.cell_answers import CellAnswer
+from ..analysis.matched import reference_of
 from ..analysis.names import optimizers_of
 from ..analysis.number_text import interval, points
+from ..analysis.pooled import Pooled, beaten_by_others
 from ..reader.sweep import Sweep
 from .phrases import cell_names, left_out_text, lost_text
 
@@ -16,7 +19,9 @@ def warnings_of(sweep: Sweep, found: list[CellAnswer], together: Pooled | None) 
     """A sentence each; Markdown."""
     return [
         *(_untuned(sweep, o) for o in _one_rate(sweep)),
+        *_arms_of_one_rate(sweep),
         *_beaten_references(sweep, found),
+        *_beaten_by_another(sweep),
         *_not_compared(found),
         *_lost_seeds(found),
         *_few_seeds(found),
@@ -33,6 +38,28 @@ def _one_rate(sweep: Sweep) -> list[str]:
         if runs[runs.optimizer == optimizer].batch_size.nunique() > 1
         and all(_rates(part).nunique() == 1 for _, part in runs[runs.optimizer == optimizer].groupby("protocol"))
     ]
+
+
+def _arms_of_one_rate(sweep: Sweep) -> list[str]:
+    """Arms that have the plain setting's rate: the arm that was tuned least loses."""
+    runs = with_arms(sweep)
+    shared: dict[str, list[str]] = {}
+    for (_, optimizer, size), group in runs[runs.batch_size.notna()].groupby(["protocol", "optimizer", "batch_size"]):
+        plain = set(_rates(group[group[ARM] == ""]))
+        for arm, mine in group[group[ARM] != ""].groupby(ARM):
+            if plain and set(_rates(mine)) == plain and "learning_rate" not in str(arm):
+                place = f"{sweep.names.label('optimizers', optimizer)} at {int(size):,}"
+                shared.setdefault(str(arm), []).append(place)
+    return [
+        f"**The arm {arm} has the plain setting's learning rate** for {', '.join(dict.fromkeys(places))}: its effect is that "
+        "of the option at this rate, not at its own best."
+        for arm, places in shared.items()
+    ]
+
+
+def _beaten_by_another(sweep: Sweep) -> list[str]:
+    """References that are worse than another optimiser's."""
+    return [f"**{text[0].upper()}{text[1:]}**: drops from it are too small." for text in beaten_by_others(sweep).values()]
 
 
 def _rates(runs: pd.DataFrame) -> pd.Series:

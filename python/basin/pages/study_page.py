@@ -8,12 +8,18 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ..analysis.matched import answers, pooled
-from ..figures import accuracy, layer_norms, learning_curves, sharpness
+from ..analysis.cell_answers import answers
+from ..analysis.optimizers_compared import compared
+from ..analysis.pooled import pooled
+from ..analysis.verdict_tables import Verdicts, verdicts_of
+from ..figures import accuracy, along_runs, layer_norms, learning_curves, ledger, sharpness
 from ..reader.sweep import Sweep
+from . import report_tables as tables
 from . import report_text as text
+from . import verdict_text
 from .page import Page, Section
 from .report_warnings import warnings_of
+from .verdict_files import write_verdicts
 
 TITLE = "Batch size: what remains when training losses match"
 
@@ -40,6 +46,14 @@ ACCURACY = Picture(
 )  # fmt: skip
 PICTURES = [
     Picture(
+        "Test accuracy and loss along the runs", "along-runs", along_runs.along_runs,
+        "Test accuracy and test loss against training loss along runs, a column per optimiser",
+        "From evaluations while training (`evaluate_every`), interpolated between them: mean over seeds at equal training loss, the band "
+        "its 95 % interval over seeds. Training goes from left to right; compare vertically. Lines that lie on each other say that the "
+        "batch size decides how far a run comes and not what it finds there. A run is drawn as far as it came; where seeds end, the mean "
+        "ends.",
+    ),
+    Picture(
         "Training loss against test accuracy", "loss-accuracy", accuracy.loss_against_accuracy,
         "Test accuracy against training loss, a mark per run",
         "One mark per run, coloured by batch size, shaped by optimiser.",
@@ -59,6 +73,13 @@ PICTURES = [
         "Measures of sharpness and noise on the way down, against training loss, a column per optimiser",
         "Every checkpoint that was probed, protocol B, but for those far below the loss level they were kept for. Training goes from "
         "left to right; compare vertically, at equal loss. Bars: each value's own residual or 95 % interval, of one run.",
+    ),
+    Picture(
+        "What limits the runs", "ledger", ledger.ledger_against_loss,
+        "The ledger: curvature over its limit, noise over gradient and first-order share against training loss, a column per optimiser",
+        "At 1, η λ₁(P⁻¹H) and η λ_c are at the method's stability limit (for LARS and LAMB a gauge), and the noise of a batch is as "
+        "long as the gradient. Protocol B, every checkpoint that the probe `ledger` measured; compare vertically, at equal loss. That "
+        "small batches are limited by noise and large ones by curvature is a prediction, to be tested by branches.",
     ),
     Picture(
         "Trust ratios by layer", "trust-ratios", layer_norms.trust_ratios,
@@ -87,7 +108,10 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     found = answers(sweep, margin)
     together = pooled(sweep, found, margin)
     said, warned = text.answer(found, together, margin), warnings_of(sweep, found, together)
-    table = text.verdict_table(found)
+    table = tables.verdict_table(found)
+    asked = verdicts_of(sweep)
+    write_verdicts(folder, asked)
+    against = tables.against_table(compared(sweep), sweep.names)
     step("comparisons")
 
     page = Page(TITLE)
@@ -95,14 +119,20 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     first.text(" ".join(said))
     _figure(first, ACCURACY, sweep, folder)
     step(ACCURACY.name)
-    first.table(table, text.verdict_class)
+    first.table(table, tables.verdict_class)
+    _verdicts(page, asked)
+    warned += _odd_same(asked)
     if warned:
         page.section("Warnings", folded=False).text("\n".join(f"- {w}" for w in warned))
     rest = page.section("What the verdicts rest on")
     rest.text(text.reference_sentence(sweep))
-    rest.table(text.details_table(found), text.verdict_class)
-    rest.text(text.chance(found))
+    rest.table(tables.details_table(found), tables.verdict_class)
+    rest.text("\n\n".join(filter(None, (text.chance(found), text.PHASE, text.SPEED, verdict_text.same_text(asked.same)))))
     rest.text(text.limits(sweep))
+    if len(against):
+        section = page.section("The optimisers compared")
+        section.text(text.AGAINST)
+        section.table(against, tables.verdict_class)
     page.section("Data and runs").text(
         "\n\n".join([text.about_data(sweep), text.about_status(sweep), text.about_large_batches(sweep)])
     )
@@ -118,7 +148,24 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
         step(picture.name)
     if missing:
         page.section("Not measured").text(f"This sweep has nothing for: {', '.join(missing)}.")
-    return page, text.in_a_terminal(said, warned, table)
+    first_words = text.in_a_terminal(said, warned, table)
+    return page, "\n\n".join(filter(None, (first_words, *map(text.plain, verdict_text.sentences(asked)))))
+
+
+def _verdicts(page: Page, asked: Verdicts) -> None:
+    """What the study asked before its runs."""
+    if not asked.found:
+        return
+    section = page.section("Verdicts", folded=False)
+    if asked.answers:
+        section.text("\n".join(f"- {s}" for s in verdict_text.sentences(asked)))
+        section.table(verdict_text.hypothesis_rows(asked), verdict_text.verdict_colour)
+        section.text(verdict_text.how_decided(asked))
+    section.table(verdict_text.contrast_rows(asked))
+
+
+def _odd_same(asked: Verdicts) -> list[str]:
+    return [verdict_text.same_text(asked.same)] if any(s.verdict != "nothing" for s in asked.same) else []
 
 
 def _figure(section: Section, picture: Picture, sweep: Sweep, folder: Path) -> bool:

@@ -15,18 +15,20 @@ from .layers import Layers, layers_of_run
 from .probe import ProbeName, ProbeResult, probe_name, read_probe
 from .schema import attributes, reading, require, text
 
-TABLES = ("train", "eval")
+TABLES = ("train", "eval", "ledger")
+LEDGER_STATUS = ("ok", "no_descent", "never_rises", "below_rounding", "nonfinite")  # of a row, by its number in the file
 NOISE_STATUS = ("ok", "not_resolved", "unavailable", "nonfinite")  # of a look, by its number in the file
 NOT_ARRAYS = ("config", "progress", "data")  # of a checkpoint: text and attributes
 
 
 @dataclass
 class Outcomes:
-    """Per example of one split at the end of training: correct (bool), loss, margin."""
+    """Per example of one split: correct (bool), loss, margin, predicted class (None in files from before it was kept)."""
 
     correct: np.ndarray
     loss: np.ndarray
     margin: np.ndarray
+    predicted: np.ndarray | None = None
 
 
 @dataclass
@@ -146,13 +148,17 @@ def _group(file: h5py.File, name: str) -> dict:
 
 
 def _tables(file: h5py.File) -> dict[str, pd.DataFrame]:
-    """Groups of equally long 1-D datasets: /train, /eval and, where there is one, /noise_scale."""
+    """Groups of equally long 1-D datasets: /train, /eval and, where there are any, /ledger and /noise_scale."""
     tables = {}
     for name in (*TABLES, "noise_scale"):
         if name not in file:
             continue
         columns = {c: file[name][c][()] for c in file[name] if file[name][c].ndim == 1 and _is_row_column(file[name], c)}
         tables[name] = pd.DataFrame(columns)
+    if "ledger" in tables:
+        ledger = tables["ledger"]
+        ledger["status"] = [LEDGER_STATUS[int(code)] for code in ledger.status]
+        ledger.attrs = attributes(file["ledger"])
     if "noise_scale" in tables:
         noise = tables["noise_scale"]
         noise["status"] = [NOISE_STATUS[int(code)] for code in noise.status]
@@ -174,4 +180,9 @@ def _outcomes(group: h5py.Group) -> Outcomes:
     if correct.size != count:
         raise ReadError(f"{group.file.filename}: {group.name}/correct holds {correct.size} outcomes, not n = {count}")
     empty = np.full(count, np.nan, np.float32)
-    return Outcomes(correct, group["loss"][()] if "loss" in group else empty, group["margin"][()] if "margin" in group else empty)
+    return Outcomes(
+        correct,
+        group["loss"][()] if "loss" in group else empty,
+        group["margin"][()] if "margin" in group else empty,
+        group["predicted"][()] if "predicted" in group else None,
+    )

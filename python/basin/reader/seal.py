@@ -14,6 +14,7 @@ MAGIC = b"\x89BSEAL\r\n"
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 VERSION = 1
 CRC_AT = 508
+KIND_AT, LABEL_AT = 64, 128
 
 # Files found whole by this process: one that is read again and again is hashed once.
 _whole: set[tuple] = set()
@@ -63,3 +64,15 @@ def _block(path: Path, start: bytes) -> tuple[int, bytes]:
     if version != VERSION:
         raise ReadError(f"{path}: its seal has version {version}; this reader knows {VERSION}; update the basin package")
     return length, digest
+
+
+def sealed(content: bytes, kind: str) -> bytes:
+    """An HDF5 file of ours, made with a user block of BYTES, with its seal in that block. `kind`: its schema's name."""
+    body = content[BYTES:]
+    if not body.startswith(HDF5_SIGNATURE):
+        raise ValueError(f"no HDF5 file behind a user block of {BYTES} bytes")
+    block = bytearray(BYTES)
+    struct.pack_into("<8sQQ32sq", block, 0, MAGIC, VERSION, len(body), hashlib.sha256(body).digest(), -1)
+    block[KIND_AT:LABEL_AT] = kind.encode().ljust(LABEL_AT - KIND_AT, b"\0")
+    struct.pack_into("<I", block, CRC_AT, zlib.crc32(bytes(block[:CRC_AT])))
+    return bytes(block) + body

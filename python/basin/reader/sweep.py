@@ -20,7 +20,7 @@ from .probe import PROBE_COLUMNS, ProbeResult, name_options, read_probe
 from .run import TABLES, Run, load_run, read_status
 from .schema import attributes, axis_label, meaning, reading, require, strings, text
 
-NOT_THERE = 255  # in /outcomes/test/correct: the run has no such outcome
+NOT_THERE = 255  # in /outcomes/test/correct and predicted: the run has no such outcome
 NO_OPTIONS = ("without_weight_decay", "without_trust_ratio")  # called options by files from before they had names of their own
 STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
 
@@ -95,17 +95,43 @@ class Sweep:
             )
         return pd.DataFrame(rows, columns=MEASURE)
 
-    def correct(self, run_ids: Iterable[str]) -> np.ndarray | None:
-        """Right or wrong on the test images, [run, example] float; None where a run has no outcomes."""
-        for run_id in run_ids:
+    def correct(self, run_ids: Iterable[str], at: str = "end") -> np.ndarray | None:
+        """Right or wrong on the test images, [run, example] float, at the end of the runs or where they passed a level ("loss-1.5",
+        of `loss_levels`); None where a run has no such outcomes."""
+        return self._checked_outcomes(run_ids, "correct", at)
+
+    def losses(self, run_ids: Iterable[str], at: str = "end") -> np.ndarray | None:
+        """Loss of each test image, [run, example] float; None as for correct(), and for files from before losses were collected."""
+        return self._checked_outcomes(run_ids, "loss", at)
+
+    def predicted(self, run_ids: Iterable[str], at: str = "end") -> np.ndarray | None:
+        """Predicted class of each test image, [run, example] float; None as for correct(), and for files from before they were kept."""
+        return self._checked_outcomes(run_ids, "predicted", at)
+
+    def outcomes_at(self) -> list[str]:
+        """Where any run has outcomes of test images: "end", and loss levels from high to low."""
+        splits = self._splits()
+        levels = [split.removeprefix("test@") for split in splits if split.startswith("test@")]
+        ordered = sorted(levels, key=_level_of, reverse=True)
+        return ["end"] * ("test" in splits) + ordered
+
+    def _checked_outcomes(self, run_ids: Iterable[str], what: str, at: str) -> np.ndarray | None:
+        wanted = list(run_ids)
+        for run_id in wanted:
             self._require_run(run_id)
-        return self._correct(list(run_ids))
+        return self._outcomes_of(wanted, what, "test" if at == "end" else f"test@{at}")
 
     def curve(self, run_id: str, table: str = "train") -> pd.DataFrame:
-        """All columns of "train" (one row per update) or "eval"; empty where the run has no rows yet."""
+        """All columns of "train" (one row per update), "eval" or "ledger"; empty where the run has no rows yet."""
         self._require_run(run_id)
         require(self.path, "table of a run", table, TABLES)
         return self._curve(run_id, table)
+
+    def curve_column(self, run_id: str, table: str, column: str) -> np.ndarray:
+        """The finite values of one column of a curve; empty where there is none. Faster than curve() over many runs."""
+        self._require_run(run_id)
+        values = self._curve_column(run_id, table, column)
+        return values[np.isfinite(values)]
 
     def layers(self, run_id: str) -> Layers | None:
         """Norms and trust ratios by parameter over training; None where none are recorded."""
@@ -118,11 +144,17 @@ class Sweep:
     def _names(self) -> Names | None:
         raise NotImplementedError
 
-    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
+    def _splits(self) -> set[str]:
+        raise NotImplementedError
+
+    def _outcomes_of(self, run_ids: list[str], what: str, split: str) -> np.ndarray | None:
         raise NotImplementedError
 
     def _curve(self, run_id: str, table: str) -> pd.DataFrame:
         raise NotImplementedError
+
+    def _curve_column(self, run_id: str, table: str, column: str) -> np.ndarray:
+        return self._curve(run_id, table).get(column, pd.Series(dtype=float)).to_numpy(float)
 
     def _layers(self, run_id: str) -> Layers | None:
         raise NotImplementedError
@@ -138,9 +170,10 @@ class FileSweep(Sweep):
             self.probes = (
                 _probe_table(_columns(file["probes"]), self.runs) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
             )
-            self._outcomes = file["outcomes/test/correct"][()] if "outcomes/test/correct" in file else None
+            self._known_splits = set(file["outcomes"]) if "outcomes" in file else set()
         self.options = _options(self.runs, options)
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
+        self._kept: dict[str, np.ndarray | None] = {}
 
     def _names(self) -> Names | None:
         with reading(self.path, "sweep", self.verify) as file:
@@ -150,11 +183,29 @@ class FileSweep(Sweep):
         with reading(self.path, "sweep", self.verify) as file:
             return meaning(file["runs"][column]) if column in file["runs"] else {}
 
-    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
-        if self._outcomes is None:
+    def _splits(self) -> set[str]:
+        return self._known_splits
+
+    def _outcomes_of(self, run_ids: list[str], what: str, split: str) -> np.ndarray | None:
+        table = self._whole(f"outcomes/{split}/{what}")
+        if table is None:
             return None
-        rows = self._outcomes[[self._row[r] for r in run_ids]]
-        return None if rows.size == 0 or (rows == NOT_THERE).any() else rows.astype(float)
+        rows = table[[self._row[r] for r in run_ids]]
+        missing = np.isnan(rows) if what == "loss" else rows == NOT_THERE
+        # A loss that isn't finite is an outcome; a run without any has none at all.
+        gone = missing.all(axis=1).any() if what == "loss" else missing.any()
+        return None if rows.size == 0 or gone else rows.astype(float)
+
+    def _whole(self, name: str) -> np.ndarray | None:
+        """A dataset, read once."""
+        if name not in self._kept:
+            with reading(self.path, "sweep", self.verify) as file:
+                self._kept[name] = file[name][()] if name in file else None
+        return self._kept[name]
+
+    def _curve_column(self, run_id: str, table: str, column: str) -> np.ndarray:
+        whole = self._whole(f"curves/{table}/{column}")
+        return np.array([]) if whole is None else whole[self._row[run_id]].astype(float)
 
     def _curve(self, run_id: str, table: str) -> pd.DataFrame:
         with reading(self.path, "sweep", self.verify) as file:
@@ -238,10 +289,15 @@ class FolderSweep(Sweep):
         whole, _, number = column.rpartition("_")
         return self._meanings.get(column) or (self._meanings.get(whole, {}) if number.isdigit() else {})
 
-    def _correct(self, run_ids: list[str]) -> np.ndarray | None:
-        if not run_ids or any(r not in self._runs or "test" not in self._runs[r].outcomes for r in run_ids):
+    def _splits(self) -> set[str]:
+        return {split for run in self._runs.values() for split in run.outcomes if split == "test" or split.startswith("test@")}
+
+    def _outcomes_of(self, run_ids: list[str], what: str, split: str) -> np.ndarray | None:
+        if not run_ids or any(r not in self._runs or split not in self._runs[r].outcomes for r in run_ids):
             return None
-        rows = [self._runs[r].outcomes["test"].correct for r in run_ids]
+        rows = [getattr(self._runs[r].outcomes[split], what) for r in run_ids]
+        if any(row is None or (what == "loss" and np.isnan(row).all()) for row in rows):
+            return None
         return np.array(rows, float) if len({len(r) for r in rows}) == 1 else None
 
     def _curve(self, run_id: str, table: str) -> pd.DataFrame:
@@ -251,6 +307,14 @@ class FolderSweep(Sweep):
     def _layers(self, run_id: str) -> Layers | None:
         run = self._runs.get(run_id)
         return run.layers if run else None
+
+
+def _level_of(label: str) -> float:
+    """ "loss-1.5" -> 1.5; a label of another kind stands last."""
+    try:
+        return float(label.removeprefix("loss-"))
+    except ValueError:
+        return -np.inf
 
 
 def _options(runs: pd.DataFrame, known: set[str]) -> list[str]:

@@ -120,7 +120,7 @@ def test_share_is_fiellers_interval():
     drop, gap = arms(5, 2000, 0.005, 0.2, random), arms(5, 2000, 0.005, 0.05, random)
     d, g = drop[0] - drop[1], gap[0] - gap[1]
     v = stats._covariance([d, g])
-    t = student.ppf(0.975, min(stats._degrees_of_freedom(d), stats._degrees_of_freedom(g)))
+    t = student.ppf(0.975, min(stats.degrees_of_freedom(d), stats.degrees_of_freedom(g)))
     got = stats.share(drop, gap)
     assert (got.low, got.high) == pytest.approx(fieller(d.mean(), g.mean(), v[0, 0], v[1, 1], v[0, 1], t))
     assert got.resolved and got.low < got.value < got.high and got.value == pytest.approx(0.25, abs=0.1)

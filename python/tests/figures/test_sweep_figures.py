@@ -10,7 +10,7 @@ import basin
 from audit_files import audited, greyed, row
 from basin.figures import accuracy, layer_norms, learning_curves, sharpness, style
 from basin.figures.in_words import described
-from basin.figures.marks import accuracy_cells, measure_cells
+from basin.figures.marks import CROSS, accuracy_cells, measure_cells
 from basin.reader.names import Names
 from names_tables import IN_ORDER
 from planned import open_planned
@@ -32,6 +32,10 @@ def hollow(figure):
 
 def crosses(figure):
     return sum(len(line.get_xdata()) for ax in figure.axes for line in ax.lines if line.get_marker() == "x")
+
+
+def in_legend(figure):
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
 @pytest.mark.parametrize("draw", ALL)
@@ -114,7 +118,14 @@ def test_a_negative_noise_scale_is_a_cross(tmp_path):
     sweep = sweep_of(tmp_path / "s")
     rows = (sweep.runs.optimizer == "lamb") & (sweep.runs.batch_size == 1024)
     sweep.runs.loc[rows, "probe.end.noise_scale.g2"] = -0.01
-    assert crosses(sharpness.sharpness_against_batch(sweep)) == 1
+    figure = sharpness.sharpness_against_batch(sweep)
+    assert crosses(figure) == 1 and CROSS in in_legend(figure)
+
+
+def test_the_legend_has_no_cross_where_none_is_drawn(tmp_path):
+    sweep = sweep_of(tmp_path / "s")
+    for figure in (sharpness.sharpness_against_batch(sweep), accuracy.accuracy_against_batch(sweep)):
+        assert crosses(figure) == 0 and CROSS not in in_legend(figure)
 
 
 def kinds(found):

@@ -28,7 +28,7 @@ def test_figure_and_words():
     dashed = [line for line in picture.axes[0].lines if line.get_linestyle() == "--"]
     assert {line.get_ydata()[0] for line in dashed} == {20.0, 10.0}
     legend = picture.axes[0].get_legend()
-    assert legend.get_title().get_text() == "dashed: limit of stability"
+    assert legend.get_title().get_text() == "one line per seed; dashed: limit of stability"
     assert [t.get_text() for t in legend.get_texts()] == ["η = 0.1", "η = 0.2"]
     assert "1.000 ± 0.050" in edge.in_words(sweep)[0]
 

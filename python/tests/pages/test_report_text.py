@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import basin
-from basin.analysis.matched import answers, comparable, pooled, reference_of
+from basin.analysis.cell_answers import answers
+from basin.analysis.matched import comparable, reference_of
+from basin.analysis.pooled import pooled
+from basin.pages import report_tables as tables
 from basin.pages import report_text as text
 from basin.pages.report_warnings import warnings_of
 from synthetic_sweep import Plan, make_sweep
@@ -40,7 +43,7 @@ def test_the_reverse_counts_as_missing_optimisation(tmp_path):
     _, found, said = report_of(tmp_path / "s", images=6000, seed_error=0.001, drop_b=-0.01)
     assert found[0].gap.verdict.direction == -1
     assert "of these, the large batch is the better one in 1 (missing optimisation)." in said
-    assert text.verdict_table(found)["at matched loss"].tolist() == ["better than the reference"]
+    assert tables.verdict_table(found)["at matched loss"].tolist() == ["better than the reference"]
 
 
 def test_undecided_is_called_undecided(tmp_path):
@@ -52,8 +55,8 @@ def test_undecided_is_called_undecided(tmp_path):
 def test_one_seed_claims_nothing(tmp_path):
     sweep, found, said = report_of(tmp_path / "s", images=5000, seeds=(1,), seed_error=0.0)
     assert pooled(sweep, found) is None and "missing optimisation" not in said
-    assert text.verdict_table(found)["at matched loss"].tolist() == ["undecided"]
-    assert text.details_table(found)["at matched loss"].tolist() == ["undecided (one seed: nothing is claimed)"]
+    assert tables.verdict_table(found)["at matched loss"].tolist() == ["undecided"]
+    assert tables.details_table(found)["at matched loss"].tolist() == ["undecided (one seed: nothing is claimed)"]
     assert any("nothing is claimed of SGD at 1,024" in w for w in warnings_of(sweep, found, None))
 
 
@@ -67,7 +70,7 @@ def test_runs_that_missed_the_target_enter_nothing(tmp_path):
     sweep, found, said = report_of(tmp_path / "s", images=2000, endings=endings)
     assert found[0].gap.estimate is None and found[0].gap.reason == "3 of 3 seeds missed the target"
     assert "of these, 1 can't be compared." in said and "missing optimisation" not in said
-    assert text.details_table(found)["at matched loss"].tolist() == ["3 of 3 seeds missed the target"]
+    assert tables.details_table(found)["at matched loss"].tolist() == ["3 of 3 seeds missed the target"]
     warned = warnings_of(sweep, found, None)
     assert "**Not compared at matched loss**: SGD at 1,024 (3 of 3 seeds missed the target)." in warned
     assert "3 target not reached" in text.about_status(sweep)
@@ -84,7 +87,7 @@ def test_pooling_gives_one_answer_where_single_cells_are_undecided(tmp_path):
     plan = dict(batch_sizes=(32, 256, 512, 1024, 2048, 4096), optimizers=("sgd", "lars", "lamb"), images=3000, seed_error=0.008)
     _, found, said = report_of(tmp_path / "s", **plan)
     assert any(a.gap.verdict.word == "undecided" for a in found)
-    assert text.chance(found).startswith("15 cells were compared at matched loss with at least 3 seeds, each interval at 95 %")
+    assert text.chance(found).startswith("15 cells were compared at matched loss with at least 3 seeds. Each interval is at 95 %")
     assert said.startswith("On average over ")
     assert "**Here the drop is missing optimisation**: at the same training loss, on average, no gap within ±2 points." in said
 
@@ -150,7 +153,7 @@ def test_too_few_seeds_for_a_verdict_are_not_called_an_unresolved_drop(tmp_path)
 
 def test_a_verdict_has_its_colour():
     words = {"a gap, smaller than 2 points": "gap", "no gap within ±2 points": "equal", "undecided": "open", "not compared": ""}
-    assert {word: text.verdict_class(word) for word in words} == words
+    assert {word: tables.verdict_class(word) for word in words} == words
 
 
 def test_one_rate_for_all_batch_sizes_is_warned_of(tmp_path):

@@ -1,8 +1,9 @@
 """Each number of the README's list says what it is of."""
 
 import basin
-from basin.analysis.matched import answers, pooled
+from basin.analysis.cell_answers import answers
 from basin.analysis.number_text import points
+from basin.analysis.pooled import pooled
 from basin.pages.summary import main, summary
 from planned import open_planned
 from synthetic_sweep import Plan, make_sweep

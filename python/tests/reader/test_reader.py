@@ -238,7 +238,7 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(sweep_folder, sour
     for ask in (lambda: sweep.curve("zzz"), lambda: sweep.layers("zzz"), lambda: sweep.correct([run_id, "zzz"])):
         with pytest.raises(basin.ReadError, match='no run "zzz"; there are: [0-9a-f]{12}, .* and 6 more$'):
             ask()
-    with pytest.raises(basin.ReadError, match='no table of a run "loss"; there are: train, eval$'):
+    with pytest.raises(basin.ReadError, match='no table of a run "loss"; there are: train, eval, ledger$'):
         sweep.curve(run_id, "loss")
 
 

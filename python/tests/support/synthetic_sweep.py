@@ -38,54 +38,68 @@ class Plan:
     endings: dict = field(default_factory=dict)
     eigenvalues: int = 2
     names: bool = True  # sweep.h5 has /names
+    reference_loss: float = 0.96  # training loss of the reference at the fixed budget; at matched loss it is 0.98
+    # Arms of the plain settings: (option, value, batch sizes that have it, its share of the drop that it brings back). Each is run under
+    # all protocols and optimisers, with the plain setting's options but for that.
+    arms: tuple = ()
+    study: str = 'model = "small_cnn"\n'
 
 
 def make_sweep(folder, plan: Plan | None = None, write_file: bool = True) -> list[dict]:
     """Returns the truth: one dict of columns per run, in the order of sweep.h5."""
     plan, folder = plan or Plan(), Path(folder)
     (folder / "runs").mkdir(parents=True)
-    (folder / "study.toml").write_text('model = "small_cnn"\n')
+    (folder / "study.toml").write_text(plan.study)
     random = np.random.default_rng(7)
     difficulty = random.permutation(np.linspace(0, 1, plan.images))
     rows, curves = [], {}
     for protocol in plan.protocols:
         for optimizer in plan.optimizers:
             for batch in plan.batch_sizes:
-                for seed in plan.seeds:
-                    row, curve = _simulate(plan, protocol, optimizer, batch, seed, difficulty)
-                    write_run(folder / "runs" / row["run_id"], row, curve)
-                    rows.append(row)
-                    curves[row["run_id"]] = curve
+                for arm in (None, *(a for a in plan.arms if batch in a[2])):
+                    for seed in plan.seeds:
+                        row, curve = _simulate(plan, protocol, optimizer, batch, seed, difficulty, arm)
+                        write_run(folder / "runs" / row["run_id"], row, curve)
+                        rows.append(row)
+                        curves[row["run_id"]] = curve
     if write_file:
-        write_sweep(folder / "sweep.h5", rows, curves, plan.names)
+        write_sweep(folder / "sweep.h5", rows, curves, plan.names, plan.study)
     return rows
 
 
-def _simulate(plan, protocol, optimizer, batch, seed, difficulty):
-    random = np.random.default_rng([plan.batch_sizes.index(batch), plan.optimizers.index(optimizer), seed, len(protocol)])
+def _simulate(plan, protocol, optimizer, batch, seed, difficulty, arm=None):
+    of_arm = [1 + plan.arms.index(arm)] if arm else []
+    random = np.random.default_rng(
+        [plan.batch_sizes.index(batch), plan.optimizers.index(optimizer), seed, len(protocol), *of_arm]
+    )
     doublings = np.log2(batch / plan.batch_sizes[0])
-    fall = (plan.drop_a if protocol != "B" else plan.drop_b) * doublings
+    fall = (plan.drop_a if protocol != "B" else plan.drop_b) * doublings * (1 - arm[3] if arm else 1)
     accuracy = plan.reference_accuracy - fall + random.normal(0, plan.seed_error)
     # Half of an image's chance is its own difficulty, half is the run's: paired differences vary less than accuracies do.
     chance = np.clip(accuracy + 0.8 * (0.5 - difficulty), 0, 1)
     correct = random.random(plan.images) < chance
     ending = plan.endings.get((protocol, optimizer, batch, seed), plan.endings.get((protocol, optimizer, batch), "finished"))
-    loss = 0.98 if protocol == "B" else 0.7 + 0.12 * doublings
+    loss = 0.98 if protocol == "B" else plan.reference_loss + 0.12 * doublings
     if ending == "target_not_reached":
         loss = 1.7
     update = np.arange(1, plan.updates + 1)
-    run_id = f"{abs(hash_of(protocol, optimizer, batch, seed)):012x}"[:12]
+    named = (protocol, optimizer, batch, *(arm[:2] if arm else ()))
+    run_id = f"{abs(hash_of(*named, seed)):012x}"[:12]
     row = {
-        "run_id": run_id, "config_id": f"{abs(hash_of(protocol, optimizer, batch)):012x}"[:12],
+        "run_id": run_id, "config_id": f"{abs(hash_of(*named)):012x}"[:12],
         "status": "finished" if ending == "overshot" else ending, "status_message": "", "model": "small_cnn",
         "optimizer": optimizer, "protocol": protocol, "batch_size": batch, "seed": seed, "learning_rate": 0.1,
         "target_loss": 1.0, "small_cnn.widths": "[8, 16]", "dataset.name": "cifar10-5k", "dataset.pixels": "official",
         "dataset.n_train": plan.train_images, "dataset.n_validation": 0, "dataset.n_test": plan.images,
     }  # fmt: skip
+    apart = np.random.default_rng([seed, batch, len(named)])  # draws that leave the others as they were
+    row |= {option: (0 if isinstance(value, int) else 0.0) for option, value, _, _ in plan.arms}
+    row |= {arm[0]: arm[1]} if arm else {}
     if ending not in ("queued", "running", "failed"):
         row |= {
             "updates": plan.updates, "epochs": 10.0, "gradients": 50000, "train_loss": loss if ending != "diverged" else np.nan,
-            "train_acc": 0.65, "test_loss": 1.4, "test_acc": float(correct.mean()), "weight_norm": 10.0 + doublings,
+            "train_acc": 0.65, "test_loss": 1.4 + 2 * fall + 0.01 * apart.standard_normal(), "test_acc": float(correct.mean()),
+            "weight_norm": 10.0 + doublings,
             "steps_to_target": float(plan.updates) if ending in ("finished", "overshot") and protocol == "B" else np.nan,
             "overshot": ending == "overshot", "seconds": 10.0,
         }  # fmt: skip
@@ -169,7 +183,7 @@ def write_run(folder: Path, row: dict, curve: dict) -> None:
     (folder / "probes").mkdir(parents=True)
     status = {"run_id": row["run_id"], "status": row["status"], "message": row["status_message"]}
     (folder / "status.json").write_text(json.dumps(status))
-    options = {k: v for k, v in row.items() if k in OPTIONS}
+    options = {k: v for k, v in row.items() if k in OPTIONS + ARM_OPTIONS}
     (folder / "config.toml").write_text(toml_of(options))
     if row["status"] == "queued":
         return
@@ -235,9 +249,9 @@ def write_checkpoint(path: Path, parameters: dict) -> None:
             f[f"model/{name}"] = value
 
 
-def write_sweep(path: Path, rows: list[dict], curves: dict, names: bool = True) -> None:
+def write_sweep(path: Path, rows: list[dict], curves: dict, names: bool = True, study: str = "") -> None:
     with h5py.File(path, "w") as f:
-        f.attrs.update(schema_name="basin/sweep", schema_version="1.1.0", study='model = "small_cnn"\n')
+        f.attrs.update(schema_name="basin/sweep", schema_version="1.1.0", study=study)
         columns = list(dict.fromkeys(k for row in rows for k in row))
         for name in columns:
             values = [row.get(name) for row in rows]
@@ -249,7 +263,7 @@ def write_sweep(path: Path, rows: list[dict], curves: dict, names: bool = True) 
                 f[f"runs/{name}"] = np.array(values, np.int64)
             else:
                 f[f"runs/{name}"] = np.array([np.nan if v is None else float(v) for v in values])
-            if name in OPTIONS:
+            if name in OPTIONS + ARM_OPTIONS:
                 f[f"runs/{name}"].attrs["definition"] = "option"
         for curve in curves.values():
             _describe_probe_columns(f["runs"], curve["probes"])
@@ -311,6 +325,7 @@ def _write_long_table(f, rows, curves):
 
 
 OPTIONS = ("model", "optimizer", "protocol", "batch_size", "seed", "learning_rate", "target_loss", "small_cnn.widths")
+ARM_OPTIONS = ("ghost_batch", "warmup", "clip_gradient")
 SUMMARY = ("updates", "epochs", "gradients", "train_loss", "train_acc", "test_loss", "test_acc", "weight_norm",
            "steps_to_target", "overshot", "seconds")  # fmt: skip
 

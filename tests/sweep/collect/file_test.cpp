@@ -61,7 +61,8 @@ class Collect : public ::testing::Test {
     for (int u = 1; u <= 3; ++u) train.rows.insert(train.rows.end(), {double(u), 2.0 / u});
     record.tables["train"] = train;
     record.tables["layers"] = layers(lamb ? 3 : 2, lamb ? "of lamb" : "none");
-    record.outcomes["test"] = {{1, 0, 1}, {0.1f, 2.f, 0.3f}, {1.f, -1.f, 2.f}};
+    record.outcomes["test"] = {{1, 0, 1}, {0.1f, 2.f, 0.3f}, {1.f, -1.f, 2.f}, {4, 5, 6}};
+    if (lamb) record.outcomes["test@loss-1.5"] = {{1, 1, 0}, {0.5f, 0.6f, 4.f}, {1.f, 1.f, -2.f}};
     record.summary = {{"updates", int64_t{3}}, {"test_acc", 2.0 / 3}, {"overshot", false}};
     fs::create_directories(at("runs/" + id + "/probes"));
     write_run_file(at("runs/" + id + "/run.h5"), record);
@@ -116,6 +117,13 @@ TEST_F(Collect, OutcomesAndCurvesAreCopied) {
   const h5::File file = open_schema_file(at("sweep.h5"), kSweepSchema);
   EXPECT_THAT(file.dataset("outcomes/test/correct").read<uint8_t>(),
               ::testing::ElementsAre(1, 0, 1, 1, 0, 1));
+  EXPECT_THAT(file.dataset("outcomes/test/predicted").read<uint8_t>(),
+              ::testing::ElementsAre(4, 5, 6, 4, 5, 6));
+  EXPECT_EQ(file.dataset("outcomes/test/loss").read<float>()[1], 2.f);
+  const std::vector<uint8_t> level = file.dataset("outcomes/test@loss-1.5/correct").read<uint8_t>();
+  EXPECT_EQ(std::count(level.begin(), level.end(), 255), 3) << "a run without that level";
+  EXPECT_EQ(std::count(level.begin(), level.end(), 1), 2);
+  EXPECT_FALSE(file.has("outcomes/test@loss-1.5/predicted")) << "written before there were any";
   EXPECT_THAT(file.dataset("curves/train/loss").read<double>(),
               ::testing::ElementsAre(2, 1, 2.0 / 3, 2, 1, 2.0 / 3));
 }

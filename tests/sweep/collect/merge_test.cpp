@@ -77,9 +77,11 @@ TEST(Merged, RefusesWhatIsNotTheSameRun) {
   curve = a;
   curve.eval.rows[1] = 2;  // seconds
   EXPECT_EQ(merge(a, curve).size(), 1u);
-  SweepRow outcome = a;
-  outcome.test_correct = {1};
-  EXPECT_THAT(refusal(a, outcome), HasSubstr("other test images are right"));
+  SweepRow right = a, wrong = a;
+  right.outcomes["test"].correct = {1};
+  wrong.outcomes["test"].correct = {0};
+  EXPECT_THAT(refusal(right, wrong), HasSubstr("other test images are right"));
+  EXPECT_EQ(merge(right, a).size(), 1u);  // an older program kept none
   EXPECT_THAT(refusal(probed(a, "p", 1), probed(a, "p", 2)), HasSubstr("the probe p on end"));
   EXPECT_THAT(refusal(probed(a, "p", 1), probed(a, "q", 1)), HasSubstr("that the other lacks"));
 }

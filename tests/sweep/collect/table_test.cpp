@@ -65,6 +65,27 @@ TEST(Table, ALineWithoutComparableRunsSaysWhy) {
   EXPECT_THAT(line_of(table, "| 1024"), Not(HasSubstr("44")));
 }
 
+// Three lines of one batch size, optimiser and rate said nothing of what differs.
+TEST(Table, ArmsOfOneBatchSizeHaveAColumn) {
+  std::vector<SweepRow> rows;
+  for (const auto& [ghost, kind] : {std::pair<int64_t, const char*>{0, "none"}, {25, "none"}, {0, "sam"}}) {
+    SweepRow& arm = rows.emplace_back(row("B", 5000, 1, "finished", 0.5));
+    arm.columns[1].second = fmt::format("{}-{}", ghost, kind);
+    arm.columns.emplace_back("ghost_batch", ghost);
+    arm.columns.emplace_back("perturbation.kind", std::string(kind));
+    arm.columns.emplace_back("loss_levels", std::vector<double>{1.5});
+  }
+  const std::string table = table_markdown(rows);
+  EXPECT_THAT(
+      table,
+      HasSubstr("| batch size | optimiser | ghost_batch | perturbation.kind | learning rate | runs |"));
+  EXPECT_THAT(table, HasSubstr("| 5000 | lamb | 0 | none | 0.02 | 1 finished |"));
+  EXPECT_THAT(table, HasSubstr("| 5000 | lamb | 25 | none | 0.02 | 1 finished |"));
+  EXPECT_THAT(table, HasSubstr("| 5000 | lamb | 0 | sam | 0.02 | 1 finished |"));
+  EXPECT_THAT(table, Not(HasSubstr("loss_levels")));
+  EXPECT_THAT(table_markdown({rows[0]}), HasSubstr("| batch size | optimiser | learning rate | runs |"));
+}
+
 TEST(Table, SaysHowManySeedsAreLeftOutAndWhy) {
   std::vector<SweepRow> rows;
   for (int seed = 1; seed <= 5; ++seed) {

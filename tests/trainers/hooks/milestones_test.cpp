@@ -34,6 +34,35 @@ TEST(Milestones, KeepsACheckpointAtEachLossLevel) {
   EXPECT_FALSE(checkpoints.at("end").progress.count("level"));
 }
 
+TEST(Milestones, KeepsTheOutcomesOfTestImagesAtEachLossLevel) {
+  RunSettings s = levelled();
+  s.train.loss_levels = {1.5, 2.0};
+  TestRun run(s);
+  run.run();
+  ASSERT_EQ(run.listener.outcomes.size(), 2u);
+  const ExampleOutcomes& found = run.listener.outcomes.at("test@loss-1.5");
+  ASSERT_EQ(found.loss.size(), 60u);
+  // Against the network rebuilt from the checkpoint of that level.
+  const Checkpoint& checkpoint = run.listener.checkpoints.at("loss-1.5");
+  TestRun again(s);
+  restore_model(*again.model, checkpoint);
+  const EvaluationSetup setup{again.data, LossKind::cross_entropy, 60, at::kDouble, at::kCPU};
+  ExampleOutcomes expected;
+  evaluate(*again.model, setup, again.data.test, &expected);
+  for (size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(found.correct[i], expected.correct[i]);
+    EXPECT_EQ(found.predicted[i], expected.predicted[i]);
+    EXPECT_NEAR(found.loss[i], expected.loss[i], 1e-6);  // float32
+    EXPECT_EQ(found.correct[i] == 1,
+              found.predicted[i] == again.data.test.labels[static_cast<int64_t>(i)].item<int64_t>());
+  }
+  s.train.hook<Milestones::Options>().outcomes = false;
+  TestRun without(s);
+  without.run();
+  EXPECT_TRUE(without.listener.outcomes.empty());
+  EXPECT_TRUE(without.weights().equal(run.weights()));
+}
+
 TEST(Milestones, MarksACheckpointFarBelowItsLevel) {
   RunSettings s = levelled();
   s.train.check_every = 4000;

@@ -1,0 +1,20 @@
+#include "forecast/seeds.h"
+
+#include "core/hash.h"
+
+namespace basin {
+
+std::vector<int64_t> seeds_of_hash(const std::string& file_hash, int64_t count) {
+  std::vector<int64_t> seeds;
+  for (int64_t i = 1; i <= count; ++i) {
+    const std::string digits = sha256_hex(file_hash + ":" + std::to_string(i)).substr(0, 8);
+    seeds.push_back(static_cast<int64_t>(std::stoul(digits, nullptr, 16) % (uint64_t{1} << 31)) + 1);
+  }
+  return seeds;
+}
+
+std::vector<int64_t> seeds_of_prediction(const std::string& path, int64_t count) {
+  return seeds_of_hash(sha256_of_file(path), count);
+}
+
+}  // namespace basin

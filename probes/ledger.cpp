@@ -1,0 +1,270 @@
+#include "probes/ledger.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "core/math/critical_step.h"
+#include "landscape/displaced_weights.h"
+#include "probes/common.h"
+#include "probes/noise_curvature.h"
+#include "probes/noise_scale.h"
+#include "probes/preconditioned_curvature.h"
+#include "probes/registry.h"
+
+namespace basin {
+namespace {
+
+constexpr const char* kWords[] = {"short_of_updates", "noise_limited", "curvature_limited", "both"};
+
+Quantity one_of_them(const ProbeResult& result, const std::string& name, const QuantityNaming& naming) {
+  for (const Quantity& found : result.quantities) {
+    if (found.name != name) continue;
+    Quantity q = found;
+    q.name = naming.name;
+    q.long_name = naming.long_name;
+    q.definition = naming.definition;
+    q.units = naming.units;
+    return q;
+  }
+  TORCH_CHECK(false, "no quantity ", name);
+}
+
+/// Value, error and interval times `factor`; NaN and not resolved where that isn't finite.
+Quantity times(Quantity q, double factor) {
+  for (auto* values : {&q.value, &q.uncertainty, &q.ci_low, &q.ci_high})
+    for (double& value : *values) value *= factor;
+  if (q.status == ProbeStatus::ok && !std::isfinite(factor)) q.status = ProbeStatus::not_resolved;
+  return q;
+}
+
+/// The loss along -P^{-1} G from the weights.
+struct AlongUpdate {
+  double loss = kNaN, slope = kNaN;  // L(w) and G'P^{-1}G
+  double decrease = kNaN;            // of a step of the effective learning rate
+  double effective_rate = kNaN;
+  CriticalStep step;  // in units of `unit`
+  double unit = kNaN;
+  bool finite = true;
+};
+
+class Ledger final : public Probe {
+ public:
+  explicit Ledger(const LedgerOptions& options) : Probe("ledger"), options_(options) {}
+
+  ProbeCost expected_cost() const override {
+    ProbeCost cost{2 + 3, 0};  // 9 forward passes are three gradients
+    const auto add = [&](const ProbeCost& more) {
+      cost.gradients += more.gradients;
+      cost.hvps += more.hvps;
+    };
+    add(curvature()->expected_cost());
+    add(noise()->expected_cost());
+    if (options_.b_hessian) add(weighted_noise()->expected_cost());
+    return cost;
+  }
+
+ private:
+  std::unique_ptr<Probe> curvature() const {
+    PreconditionedCurvatureOptions o;
+    o.tolerance = options_.tolerance;
+    return make_preconditioned_curvature(o);
+  }
+  std::unique_ptr<Probe> noise() const {
+    NoiseScaleOptions o;
+    o.estimator = options_.estimator;
+    return make_noise_scale(o);
+  }
+  std::unique_ptr<Probe> weighted_noise() const {
+    NoiseCurvatureOptions o;
+    o.count = 1;
+    o.tolerance = options_.tolerance;
+    o.trace_samples = 3;
+    return make_noise_curvature(o);
+  }
+
+  void measure(const ProbeContext& context, ProbeResult& result) override {
+    ProbeContext inner = context;  // the parts are short: their searches keep no state
+    inner.state_path.clear();
+    inner.start = at::Tensor();
+    const double limit = context.optimizer ? context.optimizer->frozen_stability_limit() : kNaN;
+    add_curvature(curvature()->run(inner), limit, result);
+    add_noise(inner, result);
+    const AlongUpdate along = along_update(context);
+    add_along(along, context.learning_rate, limit, result);
+    add_word(result);
+    result.status = gravest_status(result.quantities);
+    if (result.status != ProbeStatus::ok) {
+      std::vector<std::string> names;
+      for (const Quantity& q : result.quantities)
+        if (q.status != ProbeStatus::ok) names.push_back(fmt::format("{} ({})", q.name, to_string(q.status)));
+      result.message = fmt::format("not ok: {}", fmt::join(names, ", "));
+    }
+    result.attributes.insert(
+        result.attributes.end(),
+        {{"learning_rate", context.learning_rate},
+         {"effective_rate", along.effective_rate},
+         {"batch_size", context.batch_size},
+         {"stability_limit", limit},
+         {"limit_is_gauge", context.optimizer && std::isnan(context.optimizer->stability_limit())},
+         {"forward_passes", along.step.evaluations + 1},
+         {"subset_loss_here", along.loss}});
+  }
+
+  static void add_curvature(const ProbeResult& found, double limit, ProbeResult& result) {
+    result.quantities.push_back(times(
+        one_of_them(found, "rate_lambda_1",
+                    {"curvature_over_limit", "learning rate times preconditioned curvature over its limit",
+                     "ledger-curvature", "1"}),
+        1 / limit));
+  }
+
+  void add_noise(const ProbeContext& context, ProbeResult& result) const {
+    const ProbeResult found = noise()->run(context);
+    const Quantity simple = one_of_them(
+        found, "b_simple_finite",
+        {"b_simple", "gradient noise scale, of the finite set", "noise-scale-finite", "examples"});
+    const auto n = static_cast<double>(context.train_examples), b = static_cast<double>(context.batch_size);
+    const double share = context.batch_size > 0 && n > 1 ? std::max(0.0, 1 / b - 1 / n) * n / (n - 1) : kNaN;
+    Quantity ratio = times(simple, share);
+    ratio.name = "noise_over_gradient";
+    ratio.long_name = "squared noise of the run's batches over the squared gradient";
+    ratio.definition = "ledger-noise";
+    ratio.units = "1";
+    result.quantities.push_back(std::move(ratio));
+    result.quantities.push_back(simple);
+    if (!options_.b_hessian) return;
+    result.quantities.push_back(
+        one_of_them(weighted_noise()->run(context), "b_hessian_finite",
+                    {"b_hessian", "Hessian-weighted gradient noise scale, of the finite set",
+                     "noise-scale-hessian-finite", "examples"}));
+  }
+
+  AlongUpdate along_update(const ProbeContext& context) const {
+    AlongUpdate found;
+    Objective& objective = context.objective;
+    const ParameterVector& vector = objective.parameters();
+    const at::Tensor gradient = objective.gradient(&found.loss);
+    found.finite = std::isfinite(found.loss) && at::isfinite(gradient).all().item<bool>();
+    if (!context.optimizer || !found.finite) return found;
+    std::vector<at::Tensor> flat;
+    for (const at::Tensor& p : context.optimizer->preconditioner(vector.unflatten(gradient)))
+      flat.push_back(p.to(at::kDouble).contiguous().flatten());
+    const at::Tensor p = at::cat(flat), g = gradient.to(at::kDouble);
+    if (!at::isfinite(p).all().item<bool>() || !(p > 0).all().item<bool>()) return found;
+    const at::Tensor direction = g / p;
+    found.slope = (g * direction).sum().item<double>();
+    const DisplacedWeights weights(vector);
+    const auto loss = [&](double rate) {
+      weights.move(direction * -rate);
+      return objective.loss();
+    };
+    found.effective_rate = context.learning_rate * context.optimizer->gain();
+    if (std::isfinite(found.effective_rate)) found.decrease = found.loss - loss(found.effective_rate);
+    // From the learning rate where there is one, else from a step as long as one that halves a parabola's loss.
+    found.unit = context.learning_rate > 0 ? context.learning_rate : found.loss / found.slope;
+    if (found.slope > 0 && std::isfinite(found.unit))
+      found.step = critical_step([&](double factor) { return loss(factor * found.unit); }, found.loss,
+                                 options_.step_tolerance);
+    return found;
+  }
+
+  static void add_along(const AlongUpdate& along, double rate, double limit, ProbeResult& result) {
+    Quantity share = named({"first_order_share", "realised share of the decrease that the gradient promises",
+                            "ledger-first-order", "1"},
+                           UncertaintyKind::none);
+    share.value = {along.decrease / (along.effective_rate * along.slope)};
+    share.uncertainty = {0};
+    result.quantities.push_back(judged(share, along));
+    Quantity sharpness = named({"critical_sharpness", "critical sharpness along the update",
+                                "critical-sharpness", "1/learning_rate"},
+                               UncertaintyKind::eigenvalue_bound);
+    const double low = 2 / (along.unit * along.step.high), high = 2 / (along.unit * along.step.low);
+    sharpness.value = {2 / (along.unit * along.step.value)};
+    sharpness.uncertainty = {std::max(high - sharpness.value[0], sharpness.value[0] - low)};
+    sharpness.ci_low = {low};
+    sharpness.ci_high = {high};
+    result.quantities.push_back(judged(sharpness, along));
+    Quantity over = times(result.quantities.back(), rate / limit);
+    over.name = "critical_over_limit";
+    over.long_name = "learning rate times critical sharpness over the limit of the method";
+    over.definition = "ledger-critical";
+    over.units = "1";
+    result.quantities.push_back(judged(over, along));
+  }
+
+  static Quantity judged(Quantity q, const AlongUpdate& along) {
+    q.status = !along.finite                ? ProbeStatus::nonfinite
+               : !std::isfinite(q.value[0]) ? ProbeStatus::not_resolved
+                                            : ProbeStatus::ok;
+    return q;
+  }
+
+  void add_word(ProbeResult& result) const {
+    const auto find = [&](const std::string& name) -> const Quantity& {
+      return *std::find_if(result.quantities.begin(), result.quantities.end(),
+                           [&](const Quantity& q) { return q.name == name; });
+    };
+    const Quantity &noise = find("noise_over_gradient"), &lambda = find("curvature_over_limit");
+    const bool known = std::isfinite(lambda.value[0]);
+    const Quantity& curvature = known ? lambda : find("critical_over_limit");
+    Quantity word =
+        named({"word", "what limits the run: 0 updates, 1 noise, 2 curvature, 3 both", "ledger-word", "1"},
+              UncertaintyKind::none);
+    const bool noisy = noise.value[0] >= options_.noise_limited;
+    const bool curved = curvature.value[0] >= options_.curvature_limited;
+    word.value = {(noisy ? 1.0 : 0.0) + (curved ? 2.0 : 0.0)};
+    word.uncertainty = {0};
+    const bool split = noise.ci_low[0] < options_.noise_limited &&
+                       noise.ci_high[0] >= options_.noise_limited && noise.ci_low[0] < noise.ci_high[0];
+    if (!std::isfinite(noise.value[0]) || !std::isfinite(curvature.value[0]) || split ||
+        noise.status != ProbeStatus::ok) {
+      word.value = {kNaN};
+      const bool nonfinite =
+          noise.status == ProbeStatus::nonfinite || curvature.status == ProbeStatus::nonfinite;
+      word.status = nonfinite ? ProbeStatus::nonfinite : ProbeStatus::not_resolved;
+    }
+    result.attributes.emplace_back(
+        "word", std::string(std::isnan(word.value[0]) ? "" : kWords[static_cast<int>(word.value[0])]));
+    result.quantities.push_back(std::move(word));
+  }
+
+  LedgerOptions options_;
+};
+
+}  // namespace
+
+void bind_options(OptionTable& table, LedgerOptions& options) {
+  table.add("estimator", options.estimator, one_of({"paired", "per_example"}),
+            "of the noise: gradients of groups of examples, or of single examples");
+  table.add("tolerance", options.tolerance, between(1e-12, 0.5),
+            "relative error of the preconditioned lambda_1");
+  table.add("step_tolerance", options.step_tolerance, between(1e-6, 1),
+            "relative width of the bracket of the critical learning rate");
+  table.add("b_hessian", options.b_hessian, anything(),
+            "measure the Hessian-weighted noise scale too, at twice the cost");
+  table.add("noise_limited", options.noise_limited, greater_than(0),
+            "noise over gradient from which a checkpoint is called noise_limited");
+  table.add("curvature_limited", options.curvature_limited, greater_than(0),
+            "share of the stability limit from which a checkpoint is called curvature_limited");
+}
+
+std::unique_ptr<Probe> make_ledger(const LedgerOptions& options) { return std::make_unique<Ledger>(options); }
+
+ProbeEntry ledger_entry() {
+  return probe_entry<LedgerOptions, make_ledger>({
+      .name = "ledger",
+      .label = "ledger",
+      .help = "what limits the next update: noise, curvature or neither",
+      .version = 1,
+      .definitions = {"ledger-curvature", "ledger-noise", "noise-scale-finite", "noise-scale-hessian-finite",
+                      "ledger-first-order", "critical-sharpness", "ledger-critical", "ledger-word"},
+      .entries = {"curvature_over_limit", "noise_over_gradient", "b_simple", "b_hessian", "first_order_share",
+                  "critical_sharpness", "critical_over_limit", "word"},
+      .headlines = {{"curvature_over_limit", "", "η λ₁(P⁻¹H) over its limit"},
+                    {"noise_over_gradient", "", "noise over gradient"},
+                    {"critical_sharpness", "", "critical sharpness λ_c"}},
+      .audit = {.cheap = {"b_hessian=false"}},
+  });
+}
+
+}  // namespace basin

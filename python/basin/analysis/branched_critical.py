@@ -1,0 +1,90 @@
+"""The critical batch size along training, from branches (Merrill et al. 2025, arXiv 2505.23971).
+
+From one checkpoint, branches with batches of k b over the same examples. With L_0 the loss before and L_k the loss after, progress is
+(L_0 − L_k)/(L_0 − L_1), of means over the same seeds; of each k the best of its rate factors counts. Critical is the largest k
+whose progress is at least 0.8, interpolated in log k to the next; k = 1 has progress 1. The interval is over seeds, all branches of a seed
+together, with the choice of the rate made again.
+
+NaN with a status: `no_progress` (the loss of k = 1 didn't fall over these seeds), `open_above` (the largest k still has 0.8: k is at least
+the bound), `censored` (no branch of k > 1 was long enough), `few_seeds` (a value, and no interval).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+PROGRESS = 0.8
+BRANCHES = ["branch_point", "k", "seed", "rate_factor", "loss_before", "loss_after", "censored"]
+
+
+@dataclass(frozen=True)
+class BranchedCritical:
+    k: float
+    low: float
+    high: float
+    status: str
+    bound: float  # 95 %, where it is open
+    seeds: int
+
+
+def branched_critical(branches: pd.DataFrame, draws: int = 1000, seed: int = 1) -> pd.DataFrame:
+    """One row per branch point: the columns of BranchedCritical. Branches that are `censored` (too short a window) are left out."""
+    rows = [
+        {"branch_point": point, **critical_of(group, draws, seed).__dict__} for point, group in branches.groupby("branch_point")
+    ]
+    return pd.DataFrame(rows)
+
+
+def critical_of(branches: pd.DataFrame, draws: int = 1000, seed: int = 1) -> BranchedCritical:
+    usable = branches[~branches.censored.astype(bool)]
+    kept = _paired(usable)
+    seeds = kept.seed.unique()
+    if not (kept.k > 1).any():
+        return BranchedCritical(np.nan, np.nan, np.nan, "censored", np.nan, len(seeds))
+    gains = kept.assign(gain=kept.loss_before - kept.loss_after).pivot_table(
+        index="seed", columns=["k", "rate_factor"], values="gain"
+    )
+    table, ks = gains.to_numpy(), gains.columns.get_level_values("k").to_numpy(float)
+    k, status = _critical(table.mean(0), ks)
+    if status == "no_progress":
+        return BranchedCritical(np.nan, np.nan, np.nan, status, np.nan, len(seeds))
+    if len(seeds) < 2:
+        known = (k, "few_seeds", np.nan) if status == "ok" else (np.nan, status, k)
+        return BranchedCritical(known[0], np.nan, np.nan, known[1], known[2], len(seeds))
+    random = np.random.default_rng(seed)
+    drawn = [_critical(table[random.integers(0, len(table), len(table))].mean(0), ks) for _ in range(draws)]
+    values = np.array([np.inf if how == "open_above" else value for value, how in drawn])
+    values = values[~np.isnan(values)]
+    if status == "open_above":
+        return BranchedCritical(np.nan, np.nan, np.nan, status, _lower(values, 0.05, k), len(seeds))
+    low, high = (float(np.quantile(values, q, method="inverted_cdf")) for q in (0.025, 0.975))
+    return BranchedCritical(k, low, high, status, np.nan, len(seeds))
+
+
+def _lower(values: np.ndarray, level: float, largest: float) -> float:
+    return min(largest, float(np.quantile(values, level, method="inverted_cdf")))
+
+
+def _paired(branches: pd.DataFrame) -> pd.DataFrame:
+    """Seeds that have every branch that any has; k whose branches all seeds lack are gone already."""
+    wanted = branches[["k", "rate_factor"]].drop_duplicates()
+    counts = branches.groupby("seed").size()
+    return branches[branches.seed.isin(counts[counts == len(wanted)].index)]
+
+
+def _critical(gains: np.ndarray, ks: np.ndarray) -> tuple[float, str]:
+    """The critical k by mean gains of the branches. The largest k and `open_above` where that still makes the progress."""
+    base = gains[ks == 1].max() if (ks == 1).any() else np.nan
+    if not base > 0:
+        return np.nan, "no_progress"
+    sizes = np.unique(ks)
+    progress = np.array([gains[ks == k].max() / base for k in sizes])
+    last = int(np.flatnonzero(progress >= PROGRESS)[-1])
+    if last == len(sizes) - 1:
+        return float(sizes[-1]), "open_above"
+    share = (progress[last] - PROGRESS) / (progress[last] - progress[last + 1])
+    logs = np.log(sizes)
+    return float(np.exp(logs[last] + share * (logs[last + 1] - logs[last]))), "ok"

@@ -1,0 +1,167 @@
+"""A prediction file of `basin forecast` scored against the runs that were made afterwards.
+
+The outcome of a cell (one optimiser at one batch size) is the updates to the target of a seed at the fastest rate, chosen by the other
+seeds (by all where there is one): least mean of log min(S, cap). A seed that didn't reach the target there counts as the cap. Scored is
+z = min(log S, log cap) against quantiles that are cut at log cap too, so a prediction beyond the cap is right where the target was missed.
+
+    IS_α(l, u; z) = (u − l) + 2/α (l − z)₊ + 2/α (z − u)₊                      interval score (Gneiting and Raftery 2007, eq. 43)
+    WIS = [|z − m|/2 + 0.05 IS_0.1 + 0.25 IS_0.5] / 2.5                         weighted over both intervals and the median (Bracher
+                                                                                et al. 2021, eq. 1), in nat: less is better
+
+Both are proper: the least mean is that of the true quantiles. A cell's score is the mean over its seeds, a setting's over its cells.
+A baseline is beaten where the mean over settings of (its WIS − the forecast's) is positive; the interval is of the bootstrap over settings,
+all draws of them. A model that has no number for a cell (NaN) has no score there, and none of the setting.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ..reader.fault import ReadError, SchemaError
+
+FORECAST = "limits"  # the model that has to be better than the others
+ENDED = ("finished", "target_not_reached", "diverged")
+MOST_DRAWS = 5**5  # of the bootstrap over settings: all of them up to five settings
+
+
+@dataclass(frozen=True)
+class Forecast:
+    path: Path
+    sha256: str
+    content: dict
+
+    @property
+    def models(self) -> list[str]:
+        return [model["name"] for model in self.content["cell"][0]["model"]]
+
+
+def read_prediction(path: str | Path) -> Forecast:
+    path = Path(path)
+    try:
+        text = path.read_bytes()
+        content = tomllib.loads(text.decode())
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{path}: no prediction file: {error}") from None
+    if content.get("schema_name") != "basin/prediction":
+        raise SchemaError(f"{path}: schema_name is {content.get('schema_name')!r}, not 'basin/prediction'")
+    if not str(content.get("schema_version")).startswith("1."):
+        raise SchemaError(f"{path}: schema_version {content.get('schema_version')}, this reader knows 1.x")
+    return Forecast(path, hashlib.sha256(text).hexdigest(), content)
+
+
+def seeds_of(sha256: str, count: int) -> list[int]:
+    """The seeds that a prediction's test runs have (docs/forecast.md)."""
+    return [int(hashlib.sha256(f"{sha256}:{i}".encode()).hexdigest()[:8], 16) % 2**31 + 1 for i in range(1, count + 1)]
+
+
+def wrong_seeds(forecast: Forecast, runs: pd.DataFrame) -> list[int]:
+    """Seeds of the runs that don't follow from the file."""
+    used = sorted(set(runs.seed.astype(int)))
+    allowed = set(seeds_of(forecast.sha256, max(len(used), int(forecast.content["test"]["seeds"]))))
+    return [seed for seed in used if seed not in allowed]
+
+
+def cell_runs(cell: dict, runs: pd.DataFrame, where: str | Path) -> pd.DataFrame:
+    """The runs of this cell. ReadError where one has another target, cap or rate than was predicted, where a rate wasn't tried, or a run is
+    not there."""
+    mine = runs[(runs.protocol == "B") & (runs.optimizer == cell["optimizer"]) & (runs.batch_size == cell["batch_size"])]
+    name = f"{where}: {cell['optimizer']} at batch size {cell['batch_size']}"
+    if mine.empty:
+        raise ReadError(f"{name}: no runs")
+    if (mine.target_loss != cell["target_loss"]).any():
+        raise ReadError(f"{name}: target_loss = {mine.target_loss.iloc[0]}, predicted was {cell['target_loss']}")
+    if (~mine.status.isin(ENDED)).any():
+        raise ReadError(f"{name}: run {mine[~mine.status.isin(ENDED)].run_id.iloc[0]} has not ended")
+    tried, wanted = set(mine.learning_rate.astype(float)), {float(rate) for rate in cell["learning_rates"]}
+    if tried != wanted:
+        raise ReadError(f"{name}: learning rates {sorted(tried)}, predicted were {sorted(wanted)}")
+    if len(mine) != len(tried) * mine.seed.nunique():
+        raise ReadError(f"{name}: not every rate has every seed")
+    over = mine.steps_to_target[mine.steps_to_target > cell["cap"]]
+    if len(over):
+        raise ReadError(f"{name}: a run reached the target after {over.iloc[0]:g} updates, beyond the cap of {cell['cap']}")
+    return mine
+
+
+def outcomes(cell: dict, runs: pd.DataFrame, where: str | Path = "sweep") -> pd.DataFrame:
+    """By seed: the rate that the others choose, and log min(updates, cap) there; `reached`."""
+    mine = cell_runs(cell, runs, where)
+    reached = mine.status == "finished"
+    logs = np.log(mine.steps_to_target.where(reached, cell["cap"]).astype(float))
+    table = mine.assign(z=logs, reached=reached).pivot_table(index="seed", columns="learning_rate", values="z")
+    hit = mine.assign(reached=reached).pivot_table(index="seed", columns="learning_rate", values="reached", aggfunc="min")
+    rows = []
+    for seed in table.index:
+        others = table.drop(index=seed) if len(table) > 1 else table
+        rate = others.mean().idxmin()
+        rows.append({"seed": int(seed), "learning_rate": rate, "z": table.loc[seed, rate], "reached": bool(hit.loc[seed, rate])})
+    return pd.DataFrame(rows)
+
+
+def interval_score(low: float, high: float, z: float, alpha: float) -> float:
+    return (high - low) + 2 / alpha * max(0.0, low - z) + 2 / alpha * max(0.0, z - high)
+
+
+def scores_of(quantiles: list[float], cap: float, z: float) -> dict[str, float]:
+    """WIS, the interval scores at 90 and 50 % and whether z is within, all at log cap at most."""
+    q05, q25, q50, q75, q95 = np.minimum(quantiles, np.log(cap))
+    wide, narrow = interval_score(q05, q95, z, 0.1), interval_score(q25, q75, z, 0.5)
+    return {"wis": (abs(z - q50) / 2 + 0.05 * wide + 0.25 * narrow) / 2.5, "is90": wide, "is50": narrow,
+            "in90": float(q05 <= z <= q95), "in50": float(q25 <= z <= q75)}  # fmt: skip
+
+
+def score_setting(forecast: Forecast, runs: pd.DataFrame, where: str | Path = "sweep") -> pd.DataFrame:
+    """One row per cell and model: means over seeds of scores_of(), and `brier` of P(not reached)."""
+    rows = []
+    for cell in forecast.content["cell"]:
+        found = outcomes(cell, runs, where)
+        for model in cell["model"]:
+            missed = float(model["not_reached"])
+            each = [scores_of(model["quantiles"], cell["cap"], z) for z in found.z]
+            rows.append({"optimizer": cell["optimizer"], "batch": cell["batch_size"], "model": model["name"], "seeds": len(found),
+                         "updates": float(np.exp(found.z.median())), "reached": int(found.reached.sum()),
+                         "median": float(np.exp(model["quantiles"][2])), **pd.DataFrame(each).mean(),
+                         "brier": float(((missed - ~found.reached.to_numpy()) ** 2).mean())})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Mean over settings of a baseline's WIS less the forecast's, and its 95 % interval; NaN for one setting."""
+
+    baseline: str
+    gain: float
+    low: float
+    high: float
+    settings: int
+
+    @property
+    def beaten(self) -> bool:
+        return self.gain > 0
+
+
+def comparisons(settings: list[pd.DataFrame]) -> list[Comparison]:
+    """The forecast against every baseline. Success: all are beaten."""
+    means = pd.DataFrame([s.groupby("model").wis.agg(lambda w: w.mean(skipna=False)) for s in settings])
+    found = []
+    for baseline in [m for m in settings[0].model.unique() if m != FORECAST]:
+        gains = (means[baseline] - means[FORECAST]).to_numpy()
+        low, high = _interval(gains) if len(gains) > 1 else (np.nan, np.nan)
+        found.append(Comparison(baseline, float(gains.mean()), low, high, len(gains)))
+    return found
+
+
+def _interval(gains: np.ndarray) -> tuple[float, float]:
+    n = len(gains)
+    if n**n <= MOST_DRAWS:
+        means = np.array([gains[list(chosen)].mean() for chosen in product(range(n), repeat=n)])
+    else:
+        means = gains[np.random.default_rng(1).integers(0, n, (10_000, n))].mean(1)
+    return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))

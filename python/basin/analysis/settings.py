@@ -1,0 +1,88 @@
+"""Which setting the conditions of a contrast pick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..reader.sweep import Sweep, option_text
+from .arms import value_text
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One configuration with all its seeds. `runs`: whatever became of them."""
+
+    role: str  # base | arm, of a recovery small | large | arm
+    runs: pd.DataFrame
+
+    @property
+    def config_id(self) -> str:
+        return str(self.runs.config_id.iloc[0])
+
+
+class Unpicked(ValueError):
+    """Conditions that pick no setting, or several, in words."""
+
+
+def pick(sweep: Sweep, role: str, conditions: dict[str, Any], axes: tuple[str, ...] = (), like: Setting | None = None) -> Setting:
+    """Where several settings meet the conditions, those that agree with `like` in the axes of the sweep that the conditions don't name."""
+    runs = sweep.runs[sweep.runs.config_id.fillna("") != ""]
+    for key, value in conditions.items():
+        runs = runs[_holds(sweep, runs, key, value)]
+        if runs.empty:
+            raise Unpicked(f"{role}: no run has {_said(conditions)}")
+    if like is not None:
+        for axis in axes:
+            if axis in conditions or axis not in runs or runs.config_id.nunique() < 2:
+                continue
+            same = runs[runs[axis].map(value_text) == value_text(like.runs[axis].iloc[0])]
+            runs = same if len(same) else runs
+    if runs.config_id.nunique() > 1:
+        raise Unpicked(f"{role}: {runs.config_id.nunique()} settings have {_said(conditions)}{_differ(sweep, runs)}")
+    return Setting(role, runs)
+
+
+def _holds(sweep: Sweep, runs: pd.DataFrame, key: str, value: Any) -> pd.Series:
+    column = _option(runs, key)
+    if column is None:
+        raise Unpicked(f'no run has an option "{key}"')
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        wanted = float(value)
+        # A text of 15 digits reads back to within one part in 1e15.
+        return pd.Series(np.isclose(pd.to_numeric(column, errors="coerce"), wanted, rtol=1e-12, atol=0), index=runs.index)
+    return column.map(value_text) == value_text(option_text(value))
+
+
+def _option(runs: pd.DataFrame, key: str) -> pd.Series | None:
+    """As it was asked for: `updates` and `epochs` of a finished run are the work done."""
+    if key == "updates" and "planned_updates" in runs:
+        return runs.planned_updates
+    if key == "epochs" and "epochs" in runs and "epochs_over_budget" in runs:
+        return runs.epochs - runs.epochs_over_budget.fillna(0.0)
+    return runs.get(key)
+
+
+def _said(conditions: dict[str, Any]) -> str:
+    return ", ".join(f"{key} = {value_text(option_text(value))}" for key, value in conditions.items())
+
+
+def _differ(sweep: Sweep, runs: pd.DataFrame) -> str:
+    """ " and differ in warmup": three at most."""
+    firsts = runs.drop_duplicates("config_id")
+    keys = [o for o in sweep.options if o != "seed" and firsts[o].map(value_text).nunique() > 1]
+    return f", which differ in {', '.join(keys[:3])}" if keys else ""
+
+
+def also_differs(sweep: Sweep, one: Setting, two: Setting, named: dict[str, Any]) -> str:
+    """Options besides those named in which two settings differ, as a tuned rate does: "learning_rate 0.1 / 0.02"."""
+    first, second = one.runs.iloc[0], two.runs.iloc[0]
+    texts = []
+    for option in sweep.options:
+        a, b = value_text(first[option]), value_text(second[option])
+        if option not in named and option != "seed" and a and b and a != b:
+            texts.append(f"{option} {a} / {b}")
+    return ", ".join(texts)

@@ -1,0 +1,99 @@
+"""Critical batch sizes: updates to the target against batch size with the fitted law, and next to it what noise scales and branches say
+along training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..analysis.critical_batch import CriticalBatch
+from ..analysis.names import optimizers_of
+from ..reader.sweep import Sweep
+from . import style
+
+SCALES = {"b_simple_finite": "B_simple (finite set)", "b_hessian": "B_hessian"}
+
+
+def noise_scales(sweep: Sweep, optimizer: str) -> pd.DataFrame:
+    """train_loss, quantity, value, uncertainty, batch_size of every resolved noise scale of its runs."""
+    runs = sweep.runs[sweep.runs.optimizer == optimizer][["run_id", "batch_size"]]
+    probes = sweep.probes.merge(runs, on="run_id", suffixes=("", "_of_run"))
+    probes = probes[probes.quantity.isin(SCALES) & (probes.status == "ok") & (probes.value > 0)]
+    return probes[["train_loss", "quantity", "value", "uncertainty", "batch_size"]].sort_values("train_loss")
+
+
+def figure(sweep: Sweep, laws: dict[str, CriticalBatch], branches: pd.DataFrame | None = None) -> Figure:
+    """`laws` by optimiser. `branches`: one row per optimiser and branch point, with train_loss, batch (critical), low, high and bound."""
+    optimizers = [name for name in optimizers_of(sweep.runs, sweep.names) if name in laws]
+    picture, axes = style.panels(1, 2, 5.4, 4.0)
+    left, right = axes[0]
+    for name in optimizers:
+        _updates(
+            left,
+            laws[name],
+            style.colour(name, sweep.names),
+            style.marker(name, sweep.names),
+            sweep.names.label("optimizers", name),
+        )
+        _along(right, sweep, name, laws[name], branches)
+    sizes = np.concatenate([laws[name].sizes.batch for name in optimizers])
+    style.batch_axis(left, sizes)
+    if any((laws[name].sizes.status == "ok").any() for name in optimizers):
+        left.set_yscale("log")
+        style.plain_log(left.yaxis)
+    left.set_ylabel("updates to the target, at the best rate")
+    left.set_title("bars: standard error; lines: S_min (1 + B_crit (1/B − 1/N))", fontsize=8.5)
+    left.legend(fontsize=8)
+    if right.has_data():
+        right.set_xscale("log")
+        right.set_yscale("log")
+        right.invert_xaxis()
+        style.few_logs(right.xaxis)
+        style.plain_log(right.yaxis)
+    right.set_xlabel("training loss, falling")
+    right.set_ylabel("critical batch size, noise scale (examples)")
+    right.set_title("band: 95 % of B_crit; arrows: one-sided bounds", fontsize=8.5)
+    if right.get_legend_handles_labels()[0]:
+        right.legend(fontsize=7.5)
+    return picture
+
+
+def _updates(ax: Axes, law: CriticalBatch, colour: str, marker: str, label: str) -> None:
+    good = law.sizes[law.sizes.status == "ok"]
+    value = np.exp(good.log_updates)
+    bars = np.stack([value - np.exp(good.log_updates - good.error), np.exp(good.log_updates + good.error) - value])
+    open_text = {
+        "open_above": f"B_crit ≥ {law.bound:,.0f}",
+        "open_below": f"B_crit ≤ {law.bound:,.0f}",
+        "few_sizes": "too few sizes",
+    }
+    said = open_text.get(law.status, f"B_crit {law.batch:,.0f} [{law.low:,.0f}, {law.high:,.0f}]")
+    ax.errorbar(good.batch, value, yerr=bars, color=colour, marker=marker, linestyle="", markersize=5, label=f"{label}: {said}")
+    if np.isfinite(law.updates) and len(good):
+        fine = np.geomspace(good.batch.min(), good.batch.max(), 200)
+        ax.plot(fine, law.curve(fine), color=colour, linewidth=1, linestyle="-" if law.status == "ok" else ":")
+
+
+def _along(ax: Axes, sweep: Sweep, name: str, law: CriticalBatch, branches: pd.DataFrame | None) -> None:
+    colour, label = style.colour(name, sweep.names), sweep.names.label("optimizers", name)
+    scales = noise_scales(sweep, name)
+    for (quantity, text), marker in zip(SCALES.items(), ("o", "s")):
+        mine = scales[scales.quantity == quantity]
+        if len(mine):
+            ax.errorbar(mine.train_loss, mine.value, yerr=mine.uncertainty.fillna(0), color=colour, marker=marker, linestyle="",
+                        markersize=3.5, markerfacecolor="white", elinewidth=0.7, label=f"{label}: {text}")  # fmt: skip
+    if law.status == "ok":
+        ax.axhline(law.batch, color=colour, linewidth=1)
+        ax.axhspan(law.low, law.high, color=colour, alpha=0.12, linewidth=0)
+    if branches is None:
+        return
+    mine = branches[branches.optimizer == name]
+    there = mine[mine.batch.notna()]
+    if len(there):
+        bars = np.stack([(there.batch - there.low).fillna(0), (there.high - there.batch).fillna(0)])
+        ax.errorbar(there.train_loss, there.batch, yerr=np.where(np.isfinite(bars), bars, 0), color=colour, marker="D", linestyle="-",
+                    linewidth=0.8, markersize=4, label=f"{label}: branched")  # fmt: skip
+    above = mine[mine.batch.isna() & mine.bound.notna()]
+    ax.plot(above.train_loss, above.bound, color=colour, marker="^", linestyle="", markersize=5)

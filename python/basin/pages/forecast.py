@@ -1,0 +1,73 @@
+"""python -m basin.pages.forecast FILE TEST_OUT [FILE TEST_OUT ...]: prediction files of `basin forecast` against the runs that
+came after them (docs/forecast.md), one pair for each setting."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ..analysis.forecast_score import FORECAST, Comparison, comparisons, read_prediction, score_setting, wrong_seeds
+from ..reader.fault import ReadError
+from ..reader.sweep import load_sweep
+
+
+def score_pair(prediction: Path, out: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Scores of a setting, and what has to be said of it first."""
+    forecast, runs = read_prediction(prediction), load_sweep(out)
+    content = forecast.content
+    lines = [f"{prediction}: sha256 {forecast.sha256}, commit {content['git_commit'][:12]}, made {content['created_utc']}"]
+    if content["git_dirty"] is not False:
+        lines.append("warning: the program was no commit: its code was not frozen")
+    if wrong := wrong_seeds(forecast, runs):
+        lines.append(f"warning: {len(wrong)} seed(s) don't follow from the file: {', '.join(map(str, wrong[:5]))}")
+    lines.append(f"probes: {content['probes']['cost']:.3g} image gradients, "
+                 f"{100 * content['probes']['cost'] / float(runs.gradients.sum()):.1f} % of what the test runs cost")  # fmt: skip
+    return score_setting(forecast, runs, out), lines
+
+
+def table(scores: pd.DataFrame) -> str:
+    lines = ["| optimiser | batch | model | measured | predicted | WIS | 90 % score | in 90 % | in 50 % | Brier |",
+             "|---|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    for r in scores.itertuples():
+        missed = f" ({r.reached} of {r.seeds} reached it)" if r.reached < r.seeds else ""
+        median = "missed" if np.isinf(r.median) else f"{r.median:.0f}"
+        lines.append(f"| {r.optimizer} | {r.batch:,} | {r.model} | {r.updates:.0f}{missed} | {median} | {r.wis:.3f} | {r.is90:.3f} "
+                     f"| {r.in90:.0%} | {r.in50:.0%} | {r.brier:.3f} |")  # fmt: skip
+    return "\n".join(lines)
+
+
+def in_words(found: list[Comparison]) -> list[str]:
+    lines = []
+    for c in found:
+        interval = f" [{c.low:+.3f}, {c.high:+.3f}]" if c.settings > 1 else " (one setting: no interval)"
+        lines.append(f"{c.baseline}: its score is {c.gain:+.3f}{interval} nat above the forecast's: "
+                     f"{'beaten' if c.beaten else 'no score' if np.isnan(c.gain) else 'not beaten'}")  # fmt: skip
+    beaten = sum(c.beaten for c in found)
+    return [*lines, f"{FORECAST} is better than {beaten} of {len(found)} baselines over {found[0].settings} setting(s)"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m basin.pages.forecast", description=__doc__)
+    parser.add_argument("pairs", type=Path, nargs="+", metavar="FILE TEST_OUT")
+    args = parser.parse_args(arguments)
+    if len(args.pairs) % 2:
+        parser.error("a prediction file and the folder of its test runs, for each setting")
+    try:
+        settings = []
+        for prediction, out in zip(args.pairs[::2], args.pairs[1::2]):
+            scores, lines = score_pair(prediction, out)
+            print("\n".join([*lines, "", table(scores), ""]))
+            settings.append(scores)
+        print("\n".join(in_words(comparisons(settings))))
+    except ReadError as error:
+        print(f"basin.pages.forecast: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

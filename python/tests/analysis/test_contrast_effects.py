@@ -1,0 +1,180 @@
+"""The contrasts and hypotheses of a study, on sweeps whose truth is known."""
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+import basin
+from asked_study import DROP, PLAN
+from basin.analysis.arms import ARM, with_arms
+from basin.analysis.cell_answers import answers as cells_of
+from basin.analysis.verdict_tables import contrast_table, verdicts_of
+from basin.reader.fault import ReadError
+from basin.reader.questions import read_questions
+from synthetic_sweep import Plan, make_sweep
+
+
+def sweep_of(folder, source="auto", **plan):
+    make_sweep(folder, Plan(**(PLAN | plan)))
+    return basin.open_sweep(folder, source)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    sweep = sweep_of(tmp_path_factory.mktemp("asked") / "s")
+    return sweep, verdicts_of(sweep)
+
+
+def runs_of(sweep, protocol="A-epochs", optimizer="sgd", batch=32, ghost=0):
+    runs = sweep.runs
+    return runs[
+        (runs.protocol == protocol) & (runs.optimizer == optimizer) & (runs.batch_size == batch) & (runs.ghost_batch == ghost)
+    ]
+
+
+def test_a_plain_effect_is_arm_less_base(asked):
+    """The arm of 1,024 is the one that is as the base in the sweep's other axis."""
+    sweep, v = asked
+    small, large = runs_of(sweep), runs_of(sweep, batch=1024)
+    f = v.found["drop"]
+    assert f.effect.value == pytest.approx(large.test_acc.mean() - small.test_acc.mean()) and f.seeds == [1, 2, 3, 4, 5]
+    assert f.effect.images == 1500 and f.losses == {
+        "arm": pytest.approx(large.train_loss.mean()), "base": pytest.approx(small.train_loss.mean())
+    }  # fmt: skip
+
+
+def test_a_difference_of_two(asked):
+    sweep, v = asked
+    means = [runs_of(sweep, optimizer=o, batch=b).test_acc.mean() for o in ("lamb", "sgd") for b in (1024, 32)]
+    f = v.found["lamb-less-sgd"]
+    assert f.effect.value == pytest.approx(means[0] - means[1] - means[2] + means[3]) and f.kind == "difference"
+
+
+def test_a_recovered_fraction(asked):
+    sweep, v = asked
+    small, large, arm = (runs_of(sweep, batch=b, ghost=g).test_acc.mean() for b, g in ((32, 0), (1024, 0), (1024, 25)))
+    f = v.found["ghost-recovers"]
+    assert f.share.value == pytest.approx((arm - large) / (small - large)) and f.share.low < 0.5 < f.share.high
+    assert f.effect.value == pytest.approx(arm - large)
+
+
+def test_losses_at_the_target_are_paired_by_seed(asked):
+    """The synthetic file has no losses of images; protocol B's target is 1.0, so the level is its end."""
+    sweep, v = asked
+    d = runs_of(sweep, "B", batch=1024).test_loss.to_numpy() - runs_of(sweep, "B").test_loss.to_numpy()
+    half = student.ppf(0.975, 4) * d.std(ddof=1) / np.sqrt(5)
+    assert v.found["matched-loss"].effect.interval() == (pytest.approx(d.mean() - half), pytest.approx(d.mean() + half))
+
+
+@pytest.mark.parametrize("name, column", [("sharper", "end"), ("sharper-on-the-way", "loss-1.5")])
+def test_a_probes_number_is_a_ratio(asked, name, column):
+    sweep, v = asked
+    column = f"probe.{column}.top_eigenvalues.lambda_1"
+    d = np.log(runs_of(sweep, "B", batch=1024)[column].to_numpy() / runs_of(sweep, "B")[column].to_numpy())
+    row = contrast_table(v).set_index("name").loc[name]
+    assert row.effect == pytest.approx(np.exp(d.mean())) and row.low < row.effect < row.high
+    assert row.var_seed == pytest.approx(d.var(ddof=1)) and row.images == 0
+
+
+def test_hypotheses(asked):
+    _, v = asked
+    by = {a.plan.name: a for a in v.answers}
+    assert by["it-drops"].verdict == "confirmed" and [p.verdict for p in by["it-drops"].parts] == ["confirmed"] * 2
+    assert by["lamb-differs"].verdict == "refuted"  # both lose ten points: equivalence within three
+    assert by["ghosts"].verdict == "confirmed" and {a.status for a in v.answers} == {"exploratory"}
+    # Holm: the largest of three p-values stands as it is.
+    assert max(a.p_holm for a in v.answers) == pytest.approx(max(a.p for a in v.answers))
+
+
+def test_halves_of_one_cell_come_with_every_study(asked):
+    _, v = asked
+    at_end = [s for s in v.same if s.outcome == "test_acc"]
+    assert len(at_end) == 12 and {s.verdict for s in at_end} == {"nothing"}  # 2 protocols, 2 optimisers, 3 settings
+    assert any("ghost_batch=25" in s.name for s in at_end) and {s.effect.freedom for s in at_end} == {3}
+
+
+def test_the_door_gives_the_table(asked):
+    sweep, v = asked
+    table = basin.contrasts(sweep.path.parent)
+    assert list(table.name[:7]) == list(v.found) and (table.kind[7:] == "same_cell").all()
+    assert table.columns.equals(contrast_table(v).columns)
+
+
+def test_arms_have_labels_and_rows(asked):
+    sweep, _ = asked
+    labels = with_arms(sweep)
+    assert set(labels[ARM]) == {"", "ghost_batch=25"} and (labels[ARM] != "").sum() == 20
+    rows = [(a.label, a.batch_size, a.arm) for a in cells_of(sweep)]
+    assert rows == [(o, 1024, arm) for o in ("SGD", "LAMB") for arm in ("", "ghost_batch=25")]
+
+
+def test_a_file_and_folders_say_the_same(tmp_path):
+    plan = dict(images=60, protocols=("A-epochs",), study=DROP, arms=())
+    file = contrast_table(verdicts_of(sweep_of(tmp_path / "s", **plan)))
+    folders = contrast_table(verdicts_of(basin.open_sweep(tmp_path / "s", "runs")))
+    assert file.effect[0] == folders.effect[0] and file.high[0] == folders.high[0]
+
+
+def test_what_was_registered_before_the_runs(tmp_path):
+    sweep = sweep_of(tmp_path / "s", images=60)
+    rows = [("it-drops", "false"), ("ghosts", "true")]
+    entries = [f'[[registered]]\nkind = "hypothesis"\nname = "{n}"\nhash = "1"\nutc = "x"\nruns_before = {b}\n' for n, b in rows]
+    (tmp_path / "s" / "registration.toml").write_text('hash = "abc"\n' + "".join(entries))
+    status = {a.plan.name: a.status for a in verdicts_of(sweep).answers}
+    assert status == {"it-drops": "registered", "lamb-differs": "exploratory", "ghosts": "exploratory"}
+
+
+@pytest.mark.parametrize(
+    "endings, claims",
+    [
+        ({("A-epochs", "sgd", 32, 5): "diverged"}, "base: 1 of 5 reference seeds diverged"),
+        ({("A-epochs", "sgd", 1024, 5): "failed"}, "1 of 5 seeds failed"),
+        ({("A-epochs", "sgd", 1024, 5): "diverged"}, ""),  # it would add to the drop
+        ({("A-epochs", "sgd", 1024, 5): "queued"}, ""),
+    ],
+)
+def test_survivors_claim_nothing(tmp_path, endings, claims):
+    plan = dict(images=200, arms=(), optimizers=("sgd",), protocols=("A-epochs",), study=DROP, endings=endings)
+    f = verdicts_of(sweep_of(tmp_path / "s", **plan)).found["drop"]
+    assert f.effect is not None and f.seeds[:3] == [1, 2, 3] and claims in f.claims and bool(f.claims) == bool(claims)
+
+
+@pytest.mark.parametrize(
+    "old, new, reason",
+    [
+        ("batch_size = 32", "batch_size = 64", "base: no run has optimizer = sgd, batch_size = 64"),
+        ("batch_size = 1024", "batch_sice = 1024", 'no run has an option "batch_sice"'),
+        ("batch_size = 1024", "batch_size = 32", "two of its settings are the same"),
+        ('"test_acc"', '"probe.margins.median"', "probe.margins.median was never measured there"),
+        (', protocol = "A-epochs"', "", "2 settings have optimizer = sgd, batch_size = 32, which differ in protocol"),
+        ('outcome = "test_acc"', 'at = "loss-0.3"', "never reached the level"),
+    ],
+)
+def test_what_cannot_be_compared_says_why(tmp_path, old, new, reason):
+    plan = dict(images=20, arms=(), optimizers=("sgd",), study=DROP.replace(old, new))
+    f = verdicts_of(sweep_of(tmp_path / "s", **plan)).found["drop"]
+    assert f.effect is None and reason in f.reason and f.status == "not_compared"
+
+
+HYPOTHESIS = '[[hypothesis]]\nname = "h"\ncontrasts = ["drop"]\nexpect = "less"\n'
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (DROP + DROP, 'contrast "drop" twice'),
+        (DROP.replace("arm =", "warm ="), "no arm"),
+        (DROP + 'scale = "log"', "scale = 'log' is none of difference, ratio"),
+        (DROP + 'at = "loss-low"', "at = 'loss-low' is none of end, budget, loss-LEVEL"),
+        ('[[contrast]]\nname = "a"\nminuend = "a"\nsubtrahend = "a"\n', "made from itself"),
+        (DROP + '[[contrast]]\nname = "r"\nrecovers = "dorp"\narm = { warmup = 0.2 }\n', 'no contrast "dorp"'),
+        (DROP + HYPOTHESIS.replace("drop", "dorp"), 'hypothesis "h": no contrast "dorp"'),
+        (DROP + HYPOTHESIS + "margin = -1", "margin = -1: a positive number"),
+        (DROP + HYPOTHESIS.replace('"less"', '["less", "less"]'), "expect has 2 entries for 1 contrasts"),
+        (DROP + HYPOTHESIS + 'rule = "most"', "rule = 'most' is none of all, any"),
+    ],
+)
+def test_bad_questions_are_one_line(tmp_path, text, words):
+    with pytest.raises(ReadError) as error:
+        read_questions(text, tmp_path, "study.toml")
+    assert words in str(error.value) and str(error.value).startswith("study.toml: ") and "\n" not in str(error.value)

@@ -1,0 +1,169 @@
+"""Scores against values worked out by hand."""
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from basin.analysis.forecast_score import comparisons, outcomes, read_prediction, score_setting, scores_of, seeds_of, wrong_seeds
+from basin.pages.forecast import in_words, main, table
+from basin.reader.fault import ReadError
+
+LOGS = [float(np.log(v)) for v in (10, 20, 40, 80, 160)]
+FILE = """schema_name = "basin/prediction"
+schema_version = "1.0.0"
+created_utc = "2026-11-24T00:00:00Z"
+git_commit = "0123456789abcdef"
+git_dirty = false
+[test]
+seeds = 3
+[probes]
+cost = 100.0
+[[cell]]
+optimizer = "sgd"
+batch_size = 512
+target_loss = 0.5
+cap = 100
+learning_rates = [0.1, 0.2]
+[[cell.model]]
+name = "limits"
+quantiles = [2.302585093, 2.995732274, 3.688879454, 4.382026635, inf]
+not_reached = 0.25
+[[cell.model]]
+name = "fit"
+quantiles = [4.0, 4.1, 4.2, 4.3, 4.4]
+not_reached = 0.0
+"""
+
+
+def runs(updates: dict, seeds=None) -> pd.DataFrame:
+    """{rate: [updates of each seed, or None]}."""
+    rows = []
+    for rate, values in updates.items():
+        for i, value in enumerate(values):
+            rows.append({"run_id": f"{rate}{i}", "protocol": "B", "optimizer": "sgd", "batch_size": 512, "seed": (seeds or [1, 2, 3])[i],
+                         "learning_rate": rate, "target_loss": 0.5, "status": "finished" if value else "target_not_reached",
+                         "steps_to_target": value or np.nan, "gradients": 1000})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def forecast(tmp_path):
+    (tmp_path / "p.toml").write_text(FILE)
+    return read_prediction(tmp_path / "p.toml")
+
+
+def test_scores_by_hand():
+    ln2 = np.log(2)
+    # z at the median: 90 % interval of width 4 ln 2, 50 % of 2 ln 2: (0 + 0.05 * 4 ln 2 + 0.25 * 2 ln 2) / 2.5 = 0.28 ln 2.
+    at_median = scores_of(LOGS, 1000, np.log(40))
+    assert at_median["wis"] == pytest.approx(0.28 * ln2)
+    assert (at_median["in90"], at_median["in50"]) == (1, 1)
+    # z = log 5, ln 2 below the 5 % quantile: IS_0.1 = 4 ln 2 + 20 ln 2, IS_0.5 = 2 ln 2 + 4 * 2 ln 2, median 3 ln 2 away:
+    # (1.5 + 0.05 * 24 + 0.25 * 10) / 2.5 ln 2 = 2.08 ln 2.
+    below = scores_of(LOGS, 1000, np.log(5))
+    assert below["wis"] == pytest.approx(2.08 * ln2)
+    assert below["is90"] == pytest.approx(24 * ln2)
+    assert (below["in90"], below["in50"]) == (0, 0)
+
+
+def test_what_is_beyond_the_cap_is_cut_on_both_sides():
+    ln2 = np.log(2)
+    # Cap 40: quantiles 10, 20, 40, 40, 40; the target was missed: within both, widths 2 ln 2 and ln 2.
+    missed = scores_of([*LOGS[:4], np.inf], 40, np.log(40))
+    assert missed["wis"] == pytest.approx((0.05 * 2 + 0.25 * 1) / 2.5 * ln2)
+    # All predicted beyond the cap, and missed: nothing to pay.
+    assert scores_of([5.0, 6.0, 7.0, np.inf, np.inf], 40, np.log(40))["wis"] == 0
+
+
+def test_the_mean_of_the_five_quantiles_losses_is_the_same():
+    """WIS is 2/5 of the sum of the quantiles' (pinball) losses: an identity that the formula in use has to meet."""
+    for z in (1.0, 2.6, 3.3, 3.9, 6.0):
+        pinball = [(z - q) * level if z >= q else (q - z) * (1 - level) for q, level in zip(LOGS, (0.05, 0.25, 0.5, 0.75, 0.95))]
+        assert scores_of(LOGS, 1e9, z)["wis"] == pytest.approx(2 * np.mean(pinball))
+
+
+def test_the_rate_is_chosen_by_the_other_seeds(forecast):
+    cell = forecast.content["cell"][0]
+    # Seed 1 is lucky at 0.2; the others are faster at 0.1, so seed 1 is scored at 0.1. Seeds 2 and 3 are scored at 0.2, which
+    # seed 1 and one other make best: log(5 * 60) < log(50 * 55).
+    found = outcomes(cell, runs({0.1: [50, 55, 55], 0.2: [5, 60, 60]}))
+    assert list(found.learning_rate) == [0.1, 0.2, 0.2]
+    assert list(np.exp(found.z).round()) == [50, 60, 60]
+    # Not reached counts as the cap of 100.
+    found = outcomes(cell, runs({0.1: [None, 90, 95], 0.2: [None, None, None]}))
+    assert list(found.learning_rate) == [0.1] * 3
+    assert list(found.reached) == [False, True, True]
+    assert found.z[0] == pytest.approx(np.log(100))
+
+
+def test_a_setting_by_hand(forecast):
+    scores = score_setting(forecast, runs({0.1: [40, 40, None], 0.2: [100, None, None]})).set_index("model")
+    ln2, log_cap = np.log(2), np.log(100)
+    width = log_cap - np.log(10)
+    # Seeds 1 and 2 at the median; the third at the cap: the 50 % interval ends at 80, the 90 % one at the cap.
+    at_median = (0.05 * width + 0.25 * 2 * ln2) / 2.5
+    over = log_cap - np.log(80)
+    missed = ((log_cap - np.log(40)) / 2 + 0.05 * width + 0.25 * (2 * ln2 + 4 * over)) / 2.5
+    assert scores.wis["limits"] == pytest.approx((2 * at_median + missed) / 3, rel=1e-6)  # the file has ten digits
+    assert scores.brier["limits"] == pytest.approx((2 * 0.0625 + 0.5625) / 3)
+    assert scores.in50["limits"] == pytest.approx(2 / 3)
+    assert scores.reached["limits"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target_loss": 0.4}, "target_loss = 0.4, predicted was 0.5"),
+        ({"learning_rate": 0.3}, "learning rates [0.3], predicted were [0.1, 0.2]"),
+        ({"status": "running"}, "has not ended"),
+        ({"batch_size": 600}, "sgd at batch size 512: no runs"),
+        ({"steps_to_target": 101.0}, "beyond the cap of 100"),
+    ],
+)
+def test_runs_of_something_else_are_refused(forecast, change, message):
+    with pytest.raises(ReadError) as error:
+        score_setting(forecast, runs({0.1: [50, 50, 50], 0.2: [60, 60, 60]}).assign(**change), "out")
+    assert message in str(error.value)
+
+
+def test_seeds_follow_from_the_file(forecast):
+    assert forecast.sha256 == hashlib.sha256(FILE.encode()).hexdigest()
+    mine = seeds_of(forecast.sha256, 3)
+    assert wrong_seeds(forecast, runs({0.1: [1, 1, 1], 0.2: [1, 1, 1]}, mine)) == []
+    assert wrong_seeds(forecast, runs({0.1: [1, 1, 1], 0.2: [1, 1, 1]}, [*mine[:2], 7])) == [7]
+
+
+def setting(ours: float, theirs: float) -> pd.DataFrame:
+    return pd.DataFrame({"model": ["limits", "fit", "limits", "fit"], "wis": [ours, theirs, ours, theirs]})
+
+
+def test_the_bootstrap_over_settings_by_hand():
+    # Gains 0.1, 0.2, 0.6: of 27 draws one has the mean 0.1 and one 0.6; the 2.5 % quantile lies 0.65 of the way from the first (0.1)
+    # to the second (0.4/3), and so from the other end (0.6 to 1.4/3).
+    (found,) = comparisons([setting(0.1, 0.2), setting(0.1, 0.3), setting(0.1, 0.7)])
+    assert found.gain == pytest.approx(0.3)
+    assert found.low == pytest.approx(0.1 + 0.65 * (0.4 / 3 - 0.1))
+    assert found.high == pytest.approx(0.6 - 0.65 * (0.6 - 1.4 / 3))
+    assert found.beaten
+
+
+def test_a_baseline_without_a_number_is_not_beaten():
+    (found,) = comparisons([setting(0.1, np.nan), setting(0.1, 0.3)])
+    assert not found.beaten
+    assert "no score" in in_words([found])[0]
+
+
+def test_the_page(tmp_path, capsys, forecast, monkeypatch):
+    good = runs({0.1: [40, 40, None], 0.2: [100, None, None]}, seeds_of(forecast.sha256, 3))
+    monkeypatch.setattr("basin.pages.forecast.load_sweep", lambda _: good)
+    assert main([str(forecast.path), str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "warning" not in said
+    assert "limits is better than" in said
+    assert "of 1 baselines" in said
+    assert "40 (2 of 3 reached it)" in table(score_setting(forecast, good))
+    (tmp_path / "other.toml").write_text("a = 1\n")
+    assert main([str(tmp_path / "other.toml"), str(tmp_path)]) == 1
+    assert "not 'basin/prediction'" in capsys.readouterr().err

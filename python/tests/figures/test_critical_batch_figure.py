@@ -1,0 +1,76 @@
+"""The figure of critical batch sizes on a sweep with known noise scales, and the page's words."""
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+matplotlib.use("Agg")
+from basin.analysis.critical_batch import critical_batch
+from basin.figures import critical_batch as drawing
+from basin.pages import critical
+from basin.reader.fault import ReadError
+from basin.reader.names import Names, no_measures
+from critical_trials import N, branches, drawn
+
+
+class Known:
+    """As much of a Sweep as the figure asks for."""
+
+    def __init__(self):
+        self.path = Path("out")
+        self.runs = pd.DataFrame({"run_id": ["a", "b"], "optimizer": ["sgd", "sgd"], "batch_size": [32, 256]})
+        self.probes = pd.DataFrame({"run_id": ["a", "a", "b", "b"], "quantity": ["b_simple_finite", "b_hessian", "b_simple_finite", "g2"],
+                                    "status": ["ok", "ok", "not_resolved", "ok"], "value": [150.0, 80.0, 900.0, 3.0],
+                                    "uncertainty": [10.0, 5.0, np.nan, np.nan], "train_loss": [1.5, 1.5, 1.2, 1.2]})  # fmt: skip
+        self.names = Names(measures=no_measures())
+
+
+def test_only_resolved_noise_scales_are_drawn():
+    found = drawing.noise_scales(Known(), "sgd")
+    assert list(found.value) == [150.0, 80.0]
+    assert list(found.batch_size) == [32, 32]
+
+
+@pytest.mark.parametrize("critical_size", [200.0, 4000.0])
+def test_the_figure_has_what_was_fitted(critical_size):
+    law = critical_batch(drawn(np.random.default_rng(1), critical=critical_size), N, draws=0)
+    points = pd.DataFrame({"optimizer": "sgd", "train_loss": [2.0, 1.5], "batch": [100.0, np.nan], "low": [80.0, np.nan],
+                           "high": [130.0, np.nan], "bound": [np.nan, 300.0]})  # fmt: skip
+    picture = drawing.figure(Known(), {"sgd": law}, points)
+    left, right = picture.axes[:2]
+    said = left.get_legend_handles_labels()[1][0]
+    assert ("≥" in said) == (law.status == "open_above")
+    bars = left.containers[0][0].get_xydata()
+    assert bars == pytest.approx(np.stack([law.sizes.batch, np.exp(law.sizes.log_updates)], axis=1))
+    drawn_above = [line for line in right.get_lines() if line.get_marker() == "^"]
+    assert drawn_above[-1].get_ydata() == pytest.approx([300.0])
+    picture.canvas.draw()  # nothing is out of the range of a logarithmic axis
+
+
+def test_a_figure_of_nothing_draws():
+    law = critical_batch(drawn(np.random.default_rng(1), sizes=(32, 64)).head(3), N, draws=0)
+    sweep = Known()
+    sweep.probes = sweep.probes.head(0)
+    drawing.figure(sweep, {"sgd": law}).canvas.draw()
+    assert "fewer than three batch sizes" in critical.in_words("SGD", law)
+
+
+def test_the_words_of_an_open_size():
+    law = critical_batch(drawn(np.random.default_rng(1), critical=4000.0), N, draws=0)
+    assert critical.in_words("SGD", law).startswith("SGD: B_crit stays open above")
+    good = critical_batch(drawn(np.random.default_rng(1)), N, draws=0)
+    assert "S_min" in critical.in_words("SGD", good)
+
+
+def test_branches_are_read_in_examples(tmp_path):
+    table = branches({1: 1.0, 2: 0.97, 4: 0.9, 8: 0.7}).assign(optimizer="sgd", batch_size=32, train_loss=1.5)
+    table.to_csv(tmp_path / "b.csv", index=False)
+    (row,) = critical.read_branches(tmp_path / "b.csv").itertuples()
+    assert row.batch == pytest.approx(32 * 4 * np.sqrt(2))
+    assert row.train_loss == 1.5
+    table.drop(columns="k").to_csv(tmp_path / "c.csv", index=False)
+    with pytest.raises(ReadError, match="no column k"):
+        critical.read_branches(tmp_path / "c.csv")

@@ -1,0 +1,96 @@
+#include "sweep/pilot.h"
+
+#include "core/error.h"
+#include "core/math/statistics.h"
+#include "io/h5.h"
+
+namespace basin {
+namespace {
+
+struct MeanError {
+  double variance, degrees_of_freedom;
+};
+
+// The formulas of basin/analysis/stats.py, with expectations in place of estimates.
+MeanError error_of_mean(const EffectVariances& v, double seeds, double images) {
+  const double rest = v.rest / (seeds * images);
+  const double by_seed = v.seed / seeds + rest, by_image = v.image / images + rest;
+  const double variance = std::max(by_seed + by_image - rest, by_image);
+  double spread = by_seed * by_seed / (seeds - 1);
+  if (images > 1) spread += by_image * by_image / (images - 1) + rest * rest / ((seeds - 1) * (images - 1));
+  return {variance, spread > 0 ? std::max(seeds - 1, variance * variance / spread) : seeds - 1};
+}
+
+// 80 % quantile of Student's t by Cornish and Fisher's series from the normal one; exact for 2 degrees of freedom, within 1e-4 above.
+double power_quantile(double freedom) {
+  if (freedom == 2) return 1.0606601717798212;
+  const double z = 0.8416212335729143, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
+         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
+}
+
+double or_zero(double variance) { return std::isfinite(variance) ? variance : 0; }
+
+}  // namespace
+
+Pilot::Pilot(const std::string& folder) {
+  const h5::File file = h5::File::open(folder + "/verdicts.h5");
+  const h5::Group group = file.group("contrasts");
+  const auto texts = [&](const char* name) { return group.dataset(name).read_texts(); };
+  const auto numbers = [&](const char* name) { return group.dataset(name).read<double>(); };
+  const std::vector<std::string> names = texts("name"), outcomes = texts("outcome"), scales = texts("scale");
+  const std::vector<double> seed = numbers("var_seed"), image = numbers("var_image"),
+                            rest = numbers("var_rest");
+  const std::vector<std::string> kinds =
+      group.has("kind") ? texts("kind") : std::vector<std::string>(names.size(), "plain");
+  for (const size_t size :
+       {kinds.size(), outcomes.size(), scales.size(), seed.size(), image.size(), rest.size()}) {
+    if (size != names.size())
+      throw IoError(folder + "/verdicts.h5: the columns of /contrasts differ in length");
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!std::isfinite(seed[i])) continue;  // one seed: nothing is known
+    rows_.push_back({names[i],
+                     kinds.at(i),
+                     outcomes[i],
+                     scales[i],
+                     {seed[i], or_zero(image[i]), or_zero(rest[i]), names[i]}});
+  }
+}
+
+std::optional<EffectVariances> Pilot::of(const Contrast& contrast, const std::vector<Contrast>& all) const {
+  if (contrast.kind == Contrast::Kind::recovery) return std::nullopt;
+  for (const Row& row : rows_)
+    if (row.name == contrast.name) return row.variances;
+  if (contrast.kind == Contrast::Kind::difference) {
+    const auto one = of(contrast_named(all, contrast.minuend), all);
+    const auto two = of(contrast_named(all, contrast.subtrahend), all);
+    if (!one || !two) return std::nullopt;
+    return EffectVariances{one->seed + two->seed, one->image + two->image, one->rest + two->rest,
+                           one->source + " + " + two->source};
+  }
+  std::optional<EffectVariances> largest;
+  for (const Row& row : rows_) {
+    if (row.kind != "plain" || row.outcome != contrast.outcome || row.scale != contrast.scale) continue;
+    if (!largest || row.variances.seed > largest->seed) largest = row.variances;
+  }
+  return largest;
+}
+
+int64_t seeds_needed(const EffectVariances& variances, int64_t images, double margin) {
+  for (int64_t seeds = kLeastSeeds; seeds <= kMostSeeds; ++seeds) {
+    const auto [variance, freedom] =
+        error_of_mean(variances, static_cast<double>(seeds), static_cast<double>(images));
+    const double quantiles = student_quantile(freedom) + power_quantile(freedom);
+    if (quantiles * std::sqrt(variance) < margin) return seeds;
+  }
+  return 0;
+}
+
+double margin_in_unit(const Contrast& contrast, double margin) {
+  if (contrast.kind == Contrast::Kind::recovery) return margin;
+  if (contrast.scale == "ratio") return std::log(margin);
+  return contrast.outcome == "test_acc" ? margin / 100 : margin;
+}
+
+}  // namespace basin

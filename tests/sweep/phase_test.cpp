@@ -1,0 +1,107 @@
+// Cells that need other runs first: they begin when these are final, and a parent that fails costs a line, not a sweep that
+// hangs. The workers are shell scripts, so that nothing is trained.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/files.h"
+#include "runs/folder.h"
+#include "sweep/phase.h"
+#include "tests/support/temporary_folder.h"
+
+namespace basin {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Lines : SweepObserver {
+  std::vector<std::string> lines;
+  void begin(const std::string& /*what*/) override {}
+  void announce(const std::string& line) override { lines.push_back(line); }
+  void update(const SweepState& /*state*/) override {}
+  void end() override {}
+};
+
+class CellsWithParents : public ::testing::Test {
+ protected:
+  CellsWithParents() {
+    // Notes that it began and ended, and says that its run finished unless a file FOLDER/fail stands there.
+    const std::string script = folder_ / "worker";
+    write_file_atomically(script,
+                          "#!/bin/sh\nid=$(basename $2)\necho begin $id >> $2/../../log\nsleep 0.3\n"
+                          "echo end $id >> $2/../../log\n[ -e $2/fail ] && { echo basin: broke; exit 1; }\n"
+                          "sed -i -E 's/queued|failed/finished/' $2/status.json\ntouch $2/run.h5\n");
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    make_folders(folder_ / "runs");
+    options_.program.path = script;
+    options_.jobs = 2;
+    options_.probes = false;
+  }
+
+  // Runs a, b, c, ... with the parents that each has.
+  PhaseResult run(const std::vector<std::vector<std::string>>& parents) {
+    std::vector<PlacedCell> placed;
+    for (size_t i = 0; i < parents.size(); ++i) {
+      Cell cell;
+      cell.options.data.set = "synthetic";
+      cell.run_id = cell.label = std::string(1, static_cast<char>('a' + i));
+      cell.parents = parents[i];
+      placed.push_back({cell, folder_ / "runs/" + cell.run_id});
+    }
+    std::vector<Cell> cells;
+    for (const PlacedCell& cell : placed) cells.push_back(cell.cell);
+    return run_cells(placed, CostModel(cells, false), options_, observer_);
+  }
+
+  std::string log() const { return read_file(folder_ / "log"); }
+  size_t line_of(const std::string& text) const { return log().find(text + "\n"); }
+
+  testing::TemporaryFolder folder_;
+  PhaseOptions options_;
+  Lines observer_;
+};
+
+TEST_F(CellsWithParents, BeginWhenAllOfTheirParentsHaveEnded) {
+  const PhaseResult result = run({{"b", "c"}, {"c"}, {}, {}});
+  EXPECT_THAT(result.problems, IsEmpty());
+  EXPECT_EQ(result.ended, 4);
+  EXPECT_LT(line_of("end c"), line_of("begin b"));
+  EXPECT_LT(line_of("end b"), line_of("begin a"));
+  EXPECT_LT(line_of("begin d"), line_of("begin b")) << "a worker was idle while a cell could have begun";
+}
+
+TEST_F(CellsWithParents, TakeParentsThatWereFinalBefore) {
+  ASSERT_THAT(run({{}}).problems, IsEmpty());
+  const PhaseResult result = run({{}, {"a"}});
+  EXPECT_EQ(result.final_before, 1);
+  EXPECT_EQ(result.ended, 1);
+}
+
+TEST_F(CellsWithParents, AFailedParentIsOneLineForEachThatNeedsIt) {
+  make_folders(folder_ / "runs/a");
+  write_file_atomically(folder_ / "runs/a/fail", "");
+  const PhaseResult result = run({{}, {"a"}, {"b"}, {}});
+  EXPECT_THAT(result.problems,
+              ElementsAre(HasSubstr("a a: broke (log: "), "b b: parent a failed", "c c: parent b failed"));
+  EXPECT_EQ(result.ended, 1);
+  EXPECT_EQ(status_of(folder_ / "runs/b", "b").status, RunState::queued) << "the next sweep takes it up";
+  EXPECT_EQ(line_of("begin b"), std::string::npos);
+  // Failed before, and not to be tried again.
+  EXPECT_THAT(run({{}, {"a"}}).problems,
+              ElementsAre(HasSubstr("a a: failed before: broke"), "b b: parent a failed"));
+  std::filesystem::remove(folder_ / "runs/a/fail");
+  options_.retry_failed = true;
+  EXPECT_THAT(run({{}, {"a"}, {"b"}}).problems, IsEmpty());
+}
+
+TEST_F(CellsWithParents, AParentThatIsNoRunAndACircleAreLinesToo) {
+  EXPECT_THAT(run({{"x"}}).problems, ElementsAre("a a: parent x is no run of this sweep"));
+  EXPECT_THAT(run({{"b"}, {"a"}}).problems,
+              ElementsAre(HasSubstr("wait for one another"), HasSubstr("wait for one another")));
+}
+
+}  // namespace
+}  // namespace basin
