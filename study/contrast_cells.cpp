@@ -115,7 +115,9 @@ class ContrastResolver {
         continue;
       members.push_back(&cell);
     }
-    if (!found.settings.empty())
+    if (found.settings.empty())
+      keep_plain(conditions, members);
+    else
       keep_like(known_of(*found.settings.front().cells.front()), conditions, members);
     if (members.empty()) throw ConfigError(fmt::format("{} picks no run: {}", what, missing(conditions)));
     for (const KnownCell* cell : members) {
@@ -140,23 +142,35 @@ class ContrastResolver {
     return *std::find_if(cells_.begin(), cells_.end(), [&](const KnownCell& k) { return k.cell == &cell; });
   }
 
+  static bool is_one(const std::vector<const KnownCell*>& members) {
+    return std::all_of(members.begin(), members.end(),
+                       [&](const KnownCell* cell) { return cell->setting == members.front()->setting; });
+  }
+
+  // Several settings: those in which an option swept by arms alone, and not named, is as in all other settings.
+  void keep_plain(const std::vector<TomlEntry>& conditions, std::vector<const KnownCell*>& members) const {
+    for (const Axis& axis : study_.axes)
+      if (axis.of_arms) keep(axis.key, axis.values.front(), conditions, members);
+  }
+
   // Several settings: those that agree with the base in the axes which the conditions don't name.
   void keep_like(const KnownCell& base, const std::vector<TomlEntry>& conditions,
                  std::vector<const KnownCell*>& members) const {
-    const auto is_one = [&] {
-      return std::all_of(members.begin(), members.end(),
-                         [&](const KnownCell* cell) { return cell->setting == members.front()->setting; });
-    };
     for (const Axis& axis : study_.axes) {
       const auto wanted = base.options.find(axis.key);
-      const bool named = std::any_of(conditions.begin(), conditions.end(),
-                                     [&](const TomlEntry& condition) { return condition.key == axis.key; });
-      if (named || wanted == base.options.end() || is_one()) continue;
-      std::vector<const KnownCell*> like;
-      for (const KnownCell* cell : members)
-        if (meets(*cell, {axis.key, wanted->second, ""})) like.push_back(cell);
-      if (!like.empty()) members = std::move(like);
+      if (wanted != base.options.end()) keep(axis.key, wanted->second, conditions, members);
     }
+  }
+
+  static void keep(const std::string& key, const OptionValue& value, const std::vector<TomlEntry>& conditions,
+                   std::vector<const KnownCell*>& members) {
+    const bool named = std::any_of(conditions.begin(), conditions.end(),
+                                   [&](const TomlEntry& condition) { return condition.key == key; });
+    if (named || is_one(members)) return;
+    std::vector<const KnownCell*> like;
+    for (const KnownCell* cell : members)
+      if (meets(*cell, {key, value, ""})) like.push_back(cell);
+    if (!like.empty()) members = std::move(like);
   }
 
   static void refuse_open(const KnownCell& cell, const std::vector<TomlEntry>& conditions) {

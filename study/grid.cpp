@@ -20,11 +20,17 @@ bool depends_on_rate(const Rule& rule) {
   return std::any_of(rule.when.begin(), rule.when.end(), [](const Condition& c) { return c.key == kRate; });
 }
 
+struct Coordinate {
+  std::string key;
+  OptionValue value;
+  bool plain;  // of an option that is swept by arms alone: as in every setting but those arms
+};
+
 // One combination of the axes' values.
-using Point = std::vector<std::pair<std::string, OptionValue>>;
+using Point = std::vector<Coordinate>;
 
 void apply_point(OptionTable& table, const Point& point) {
-  for (const auto& [key, value] : point) table.set(key, value, "sweep");
+  for (const Coordinate& at : point) table.set(at.key, at.value, "sweep");
 }
 
 // The options at a point as far as they don't depend on the learning rate, and what that is said to be there:
@@ -65,8 +71,9 @@ void resolve(OptionTable& table, const Study& study, const Point& point, const S
 
 std::string group_of(const Point& point) {
   std::string group;
-  for (const auto& [key, value] : point) {
-    if (key != repetition_key()) group += (group.empty() ? "" : " ") + key + "=" + plain_text(value);
+  for (const auto& [key, value, plain] : point) {
+    if (key != repetition_key() && !plain)
+      group += (group.empty() ? "" : " ") + key + "=" + plain_text(value);
   }
   return group.empty() ? "all" : group;
 }
@@ -75,7 +82,7 @@ std::string group_of(const Point& point) {
 Settings when_of(const OptionView& table, const Point& point) {
   Settings when;
   std::set<std::string> told;
-  for (const auto& [key, value] : point) {
+  for (const auto& [key, value, plain] : point) {
     if (key != repetition_key() && told.insert(key).second) when.emplace_back(key, value);
   }
   for (const char* key : {"model", "optimizer", "batch_size", "protocol"}) {
@@ -135,8 +142,9 @@ std::string label_of(const RunOptions& options, const Point& point, const Settin
   std::string label =
       fmt::format("{} B={} protocol {}", options.optimizer, options.train.batch_size, options.train.protocol);
   const std::set<std::string> told = {"optimizer", "batch_size", "protocol", repetition_key()};
-  for (const auto& [key, value] : point) {
-    if (told.count(key) || (key.rfind("branch.", 0) == 0 && !options.train.branch.exists())) continue;
+  for (const auto& [key, value, plain] : point) {
+    if (plain || told.count(key) || (key.rfind("branch.", 0) == 0 && !options.train.branch.exists()))
+      continue;
     label += key == "branch.from" ? " from (" + plain_text(value) + ")" : " " + key + "=" + plain_text(value);
   }
   for (const auto& [key, value] : tried) {
@@ -221,7 +229,7 @@ std::optional<Cell> make_cell(const Study& study, const Point& point, const Sett
 }
 
 // Every combination of the axes, the first slowest; the axis `seed` replaced where seeds are given.
-std::vector<Point> points_of(const Study& study, const std::vector<int64_t>* seeds = nullptr) {
+std::vector<Point> grid_of(const Study& study, const std::vector<int64_t>* seeds = nullptr) {
   std::vector<Axis> axes = study.axes;
   if (seeds != nullptr) {
     std::erase_if(axes, [](const Axis& axis) { return axis.key == repetition_key(); });
@@ -233,11 +241,49 @@ std::vector<Point> points_of(const Study& study, const std::vector<int64_t>* see
     for (const Point& point : points) {
       for (const OptionValue& value : axis.values) {
         longer.push_back(point);
-        longer.back().emplace_back(axis.key, value);
+        longer.back().push_back({axis.key, value, axis.of_arms});
       }
     }
     points = std::move(longer);
   }
+  return points;
+}
+
+// The setting with every combination of the arm's values in place of its own.
+std::vector<Point> arms_at(const Point& setting, const ArmRule& arm) {
+  std::vector<Point> points = {setting};
+  for (const Axis& changed : arm.set) {
+    std::vector<Point> more;
+    for (const Point& point : points) {
+      for (const OptionValue& value : changed.values) {
+        more.push_back(point);
+        for (Coordinate& at : more.back())
+          if (at.key == changed.key) at = {changed.key, value, false};
+      }
+    }
+    points = std::move(more);
+  }
+  return points;
+}
+
+// The grid, then what the arms add to it.
+std::vector<Point> points_of(const Study& study, const std::vector<int64_t>* seeds = nullptr) {
+  const std::vector<Point> grid = grid_of(study, seeds);
+  if (study.arms.empty()) return grid;
+  std::vector<std::vector<Point>> added(study.arms.size());
+  for (const Point& point : grid) {
+    RunOptions options = study.base;
+    OptionTable table = options.table();  // built once for all arms: it costs more than all the rest
+    resolve(table, study, point, {});
+    if (holds_any(study.skip_rules, table)) continue;
+    for (size_t i = 0; i < study.arms.size(); ++i) {
+      if (!hold(study.arms[i].when, table)) continue;
+      const std::vector<Point> arms = arms_at(point, study.arms[i]);
+      added[i].insert(added[i].end(), arms.begin(), arms.end());
+    }
+  }
+  std::vector<Point> points = grid;
+  for (const std::vector<Point>& arms : added) points.insert(points.end(), arms.begin(), arms.end());
   return points;
 }
 

@@ -31,6 +31,7 @@ class StudyReader {
     study_.rates.tuned = !tuned_where_.empty();
     for (const TomlEntry& entry : document.entries) read_entry(entry);
     for (const TomlTableArray& array : document.table_arrays) read_array(array);
+    sweep_by_arms();
     read_claims(document);
     derive_seeds();
     for (const std::string& set : sets) read_command_line(set);
@@ -41,6 +42,7 @@ class StudyReader {
     for (const Rule& rule : study_.set_rules) check_rule(rule);
     for (const Rule& rule : study_.skip_rules) check_rule(rule);
     for (const Rule& rule : study_.expect_rules) check_rule(rule);
+    for (const ArmRule& arm : study_.arms) check_arm(arm);
     for (const RangeRule& rule : study_.tuning.ranges) check_range(rule);
   }
   Study take() { return std::move(study_); }
@@ -135,6 +137,7 @@ class StudyReader {
       return;
     }
     if (array.key == "contrast" || array.key == "hypothesis") return;  // read_claims()
+    if (array.key == "sweep.arm") return read_arms(array);
     if (array.key != "tune.range") return read_rules(array);
     for (size_t i = 0; i < array.tables.size(); ++i) {
       study_.tuning.ranges.push_back(read_range(array.tables[i], array.where[i]));
@@ -155,7 +158,8 @@ class StudyReader {
         read_override(array.tables[i], array.where[i]);
       else
         throw ConfigError(
-            fmt::format("{}: unknown table [[{}]]; known: sweep.set, sweep.skip, sweep.expect, tune.range",
+            fmt::format("{}: unknown table [[{}]]; known: sweep.set, sweep.skip, sweep.expect, sweep.arm, "
+                        "tune.range",
                         array.where[i], array.key));
     }
   }
@@ -181,6 +185,37 @@ class StudyReader {
     if (body.empty() && rule.when.empty())
       throw ConfigError(where + ": the rule has no `when` and would skip every run");
     return rule;
+  }
+
+  void read_arms(const TomlTableArray& array) {
+    for (size_t i = 0; i < array.tables.size(); ++i) {
+      const Rule rule = read_rule(array.tables[i], array.where[i], "set");
+      ArmRule arm{rule.when, {}, array.where[i]};
+      for (const TomlEntry& entry : rule.set) {
+        if (entry.key == kRate || entry.key == repetition_key())
+          throw ConfigError(
+              fmt::format("{}: an arm can't set {}; a rule gives it its learning rate, and it has the seeds "
+                          "of the settings it is made from",
+                          entry.where, entry.key));
+        if (!may_be_swept(entry.key)) {
+          throw ConfigError(
+              fmt::format("{}: {} does not tell runs apart, so an arm can't set it", entry.where, entry.key));
+        }
+        arm.set.push_back({entry.key, checked_values(entry.key, entry.value, entry.where), entry.where});
+      }
+      study_.arms.push_back(arm);
+    }
+  }
+
+  // What arms set and [sweep] doesn't list has the base's value everywhere else.
+  void sweep_by_arms() {
+    for (const ArmRule& arm : study_.arms)
+      for (const Axis& changed : arm.set) {
+        file_axes_.push_back(changed);
+        if (find_axis(changed.key) == nullptr)
+          study_.axes.push_back(
+              {changed.key, {study_.base.table().at(changed.key).get()}, changed.where, true});
+      }
   }
 
   void read_override(const std::vector<TomlEntry>& entries, const std::string& where) {
@@ -223,6 +258,8 @@ class StudyReader {
       if (axis != nullptr) {
         file_axes_.push_back(*axis);
         axis->values = checked_values(entry.key, entry.value, entry.where);
+        axis->of_arms = axis->of_arms && axis->values.size() == 1;
+        drop_arms(entry.key);
       } else if (const std::string key = key_below(entry.key, "tune"); !key.empty()) {
         set_tune_option(study_.tuning.options, key, entry.value, entry.where);
       } else {
@@ -231,6 +268,13 @@ class StudyReader {
       }
     }
     if (!last.set.empty()) study_.set_rules.push_back(last);
+  }
+
+  // A value for all: no arm differs in it.
+  void drop_arms(const std::string& key) {
+    for (ArmRule& arm : study_.arms)
+      std::erase_if(arm.set, [&](const Axis& axis) { return axis.key == key; });
+    std::erase_if(study_.arms, [](const ArmRule& arm) { return arm.set.empty(); });
   }
 
   // A value in place of a search.
@@ -354,6 +398,14 @@ class StudyReader {
     for (const Condition& condition : rule.when) check_condition(condition);
   }
 
+  void check_arm(const ArmRule& arm) {
+    for (const Condition& condition : arm.when) {
+      if (is_searched(condition.key))
+        throw ConfigError(fmt::format("{}: an arm can't depend on {}", condition.where, condition.key));
+      check_condition(condition);
+    }
+  }
+
   void check_assignment(const Rule& rule, const TomlEntry& entry) {
     if (find_axis(entry.key) != nullptr) {
       throw ConfigError(fmt::format("{}: {} is swept, so a rule can't set it", entry.where, entry.key));
@@ -416,7 +468,7 @@ class StudyReader {
 
   Study study_;
   std::vector<TomlEntry> overrides_;
-  std::vector<Axis> file_axes_;  // as they were before --set
+  std::vector<Axis> file_axes_;  // as they were before --set, and what arms set
   std::vector<int64_t> select_seeds_;
   std::string selection_;  // path, of sweep.selection
   // "file:line" of what was said; empty where it wasn't.

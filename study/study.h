@@ -19,6 +19,7 @@ struct Axis {
   std::string key;
   std::vector<OptionValue> values;
   std::string where;
+  bool of_arms = false;  // swept by [[sweep.arm]] alone: the value is that of all other settings
 };
 
 /// Holds where the option has one of the values.
@@ -32,6 +33,13 @@ struct Condition {
 struct Rule {
   std::vector<Condition> when;
   std::vector<TomlEntry> set;
+  std::string where;
+};
+
+/// Each setting of the grid for which all conditions hold is run once more for every combination of these values.
+struct ArmRule {
+  std::vector<Condition> when;
+  std::vector<Axis> set;
   std::string where;
 };
 
@@ -61,6 +69,7 @@ struct Study {
   std::vector<Axis> axes;  // in file order; learning_rate is no axis but the choices below
   RateChoices rates;       // by default the base's rate
   std::vector<Rule> set_rules, skip_rules, expect_rules;
+  std::vector<ArmRule> arms;
   TuningPlan tuning;
   std::vector<Rule> selected;  // the winners of an earlier tuning; where there are any, nothing is tuned
   std::string selected_from;   // their file
@@ -99,7 +108,7 @@ using Winners = std::map<std::string, Settings>;
 /// Numbers of the trials that are in a rung, by group.
 using Entrants = std::map<std::string, std::set<int64_t>>;
 
-/// All cells in grid order, the first axis slowest, without those skipped, each run_id once. A group with
+/// All cells in grid order, the first axis slowest, then those of the arms, without those skipped, each run_id once. A group with
 /// several candidates has a cell for each, or for the chosen one where `winners` knows the group.
 std::vector<Cell> expand(const Study& study, const Winners& winners = {});
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "study/compare.h"
+#include "study/contrast_cells.h"
 #include "study/study.h"
 #include "tests/study/study_text.h"
 #include "tests/support/message_of.h"
@@ -263,6 +264,87 @@ TEST(StudyErrors, ComeFromTheCommandLineToo) {
   EXPECT_THAT(message_of("", {"nonsense=1"}), HasSubstr("--set: unknown key \"nonsense\""));
   EXPECT_THAT(message_of("", {"batch_size=0"}), HasSubstr("--set: batch_size = 0 violates"));
   EXPECT_THAT(message_of("", {"batch_size"}), HasSubstr("expected key=value"));
+}
+
+constexpr const char* kArms =
+    "warmup = 0.05\n[sweep]\noptimizer = ['sgd', 'lamb']\nbatch_size = [32, 2048]\nseed = [1, 2]\n"
+    "[[sweep.arm]]\nwhen = { optimizer = 'sgd', batch_size = 2048 }\nset = { noise.batch = [32, 256] }\n"
+    "[[sweep.arm]]\nwhen = { batch_size = 2048 }\nset = { warmup = 0.0 }\n"
+    "[[sweep.set]]\nwhen = { noise.batch = 32 }\nset = { learning_rate = 0.5 }\n";
+
+// Counted by hand: 8 runs of the grid, 2 noises at 2 seeds, warm-up off for two optimisers at 2 seeds.
+TEST(StudyArms, AreAddedToTheGridOneChangeAtATime) {
+  const std::vector<Cell> cells = expand(study_of(kArms));
+  ASSERT_EQ(cells.size(), 16u);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(cells[i].options.schedule.warmup, 0.05);
+    EXPECT_THAT(cells[i].label, ::testing::Not(HasSubstr("noise")));
+  }
+  EXPECT_THAT(cells[8].label, HasSubstr("sgd B=2048 protocol A-epochs noise.batch=32 seed 1"));
+  EXPECT_THAT(cells[9].label, HasSubstr("noise.batch=256 seed 1"));
+  EXPECT_THAT(cells[12].label, HasSubstr("sgd B=2048 protocol A-epochs warmup=0"));
+  EXPECT_THAT(cells[14].label, HasSubstr("lamb B=2048 protocol A-epochs warmup=0"));
+  EXPECT_EQ(cells[8].options.train.learning_rate, 0.5);
+  EXPECT_NE(cells[9].options.train.learning_rate, 0.5);
+  EXPECT_EQ(cells[14].options.schedule.warmup, 0);
+}
+
+// The runs are those of a grid with the same values: an arm is no new kind of run.
+TEST(StudyArms, AreTheRunsThatAGridWouldHave) {
+  const std::string base = "[sweep]\nbatch_size = [32, 2048]\n";
+  const std::vector<Cell> arms = expand(study_of(
+      base +
+      "[[sweep.arm]]\nwhen = { batch_size = 2048 }\nset = { noise.batch = 32, warmup = [0.0, 0.2] }\n"));
+  const std::vector<Cell> grid =
+      expand(study_of(base + "noise.batch = [0, 32]\nwarmup = [0.05, 0.0, 0.2]\n"
+                             "[[sweep.skip]]\nwhen = { noise.batch = 0, warmup = [0.0, 0.2] }\n"
+                             "[[sweep.skip]]\nwhen = { noise.batch = 32, warmup = 0.05 }\n"
+                             "[[sweep.skip]]\nwhen = { noise.batch = 32, batch_size = 32 }\n"));
+  ASSERT_EQ(arms.size(), 4u);
+  ASSERT_EQ(grid.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(arms[i].run_id, grid[i].run_id);
+}
+
+TEST(StudyArms, TheCommandLineGivesOneValueToAll) {
+  EXPECT_EQ(expand(study_of(kArms, {"noise.batch=0"})).size(), 12u);
+  EXPECT_EQ(expand(study_of(kArms, {"batch_size=32"})).size(), 4u);
+}
+
+// The base leaves out what arms change, and is the plain setting; the arm names what it changes.
+TEST(StudyArms, ContrastsGoByThem) {
+  const Study study =
+      study_of(std::string(kArms) +
+               "[[contrast]]\nname = 'noise'\nbase = { optimizer = 'sgd', batch_size = 2048 }\n"
+               "arm = { noise.batch = 32 }\noutcome = 'test_acc'\n");
+  const std::vector<Cell> cells = expand(study);
+  const std::vector<ContrastCells> found = cells_of_contrasts(study, cells);
+  ASSERT_EQ(found.size(), 1u);
+  for (const auto& [setting, batch] : {std::pair{0, 0}, {1, 32}}) {
+    ASSERT_EQ(found[0].settings[setting].cells.size(), 2u);
+    for (const Cell* cell : found[0].settings[setting].cells) {
+      RunOptions options = cell->options;
+      EXPECT_EQ(options.table().at("noise.batch").get(), OptionValue(int64_t{batch}));
+      EXPECT_EQ(options.schedule.warmup, 0.05);
+    }
+  }
+}
+
+TEST(StudyArms, RefusedInOneLine) {
+  const std::string base = "[sweep]\nbatch_size = [32, 64]\n";
+  EXPECT_EQ(
+      message_of(base + "[[sweep.arm]]\nset = { learning_rate = 0.5 }\n"),
+      "s.toml:4: an arm can't set learning_rate; a rule gives it its learning rate, and it has the seeds of "
+      "the settings it is made from");
+  EXPECT_THAT(message_of(base + "[[sweep.arm]]\nset = { runtime.threads = 2 }\n"),
+              HasSubstr("does not tell runs apart, so an arm can't set it"));
+  EXPECT_THAT(
+      message_of(base + "[[sweep.arm]]\nwhen = { batch_size = 128 }\nset = { warmup = 0.0 }\n"),
+      HasSubstr("the rule can never hold: batch_size = 128 is not among the study's values (32, 64)"));
+  EXPECT_THAT(message_of(base + "[[sweep.arm]]\nwhen = { batch_size = 64 }\n"),
+              HasSubstr("the rule has no `set`"));
+  EXPECT_THAT(
+      message_of(base + "[[sweep.arm]]\nset = { warmup = 0.0 }\n[[sweep.set]]\nset = { warmup = 0.2 }\n"),
+      HasSubstr("warmup is swept, so a rule can't set it"));
 }
 
 }  // namespace

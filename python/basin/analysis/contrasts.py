@@ -86,12 +86,12 @@ def _terms(sweep: Sweep, questions: Questions, plan: ContrastPlan) -> Terms:
         parts = [(sign, questions.contrasts[name]) for sign, name in ((1, plan.minuend), (-1, plan.subtrahend))]
         return [(sign * w, setting) for sign, part in parts for w, setting in _terms(sweep, questions, part)]
     gap = questions.contrasts[plan.recovers] if plan.recovers else plan
-    base = pick(sweep, "small" if plan.recovers else "base", gap.base, questions.axes)
-    arm = pick(sweep, "arm", gap.base | plan.arm, questions.axes, base)
+    base = pick(sweep, "small" if plan.recovers else "base", gap.base, questions)
+    arm = pick(sweep, "arm", gap.base | plan.arm, questions, base)
     if not plan.recovers:
         settings: Terms = [(1.0, arm), (-1.0, base)]
     else:
-        settings = [(1.0, arm), (-1.0, pick(sweep, "large", gap.base | gap.arm, questions.axes, base)), (0.0, base)]
+        settings = [(1.0, arm), (-1.0, pick(sweep, "large", gap.base | gap.arm, questions, base)), (0.0, base)]
     ids = [setting.config_id for _, setting in settings]
     if len(set(ids)) < len(ids):
         raise Unpicked("two of its settings are the same")

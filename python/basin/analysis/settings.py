@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..reader.questions import Questions
 from ..reader.sweep import Sweep, option_text
 from .arms import value_text
 
@@ -28,19 +29,21 @@ class Unpicked(ValueError):
     """Conditions that pick no setting, or several, in words."""
 
 
-def pick(sweep: Sweep, role: str, conditions: dict[str, Any], axes: tuple[str, ...] = (), like: Setting | None = None) -> Setting:
-    """Where several settings meet the conditions, those that agree with `like` in the axes of the sweep that the conditions don't name."""
+def pick(sweep: Sweep, role: str, conditions: dict[str, Any], questions: Questions, like: Setting | None = None) -> Setting:
+    """Where several settings meet the conditions, those that agree with `like` in the axes of the sweep that the conditions don't name;
+    without `like` those that no arm of the study made."""
     runs = sweep.runs[sweep.runs.config_id.fillna("") != ""]
     for key, value in conditions.items():
         runs = runs[_holds(sweep, runs, key, value)]
         if runs.empty:
             raise Unpicked(f"{role}: no run has {_said(conditions)}")
-    if like is not None:
-        for axis in axes:
-            if axis in conditions or axis not in runs or runs.config_id.nunique() < 2:
-                continue
-            same = runs[runs[axis].map(value_text) == value_text(like.runs[axis].iloc[0])]
-            runs = same if len(same) else runs
+    for axis in questions.axes if like is not None else questions.arms:
+        if axis in conditions or axis not in runs or runs.config_id.nunique() < 2:
+            continue
+        texts = runs[axis].map(value_text)
+        by_arms = texts.isin([value_text(value) for value in questions.arms.get(axis, [])])
+        same = runs[~by_arms if like is None else texts == value_text(like.runs[axis].iloc[0])]
+        runs = same if len(same) else runs
     if runs.config_id.nunique() > 1:
         raise Unpicked(f"{role}: {runs.config_id.nunique()} settings have {_said(conditions)}{_differ(sweep, runs)}")
     return Setting(role, runs)

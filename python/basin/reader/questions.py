@@ -58,6 +58,7 @@ class Questions:
     hypotheses: list[HypothesisPlan] = field(default_factory=list)
     registered: dict[str, Registered] = field(default_factory=dict)  # hypotheses by name
     axes: tuple[str, ...] = ()  # of the sweep, as the study has them
+    arms: dict[str, list] = field(default_factory=dict)  # what only [[sweep.arm]] sets, and to which values
     hash: str = ""
 
     def status(self, hypothesis: str) -> str:
@@ -78,7 +79,8 @@ def read_questions(study: str, folder: Path, where: str | Path) -> Questions:
     total, registered = _registration(folder / "registration.toml")
     exploratory = {t["name"] for t in _tables(tree, "hypothesis", where) if t.get("exploratory")}
     registered = {name: known for name, known in registered.items() if name not in exploratory}
-    return Questions(contrasts, hypotheses, registered, tuple(_axes(tree.get("sweep", {}))), total)
+    listed, arms = _axes(tree.get("sweep", {}))
+    return Questions(contrasts, hypotheses, registered, (*listed, *arms), arms, total)
 
 
 def _tables(tree: dict, key: str, where: str | Path) -> list[dict]:
@@ -176,11 +178,18 @@ def flat(tree: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _axes(sweep: dict) -> list[str]:
+def _axes(sweep: dict) -> tuple[list[str], dict[str, list]]:
+    """In the order of the study: lists of [sweep], then what only [[sweep.arm]] sets, with its values."""
     rows = {
         key: value for key, value in sweep.items() if not (isinstance(value, list) and any(isinstance(v, dict) for v in value))
     }
-    return [key for key, value in flat(rows).items() if isinstance(value, list) and key != "seed"]
+    listed = [key for key, value in flat(rows).items() if isinstance(value, list) and key != "seed"]
+    arms: dict[str, list] = {}
+    for arm in sweep.get("arm", []):
+        for key, values in flat(arm.get("set", {})).items():
+            if key not in listed:
+                arms.setdefault(key, []).extend(values if isinstance(values, list) else [values])
+    return listed, arms
 
 
 def _registration(path: Path) -> tuple[str, dict[str, Registered]]:

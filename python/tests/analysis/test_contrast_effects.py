@@ -43,6 +43,25 @@ def test_a_plain_effect_is_arm_less_base(asked):
     }  # fmt: skip
 
 
+def test_a_base_that_names_no_arm_is_the_plain_setting(tmp_path):
+    """At 1,024 SGD was run with ghost batches too; the study says that an arm made those."""
+    study = (
+        PLAN["study"].replace("ghost_batch = [0, 25]", "[[sweep.arm]]\nwhen = { batch_size = 1024 }\nset = { ghost_batch = 25 }")
+        + """
+[[contrast]]
+name = "lamb"
+base = { optimizer = "sgd", batch_size = 1024, protocol = "A-epochs" }
+arm = { optimizer = "lamb" }
+outcome = "test_acc"
+"""
+    )
+    sweep = sweep_of(tmp_path / "s", study=study)
+    found = verdicts_of(sweep).found
+    sgd, lamb = runs_of(sweep, batch=1024), runs_of(sweep, optimizer="lamb", batch=1024)
+    assert found["lamb"].effect.value == pytest.approx(lamb.test_acc.mean() - sgd.test_acc.mean())
+    assert found["ghost-recovers"].share.low < 0.5 < found["ghost-recovers"].share.high
+
+
 def test_a_difference_of_two(asked):
     sweep, v = asked
     means = [runs_of(sweep, optimizer=o, batch=b).test_acc.mean() for o in ("lamb", "sgd") for b in (1024, 32)]
