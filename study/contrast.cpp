@@ -64,11 +64,18 @@ void check_outcome(const std::string& outcome, const std::string& where) {
   }
 }
 
-void check_place(const std::string& at, const std::string& where) {
+void check_place(const Contrast& contrast, const std::string& where) {
+  const auto& [at, twin] = contrast_place(contrast.at);
+  if (twin && probe_outcome(contrast.outcome).probe.empty())
+    throw ConfigError(
+        fmt::format("{}: at = \"{}\": only probes measure at the twin, and {} is no probe's number", where,
+                    contrast.at, contrast.outcome));
   if (at == "end" || at == "budget") return;
   const std::string level = at.starts_with("loss-") ? at.substr(5) : "";
   if (!level.empty() && level.find_first_not_of("0123456789.e-+") == std::string::npos) return;
-  throw ConfigError(where + ": " + unknown_name("at", at, {"end", "budget", "loss-LEVEL"}));
+  throw ConfigError(
+      where + ": " +
+      unknown_name("at", contrast.at, {"end", "budget", "loss-LEVEL", "end@twin", "loss-LEVEL@twin"}));
 }
 
 // One table of [[contrast]].
@@ -126,7 +133,7 @@ class ContrastReader {
       need(!contrast_.arm.empty(), "arm");
       need(given_.count("outcome") > 0, "outcome");
       check_outcome(contrast_.outcome, given_["outcome"]);
-      check_place(contrast_.at, given_["at"]);
+      check_place(contrast_, given_["at"]);
       const bool differs = contrast_.outcome == "test_acc" || contrast_.outcome == "test_loss";
       if (contrast_.scale.empty()) contrast_.scale = differs ? "difference" : "ratio";
       refuse_equal_arm(contrast_.base);
@@ -356,6 +363,12 @@ double margin_of(const Contrast& contrast, const std::vector<Hypothesis>& hypoth
       if (h.contrasts[i] == contrast.name) least = std::fmin(least, h.margins[i]);
   }
   return least;
+}
+
+ContrastPlace contrast_place(const std::string& at) {
+  constexpr std::string_view kTwin = "@twin";
+  const bool twin = at.ends_with(kTwin);
+  return {twin ? at.substr(0, at.size() - kTwin.size()) : at, twin};
 }
 
 ProbeOutcomeName probe_outcome(const std::string& outcome) {

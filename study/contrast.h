@@ -54,6 +54,13 @@ std::vector<TomlEntry> arm_conditions(const std::vector<TomlEntry>& base, const 
 /// The smallest margin of the hypotheses that name the contrast; NaN where none does.
 double margin_of(const Contrast& contrast, const std::vector<Hypothesis>& hypotheses);
 
+/// "end@twin" as "end" and true: the number that a probe measured at the equal-norm twin (models/twin.h).
+struct ContrastPlace {
+  std::string label;
+  bool twin = false;
+};
+ContrastPlace contrast_place(const std::string& at);
+
 /// "probe.top_eigenvalues.lambda_1" as probe and number; both empty for other outcomes.
 struct ProbeOutcomeName {
   std::string probe, entry;

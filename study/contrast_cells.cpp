@@ -53,14 +53,17 @@ std::string places_of(const TrainOptions& train) {
 /// Why the outcome isn't measured there; empty where it is.
 std::string unmeasured(const Contrast& contrast, const RunOptions& options) {
   const TrainOptions& train = options.train;
-  if (contrast.at == "budget" && train.ends_by(Protocol::matched_loss))
+  const auto& [place, twin] = contrast_place(contrast.at);
+  if (place == "budget" && train.ends_by(Protocol::matched_loss))
     return fmt::format("has no fixed budget (protocol {})", train.protocol);
-  const std::string checkpoint = checkpoint_at(contrast.at, train);
-  if (checkpoint.empty()) return fmt::format("has no {} (levels: {})", contrast.at, places_of(train));
+  const std::string checkpoint = checkpoint_at(place, train);
+  if (checkpoint.empty()) return fmt::format("has no {} (levels: {})", place, places_of(train));
   const std::string probe = probe_outcome(contrast.outcome).probe;
   if (probe.empty()) return "";
-  const std::vector<std::string>&run = options.probes.run, &at = options.probes.at;
-  if (!contains(run, probe)) return fmt::format("does not measure {} (probes.run = {})", probe, to_toml(run));
+  const std::vector<std::string>&run = twin ? options.probes.twin : options.probes.run,
+        &at = options.probes.at;
+  if (!contains(run, probe))
+    return fmt::format("does not measure {} (probes.{} = {})", probe, twin ? "twin" : "run", to_toml(run));
   if (contains(at, checkpoint) || contains(at, std::string("all"))) return "";
   if (checkpoint != "end" && contains(at, std::string("loss"))) return "";
   return fmt::format("does not measure {} at {} (probes.at = {})", probe, checkpoint, to_toml(at));

@@ -203,6 +203,12 @@ INSTANTIATE_TEST_SUITE_P(
             "[[sweep.set]]\nset = { probes.at = ['end'] }\n" +
                 sgd(kOne, "batch_size = 64", "outcome = 'probe.top_eigenvalues.lambda_1'\nat = 'loss-1.5'\n"),
             "does not measure top_eigenvalues at loss-1.5 (probes.at = [\"end\"])"},
+        BadClaim{
+            "no_twin",
+            sgd(kOne, "batch_size = 64", "outcome = 'probe.top_eigenvalues.lambda_1'\nat = 'end@twin'\n"),
+            "does not measure top_eigenvalues (probes.twin = [])"},
+        BadClaim{"no_number_of_the_twin", sgd(kOne, "batch_size = 64", kAccuracy + "at = 'end@twin'\n"),
+                 "only probes measure at the twin, and test_acc is no probe's number"},
         BadClaim{"no_level", sgd(kOne, "batch_size = 64", kAccuracy + "at = 'loss-1.25'\n"),
                  "has no loss-1.25 (levels: loss-1.5)"},
         BadClaim{"no_budget", sgd(kOneB, "batch_size = 64", kAccuracy + "at = 'budget'\n"),

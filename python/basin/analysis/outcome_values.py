@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ..reader.questions import TWIN
 from ..reader.sweep import Sweep
 from .matched import OVERSHOT, UNFINISHED, Lost, comparable
 from .settings import Setting
@@ -42,21 +43,23 @@ class Values:
 
 
 def values_of(sweep: Sweep, setting: Setting, outcome: str, at: str) -> Values:
+    """`at`: as in a contrast."""
+    at, twin = at.removesuffix(TWIN), TWIN if at.endswith(TWIN) else ""
     runs = setting.runs
     level = float(at[5:]) if at.startswith("loss-") else np.nan
     ends_there = (runs.protocol == "B") & np.isclose(pd.to_numeric(runs.get("target_loss", np.nan), errors="coerce"), level)
     if at == "budget" and (runs.protocol == "B").any():
         return Values(setting.role, {}, {}, outcome, reason=f"{setting.role}: protocol B has no fixed budget")
     if np.isnan(level) or bool(ends_there.all()):
-        return _at_end(setting, outcome, not np.isnan(level))
-    return _at_level(sweep, setting, outcome, at, level)
+        return _at_end(setting, outcome, not np.isnan(level), twin)
+    return _at_level(sweep, setting, outcome, at, level, twin)
 
 
-def _at_end(setting: Setting, outcome: str, at_target: bool) -> Values:
+def _at_end(setting: Setting, outcome: str, at_target: bool, twin: str) -> Values:
     runs = setting.runs
     good = comparable(runs)
     words = runs.status.where(runs.status != "finished", "overshot")
-    return _found(setting, outcome, _numbers(runs, outcome, "end", at_target), good, words, "end")
+    return _found(setting, outcome, _numbers(runs, outcome, f"end{twin}", at_target), good, words, "end")
 
 
 def _numbers(runs: pd.DataFrame, outcome: str, checkpoint: str, at_target: bool) -> pd.DataFrame:
@@ -71,10 +74,10 @@ def _numbers(runs: pd.DataFrame, outcome: str, checkpoint: str, at_target: bool)
     return pd.DataFrame({"value": value, "status": status})
 
 
-def _at_level(sweep: Sweep, setting: Setting, outcome: str, at: str, level: float) -> Values:
+def _at_level(sweep: Sweep, setting: Setting, outcome: str, at: str, level: float, twin: str) -> Values:
     runs = setting.runs
     if outcome.startswith("probe."):
-        numbers = _numbers(runs, outcome, at, False)
+        numbers = _numbers(runs, outcome, at + twin, False)
         good, words = _reached_by_probe(sweep, runs, at, level)
         return _found(setting, outcome, numbers, good, words, "")
     rows = [_at_first_look(sweep, run_id, outcome, level) for run_id in runs.run_id]

@@ -9,6 +9,7 @@ from typing import Any
 
 from .fault import ReadError
 
+TWIN = "@twin"  # behind the name of a checkpoint: measured at the equal-norm twin
 SCALES = ("difference", "ratio")
 RULES = ("all", "any")
 EXPECTED = ("greater", "less", "different", "equivalent")
@@ -120,8 +121,11 @@ def _contrast(tables: dict[str, dict], name: str, through: tuple[str, ...], wher
     scale = made[0].scale if made else table.get("scale", "difference" if outcome in BY_DIFFERENCE else "ratio")
     _one_of(scale, SCALES, f"{start}: scale")
     at = made[0].at if made else table.get("at", "end")
-    if at not in ("end", "budget") and not _is_level(at):
-        raise ReadError(f"{start}: at = {at!r} is none of end, budget, loss-LEVEL")
+    place = at.removesuffix(TWIN)
+    if place not in ("end", "budget") and not _is_level(place) or place != at and not outcome.startswith("probe."):
+        raise ReadError(
+            f"{start}: at = {at!r} is none of end, budget, loss-LEVEL, or for a probe's number one of these with {TWIN}"
+        )
     plan = ContrastPlan(name, flat(table.get("base", {})), flat(table.get("arm", {})), outcome, at, scale, **parts)
     if not plan.minuend and not plan.arm:
         raise ReadError(f"{start}: no arm: nothing differs from base")

@@ -8,6 +8,8 @@ import basin
 from asked_study import DROP, PLAN
 from basin.analysis.arms import ARM, with_arms
 from basin.analysis.cell_answers import answers as cells_of
+from basin.analysis.outcome_values import values_of
+from basin.analysis.settings import Setting
 from basin.analysis.verdict_tables import contrast_table, verdicts_of
 from basin.reader.fault import ReadError
 from basin.reader.questions import read_questions
@@ -60,6 +62,20 @@ outcome = "test_acc"
     sgd, lamb = runs_of(sweep, batch=1024), runs_of(sweep, optimizer="lamb", batch=1024)
     assert found["lamb"].effect.value == pytest.approx(lamb.test_acc.mean() - sgd.test_acc.mean())
     assert found["ghost-recovers"].share.low < 0.5 < found["ghost-recovers"].share.high
+
+
+def test_the_numbers_of_the_twin_are_columns_of_their_own(asked):
+    sweep, outcome = asked[0], "probe.top_eigenvalues.lambda_1"
+    runs = runs_of(sweep, protocol="B")
+    column = "probe.end@twin.top_eigenvalues.lambda_1"
+    runs = runs.assign(**{column: np.arange(len(runs)) + 7.0, f"{column}.status": "ok"})
+    twin = values_of(sweep, Setting("base", runs), outcome, "end@twin").numbers
+    assert twin == dict(zip(runs.seed, runs[column])) != values_of(sweep, Setting("base", runs), outcome, "end").numbers
+
+
+def test_only_probes_measure_at_the_twin(tmp_path):
+    with pytest.raises(ReadError, match="at = 'end@twin' is none of"):
+        read_questions(DROP + 'at = "end@twin"\n', tmp_path, "study.toml")
 
 
 def test_a_difference_of_two(asked):
