@@ -122,7 +122,7 @@ def _contrast(tables: dict[str, dict], name: str, through: tuple[str, ...], wher
     _one_of(scale, SCALES, f"{start}: scale")
     at = made[0].at if made else table.get("at", "end")
     place = at.removesuffix(TWIN)
-    if place not in ("end", "budget") and not _is_level(place) or place != at and not outcome.startswith("probe."):
+    if (place not in ("end", "budget") and not _is_level(place)) or (place != at and not outcome.startswith("probe.")):
         raise ReadError(
             f"{start}: at = {at!r} is none of end, budget, loss-LEVEL, or for a probe's number one of these with {TWIN}"
         )
