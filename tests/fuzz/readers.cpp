@@ -1,5 +1,6 @@
 #include "tests/fuzz/readers.h"
 
+#include <functional>
 #include <stdexcept>
 
 #include "core/error.h"
@@ -28,8 +29,11 @@ void read_first_file(const Manifest& manifest, const testing::Files& files, cons
   parse_set(manifest, sources);
 }
 
+/// Of every 16th mutant the grid as well, which takes ten times as long as reading does.
 void read_study_file(const std::string& path) {
-  const Study study = parse_study(testing::slurp(path), "study.toml", {});
+  const std::string text = testing::slurp(path);
+  const Study study = parse_study(text, "study.toml", {});
+  if (std::hash<std::string>{}(text) % 16 != 0) return;
   const std::vector<Cell> cells = expand(study);
   cells_of_contrasts(study, cells);
 }
