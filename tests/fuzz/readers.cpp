@@ -29,7 +29,7 @@ void read_first_file(const Manifest& manifest, const testing::Files& files, cons
   parse_set(manifest, sources);
 }
 
-/// Of every 16th mutant the grid as well, which takes ten times as long as reading does.
+/// One mutant in 16 is expanded as well, which takes ten times as long as reading it.
 void read_study_file(const std::string& path) {
   const std::string text = testing::slurp(path);
   const Study study = parse_study(text, "study.toml", {});
