@@ -8,11 +8,10 @@
 #include "core/hash.h"
 #include "core/math/nan.h"
 #include "forecast/comparison.h"
+#include "forecast/small_only.h"
 #include "io/probe_file.h"
 #include "io/run_file.h"
 #include "runs/probe_settings.h"
-#include "study/run_options.h"
-#include "trainers/batch_plan.h"
 
 namespace basin {
 namespace fs = std::filesystem;
@@ -121,17 +120,7 @@ void take_way(SmallRun& run, const RunRecord& record, const Probed& probed) {
   run.noise_scale = floor > 0 && noise > 0 ? noise / floor : kNaN;
 }
 
-void require_small(const RunOptions& options, const fs::path& folder) {
-  const int64_t largest = largest_batch(options.train);
-  if (largest > kLargestSmallBatch)
-    throw ConfigError(fmt::format(
-        "{}: batch_size = {}: a forecast that would see its own test runs (at most {} are allowed)",
-        folder.string(), largest, kLargestSmallBatch));
-  if (options.train.branch.exists())
-    throw ConfigError(
-        fmt::format("{}: branch.from = \"{}\": a forecast takes runs from their beginning, since a parent "
-                    "may have had large batches",
-                    folder.string(), options.train.branch.from));
+void require_matched_loss(const RunOptions& options, const fs::path& folder) {
   if (!options.train.ends_by(Protocol::matched_loss))
     throw ConfigError(fmt::format("{}: protocol = \"{}\": a forecast takes runs of protocol B",
                                   folder.string(), options.train.protocol));
@@ -185,10 +174,10 @@ void require_alike(const SmallRuns& found, const std::string& out) {
 SmallRuns read_small_runs(const std::string& out) {
   const std::vector<fs::path> folders = folders_of(out);
   std::vector<RunOptions> options;
-  for (const fs::path& folder : folders) {
+  for (const fs::path& folder : folders)
     options.push_back(load_run_options((folder / "config.toml").string(), {}));
-    require_small(options.back(), folder);
-  }
+  require_small_batches(out, folders, options);
+  for (size_t i = 0; i < folders.size(); ++i) require_matched_loss(options[i], folders[i]);
   SmallRuns found;
   for (size_t i = 0; i < folders.size(); ++i) {
     if (!fs::exists(folders[i] / "run.h5")) continue;

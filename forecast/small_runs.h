@@ -9,9 +9,6 @@
 
 namespace basin {
 
-/// The largest batch size that a forecast may look at.
-inline constexpr int64_t kLargestSmallBatch = 256;
-
 /// One run of protocol B, from its record and its probes. With eta_t the rate of update t (after warm-up and schedule),
 /// eta its peak, and lambda(t), B(t) interpolated between the probed checkpoints (log, over updates; constant before the first
 /// and after the last):
@@ -44,9 +41,8 @@ struct SmallRuns {
   std::vector<InputFile> files;
 };
 
-/// Every run of OUT/runs and OUT/tuning that has ended. ConfigError, "a forecast that would see its own test runs", where
-/// OUT has a run, begun or not, whose batch size is or grows above kLargestSmallBatch; where a run isn't of protocol B; where two
-/// runs have different targets, models or data. IoError where there is none.
+/// Every run of OUT/runs and OUT/tuning that has ended. ConfigError for what require_small_batches() refuses, where a run isn't of
+/// protocol B, or where two runs have different targets, models or data. IoError where there is none.
 SmallRuns read_small_runs(const std::string& out);
 
 }  // namespace basin

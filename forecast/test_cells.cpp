@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "forecast/comparison.h"
-#include "forecast/small_runs.h"
+#include "forecast/small_only.h"
 #include "optim/schedule.h"
 #include "sweep/cost_model.h"
 #include "trainers/batch_plan.h"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -166,14 +168,49 @@ def test_a_forecast_that_would_see_its_own_test_runs_is_refused(folder, tmp_path
     assert done.stderr.count("\n") == 1
 
 
-def test_a_branch_is_no_small_run(folder, tmp_path):
-    """Its parent may be a test run, or have grown its batch."""
+def refusal(folder: Path, out: Path, tmp_path: Path) -> str:
+    """The one line."""
+    done = basin("forecast", out, "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "p.toml").exists()
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ('batch_size = 64\n[branch]\nfrom = "ba9876543210"\nat = "end"\n', 'branch.from = "ba9876543210"'),
+        # A parent in another folder, which needn't be there any more.
+        (f'batch_size = 64\n[branch]\nfrom = "sha256:{"0" * 64}"\nat = "end"\npath = "/gone/end.h5"\n', "branch.from"),
+        (
+            'batch_size = 64\noptimizer = "lamb"\n[lamb]\ntrust = "frozen"\ntrust_from = "/gone/run.h5"\n'
+            'trust_ratios = ["weight=0.1"]\n',
+            'trust_from = "/gone/run.h5"',
+        ),
+        ('batch_size = 64\noptimizer = "lars"\n[lars]\ntrust = "frozen_mean"\ntrust_ratios = ["weight=0.1"]\n', "lars.trust"),
+    ],
+)
+def test_a_run_that_took_something_from_another_is_no_small_run(folder, tmp_path, options, named):
+    """That other one may be a test run, or have grown its batch, wherever it lies."""
     run = tmp_path / "out" / "runs" / "0123456789ab"
     run.mkdir(parents=True)
-    (run / "config.toml").write_text('protocol = "B"\nbatch_size = 64\n[branch]\nfrom = "ba9876543210"\nat = "end"\n')
-    done = basin("forecast", tmp_path / "out", "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
-    assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "runs from their beginning" in done.stderr and "ba9876543210" in done.stderr
+    (run / "config.toml").write_text('protocol = "B"\n' + options)
+    line = refusal(folder, tmp_path / "out", tmp_path)
+    assert named in line and "may have had large batches" in line
+
+
+def test_what_is_left_of_large_runs_is_seen_too(folder, tmp_path):
+    """Their folders are gone; study, selection and collected rows are not."""
+    study, selection, rows = (tmp_path / name for name in ("study", "selection", "rows"))
+    for out in (study, selection, rows):
+        shutil.copytree(folder / "small", out)
+    (study / "study.toml").write_text(SMALL.replace("[64, 256]", "[64, 512]"))
+    (selection / "selection.toml").write_text('[[choice]]\nwhen = { batch_size = 1024, optimizer = "sgd" }\ntried = [[0.1, 1]]\n')
+    with h5py.File(rows / "tune.h5", "w") as file:
+        file["runs/batch_size"] = np.array([64, 4096])
+    for out, where in ((study, "study.toml: sgd B=512"), (selection, "selection.toml: "), (rows, "tune.h5: batch_size = 4096")):
+        line = refusal(folder, out, tmp_path)
+        assert where in line and "a forecast that would see its own test runs" in line
 
 
 def test_what_isnt_a_sweep_or_isnt_said_is_one_clear_line(folder, tmp_path):
