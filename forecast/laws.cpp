@@ -38,7 +38,8 @@ LawUpdates by_limits(const Evidence& evidence, int64_t batch) {
 LawUpdates by_inverse(const Evidence& evidence, int64_t batch) {
   if (const std::string reason = lacks(evidence, true, false); !reason.empty()) return missing(reason);
   const TunedSize& anchor = evidence.anchor();
-  const double scaled = anchor.effective * static_cast<double>(anchor.batch) / static_cast<double>(batch);
+  const auto size = static_cast<double>(std::min(batch, evidence.examples));  // beyond N nothing changes
+  const double scaled = anchor.effective * static_cast<double>(anchor.batch) / size;
   return {std::max(scaled, evidence.floor)};
 }
 

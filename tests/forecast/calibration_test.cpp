@@ -81,6 +81,9 @@ TEST(ForecastLaws, AgreeWithHandComputedValues) {
   EXPECT_NEAR(updates_by("noise_scale", known(), 500), 55, 1e-9);
   EXPECT_NEAR(updates_by("inverse", known(), 400), 55, 1e-9);
   EXPECT_NEAR(updates_by("inverse", known(), 1000), 30, 1e-9) << "the stability limit";
+  Evidence flat = known();
+  flat.floor = 1;
+  EXPECT_NEAR(updates_by("inverse", flat, 4000), 22, 1e-9) << "110 x 200/1000: beyond N nothing changes";
   // x(50) = 0.019; through both points: slope (390 - 110)/0.015 = 18667, constant 110 - 74.67 = 35.33.
   EXPECT_NEAR(updates_by("fit", known(), 1000), 35.333, 0.001);
 }

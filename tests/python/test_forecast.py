@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from basin.analysis.closed_form import Cell
+from basin.pages.forecast import main as score
 
 ROOT = Path(__file__).resolve().parents[2]
 BASIN = os.environ.get("BASIN_BINARY")
@@ -136,9 +137,35 @@ def test_seeds_are_those_of_the_script(prediction, folder):
         assert subprocess.run([*script, folder / f"out-{code}"], capture_output=True).returncode == code
 
 
+def test_the_runs_of_the_study_are_scored_and_no_others(prediction, folder, tmp_path, capsys):
+    """The whole way: seeds of the file, the test runs, the score."""
+    seeds = ", ".join(basin("forecast", "--seeds", folder / "p.toml", "--count", "3").stdout.split())
+    for name, more in (("test", []), ("other", ["--set", "max_gradients=200000"])):
+        done = basin(
+            "sweep",
+            folder / "test.toml",
+            "--out",
+            tmp_path / name,
+            "--jobs",
+            "2",
+            "--no-probes",
+            "--set",
+            f"seed=[{seeds}]",
+            *more,
+        )
+        assert done.returncode == 0, done.stderr
+    assert score([str(folder / "p.toml"), str(tmp_path / "test")]) == 0
+    said = capsys.readouterr().out
+    assert "don't follow from the file" not in said and "limits is better than" in said
+    assert score([str(folder / "p.toml"), str(tmp_path / "other")]) == 1
+    assert "its study sets max_gradients otherwise than" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("study", "message"),
     [
+        (TEST.replace("[512, 1024]", "[512, 1024, 4096]"), "are one experiment with 1024 training examples"),
+        (TEST.replace("momentum = 0.0", "momentum = 0.9"), "differ in sgd.momentum (0.0 and 0.9)"),
         (TEST.replace("[512, 1024]", "[256, 1024]"), "a forecast is of sizes above 256"),
         (TEST.replace("target_loss = 128.1", "target_loss = 128.2"), "differ in target_loss (128.1 and 128.2)"),
         (TEST.replace("train_examples = 1024", "train_examples = 2048"), "differ in data.train_examples (1024 and 2048)"),
