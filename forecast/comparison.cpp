@@ -15,8 +15,7 @@ const Keys kHarmless = {"micro_batch",       "duplicates",       "epochs",
                         "evaluate_every",    "checkpoint_every", "layers_every",
                         "batch_factor",      "base_batch",       "outcomes_at_levels",
                         "noise_scale_every", "noise_scale_beta", "noise_scale_compat",
-                        "ledger_every",      "ledger_tolerance", "test_time_augmentation",
-                        "weight_average"};
+                        "ledger_every",      "ledger_tolerance", "test_time_augmentation"};
 /// What a forecast takes into account by itself.
 const Keys kOfSize = {"batch_size", "max_gradients", "check_every", "schedule", "schedule_unit",
                       "warmup",     "warmup_rule",   "warmup_from", "power",    "final_factor",
