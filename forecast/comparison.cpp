@@ -1,14 +1,39 @@
 #include "forecast/comparison.h"
 
+#include <set>
 #include <sstream>
 #include <vector>
 
 namespace basin {
 namespace {
 
-bool is_compared(const std::string& key, const std::string& model) {
-  return key == "model" || key == "loss" || key == "label_smoothing" || key == "target_loss" ||
-         key == "dtype" || key.rfind("data.", 0) == 0 || key.rfind(model + ".", 0) == 0;
+using Keys = std::set<std::string>;
+
+/// What is looked at on the way, budgets of other protocols, and how a pass is divided: none changes an update.
+const Keys kHarmless = {"micro_batch",       "duplicates",       "epochs",
+                        "updates",           "regime_batch",     "loss_levels",
+                        "evaluate_every",    "checkpoint_every", "layers_every",
+                        "batch_factor",      "base_batch",       "outcomes_at_levels",
+                        "noise_scale_every", "noise_scale_beta", "noise_scale_compat",
+                        "ledger_every",      "ledger_tolerance", "test_time_augmentation"};
+/// What a forecast takes into account by itself.
+const Keys kOfSize = {"batch_size", "max_gradients", "check_every", "schedule", "schedule_unit",
+                      "warmup",     "warmup_rule",   "warmup_from", "power",    "final_factor",
+                      "horizon",    "milestones",    "step_factor"};
+const Keys kOfTrial = {"learning_rate", "seed"};
+
+/// Lines of the identity's options for which `wanted` holds.
+template <class Wanted>
+std::string text_of(const RunOptions& options, const Wanted& wanted) {
+  std::string text;
+  for (const Option& option : options.defining_table())
+    if (option.traits.role == OptionRole::identity && wanted(option.key))
+      text += option.key + " = " + to_toml(option.get()) + "\n";
+  return text;
+}
+
+bool is_of_arm(const std::string& key, const RunOptions& options) {
+  return key == "optimizer" || key.rfind(options.optimizer + ".", 0) == 0;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -20,11 +45,19 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-std::string comparison_text(const RunOptions& options) {
-  std::string text;
-  for (const Option& option : options.defining_table())
-    if (is_compared(option.key, options.model)) text += option.key + " = " + to_toml(option.get()) + "\n";
-  return text;
+std::string setting_text(const RunOptions& options) {
+  return text_of(options, [&](const std::string& key) {
+    return !kHarmless.count(key) && !kOfSize.count(key) && !kOfTrial.count(key) && !is_of_arm(key, options);
+  });
+}
+
+std::string arm_text(const RunOptions& options) {
+  return text_of(options, [&](const std::string& key) { return is_of_arm(key, options); });
+}
+
+std::string cell_text(const RunOptions& options) {
+  return text_of(options,
+                 [&](const std::string& key) { return !kHarmless.count(key) && !kOfTrial.count(key); });
 }
 
 std::string compared_difference(const std::string& a, const std::string& b) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "forecast/comparison.h"
 
 namespace basin {
 namespace {
@@ -63,10 +64,16 @@ void take_probed(Evidence& evidence, int64_t batch, const std::vector<Group>& gr
 Evidence evidence_for(const std::string& optimizer, const std::vector<SmallRun>& runs,
                       const std::string& where) {
   std::map<int64_t, std::map<double, Group>> sizes;
-  for (const SmallRun& run : runs)
-    if (run.optimizer == optimizer) sizes[run.batch][run.rate].push_back(&run);
   Evidence evidence;
   evidence.optimizer = optimizer;
+  for (const SmallRun& run : runs) {
+    if (run.optimizer != optimizer) continue;
+    if (evidence.arm.empty()) evidence.arm = run.arm;
+    if (run.arm != evidence.arm)
+      throw ConfigError(fmt::format("{}: runs differ in {}: one forecast has one arm of each optimiser",
+                                    where, compared_difference(evidence.arm, run.arm)));
+    sizes[run.batch][run.rate].push_back(&run);
+  }
   for (const auto& [batch, rates] : sizes) {
     const std::vector<Group> groups = by_speed(rates);
     if (groups.empty()) continue;

@@ -18,7 +18,7 @@ struct TunedSize {
 };
 
 struct Evidence {
-  std::string optimizer;
+  std::string optimizer, arm;  // arm_text() of its runs
   int64_t examples = 0;
   std::vector<TunedSize> sizes;  // by batch size; the last is the anchor
   double floor = NAN,
@@ -29,7 +29,7 @@ struct Evidence {
   const TunedSize& anchor() const { return sizes.back(); }
 };
 
-/// ConfigError where no run of this optimiser reached the target.
+/// ConfigError where no run of this optimiser reached the target, or two have other options of the optimiser.
 Evidence evidence_for(const std::string& optimizer, const std::vector<SmallRun>& runs,
                       const std::string& where);
 

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "forecast/calibration.h"
+
 namespace basin {
 namespace {
 
 constexpr double kBetweenSettings = 2;  // times the spread within the quick setting
-constexpr double kQuickMedian = 37.6;   // effective updates
 
 LawUpdates missing(const std::string& reason) { return {NAN, reason}; }
 
@@ -37,7 +38,8 @@ LawUpdates by_limits(const Evidence& evidence, int64_t batch) {
 LawUpdates by_inverse(const Evidence& evidence, int64_t batch) {
   if (const std::string reason = lacks(evidence, true, false); !reason.empty()) return missing(reason);
   const TunedSize& anchor = evidence.anchor();
-  const double scaled = anchor.effective * static_cast<double>(anchor.batch) / static_cast<double>(batch);
+  const auto size = static_cast<double>(std::min(batch, evidence.examples));  // beyond N nothing changes
+  const double scaled = anchor.effective * static_cast<double>(anchor.batch) / size;
   return {std::max(scaled, evidence.floor)};
 }
 
@@ -77,6 +79,11 @@ LawUpdates by_fit(const Evidence& evidence, int64_t batch) {
 
 LawUpdates by_quick_median(const Evidence&, int64_t) { return {kQuickMedian}; }
 
+Law law(const std::string& name, const std::string& help,
+        LawUpdates (*updates)(const Evidence& evidence, int64_t batch), const LawError& error) {
+  return {name, help, updates, error.shift, kBetweenSettings * error.deviation};
+}
+
 }  // namespace
 
 double noise_share(int64_t batch, int64_t examples) {
@@ -85,15 +92,12 @@ double noise_share(int64_t batch, int64_t examples) {
 
 const std::vector<Law>& forecast_laws() {
   static const std::vector<Law> laws = {
-      {"limits", "noise scale down to the stability limit: the forecast", by_limits, -0.071,
-       kBetweenSettings * 0.162},
-      {"inverse", "baseline: updates in proportion to 1/B down to the stability limit", by_inverse, 0.007,
-       kBetweenSettings * 0.223},
-      {"noise_scale", "baseline: S(B) with B_simple", by_noise_scale, -0.051, kBetweenSettings * 0.166},
-      {"fit", "baseline: S(B) fitted to the small batch sizes, without probes", by_fit, 0.698,
-       kBetweenSettings * 0.675},
-      {"quick_median", "baseline: the median of the quick setting", by_quick_median, -0.037,
-       kBetweenSettings * 0.189},
+      law("limits", "noise scale down to the stability limit: the forecast", by_limits, kLimitsError),
+      law("inverse", "baseline: updates in proportion to 1/B down to the stability limit", by_inverse,
+          kInverseError),
+      law("noise_scale", "baseline: S(B) with B_simple", by_noise_scale, kNoiseScaleError),
+      law("fit", "baseline: S(B) fitted to the small batch sizes, without probes", by_fit, kFitError),
+      law("quick_median", "baseline: the median of the quick setting", by_quick_median, kQuickMedianError),
   };
   return laws;
 }

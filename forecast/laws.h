@@ -37,8 +37,8 @@ struct Law {
 ///                  e at least 0; no probes
 ///   quick_median   the median over the cells of the quick setting, whatever the runs say
 ///
-/// `shift` and `deviation` are calibrated on the nine large-batch cells of the quick setting (results/2026-11-22-quick and -quick-tune;
-/// tests/forecast/calibration_test.cpp does it again): the mean of log(measured / value), and twice its standard deviation,
+/// `shift` and `deviation` are calibrated on the nine large-batch cells of the quick setting (forecast/calibration.h, which
+/// scripts/forecast_calibration.py makes): the mean of log(measured / value), and twice its standard deviation,
 /// because one setting says nothing of the spread between settings. These constants are frozen, and nothing else is
 /// tuned. What can go wrong: curvature and noise are those of small-batch weights, and lambda_1 at a given loss moves with
 /// B/eta; near interpolation B_simple says little.

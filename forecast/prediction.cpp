@@ -41,13 +41,15 @@ void take_evidence(PredictionFile& made, const std::string& optimizer) {
   made.evidence.push_back(evidence_for(optimizer, made.inputs.runs, made.request.out));
 }
 
+void require_same(const ForecastRequest& request, const std::string& small, const std::string& test) {
+  if (small != test)
+    throw ConfigError(fmt::format("{} and {} differ in {}: one forecast is of one setting", request.out,
+                                  request.test_study, compared_difference(small, test)));
+}
+
 void require_same_setting(const PredictionFile& made, const std::vector<TestCell>& cells) {
-  const std::string& known = made.inputs.runs.front().comparison;
   for (const TestCell& cell : cells)
-    if (cell.comparison != known)
-      throw ConfigError(fmt::format("{} and {} differ in {}: one forecast is of one setting",
-                                    made.request.out, made.request.test_study,
-                                    compared_difference(known, cell.comparison)));
+    require_same(made.request, made.inputs.runs.front().setting, cell.setting);
 }
 
 std::string head(const PredictionFile& prediction) {
@@ -112,6 +114,7 @@ PredictionFile make_prediction(const ForecastRequest& request) {
   require_same_setting(made, cells);
   for (const TestCell& cell : cells) {
     take_evidence(made, cell.optimizer);
+    require_same(request, evidence_of(made, cell.optimizer).arm, cell.arm);
     CellForecast& forecast = made.cells.emplace_back(CellForecast{cell, {}});
     for (const Law& law : forecast_laws())
       forecast.predictions.push_back(predict_cell(law, evidence_of(made, cell.optimizer), cell));

@@ -8,11 +8,11 @@
 #include "core/hash.h"
 #include "core/math/nan.h"
 #include "forecast/comparison.h"
+#include "forecast/small_only.h"
 #include "io/probe_file.h"
 #include "io/run_file.h"
 #include "runs/probe_settings.h"
 #include "study/run_options.h"
-#include "trainers/batch_plan.h"
 
 namespace basin {
 namespace fs = std::filesystem;
@@ -52,14 +52,6 @@ double number_of(const RunRecord& record, const std::string& name) {
   return kNaN;
 }
 
-/// The limit of the heavy ball or of Adam's moments, whichever the method has (options of its own table).
-double limit_by_options(const RunRecord& record, const std::string& optimizer) {
-  const double momentum = number_of(record, optimizer + ".momentum");
-  const double beta = number_of(record, optimizer + ".beta1");
-  if (std::isfinite(beta)) return 2 * (1 + beta) / (1 - beta);
-  return std::isfinite(momentum) ? 2 * (1 + momentum) : kNaN;
-}
-
 struct Probed {
   Places curvature, noise;
   double limit = kNaN, cost = 0;
@@ -88,10 +80,10 @@ Probed read_probes(const fs::path& folder, const fs::path& out, std::vector<Inpu
                   ((std::isfinite(gradients) ? gradients : 0) + (std::isfinite(hvps) ? kHvp * hvps : 0));
     files.push_back({fs::relative(path, out).string(), sha256_of_file(path.string())});
     if (!is_studys_own(path.string(), probe)) continue;
+    if (probe.probe == "noise_scale") take(probe, "b_simple_finite", found.noise);
+    if (probe.probe != "preconditioned_curvature") continue;  // others have a "lambda" too
     take(probe, "lambda", found.curvature);
-    take(probe, "b_simple_finite", found.noise);
-    const double limit = attribute(probe, "stability_limit");
-    if (std::isfinite(limit)) found.limit = limit;
+    found.limit = attribute(probe, "frozen_stability_limit");
   }
   return found;
 }
@@ -107,12 +99,11 @@ std::vector<double> rates_of(const RunRecord& record, int64_t count) {
 void take_way(SmallRun& run, const RunRecord& record, const Probed& probed) {
   const std::vector<double> rates = rates_of(record, static_cast<int64_t>(run.updates));
   const double peak = number_of(record, "peak_learning_rate");
-  const double limit = std::isfinite(probed.limit) ? probed.limit : limit_by_options(record, run.optimizer);
   double effective = 0, floor = 0, noise = 0;
   for (size_t t = 0; t < rates.size(); ++t) {
     effective += rates[t] / peak;
     if (probed.curvature.empty()) continue;
-    const double used = rates[t] * log_between(probed.curvature, static_cast<double>(t + 1)) / limit;
+    const double used = rates[t] * log_between(probed.curvature, static_cast<double>(t + 1)) / probed.limit;
     floor += used;
     if (!probed.noise.empty()) noise += used * log_between(probed.noise, static_cast<double>(t + 1));
   }
@@ -121,17 +112,7 @@ void take_way(SmallRun& run, const RunRecord& record, const Probed& probed) {
   run.noise_scale = floor > 0 && noise > 0 ? noise / floor : kNaN;
 }
 
-void require_small(const RunOptions& options, const fs::path& folder) {
-  const int64_t largest = largest_batch(options.train);
-  if (largest > kLargestSmallBatch)
-    throw ConfigError(fmt::format(
-        "{}: batch_size = {}: a forecast that would see its own test runs (at most {} are allowed)",
-        folder.string(), largest, kLargestSmallBatch));
-  if (options.train.branch.exists())
-    throw ConfigError(
-        fmt::format("{}: branch.from = \"{}\": a forecast takes runs from their beginning, since a parent "
-                    "may have had large batches",
-                    folder.string(), options.train.branch.from));
+void require_matched_loss(const RunOptions& options, const fs::path& folder) {
   if (!options.train.ends_by(Protocol::matched_loss))
     throw ConfigError(fmt::format("{}: protocol = \"{}\": a forecast takes runs of protocol B",
                                   folder.string(), options.train.protocol));
@@ -141,14 +122,15 @@ SmallRun read_run(const fs::path& folder, const fs::path& out, const RunOptions&
                   std::vector<InputFile>& files) {
   const RunRecord record = read_run_file((folder / "run.h5").string());
   SmallRun run;
+  if (!is_final(record.status)) return run;  // one that is still on its way has missed nothing
   run.run_id = record.header.run_id;
   run.optimizer = options.optimizer;
   run.batch = options.train.batch_size;
   run.rate = options.train.learning_rate;
   run.seed = options.train.seed;
-  run.comparison = comparison_text(options);
+  run.setting = setting_text(options);
+  run.arm = arm_text(options);
   run.examples = static_cast<int64_t>(number_of(record, "n_train"));
-  if (!is_final(record.status)) return run;
   files.push_back(
       {fs::relative(folder / "run.h5", out).string(), sha256_of_file((folder / "run.h5").string())});
   const Probed probed = read_probes(folder, out, files);
@@ -172,11 +154,16 @@ std::vector<fs::path> folders_of(const std::string& out) {
 
 void require_alike(const SmallRuns& found, const std::string& out) {
   for (const SmallRun& run : found.runs) {
+    if (run.examples <= kLargestSmallBatch)
+      throw ConfigError(
+          fmt::format("{}: {} training examples: batch sizes up to {} have the full batch: "
+                      "nothing to forecast",
+                      out, run.examples, kLargestSmallBatch));
     const SmallRun& first = found.runs.front();
-    if (run.comparison != first.comparison)
+    if (run.setting != first.setting)
       throw ConfigError(fmt::format("{}: runs {} and {} differ in {}: one forecast is of one setting", out,
                                     first.run_id, run.run_id,
-                                    compared_difference(first.comparison, run.comparison)));
+                                    compared_difference(first.setting, run.setting)));
   }
 }
 
@@ -185,17 +172,17 @@ void require_alike(const SmallRuns& found, const std::string& out) {
 SmallRuns read_small_runs(const std::string& out) {
   const std::vector<fs::path> folders = folders_of(out);
   std::vector<RunOptions> options;
-  for (const fs::path& folder : folders) {
+  for (const fs::path& folder : folders)
     options.push_back(load_run_options((folder / "config.toml").string(), {}));
-    require_small(options.back(), folder);
-  }
+  require_small_batches(out, folders, options);
+  for (size_t i = 0; i < folders.size(); ++i) require_matched_loss(options[i], folders[i]);
   SmallRuns found;
   for (size_t i = 0; i < folders.size(); ++i) {
     if (!fs::exists(folders[i] / "run.h5")) continue;
     SmallRun run = read_run(folders[i], out, options[i], found.files);
     if (run.examples > 0) found.runs.push_back(std::move(run));
   }
-  if (found.runs.empty()) throw IoError(out + ": none of its runs has a run.h5");
+  if (found.runs.empty()) throw IoError(out + ": none of its runs has ended");
   require_alike(found, out);
   return found;
 }

@@ -9,16 +9,14 @@
 
 namespace basin {
 
-/// The largest batch size that a forecast may look at.
-inline constexpr int64_t kLargestSmallBatch = 256;
-
-/// One run of protocol B, from its record and its probes. With eta_t the rate of update t (after warm-up and schedule),
+/// One run of protocol B, from its record and its study's probes `preconditioned_curvature` and `noise_scale`. With eta_t the rate of update t (after warm-up and schedule),
 /// eta its peak, and lambda(t), B(t) interpolated between the probed checkpoints (log, over updates; constant before the first
 /// and after the last):
 ///   effective    A = sum_t eta_t / eta                      updates at the full rate
 ///   floor        F = sum_t eta_t lambda_1(P^-1 H)(t) / c    updates that the same way takes where each is as long as the
 ///                                                           stability limit c allows: c = 2(1 + beta)/(1 - dampening),
 ///                                                           for Adam's moments 2(1 + beta1)/(1 - beta1)
+///                                                           (Optimizer::frozen_stability_limit())
 ///   noise_scale      sum_t w_t B(t) / sum_t w_t, w_t = eta_t lambda(t): B_simple of the finite set, by its share of F
 /// c for a P that moves with the gradient (LARS, LAMB) is that of P held fixed: a yardstick, not a theorem.
 struct SmallRun {
@@ -30,8 +28,8 @@ struct SmallRun {
   double effective = NAN;  // NaN with `updates`
   double floor = NAN;      // NaN without a resolved curvature, or a limit
   double noise_scale = NAN;
-  double probe_cost = 0;   // image gradients; a Hessian-vector product counted as 2.5
-  std::string comparison;  // what must be the same in the test runs: model, data, loss and target, as text
+  double probe_cost = 0;     // image gradients; a Hessian-vector product counted as 2.5
+  std::string setting, arm;  // what must be the same in the test runs (comparison.h)
 };
 
 /// A file that was read, by its path below OUT.
@@ -44,9 +42,8 @@ struct SmallRuns {
   std::vector<InputFile> files;
 };
 
-/// Every run of OUT/runs and OUT/tuning that has ended. ConfigError, "a forecast that would see its own test runs", where
-/// OUT has a run, begun or not, whose batch size is or grows above kLargestSmallBatch; where a run isn't of protocol B; where two
-/// runs have different targets, models or data. IoError where there is none.
+/// Every run of OUT/runs and OUT/tuning that has ended. ConfigError for what require_small_batches() refuses, where a run isn't of
+/// protocol B, where two runs differ in what setting_text() has, or where N is at most kLargestSmallBatch. IoError where there is none.
 SmallRuns read_small_runs(const std::string& out);
 
 }  // namespace basin

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "forecast/comparison.h"
-#include "forecast/small_runs.h"
+#include "forecast/small_only.h"
 #include "optim/schedule.h"
 #include "sweep/cost_model.h"
 #include "trainers/batch_plan.h"
@@ -23,9 +23,18 @@ void require_test_cell(const Cell& cell, const std::string& where) {
     refuse(fmt::format("batch_size = {}: a forecast is of sizes above {}", train.batch_size,
                        kLargestSmallBatch));
   if (largest_batch(train) != train.batch_size) refuse("batch_milestones: one size per run");
+  if (train.branch.exists()) refuse("branch.from: updates are predicted from the beginning of a run");
   const ScheduleOptions& schedule = cell.options.schedule;
   if (schedule.scaling_rule != "none" || schedule.effective_rate)
     refuse("scaling_rule or effective_rate: the rates of the trials have to be those used");
+}
+
+void require_two_experiments(int64_t a, int64_t b, int64_t examples, const std::string& where) {
+  if (std::min(a, b) >= examples)
+    throw ConfigError(
+        fmt::format("{}: batch sizes {} and {} are one experiment with {} training examples: "
+                    "the full batch counts once",
+                    where, a, b, examples));
 }
 
 std::vector<double> factors_of(const RunOptions& options, int64_t updates, int64_t examples) {
@@ -40,7 +49,8 @@ std::vector<double> factors_of(const RunOptions& options, int64_t updates, int64
 TestCell new_cell(const Cell& cell, int64_t examples) {
   TestCell made;
   made.optimizer = cell.options.optimizer;
-  made.comparison = comparison_text(cell.options);
+  made.setting = setting_text(cell.options);
+  made.arm = arm_text(cell.options);
   made.batch = cell.options.train.batch_size;
   made.examples = examples;
   made.target = cell.options.train.target_loss;
@@ -65,14 +75,27 @@ double TestCell::updates_of(double effective) const {
 
 std::vector<TestCell> test_cells(const Study& study, int64_t examples, const std::string& where) {
   std::vector<TestCell> cells;
+  std::vector<std::string> texts;  // by cell
   for (const Cell& cell : expand(study)) {
     require_test_cell(cell, where);
-    const auto same = std::find_if(cells.begin(), cells.end(), [&](const TestCell& other) {
-      return other.optimizer == cell.options.optimizer && other.batch == cell.options.train.batch_size;
-    });
-    TestCell& mine = same != cells.end() ? *same : cells.emplace_back(new_cell(cell, examples));
+    const int64_t batch = cell.options.train.batch_size;
+    const std::string text = cell_text(cell.options);
+    size_t i = 0;
+    for (; i < cells.size(); ++i) {
+      if (cells[i].optimizer != cell.options.optimizer) continue;
+      if (cells[i].batch == batch) break;
+      require_two_experiments(cells[i].batch, batch, examples, where);
+    }
+    if (i == cells.size()) {
+      cells.push_back(new_cell(cell, examples));
+      texts.push_back(text);
+    }
+    if (text != texts[i])
+      throw ConfigError(fmt::format("{}: {}: trials of one cell differ in {}", where, cell.label,
+                                    compared_difference(texts[i], text)));
+    std::vector<double>& rates = cells[i].rates;
     const double rate = cell.options.train.learning_rate;
-    if (std::find(mine.rates.begin(), mine.rates.end(), rate) == mine.rates.end()) mine.rates.push_back(rate);
+    if (std::find(rates.begin(), rates.end(), rate) == rates.end()) rates.push_back(rate);
   }
   return cells;
 }

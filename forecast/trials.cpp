@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "core/math/philox.h"
+#include "forecast/calibration.h"
 
 namespace basin {
 namespace {
 
 constexpr uint32_t kDraws = 20000;  // a quantile's own error is below 0.02 of the spread
-constexpr double kCurvatureInRate = 0.6, kRateError = 0.35, kEdge = 1.5, kEdgeError = 0.3;
 constexpr std::array<uint32_t, 2> kKey = {0x6261736e, 0x666f7265};
 
 struct Normals {

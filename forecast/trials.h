@@ -22,10 +22,10 @@ struct Prediction {
 
 /// kDraws times: log S* and the errors of rate and edge are drawn (Philox: by place, the same for every law and cell, so a
 /// prediction is a function of its inputs), then for each rate of the trials
-///   log eta* = log eta(b) + log S(b) - log S* + 0.35 z        eta S is constant on the line of S(B): McCandlish et al., eq. 2.10
-///   S(eta)   = S* exp(0.6 d^2 / 2),  d = log eta - log eta*;  no run above 1.5 eta* exp(0.3 z')
-/// the least over the trials, laid over the schedule (TestCell::updates_of). 0.6, 1.5, 0.35 and 0.3 come from the trials of
-/// the quick setting (results/2026-11-22-quick-tune), and are the same for all laws.
+///   log eta* = log eta(b) + log S(b) - log S* + kRateError z    eta S is constant on the line of S(B): McCandlish et al., eq. 2.10
+///   S(eta)   = S* exp(kCurvatureInRate d^2 / 2),  d = log eta - log eta*;  no run above kEdge eta* exp(kEdgeError z')
+/// the least over the trials, laid over the schedule (TestCell::updates_of). The four constants come from the trials of
+/// the quick setting (forecast/calibration.h), and are the same for all laws.
 Prediction predict_cell(const Law& law, const Evidence& evidence, const TestCell& cell);
 
 /// Median of the updates, at most the cap: what the cell is expected to cost a run.

@@ -33,9 +33,11 @@ class PreconditionedCurvature final : public Probe {
         {"rate_lambda_1", "learning rate times the largest of them", "preconditioned-rate-lambda", "1"},
         result.quantities.front(), context.learning_rate));
     const double limit = context.optimizer ? context.optimizer->stability_limit() : kNaN;
-    result.attributes.insert(
-        result.attributes.end(),
-        {{"learning_rate", context.learning_rate}, {"stability_limit", limit}, {"hvps", found.products}});
+    const double frozen = context.optimizer ? context.optimizer->frozen_stability_limit() : kNaN;
+    result.attributes.insert(result.attributes.end(), {{"learning_rate", context.learning_rate},
+                                                       {"stability_limit", limit},
+                                                       {"frozen_stability_limit", frozen},
+                                                       {"hvps", found.products}});
     record_solver(found, options_, result);
     conclude_eigen(found, options_.tolerance, result);
     if (!unresolved_.empty()) leave_unresolved(result);

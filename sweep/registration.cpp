@@ -1,7 +1,6 @@
 #include "sweep/registration.h"
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/provenance.h"
 #include "sweep/folder.h"
 
@@ -9,8 +8,6 @@ namespace basin {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string path_of(const SweepPaths& out) { return out.path() + "/registration.toml"; }
 
 bool any_run_began(const SweepPaths& out) {
   const fs::path runs = fs::path(out.path()) / "runs";
@@ -21,8 +18,6 @@ bool any_run_began(const SweepPaths& out) {
     return entry.is_directory() && status_of(entry.path().string(), run_id).status != RunState::queued;
   });
 }
-
-bool same_name(const Claim& a, const Claim& b) { return a.kind == b.kind && a.name == b.name; }
 
 void refuse(const Claim& claim, const std::string& reason) {
   throw ConfigError(fmt::format("{} \"{}\" {}", claim.kind, claim.name, reason));
@@ -44,42 +39,13 @@ void require_leave(const Claim& claim, const Study& study, bool extend) {
 
 }  // namespace
 
-Registration parse_registration(const std::string& text, const std::string& file_name) {
-  Registration registration;
-  const TomlDocument document = parse_toml(text, file_name);
-  OptionTable head;
-  head.add("hash", registration.hash, anything(), "");
-  set_all(head, document.entries);
-  for (const TomlTableArray& array : document.table_arrays) {
-    if (array.key != "registered")
-      throw ConfigError(fmt::format("{}: unknown table [[{}]]", array.where.front(), array.key));
-    for (const std::vector<TomlEntry>& entries : array.tables) {
-      RegisteredClaim& claim = registration.claims.emplace_back();
-      OptionTable table;
-      table.add("kind", claim.claim.kind, one_of({"contrast", "hypothesis"}), "");
-      table.add("name", claim.claim.name, anything(), "");
-      table.add("hash", claim.claim.hash, anything(), "");
-      table.add("utc", claim.utc, anything(), "");
-      table.add("runs_before", claim.runs_before, anything(), "");
-      table.add("exploratory", claim.claim.exploratory, anything(), "");
-      set_all(table, entries);
-    }
-  }
-  return registration;
-}
-
-Registration read_registration(const SweepPaths& out) {
-  const std::string path = path_of(out);
-  return fs::exists(path) ? parse_registration(read_file(path), path) : Registration();
-}
-
 Registration next_registration(const SweepPaths& out, const Study& study, bool extend) {
   const std::vector<Claim> now = claims_of(study.contrasts, study.hypotheses);
   const bool runs = any_run_began(out);
   Registration registration = runs ? read_registration(out) : Registration();
   if (!runs) registration.hash = registered_hash(now);
   const std::vector<RegisteredClaim> before = registration.claims;
-  for (const RegisteredClaim& then : before) require_unchanged(then, now, path_of(out));
+  for (const RegisteredClaim& then : before) require_unchanged(then, now, registration_path(out));
   for (const Claim& claim : now) {
     if (std::any_of(before.begin(), before.end(),
                     [&](const RegisteredClaim& then) { return same_name(then.claim, claim); }))
@@ -94,21 +60,6 @@ void require_same_claims(const SweepPaths& out, const Study& study, bool extend)
   if (study.registered_seeds > 0) next_registration(out, study, extend);
   require_same_study(out, study, extend);
   next_registration(out, study, extend);
-}
-
-void write_registration(const SweepPaths& out, const Registration& registration) {
-  if (registration.claims.empty()) return;
-  std::string text =
-      fmt::format("# What this study claims, and since when; written by basin sweep.\nhash = \"{}\"\n",
-                  registration.hash);
-  for (const RegisteredClaim& claim : registration.claims) {
-    text += fmt::format(
-        "\n[[registered]]\nkind = \"{}\"\nname = \"{}\"\nhash = \"{}\"\nutc = \"{}\"\nruns_before = {}\n"
-        "exploratory = {}\n",
-        claim.claim.kind, claim.claim.name, claim.claim.hash, claim.utc, claim.runs_before,
-        claim.runs_before || claim.claim.exploratory);
-  }
-  write_file_atomically(path_of(out), text);
 }
 
 }  // namespace basin

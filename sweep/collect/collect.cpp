@@ -8,6 +8,7 @@
 #include "study/study.h"
 #include "sweep/collect/file.h"
 #include "sweep/collect/merge.h"
+#include "sweep/collect/merge_registration.h"
 #include "sweep/collect/table.h"
 
 namespace basin {
@@ -29,6 +30,16 @@ std::vector<std::string> axes_of(const std::string& study) {
   return keys;
 }
 
+Registration registration_of(const std::vector<SweepSource>& sources) {
+  std::vector<RegisteredSource> registered;
+  for (const SweepSource& source : sources) {
+    const bool began = std::any_of(source.rows.begin(), source.rows.end(),
+                                   [](const SweepRow& row) { return row.state() != RunState::queued; });
+    registered.push_back({source.folder, read_registration(SweepPaths(source.folder)), began});
+  }
+  return merged_registration(registered);
+}
+
 }  // namespace
 
 std::string collect(const std::vector<std::string>& folders, const std::string& out) {
@@ -43,8 +54,11 @@ std::string collect(const std::vector<std::string>& folders, const std::string& 
     entries.push_back({source.folder, source.study, static_cast<int64_t>(source.rows.size())});
   std::vector<std::string> axes;
   if (!entries.empty() && !entries.front().study.empty()) axes = axes_of(entries.front().study);
+  const bool into_another = !is_sweep_folder(out);  // a sweep's own registration is the sweep's to write
+  const Registration registration = into_another ? registration_of(sources) : Registration();
   const std::vector<SweepRow> rows = merged(std::move(sources));
   make_folders(out);
+  if (into_another) write_registration(SweepPaths(out), registration);
   write_sweep_file(out + "/sweep.h5", entries, rows);
   const std::string table = table_markdown(rows, axes);
   write_file_atomically(out + "/table.md", table);

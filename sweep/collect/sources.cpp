@@ -1,8 +1,25 @@
 #include "sweep/collect/sources.h"
 
+#include <algorithm>
+#include <set>
+
+#include "study/registered.h"
+#include "study/study.h"
 #include "sweep/collect/columns.h"
 
 namespace basin {
+namespace {
+
+/// Settings and questions of the study.
+std::set<std::string> content_of(const SourceEntry& source) {
+  const Study study = parse_study(source.study, source.folder + "/study.toml", {});
+  std::set<std::string> content;
+  for (const Cell& cell : expand(study)) content.insert(cell.options.config_id());
+  for (const Claim& claim : claims_of(study.contrasts, study.hypotheses)) content.insert(claim.hash);
+  return content;
+}
+
+}  // namespace
 
 void write_sources(h5::File& file, const std::vector<SourceEntry>& sources) {
   std::vector<std::string> folders, studies;
@@ -27,7 +44,19 @@ void write_sources(h5::File& file, const std::vector<SourceEntry>& sources) {
 
 std::string study_of(const std::vector<SourceEntry>& sources) {
   const auto is_first = [&](const SourceEntry& source) { return source.study == sources.front().study; };
-  return std::all_of(sources.begin(), sources.end(), is_first) ? sources.front().study : "";
+  if (std::all_of(sources.begin(), sources.end(), is_first)) return sources.front().study;
+  std::vector<std::set<std::string>> contents;
+  for (const SourceEntry& source : sources) {
+    if (source.study.empty()) return "";
+    contents.push_back(content_of(source));
+  }
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const auto has_all_of = [&](const std::set<std::string>& other) {
+      return std::includes(contents[i].begin(), contents[i].end(), other.begin(), other.end());
+    };
+    if (std::all_of(contents.begin(), contents.end(), has_all_of)) return sources[i].study;
+  }
+  return "";
 }
 
 }  // namespace basin

@@ -18,7 +18,8 @@ struct SourceEntry {
 /// /sources of sweep.h5 (docs/file-format.md).
 void write_sources(h5::File& file, const std::vector<SourceEntry>& sources);
 
-/// The text of their study; empty where they have several, of which none is that of all runs.
+/// The text of their study: of several, that of the first one that has every setting (config_id, so seeds may differ) and every
+/// question of all others; empty where none has.
 std::string study_of(const std::vector<SourceEntry>& sources);
 
 }  // namespace basin

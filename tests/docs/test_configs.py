@@ -132,3 +132,22 @@ def test_the_full_study_looks_for_its_data_where_git_does_not():
     assert path == "datasets/cifar10" and "/datasets/" in (CONFIGS.parent / ".gitignore").read_text().split()
     for file in ("README.md", "configs/cifar10.toml"):
         assert f"--out {path}" in (CONFIGS.parent / file).read_text(), file
+
+
+@pytest.mark.parametrize("name", ["forecast-small-cnn", "forecast-batch-norm", "forecast-mlp"])
+def test_the_halves_of_a_forecast_are_of_one_setting(name):
+    """docs/forecast.md, Rules. `basin forecast` refuses other pairs, but only after the small runs."""
+    small, test = study(f"{name}.toml"), study(f"{name}-test.toml")
+    left_out = {"probes", "sweep", "preconditioned_curvature", "loss_levels", "max_gradients"}
+    assert {k: v for k, v in small.items() if k not in left_out} == {k: v for k, v in test.items() if k not in left_out}
+    sizes, large = small["sweep"]["batch_size"], test["sweep"]["batch_size"]
+    assert max(sizes) <= 256 < min(large)
+    # N/16, N/4 and N = 5,000, to 4 %: what whole ghost batches ask for.
+    assert large == pytest.approx([5000 / 16, 5000 / 4, 5000], rel=0.04)
+    assert all(size % small.get("ghost_batch", 1) == 0 for size in sizes + large)
+    for half in (small, test):
+        for optimizer in half["sweep"]["optimizer"]:
+            skipped = [rate for rule in half["sweep"]["skip"] if rule["when"]["optimizer"] == optimizer
+                       for rate in rule["when"]["learning_rate"]]  # fmt: skip
+            rates = [rate for rate in half["sweep"]["learning_rate"] if rate not in skipped]
+            assert len(rates) == 4 and np.diff(np.log(rates)) == pytest.approx(np.log(2.5), abs=0.06), (name, optimizer, rates)

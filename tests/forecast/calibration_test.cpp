@@ -1,53 +1,33 @@
-// The constants of the laws, from the numbers of the quick setting: results/2026-11-22-quick-tune/selection.toml (gradients of the
-// fastest trial under protocol B over min(B, 4529)) and results/2026-11-22-quick/sweep.h5 (probes at batch size 256, seed 1).
-// The generator of the floors and noise scales is the definition in forecast/small_runs.h applied to that file's curves of
-// the rate and its probes by pandas; nothing here calls the code that reads runs.
+// The constants of the laws, from the numbers of the quick setting (golden_quick.h: scripts/forecast_calibration.py, whose laws and schedule
+// are written in Python; tests/python/test_forecast_calibration.py compares both headers with what it makes).
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 
 #include "forecast/laws.h"
 #include "optim/schedule.h"
+#include "tests/forecast/golden_quick.h"
 
 namespace basin {
 namespace {
 
-constexpr int64_t kExamples = 4529;  // a tenth of 5,000 was held out
-constexpr double kCap = 362320;      // image gradients
-
-struct Quick {
-  std::string optimizer;
-  double rate, floor, noise_scale;
-  std::map<int64_t, int64_t> updates;  // of the fastest trial, by batch size
-};
-
-const std::vector<Quick>& quick() {
-  static const std::vector<Quick> setting = {
-      {"sgd", 0.0844191, 40.4, 358, {{32, 784}, {256, 120}, {2048, 57}, {16384, 55}, {65536, 51}}},
-      {"lars", 23.8773, 43.9, 328, {{32, 784}, {256, 120}, {2048, 47}, {16384, 39}, {65536, 44}}},
-      {"lamb", 0.0382037, 26.3, 135, {{32, 705}, {256, 90}, {2048, 45}, {16384, 36}, {65536, 30}}},
-  };
-  return setting;
-}
-
 double effective(int64_t batch, int64_t updates) {
   const auto planned =
-      static_cast<int64_t>(std::ceil(kCap / static_cast<double>(std::min(batch, kExamples))));
+      static_cast<int64_t>(std::ceil(kQuickCap / static_cast<double>(std::min(batch, kQuickExamples))));
   ScheduleOptions options;
   options.schedule = "cosine";
   options.warmup = 0.05;
-  const RateSchedule schedule(options, 1, 1,
-                              {batch, planned, static_cast<double>(kExamples) / static_cast<double>(batch)});
+  const RateSchedule schedule(
+      options, 1, 1, {batch, planned, static_cast<double>(kQuickExamples) / static_cast<double>(batch)});
   double sum = 0;
   for (int64_t t = 0; t < updates; ++t) sum += schedule.factor(t);
   return sum;
 }
 
-Evidence evidence_of(const Quick& setting) {
+Evidence evidence_of(const QuickSetting& setting) {
   Evidence evidence;
   evidence.optimizer = setting.optimizer;
-  evidence.examples = kExamples;
+  evidence.examples = kQuickExamples;
   for (const int64_t batch : {32, 256}) {
     const int64_t updates = setting.updates.at(batch);
     evidence.sizes.push_back({batch, setting.rate, static_cast<double>(updates), effective(batch, updates)});
@@ -61,7 +41,7 @@ Evidence evidence_of(const Quick& setting) {
 TEST(ForecastCalibration, TheConstantsAreThoseOfTheQuickSetting) {
   for (const Law& law : forecast_laws()) {
     double sum = 0, squares = 0;
-    for (const Quick& setting : quick()) {
+    for (const QuickSetting& setting : kQuickSetting) {
       for (const int64_t batch : {2048, 16384, 65536}) {
         const double error = std::log(effective(batch, setting.updates.at(batch)) /
                                       law.updates(evidence_of(setting), batch).value);
@@ -70,9 +50,9 @@ TEST(ForecastCalibration, TheConstantsAreThoseOfTheQuickSetting) {
       }
     }
     const double mean = sum / 9, deviation = std::sqrt((squares - 9 * mean * mean) / 8);
-    // The constants have three digits; a rounded floor (40.4) moves a mean by less than 0.001.
-    EXPECT_NEAR(law.shift, mean, 0.0015) << law.name;
-    EXPECT_NEAR(law.deviation, 2 * deviation, 0.003) << law.name;
+    // The constants have three decimals, the doubled one half as many; floors of five digits move a mean by 1e-5.
+    EXPECT_NEAR(law.shift, mean, 0.00052) << law.name;
+    EXPECT_NEAR(law.deviation, 2 * deviation, 0.00104) << law.name;
   }
 }
 
@@ -101,6 +81,9 @@ TEST(ForecastLaws, AgreeWithHandComputedValues) {
   EXPECT_NEAR(updates_by("noise_scale", known(), 500), 55, 1e-9);
   EXPECT_NEAR(updates_by("inverse", known(), 400), 55, 1e-9);
   EXPECT_NEAR(updates_by("inverse", known(), 1000), 30, 1e-9) << "the stability limit";
+  Evidence flat = known();
+  flat.floor = 1;
+  EXPECT_NEAR(updates_by("inverse", flat, 4000), 22, 1e-9) << "110 x 200/1000: beyond N nothing changes";
   // x(50) = 0.019; through both points: slope (390 - 110)/0.015 = 18667, constant 110 - 74.67 = 35.33.
   EXPECT_NEAR(updates_by("fit", known(), 1000), 35.333, 0.001);
 }

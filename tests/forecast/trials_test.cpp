@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/hash.h"
+#include "forecast/calibration.h"
 #include "forecast/seeds.h"
 #include "forecast/trials.h"
 
@@ -57,11 +58,11 @@ TEST(ForecastTrials, QuantilesAreThoseOfTheGaussian) {
   for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(prediction.quantiles[i], std::log(50) + 0.5 * z[i], 0.05) << i;
 }
 
-// All above the edge, 1.5 times the best rate of 0.2, by more than 9 deviations of rate and edge: 0.46.
+// Above the edge by 9 deviations of rate and edge together; the best rate is 0.2.
 TEST(ForecastTrials, RatesBeyondTheEdgeReachNothing) {
   const Law exact{"exact", "", fifty, 0, 0};
-  const Prediction prediction =
-      predict_cell(exact, anchor_of_50(), cell_of({0.3 * std::exp(0.46 * 9)}, 1000));
+  const double beyond = 0.2 * kEdge * std::exp(9 * std::hypot(kRateError, kEdgeError));
+  const Prediction prediction = predict_cell(exact, anchor_of_50(), cell_of({beyond}, 1000));
   EXPECT_EQ(prediction.not_reached, 1);
   for (const double q : prediction.quantiles) EXPECT_TRUE(std::isinf(q));
 }

@@ -14,7 +14,7 @@
 #include "landscape/surface_file.h"
 #include "study/contrast_cells.h"
 #include "study/study.h"
-#include "sweep/registration.h"
+#include "sweep/collect/registration_file.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_files.h"
 

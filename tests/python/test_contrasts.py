@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
+import basin
+from basin.analysis.verdict_tables import hypothesis_table, verdicts_of
+
 BASIN = os.environ.get("BASIN_BINARY")
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
 ROOT = Path(__file__).parents[2]
@@ -197,6 +200,44 @@ def test_registration(tmp_path):
     second = registration(tmp_path)
     assert second["hash"] == first["hash"] and second["registered"][:2] == first["registered"]
     assert (second["registered"][2]["runs_before"], second["registered"][2]["exploratory"]) == (True, True)
+
+
+def merged(tmp_path, here: str, there: str):
+    """Two sweeps of two seeds each, collected into one folder."""
+    for name, text, seeds in (("a", here, "[1, 2]"), ("b", there, "[3, 4]")):
+        (tmp_path / name).mkdir()
+        done = sweep(tmp_path / name, text, "--set", f"seed={seeds}")
+        assert done.returncode == 0, done.stderr
+    return program("collect", tmp_path / "a" / "out", tmp_path / "b" / "out", "--out", tmp_path / "out")
+
+
+def test_sweeps_that_are_collected_into_one_keep_what_they_registered(tmp_path):
+    """One study, seeds on two machines: the contrast is over all four, and its hypothesis is still registered."""
+    text = BASE + CONTRAST + hypothesis()
+    done = merged(tmp_path, text, text)
+    assert done.returncode == 0, done.stderr
+    both, alone = registration(tmp_path), [registration(tmp_path / name) for name in "ab"]
+    assert both["hash"] == alone[0]["hash"] == recipe_hash(tmp_path, text)
+    assert [(row["name"], row["runs_before"]) for row in both["registered"]] == [("drop", False), ("h", False)]
+    assert [row["utc"] for row in both["registered"]] == [max(one["registered"][i]["utc"] for one in alone) for i in (0, 1)]
+    drop = basin.contrasts(tmp_path / "out").set_index("name").loc["drop"]
+    assert (drop.status, drop.seeds) == ("ok", 4)
+    verdicts = hypothesis_table(verdicts_of(basin.open_sweep(tmp_path / "out"))).set_index("name")
+    assert verdicts.loc["h"].status == "registered" and verdicts.loc["h"].utc == both["registered"][1]["utc"]
+
+
+def test_a_question_that_one_of_the_sweeps_did_not_ask_is_exploratory(tmp_path):
+    done = merged(tmp_path, BASE + CONTRAST, BASE + CONTRAST + hypothesis())
+    assert done.returncode == 0, done.stderr
+    assert [(row["name"], row["exploratory"]) for row in registration(tmp_path)["registered"]] == [("drop", False), ("h", True)]
+    verdicts = hypothesis_table(verdicts_of(basin.open_sweep(tmp_path / "out")))
+    assert list(verdicts.name) == ["h"] and list(verdicts.status) == ["exploratory"]
+
+
+def test_sweeps_with_other_questions_under_one_name_are_not_merged(tmp_path):
+    done = merged(tmp_path, BASE + CONTRAST + hypothesis(), BASE + CONTRAST + hypothesis(margin=3))
+    assert done.returncode == 4 and done.stderr.count("\n") == 1
+    assert 'hypothesis "h" is one question in ' in done.stderr and not (tmp_path / "out").exists()
 
 
 def recipe_hash(folder, text) -> str:

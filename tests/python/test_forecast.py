@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
 from basin.analysis.closed_form import Cell
+from basin.pages.forecast import main as score
 
 ROOT = Path(__file__).resolve().parents[2]
 BASIN = os.environ.get("BASIN_BINARY")
@@ -134,9 +137,35 @@ def test_seeds_are_those_of_the_script(prediction, folder):
         assert subprocess.run([*script, folder / f"out-{code}"], capture_output=True).returncode == code
 
 
+def test_the_runs_of_the_study_are_scored_and_no_others(prediction, folder, tmp_path, capsys):
+    """The whole way: seeds of the file, the test runs, the score."""
+    seeds = ", ".join(basin("forecast", "--seeds", folder / "p.toml", "--count", "3").stdout.split())
+    for name, more in (("test", []), ("other", ["--set", "max_gradients=200000"])):
+        done = basin(
+            "sweep",
+            folder / "test.toml",
+            "--out",
+            tmp_path / name,
+            "--jobs",
+            "2",
+            "--no-probes",
+            "--set",
+            f"seed=[{seeds}]",
+            *more,
+        )
+        assert done.returncode == 0, done.stderr
+    assert score([str(folder / "p.toml"), str(tmp_path / "test")]) == 0
+    said = capsys.readouterr().out
+    assert "don't follow from the file" not in said and "limits is better than" in said
+    assert score([str(folder / "p.toml"), str(tmp_path / "other")]) == 1
+    assert "its study sets max_gradients otherwise than" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("study", "message"),
     [
+        (TEST.replace("[512, 1024]", "[512, 1024, 4096]"), "are one experiment with 1024 training examples"),
+        (TEST.replace("momentum = 0.0", "momentum = 0.9"), "differ in sgd.momentum (0.0 and 0.9)"),
         (TEST.replace("[512, 1024]", "[256, 1024]"), "a forecast is of sizes above 256"),
         (TEST.replace("target_loss = 128.1", "target_loss = 128.2"), "differ in target_loss (128.1 and 128.2)"),
         (TEST.replace("train_examples = 1024", "train_examples = 2048"), "differ in data.train_examples (1024 and 2048)"),
@@ -166,14 +195,49 @@ def test_a_forecast_that_would_see_its_own_test_runs_is_refused(folder, tmp_path
     assert done.stderr.count("\n") == 1
 
 
-def test_a_branch_is_no_small_run(folder, tmp_path):
-    """Its parent may be a test run, or have grown its batch."""
+def refusal(folder: Path, out: Path, tmp_path: Path) -> str:
+    """The one line."""
+    done = basin("forecast", out, "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert not (tmp_path / "p.toml").exists()
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ('batch_size = 64\n[branch]\nfrom = "ba9876543210"\nat = "end"\n', 'branch.from = "ba9876543210"'),
+        # A parent in another folder, which needn't be there any more.
+        (f'batch_size = 64\n[branch]\nfrom = "sha256:{"0" * 64}"\nat = "end"\npath = "/gone/end.h5"\n', "branch.from"),
+        (
+            'batch_size = 64\noptimizer = "lamb"\n[lamb]\ntrust = "frozen"\ntrust_from = "/gone/run.h5"\n'
+            'trust_ratios = ["weight=0.1"]\n',
+            'trust_from = "/gone/run.h5"',
+        ),
+        ('batch_size = 64\noptimizer = "lars"\n[lars]\ntrust = "frozen_mean"\ntrust_ratios = ["weight=0.1"]\n', "lars.trust"),
+    ],
+)
+def test_a_run_that_took_something_from_another_is_no_small_run(folder, tmp_path, options, named):
+    """That other one may be a test run, or have grown its batch, wherever it lies."""
     run = tmp_path / "out" / "runs" / "0123456789ab"
     run.mkdir(parents=True)
-    (run / "config.toml").write_text('protocol = "B"\nbatch_size = 64\n[branch]\nfrom = "ba9876543210"\nat = "end"\n')
-    done = basin("forecast", tmp_path / "out", "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
-    assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "runs from their beginning" in done.stderr and "ba9876543210" in done.stderr
+    (run / "config.toml").write_text('protocol = "B"\n' + options)
+    line = refusal(folder, tmp_path / "out", tmp_path)
+    assert named in line and "may have had large batches" in line
+
+
+def test_what_is_left_of_large_runs_is_seen_too(folder, tmp_path):
+    """Their folders are gone; study, selection and collected rows are not."""
+    study, selection, rows = (tmp_path / name for name in ("study", "selection", "rows"))
+    for out in (study, selection, rows):
+        shutil.copytree(folder / "small", out)
+    (study / "study.toml").write_text(SMALL.replace("[64, 256]", "[64, 512]"))
+    (selection / "selection.toml").write_text('[[choice]]\nwhen = { batch_size = 1024, optimizer = "sgd" }\ntried = [[0.1, 1]]\n')
+    with h5py.File(rows / "tune.h5", "w") as file:
+        file["runs/batch_size"] = np.array([64, 4096])
+    for out, where in ((study, "study.toml: sgd B=512"), (selection, "selection.toml: "), (rows, "tune.h5: batch_size = 4096")):
+        line = refusal(folder, out, tmp_path)
+        assert where in line and "a forecast that would see its own test runs" in line
 
 
 def test_what_isnt_a_sweep_or_isnt_said_is_one_clear_line(folder, tmp_path):

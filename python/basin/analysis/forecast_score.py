@@ -20,11 +20,13 @@ import tomllib
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..reader.fault import ReadError, SchemaError
+from ..reader.questions import flat
 
 FORECAST = "limits"  # the model that has to be better than the others
 ENDED = ("finished", "target_not_reached", "diverged")
@@ -66,6 +68,36 @@ def wrong_seeds(forecast: Forecast, runs: pd.DataFrame) -> list[int]:
     used = sorted(set(runs.seed.astype(int)))
     allowed = set(seeds_of(forecast.sha256, max(len(used), int(forecast.content["test"]["seeds"]))))
     return [seed for seed in used if seed not in allowed]
+
+
+def require_study(forecast: Forecast, study: str, where: str | Path) -> None:
+    """ReadError unless the runs are of the study that was predicted: its text, by SHA-256, and behind it at most what --set said then and
+    other seeds."""
+    lines = study.splitlines(keepends=True)
+    texts = ("".join(lines[:count]) for count in range(len(lines), 0, -1))
+    known = forecast.content["test"]
+    text = next((t for t in texts if hashlib.sha256(t.encode()).hexdigest() == known["sha256"]), None)
+    if text is None:
+        raise ReadError(f"{where}: its study isn't {known['study']} as it was when {forecast.path} was made")
+    then, now = dict(_setting(entry) for entry in known["set"]), added_to(text, study)
+    if others := sorted(key for key in {*then, *now} - {"seed"} if then.get(key) != now.get(key)):
+        raise ReadError(f"{where}: its study sets {', '.join(others)} otherwise than {forecast.path} has it")
+
+
+def added_to(text: str, study: str) -> dict[str, Any]:
+    """What a sweep wrote behind the text of a study: values of --set, or of a selection."""
+    added = flat(tomllib.loads(study[len(text) :]))
+    overrides = [flat(rule["set"]) for rule in added.pop("sweep.override", [])]
+    return {key: value for rule in overrides for key, value in rule.items()} | added
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """key=value, the value in TOML or a bare text."""
+    key, _, value = text.partition("=")
+    try:
+        return key.strip(), tomllib.loads(f"x = {value}")["x"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
 
 
 def cell_runs(cell: dict, runs: pd.DataFrame, where: str | Path) -> pd.DataFrame:

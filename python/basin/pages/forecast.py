@@ -10,14 +10,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..analysis.forecast_score import FORECAST, Comparison, comparisons, read_prediction, score_setting, wrong_seeds
+from ..analysis.forecast_score import (
+    FORECAST,
+    Comparison,
+    comparisons,
+    read_prediction,
+    require_study,
+    score_setting,
+    wrong_seeds,
+)
 from ..reader.fault import ReadError
-from ..reader.sweep import load_sweep
+from ..reader.sweep import open_sweep
 
 
 def score_pair(prediction: Path, out: Path) -> tuple[pd.DataFrame, list[str]]:
     """Scores of a setting, and what has to be said of it first."""
-    forecast, runs = read_prediction(prediction), load_sweep(out)
+    forecast, sweep = read_prediction(prediction), open_sweep(out)
+    require_study(forecast, sweep.study, out)
+    runs = sweep.runs
     content = forecast.content
     lines = [f"{prediction}: sha256 {forecast.sha256}, commit {content['git_commit'][:12]}, made {content['created_utc']}"]
     if content["git_dirty"] is not False:

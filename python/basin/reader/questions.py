@@ -50,7 +50,7 @@ class HypothesisPlan:
 class Registered:
     hash: str
     utc: str
-    runs_before: bool
+    exploratory: bool  # runs existed, or a study marks it so
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Questions:
     def status(self, hypothesis: str) -> str:
         """ "registered" before the first run, else "exploratory"."""
         known = self.registered.get(hypothesis)
-        return "registered" if known and not known.runs_before else "exploratory"
+        return "registered" if known and not known.exploratory else "exploratory"
 
 
 def read_questions(study: str, folder: Path, where: str | Path) -> Questions:
@@ -203,8 +203,11 @@ def _registration(path: Path) -> tuple[str, dict[str, Registered]]:
         tree = tomllib.loads(path.read_text())
         rows = [row for row in tree.get("registered", []) if row.get("kind") == "hypothesis"]
         return str(tree.get("hash", "")), {
-            row["name"]: Registered(str(row.get("hash", "")), str(row.get("utc", "")), bool(row.get("runs_before", True)))
-            for row in rows
+            row["name"]: Registered(str(row.get("hash", "")), str(row.get("utc", "")), _is_exploratory(row)) for row in rows
         }
     except (OSError, KeyError, AttributeError, tomllib.TOMLDecodeError) as error:
         raise ReadError(f"{path}: not a registration of a sweep ({error})") from None
+
+
+def _is_exploratory(row: dict) -> bool:
+    return bool(row.get("exploratory", False)) or bool(row.get("runs_before", True))

@@ -1,22 +1,36 @@
 """Scores against values worked out by hand."""
 
 import hashlib
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from basin.analysis.forecast_score import comparisons, outcomes, read_prediction, score_setting, scores_of, seeds_of, wrong_seeds
+from basin.analysis.forecast_score import (
+    comparisons,
+    outcomes,
+    read_prediction,
+    require_study,
+    score_setting,
+    scores_of,
+    seeds_of,
+    wrong_seeds,
+)
 from basin.pages.forecast import in_words, main, table
 from basin.reader.fault import ReadError
 
 LOGS = [float(np.log(v)) for v in (10, 20, 40, 80, 160)]
-FILE = """schema_name = "basin/prediction"
+STUDY = 'protocol = "B"\nmax_gradients = 100\n[sweep]\nseed = [1]\n'
+FILE = f"""schema_name = "basin/prediction"
 schema_version = "1.0.0"
 created_utc = "2026-11-24T00:00:00Z"
 git_commit = "0123456789abcdef"
 git_dirty = false
 [test]
+study = "test.toml"
+sha256 = "{hashlib.sha256(STUDY.encode()).hexdigest()}"
+set = ["sgd.momentum=0.9", "schedule=constant"]
 seeds = 3
 [probes]
 cost = 100.0
@@ -155,9 +169,30 @@ def test_a_baseline_without_a_number_is_not_beaten():
     assert "no score" in in_words([found])[0]
 
 
+def override(text: str) -> str:
+    """As a sweep writes --set behind its study."""
+    return f"\n[[sweep.override]]  # --set on the command line\nset = {{ {text} }}\n"
+
+
+SAID = override("sgd.momentum = 0.9") + override('schedule = "constant"')
+
+
+def test_runs_of_another_study_are_refused(forecast):
+    require_study(forecast, STUDY + SAID + override("seed = [7, 8]"), "OUT")
+    for study, message in (
+        (STUDY.replace("= 100", "= 200") + SAID, "OUT: its study isn't test.toml as it was when"),
+        ("", "isn't test.toml"),
+        (STUDY + SAID + override("max_gradients = 50"), "OUT: its study sets max_gradients otherwise"),
+        (STUDY + SAID.replace("0.9", "0.5"), "sets sgd.momentum otherwise"),
+        (STUDY + override('schedule = "constant"'), "sets sgd.momentum otherwise"),
+    ):
+        with pytest.raises(ReadError, match=message):
+            require_study(forecast, study, "OUT")
+
+
 def test_the_page(tmp_path, capsys, forecast, monkeypatch):
     good = runs({0.1: [40, 40, None], 0.2: [100, None, None]}, seeds_of(forecast.sha256, 3))
-    monkeypatch.setattr("basin.pages.forecast.load_sweep", lambda _: good)
+    monkeypatch.setattr("basin.pages.forecast.open_sweep", lambda _: SimpleNamespace(runs=good, study=STUDY + SAID))
     assert main([str(forecast.path), str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "warning" not in said
