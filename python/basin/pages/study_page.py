@@ -11,12 +11,13 @@ from matplotlib.figure import Figure
 from ..analysis.annealed import same_phase
 from ..analysis.branches import without_branches
 from ..analysis.cell_answers import answers
+from ..analysis.mediators import arm_effects, associations
 from ..analysis.optimizers_compared import compared
 from ..analysis.pooled import pooled
 from ..analysis.verdict_tables import Verdicts, verdicts_of
-from ..figures import accuracy, along_runs, annealed, layer_norms, learning_curves, ledger, sharpness
+from ..figures import accuracy, along_runs, annealed, layer_norms, learning_curves, ledger, mediators, sharpness
 from ..reader.sweep import Sweep
-from . import phase_text, verdict_text
+from . import mediator_text, phase_text, verdict_text
 from . import report_tables as tables
 from . import report_text as text
 from .page import Page, Section
@@ -133,6 +134,7 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     rest.text("\n\n".join(filter(None, (text.chance(found), text.PHASE, text.SPEED, verdict_text.same_text(asked.same)))))
     rest.text(text.limits(sweep))
     _same_phase(page, with_branches, folder)
+    _mediators(page, sweep, folder)
     if len(against):
         section = page.section("The optimisers compared")
         section.text(text.AGAINST)
@@ -184,6 +186,21 @@ def _same_phase(page: Page, sweep: Sweep, folder: Path) -> None:
     section.text(phase_text.ABOUT)
     section.figure(annealed.annealed_outcomes(sweep), phase_text.FIGURE, "annealed", folder)
     section.table(phase_text.phase_table(found, sweep.names))
+
+
+def _mediators(page: Page, sweep: Sweep, folder: Path) -> None:
+    """Where at least two arms have a mediator."""
+    arms = arm_effects(sweep)
+    drawn = mediators.plane(arms, sweep.names)
+    if drawn is None:
+        return
+    section = page.section("Mediators by manipulation")
+    section.text(mediator_text.ABOUT)
+    section.figure(drawn, mediator_text.FIGURE, "mediators", folder)
+    section.table(mediator_text.arm_table(arms))
+    together = mediator_text.association_table(associations(arms))
+    if len(together):
+        section.table(together)
 
 
 def _odd_same(asked: Verdicts) -> list[str]:
