@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <filesystem>
+#include <utility>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -223,6 +224,8 @@ class Names {
     } else if (branch.from.rfind("sha256:", 0) != 0) {
       resolve_path(branch);
     }
+    // Resolved options say what the run does: a branch by a factor is the same run as one by its rate.
+    cell.options.train.learning_rate *= std::exchange(branch.rate_factor, 1.0);
     cell.run_id = cell.options.run_id();
     states_[i] = State::named;
   }

@@ -16,6 +16,7 @@ namespace basin {
 ///   a path       of a checkpoint, or of a run's folder: becomes "sha256:" and the file's SHA-256; the path goes to branch.path.
 ///   a run_id     of 12 hex digits, or "sha256:...", as config.toml has it: stays.
 ///
+/// branch.rate_factor is multiplied into the learning rate, after the parent was found by the rate without it.
 /// A cell without branch.from loses its other keys of [branch]: swept together with branch.from, they make one run there.
 /// Cells that come to the same run are left once. ConfigError in one line for conditions that name no cell or several, for a
 /// branch of itself or in a circle, and for a parent that keeps no checkpoint branch.at or has another network, data set or

@@ -64,6 +64,10 @@ void bind_options(OptionTable& table, BranchOptions& o) {
       .add("updates", o.updates, between(0, kMostExamples),
            "further updates; 0: the run's own protocol decides")
       .quiet_default();
+  table
+      .add("rate_factor", o.rate_factor, greater_than(0),
+           "the learning rate times this; the parent is the run with the rate without it")
+      .quiet_default();
   table.add("path", o.path, anything(), "the parent's checkpoint where it lies outside of the study")
       .execution()
       .quiet_default();

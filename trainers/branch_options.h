@@ -17,6 +17,8 @@ struct BranchOptions {
   std::string stream = "continued";  // continued | restarted
   double anneal = 0;    // share of the parent's updates over which the rate falls to zero; 0: no annealing
   int64_t updates = 0;  // further updates; 0: the run's own protocol decides
+  double rate_factor =
+      1;  // of the branch's learning rate; multiplied into it, and 1 again, when the parent is named
   std::string path;     // of a file outside of the study
   std::string setting;  // the parent's config_id
 

@@ -78,6 +78,32 @@ TEST(Branches, LeaveRunsWithoutThemTheirNames) {
   EXPECT_EQ(plain.run_id(), id);
 }
 
+TEST(Branches, OfAFactorAreThoseOfTheirRate) {
+  const std::string rates = "[[sweep.set]]\nset = { learning_rate = [0.1, 0.4] }\n";
+  const std::vector<Cell> cells =
+      expand(study_of(kTop +
+                      "[branch]\nat = 'u000010'\n[sweep]\nbranch.rate_factor = [1.0, 0.5]\n"
+                      "branch.from = ['', 'batch_size = 256']\n" +
+                      rates));
+  ASSERT_EQ(cells.size(), 2u + 4u);
+  std::map<std::string, double> parents;
+  for (const Cell& cell : cells)
+    if (cell.parents.empty()) parents[cell.run_id] = cell.options.train.learning_rate;
+  std::set<std::pair<double, double>> found;  // the parent's rate, and the branch's over it
+  for (const Cell& cell : cells) {
+    EXPECT_EQ(cell.options.train.branch.rate_factor, 1);
+    if (cell.parents.empty()) continue;
+    const double parent = parents.at(cell.parents[0]);
+    found.insert({parent, cell.options.train.learning_rate / parent});
+    const std::vector<Cell> again = expand(study_of(cell.options.resolved()));
+    ASSERT_EQ(again.size(), 1u);
+    EXPECT_EQ(again[0].run_id, cell.run_id) << "the factor is not taken twice";
+  }
+  EXPECT_EQ(found, (std::set<std::pair<double, double>>{{0.1, 1}, {0.1, 0.5}, {0.4, 1}, {0.4, 0.5}}));
+  EXPECT_THAT(message_of(kTop + "[branch]\nat = 'end'\nfrom = 'batch_size = 32'\nrate_factor = 0.0\n"),
+              HasSubstr("rate_factor"));
+}
+
 TEST(Branches, ConfigTomlReadsBackAsTheSameRun) {
   const std::vector<Cell> cells = expand(study_of(
       kTop + "[branch]\nat = 'loss-1.5'\nanneal = 0.2\n[sweep]\nbranch.from = ['', 'batch_size = 256']\n"));

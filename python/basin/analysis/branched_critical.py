@@ -16,8 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ..reader.sweep import Sweep
+from .branches import branches_of
+
 PROGRESS = 0.8
+LEAST_UPDATES = 30  # of a branch: a shorter window is censored
 BRANCHES = ["branch_point", "k", "seed", "rate_factor", "loss_before", "loss_after", "censored"]
+ABOUT = ["optimizer", "batch_size", "train_loss", "averaged"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,43 @@ class BranchedCritical:
     status: str
     bound: float  # 95 %, where it is open
     seeds: int
+
+
+def branch_table(sweep: Sweep) -> pd.DataFrame:
+    """The columns BRANCHES, optimizer, batch_size (the parent's), train_loss (at the branch point) and averaged, of all branches that
+    change nothing but batch and rate and see as many examples as those with k = 1 from their point. The loss at the end is that of
+    the averaged weights where all branches of a point have it; after a divergence it is infinite."""
+    rows = branches_of(sweep)
+    rows = rows[(rows.anneal == 0) & (rows.differs == "")]
+    found = []
+    for (config, at), group in rows.groupby(["parent_config", "at"]):
+        window = group.examples[(group.k == 1) & (group.status != "diverged")].median()
+        # One batch more or less: windows are whole updates.
+        mine = group[((group.examples - window).abs() < group.batch_size) | (group.status == "diverged")]
+        if np.isnan(window):
+            continue
+        averaged = bool(mine.averaged.notna().all())
+        found.append(pd.DataFrame({
+            "branch_point": f"{config} {at}", "k": mine.k, "seed": mine.seed, "rate_factor": mine.rate_factor,
+            "loss_before": mine.loss_before, "loss_after": mine.averaged if averaged else mine.loss_after,
+            "censored": window / mine.batch_size < LEAST_UPDATES, "optimizer": mine.optimizer, "batch_size": mine.parent_batch,
+            "train_loss": mine.loss_before.mean(), "averaged": averaged,
+        }))  # fmt: skip
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=[*BRANCHES, *ABOUT])
+
+
+def critical_sizes(sweep: Sweep) -> pd.DataFrame:
+    """One row per optimiser and branch point: the columns of BranchedCritical, and train_loss, batch, low, high, bound in examples."""
+    found = []
+    for (optimizer, batch), group in branch_table(sweep).groupby(["optimizer", "batch_size"]):
+        points = branched_critical(group)
+        about = group.groupby("branch_point")[["train_loss", "averaged"]].first()
+        scaled = {
+            column: points[source] * batch
+            for column, source in (("batch", "k"), ("low", "low"), ("high", "high"), ("bound", "bound"))
+        }
+        found.append(points.assign(optimizer=optimizer, **scaled).join(about, on="branch_point"))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["optimizer", "branch_point", "batch"])
 
 
 def branched_critical(branches: pd.DataFrame, draws: int = 1000, seed: int = 1) -> pd.DataFrame:

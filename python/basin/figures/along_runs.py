@@ -48,7 +48,7 @@ def along_runs(sweep: Sweep) -> Figure | None:
             for (size, arm), cell in part[part.optimizer == optimizer].groupby(["batch_size", ARM]):
                 course = course_of([found[r] for r in cell.run_id], column)
                 if course is not None:
-                    _draw(ax, course, scale, colours[float(size)], style.arm_line(arms.index(arm)))
+                    draw_course(ax, course, scale, colours[float(size)], style.arm_line(arms.index(arm)))
     protocol = protocol_name(str(part.protocol.iloc[0]))
     for ax, optimizer in zip(axes[0], optimizers):
         ax.set_title(f"{sweep.names.label('optimizers', optimizer)}, {protocol}")
@@ -96,7 +96,7 @@ def course_of(curves: list[pd.DataFrame], column: str) -> Course | None:
     return Course(at, mean, mean - half, mean + half, seeds)
 
 
-def _draw(ax: Axes, course: Course, scale: float, colour: style.Colour, line: style.Dashes) -> None:
+def draw_course(ax: Axes, course: Course, scale: float, colour: style.Colour, line: style.Dashes) -> None:
     ax.plot(course.loss, scale * course.mean, color=colour, linestyle=line)
     if course.seeds > 1:
         ax.fill_between(course.loss, scale * course.low, scale * course.high, color=colour, alpha=0.15, linewidth=0)

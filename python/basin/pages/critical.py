@@ -1,5 +1,7 @@
-"""python -m basin.pages.critical OUT_DIR [--tuning DIR] [--branches FILE.csv] [--picture FILE.png]: critical batch sizes of a sweep
-of protocol B, by the fit of S(B), next to noise scales and branches (docs/forecast.md)."""
+"""python -m basin.pages.critical OUT_DIR [--tuning DIR] [--branches DIR] [--picture FILE.png]: critical batch sizes of a sweep
+of protocol B, by the fit of S(B), next to noise scales and branches (docs/forecast.md).
+
+The runs of the fit are those that are no branches."""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..analysis.branched_critical import BRANCHES, branched_critical
+from ..analysis.branched_critical import critical_sizes
+from ..analysis.branches import without_branches
 from ..analysis.critical_batch import CriticalBatch, critical_batch
 from ..analysis.names import optimizers_of
 from ..analysis.updates_to_target import trials_of_sweep, trials_of_tuning
@@ -18,8 +21,6 @@ from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from ..reader.tune import Tuning, load_tuning
 from .output import ReportError, nothing_in_home, save_picture
-
-ABOUT = ["optimizer", "batch_size", "train_loss"]  # what a table of branches has besides
 
 
 def laws(sweep: Sweep, tuning: Tuning | None = None, draws: int = 400) -> dict[str, CriticalBatch]:
@@ -55,36 +56,25 @@ def in_words(name: str, law: CriticalBatch) -> str:
     )
 
 
-def read_branches(path: Path) -> pd.DataFrame:
-    """One row per optimiser and branch point: train_loss, batch, low, high, bound in examples."""
-    table = pd.read_csv(path)
-    missing = [column for column in [*BRANCHES, *ABOUT] if column not in table]
-    if missing:
-        raise ReadError(f"{path}: no column {', '.join(missing)}")
-    found = []
-    for (optimizer, batch), group in table.groupby(["optimizer", "batch_size"]):
-        points = branched_critical(group)
-        losses = group.groupby("branch_point").train_loss.mean()
-        scaled = {
-            column: points[source] * batch
-            for column, source in (("batch", "k"), ("low", "low"), ("high", "high"), ("bound", "bound"))
-        }
-        found.append(points.assign(optimizer=optimizer, train_loss=points.branch_point.map(losses), **scaled))
-    return pd.concat(found, ignore_index=True)
+def branched(folder: Path) -> pd.DataFrame:
+    found = critical_sizes(open_sweep(folder))
+    if found.empty:
+        raise ReadError(f"{folder}: no branches of its own runs that change the batch size alone, or with it the rate")
+    return found
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.critical", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tuning", type=Path, help="tune.h5 or its folder: its trials are taken too")
-    parser.add_argument("--branches", type=Path, help=f"CSV with the columns {', '.join([*BRANCHES, *ABOUT])}")
+    parser.add_argument("--branches", type=Path, help="a sweep's folder with branches of several batch sizes; it can be OUT_DIR")
     parser.add_argument("--draws", type=int, default=400, help="of the bootstrap (400)")
     parser.add_argument("--picture", type=Path)
     args = parser.parse_args(arguments)
     try:
-        sweep = open_sweep(args.folder)
+        sweep = without_branches(open_sweep(args.folder))
+        branches = branched(args.branches) if args.branches else None
         found = laws(sweep, load_tuning(args.tuning) if args.tuning else None, args.draws)
-        branches = read_branches(args.branches) if args.branches else None
         for name, law in found.items():
             print(in_words(sweep.names.label("optimizers", name), law))
         if branches is not None:

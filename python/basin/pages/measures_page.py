@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..analysis.audit_verdict import load_audit
+from ..analysis.branches import without_branches
 from ..analysis.correlation import correlate
 from ..analysis.sweep_measures import basis_of, collect
 from ..figures import measures_and_gap as figures
@@ -31,6 +32,7 @@ OTHERS = (
 
 def measures_page(sweep: Sweep, folder: Path, step: Callable[[str], object]) -> tuple[Page, str]:
     """The page, and its answer as plain text. Calls `step` with what it did."""
+    sweep = without_branches(sweep)
     basis, audited = basis_of(sweep), load_audit(sweep)
     measures = collect(sweep, basis)
     gap = correlate(measures, basis, audited, "gap")

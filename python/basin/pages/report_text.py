@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..analysis import stats
+from ..analysis.branches import without_branches
 from ..analysis.cell_answers import CellAnswer
 from ..analysis.matched import OVERSHOT, comparable, fixed_budget, points_per_nat, reference_of
 from ..analysis.names import optimizers_of
@@ -81,6 +82,16 @@ def about_status(sweep: Sweep) -> str:
     if overshot:
         text += f" {overshot} of the finished overshot the target loss."
     return text + " Runs that diverged, missed the target or overshot it are drawn hollow and enter no comparison."
+
+
+def about_branches(sweep: Sweep) -> str:
+    rest = len(without_branches(sweep).runs)
+    if rest == len(sweep.runs):
+        return ""
+    return (
+        f"**Branches.** {len(sweep.runs) - rest} of the runs begin from checkpoints of the others. They are in the contrasts of the study "
+        "and in sections of their own, and in no comparison of batch sizes."
+    )
 
 
 def answer(found: list[CellAnswer], together: Pooled | None = None, margin: float = stats.MARGIN) -> list[str]:

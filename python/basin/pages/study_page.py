@@ -8,15 +8,18 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from ..analysis.annealed import same_phase
+from ..analysis.branches import without_branches
 from ..analysis.cell_answers import answers
+from ..analysis.mediators import arm_effects, associations
 from ..analysis.optimizers_compared import compared
 from ..analysis.pooled import pooled
 from ..analysis.verdict_tables import Verdicts, verdicts_of
-from ..figures import accuracy, along_runs, layer_norms, learning_curves, ledger, sharpness
+from ..figures import accuracy, along_runs, annealed, layer_norms, learning_curves, ledger, mediators, sharpness
 from ..reader.sweep import Sweep
+from . import mediator_text, phase_text, verdict_text
 from . import report_tables as tables
 from . import report_text as text
-from . import verdict_text
 from .page import Page, Section
 from .report_warnings import warnings_of
 from .verdict_files import write_verdicts
@@ -105,11 +108,12 @@ PICTURES = [
 
 def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], object]) -> tuple[Page, str]:
     """The page, and what a terminal shows of it: the answer, the warnings and the table of verdicts. Calls `step` with what it did."""
+    with_branches, sweep = sweep, without_branches(sweep)
     found = answers(sweep, margin)
     together = pooled(sweep, found, margin)
     said, warned = text.answer(found, together, margin), warnings_of(sweep, found, together)
     table = tables.verdict_table(found)
-    asked = verdicts_of(sweep)
+    asked = verdicts_of(with_branches)
     write_verdicts(folder, asked)
     against = tables.against_table(compared(sweep), sweep.names)
     step("comparisons")
@@ -129,12 +133,21 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     rest.table(tables.details_table(found), tables.verdict_class)
     rest.text("\n\n".join(filter(None, (text.chance(found), text.PHASE, text.SPEED, verdict_text.same_text(asked.same)))))
     rest.text(text.limits(sweep))
+    _same_phase(page, with_branches, folder)
+    _mediators(page, sweep, folder)
     if len(against):
         section = page.section("The optimisers compared")
         section.text(text.AGAINST)
         section.table(against, tables.verdict_class)
     page.section("Data and runs").text(
-        "\n\n".join([text.about_data(sweep), text.about_status(sweep), text.about_large_batches(sweep)])
+        "\n\n".join(
+            [
+                text.about_data(sweep),
+                text.about_status(with_branches),
+                text.about_branches(with_branches),
+                text.about_large_batches(sweep),
+            ]
+        )
     )
     page.section("How to read the figure of accuracy").text(ACCURACY.caption)
     missing = []
@@ -162,6 +175,32 @@ def _verdicts(page: Page, asked: Verdicts) -> None:
         section.table(verdict_text.hypothesis_rows(asked), verdict_text.verdict_colour)
         section.text(verdict_text.how_decided(asked))
     section.table(verdict_text.contrast_rows(asked))
+
+
+def _same_phase(page: Page, sweep: Sweep, folder: Path) -> None:
+    """Where the sweep has annealed branches from several places."""
+    found = same_phase(sweep)
+    if not found:
+        return
+    section = page.section("The same phase: annealed branches")
+    section.text(phase_text.ABOUT)
+    section.figure(annealed.annealed_outcomes(sweep), phase_text.FIGURE, "annealed", folder)
+    section.table(phase_text.phase_table(found, sweep.names))
+
+
+def _mediators(page: Page, sweep: Sweep, folder: Path) -> None:
+    """Where at least two arms have a mediator."""
+    arms = arm_effects(sweep)
+    drawn = mediators.plane(arms, sweep.names)
+    if drawn is None:
+        return
+    section = page.section("Mediators by manipulation")
+    section.text(mediator_text.ABOUT)
+    section.figure(drawn, mediator_text.FIGURE, "mediators", folder)
+    section.table(mediator_text.arm_table(arms))
+    together = mediator_text.association_table(associations(arms))
+    if len(together):
+        section.table(together)
 
 
 def _odd_same(asked: Verdicts) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..analysis import stats
 from ..analysis.arms import with_arms
+from ..analysis.branches import without_branches
 from ..analysis.cell_answers import CellAnswer, answers
 from ..analysis.matched import cell, comparable, fixed_budget, lost_seeds
 from ..analysis.names import optimizers_of, protocol_name
@@ -163,7 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         margin = stats.margin_of(options.margin)
-        content = summary(open_sweep(options.folder), margin)
+        content = summary(without_branches(open_sweep(options.folder)), margin)
         paste(options.into, PASSAGE, content) if options.into else print(content)
     except (PasteError, ReadError, stats.MarginError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -13,7 +13,9 @@ from basin.figures import critical_batch as drawing
 from basin.pages import critical
 from basin.reader.fault import ReadError
 from basin.reader.names import Names, no_measures
-from critical_trials import N, branches, drawn
+from branched_sweep import branch
+from critical_trials import N, drawn
+from planned import open_planned
 
 
 class Known:
@@ -65,12 +67,31 @@ def test_the_words_of_an_open_size():
     assert "S_min" in critical.in_words("SGD", good)
 
 
-def test_branches_are_read_in_examples(tmp_path):
-    table = branches({1: 1.0, 2: 0.97, 4: 0.9, 8: 0.7}).assign(optimizer="sgd", batch_size=32, train_loss=1.5)
-    table.to_csv(tmp_path / "b.csv", index=False)
-    (row,) = critical.read_branches(tmp_path / "b.csv").itertuples()
-    assert row.batch == pytest.approx(32 * 4 * np.sqrt(2))
-    assert row.train_loss == 1.5
-    table.drop(columns="k").to_csv(tmp_path / "c.csv", index=False)
-    with pytest.raises(ReadError, match="no column k"):
-        critical.read_branches(tmp_path / "c.csv")
+def test_branches_are_those_of_a_sweep(tmp_path, capsys):
+    """Progress 1, 0.9 and 0.7 at k = 1, 4 and 8: 0.8 is half-way, 4 √2 times the parent's 32."""
+
+    def more(rows, curves):
+        for row in rows:
+            row |= {"check_every": 4000}
+            for k, share in {1: 1.0, 4: 0.9, 8: 0.7}.items():
+                for factor in (1.0,) if k == 1 else (1.0, k**0.5):
+                    gain = 0.1 * share * (1 if factor > 1 or k == 1 else 0.5)
+                    ends = dict(train_loss=1.6, average_train_loss=1.5 - gain)  # the run's own weights say something else
+                    yield branch(row, curves[row["run_id"]], "loss-1.5", k, factor, updates=480 // k, **ends)
+            # Windows of another length, of 24 updates, and a branch that is annealed.
+            yield branch(row, curves[row["run_id"]], "loss-1.5", 2, updates=480, average_train_loss=0.1)
+            yield branch(row, curves[row["run_id"]], "loss-1.5", 20, updates=24, average_train_loss=1.4)
+            yield branch(row, curves[row["run_id"]], "loss-1.5", 8, anneal=0.2, updates=60, average_train_loss=0.1)
+
+    plan = dict(batch_sizes=(32,), optimizers=("sgd",), protocols=("B",), images=4, updates=3, more=more)
+    open_planned(tmp_path / "s", plan)
+    (row,) = critical.branched(tmp_path / "s").itertuples()
+    assert row.batch == pytest.approx(32 * 4 * np.sqrt(2)) and row.status == "ok" and row.averaged
+    assert row.train_loss == 1.5 and row.optimizer == "sgd" and row.seeds == 3
+    picture = tmp_path / "critical.png"
+    assert critical.main([str(tmp_path / "s"), "--branches", str(tmp_path / "s"), "--draws", "0", "--picture", str(picture)]) == 0
+    assert "SGD: no B_crit" in (said := capsys.readouterr().out) and "181" in said and picture.is_file()
+
+    open_planned(tmp_path / "t", plan | dict(more=None))
+    with pytest.raises(ReadError, match="no branches of its own runs"):
+        critical.branched(tmp_path / "t")

@@ -42,6 +42,8 @@ class Plan:
     # Arms of the plain settings: (option, value, batch sizes that have it, its share of the drop that it brings back). Each is run under
     # all protocols and optimisers, with the plain setting's options but for that.
     arms: tuple = ()
+    # More runs, (row, curve) each, made from those that are there: callable of (rows, curves by run_id).
+    more: object = None
     study: str = 'model = "small_cnn"\n'
 
 
@@ -59,9 +61,14 @@ def make_sweep(folder, plan: Plan | None = None, write_file: bool = True) -> lis
                 for arm in (None, *(a for a in plan.arms if batch in a[2])):
                     for seed in plan.seeds:
                         row, curve = _simulate(plan, protocol, optimizer, batch, seed, difficulty, arm)
-                        write_run(folder / "runs" / row["run_id"], row, curve)
                         rows.append(row)
                         curves[row["run_id"]] = curve
+    for row, curve in plan.more(list(rows), curves) if plan.more else ():
+        rows.append(row)
+        curves[row["run_id"]] = curve
+    for row in rows:
+        row |= _probe_columns(curves[row["run_id"]]["probes"])
+        write_run(folder / "runs" / row["run_id"], row, curves[row["run_id"]])
     if write_file:
         write_sweep(folder / "sweep.h5", rows, curves, plan.names, plan.study)
     return rows
@@ -104,18 +111,23 @@ def _simulate(plan, protocol, optimizer, batch, seed, difficulty, arm=None):
             "overshot": ending == "overshot", "seconds": 10.0,
         }  # fmt: skip
     probes = _probes(plan, row, doublings, random) if protocol == "B" and ending == "finished" else []
-    for p in probes:
-        for q in p["quantities"]:
-            for i, v in enumerate(q.value):
-                column = f"probe.{p['checkpoint']}.{p['probe']}.{q.name}" + (f"_{i + 1}" if q.name in VECTORS else "")
-                row |= {column: v, f"{column}.uncertainty": q.error, f"{column}.ci_low": v - 2 * q.error,
-                        f"{column}.ci_high": v + 2 * q.error, f"{column}.status": q.status}  # fmt: skip
     curve = {
         "update": update.astype(float), "loss": loss + 1.6 * np.exp(-4 * update / plan.updates), "gradients": 1250.0 * update,
         "examples": float(batch) * update, "correct": correct, "probes": probes,
         "layers": _layers(update, optimizer, random),
     }  # fmt: skip
     return row, curve
+
+
+def _probe_columns(probes):
+    columns = {}
+    for p in probes:
+        for q in p["quantities"]:
+            for i, v in enumerate(q.value):
+                column = f"probe.{p['checkpoint']}.{p['probe']}.{q.name}" + (f"_{i + 1}" if q.name in VECTORS else "")
+                columns |= {column: v, f"{column}.uncertainty": q.error, f"{column}.ci_low": v - 2 * q.error,
+                            f"{column}.ci_high": v + 2 * q.error, f"{column}.status": q.status}  # fmt: skip
+    return columns
 
 
 EVERY = 3  # updates between rows of norms by layer
@@ -325,12 +337,11 @@ def _write_long_table(f, rows, curves):
 
 
 OPTIONS = ("model", "optimizer", "protocol", "batch_size", "seed", "learning_rate", "target_loss", "small_cnn.widths")
-ARM_OPTIONS = ("ghost_batch", "warmup", "clip_gradient")
-SUMMARY = ("updates", "epochs", "gradients", "train_loss", "train_acc", "test_loss", "test_acc", "weight_norm",
-           "steps_to_target", "overshot", "seconds")  # fmt: skip
+ARM_OPTIONS = ("ghost_batch", "warmup", "clip_gradient", "branch.from", "branch.at", "branch.anneal")
+SUMMARY = ("updates", "examples", "epochs", "gradients", "train_loss", "train_acc", "test_loss", "test_acc", "weight_norm",
+           "steps_to_target", "overshot", "seconds", "branch_update", "branch_examples", "branch_train_loss", "average_train_loss",
+           "average_test_loss", "average_test_acc")  # fmt: skip
 
 
 def toml_of(options: dict) -> str:
-    flat = "".join(f"{k} = {json.dumps(v)}\n" for k, v in options.items() if "." not in k)
-    tables = "".join(f"\n[{k.split('.')[0]}]\n{k.split('.')[1]} = {v}\n" for k, v in options.items() if "." in k)
-    return flat + tables
+    return "".join(f"{k} = {v if k == 'small_cnn.widths' else json.dumps(v)}\n" for k, v in options.items())

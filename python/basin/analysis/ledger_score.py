@@ -1,0 +1,184 @@
+"""Whether branches bear out the words of the probe `ledger`: docs/probes.md#ledger-score defines every term.
+
+From one checkpoint four branches of equally many updates: unchanged, half the rate, double the batch, both. Help is the loss of the
+unchanged one less that of the branch, paired by seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+from scipy.stats import t as student
+
+from ..reader.sweep import Sweep
+from .branches import branches_of
+
+WORDS = ("short_of_updates", "noise_limited", "curvature_limited", "both")
+BRANCHES = {"unchanged": (1.0, 1.0), "half": (1.0, 0.5), "double": (2.0, 1.0), "both": (2.0, 0.5)}  # k and factor of the rate
+CHANGED = ("half", "double", "both")
+PROMISES = {
+    "short_of_updates": {"half": False, "double": False, "both": False},
+    "noise_limited": {"double": True},
+    "curvature_limited": {"half": True, "double": False, "both": True},
+    "both": {"half": True, "double": True, "both": True},
+}
+MARGIN = 0.01  # of the loss at the checkpoint
+KEPT_FROM = 0.8
+LEAST_RESOLVED = 0.5
+
+
+@dataclass(frozen=True)
+class Help:
+    """What one branch gains at one checkpoint, in nat, with its 95 % interval; `word`: helps, doesn't help or unresolved."""
+
+    value: float
+    low: float
+    high: float
+    word: str
+
+
+@dataclass
+class Checkpoint:
+    """A setting of the parent and a label. `outcome`: borne out, refuted, unresolved, no word or incomplete; `reason` says which."""
+
+    optimizer: str
+    batch_size: int
+    rate: float
+    at: str
+    loss: float
+    updates: float
+    seeds: int
+    word: str = ""
+    helped: dict[str, Help] = field(default_factory=dict)
+    outcome: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many checkpoints with one word, or with any, bear it out. `share` has its exact 95 % interval, NaN where nothing is resolved."""
+
+    word: str
+    borne_out: int
+    refuted: int
+    unresolved: int
+    share: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """What becomes of the words, from the score of all together."""
+        resolved = self.borne_out + self.refuted
+        if not resolved or resolved < LEAST_RESOLVED * (resolved + self.unresolved):
+            return "undecided: fewer than half of the checkpoints with a word are resolved"
+        if self.share >= KEPT_FROM:
+            return f"the words stay: at least {100 * KEPT_FROM:g} % are borne out"
+        return f"the words go: fewer than {100 * KEPT_FROM:g} % are borne out"
+
+
+def checkpoints_of(sweep: Sweep) -> list[Checkpoint]:
+    """Every checkpoint that plain branches of the sweep begin from, in the order of optimisers, batch sizes, rates and losses."""
+    rows = branches_of(sweep)
+    rows = rows[(rows.anneal == 0) & (rows.differs == "")]
+    rows = rows.assign(branch=[_name(k, factor) for k, factor in zip(rows.k, rows.rate_factor)])
+    words = _words(sweep)
+    found = []
+    for _, of_setting in rows[rows.branch != ""].groupby(
+        ["optimizer", "parent_batch", "parent_rate", "parent_config"], sort=True
+    ):
+        made = [_checkpoint(group, words) for _, group in of_setting.groupby("at")]
+        _judge([(point, gains) for point, gains in made if not point.outcome])
+        found += sorted((point for point, _ in made), key=lambda point: -point.loss)
+    return found
+
+
+def _name(k: float, factor: float) -> str:
+    return next((name for name, (ks, fs) in BRANCHES.items() if np.isclose(k, ks) and np.isclose(factor, fs, rtol=1e-4)), "")
+
+
+def _words(sweep: Sweep) -> pd.Series:
+    """By run and label; NaN where the probe resolved none."""
+    probes = sweep.probes
+    mine = probes[(probes.probe == "ledger") & (probes.quantity == "word") & probes.study.astype(bool)]
+    values = mine.value.astype(float).where(mine.status == "ok")
+    return pd.Series(values.to_numpy(), index=pd.MultiIndex.from_frame(mine[["run_id", "checkpoint"]]))
+
+
+def _checkpoint(group: pd.DataFrame, words: pd.Series) -> tuple[Checkpoint, pd.DataFrame]:
+    """With the help of each branch, a row per seed."""
+    losses = group.pivot_table(index="seed", columns="branch", values="loss_after", aggfunc="first", dropna=False)
+    whole = losses.reindex(columns=list(BRANCHES)).dropna()
+    first = group.iloc[0]
+    point = Checkpoint(str(first.optimizer), int(first.parent_batch), float(first.parent_rate), str(first["at"]),
+                       float(group.loss_before.mean()), float(first.updates), len(whole))  # fmt: skip
+    gains = whole[list(CHANGED)].rsub(whole.unchanged, axis=0)
+    ended = group[group.status != "diverged"]
+    if ended.updates.nunique() > 1:
+        point.outcome, point.reason = "incomplete", "its branches have different numbers of updates"
+    elif whole.empty:
+        point.outcome, point.reason = "incomplete", "no seed has all four branches"
+    else:
+        parents = group[group.seed.isin(whole.index)].parent.unique()
+        point.word, point.reason = _word_of([words.get((parent, point.at), np.nan) for parent in parents])
+        point.outcome = "" if point.word else "no word"
+    return point, gains
+
+
+def _word_of(values: list[float]) -> tuple[str, str]:
+    if not np.isfinite(values).all():
+        return "", "the probe gave no word"
+    if len(set(values)) > 1:
+        return "", f"seeds differ: {', '.join(sorted({WORDS[int(v)] for v in values}))}"
+    return WORDS[int(values[0])], ""
+
+
+def _judge(made: list[tuple[Checkpoint, pd.DataFrame]]) -> None:
+    """All checkpoints of one setting, whose variance between seeds is one."""
+    columns = [gains[branch].to_numpy(float) for _, gains in made for branch in CHANGED]
+    finite = [column for column in columns if np.isfinite(column).all() and column.size > 1]
+    freedom = sum(column.size - 1 for column in finite)
+    variance = sum(((column - column.mean()) ** 2).sum() for column in finite) / freedom if freedom else np.nan
+    for point, gains in made:
+        for branch in CHANGED:
+            point.helped[branch] = _help(gains[branch].to_numpy(float), variance, freedom, MARGIN * point.loss)
+        _bear_out(point)
+
+
+def _help(gain: np.ndarray, variance: float, freedom: int, margin: float) -> Help:
+    if not np.isfinite(gain).all():
+        value = gain[0] if (gain == gain[0]).all() else np.nan
+        return Help(value, value, value, "helps" if value > 0 else "doesn't help" if value < 0 else "unresolved")
+    value = float(gain.mean())
+    half = float(student.ppf(0.975, freedom) * np.sqrt(variance / gain.size)) if freedom else np.inf
+    word = "helps" if value - half > margin else "doesn't help" if value + half < margin else "unresolved"
+    return Help(value, value - half, value + half, word)
+
+
+def _bear_out(point: Checkpoint) -> None:
+    expected = {branch: "helps" if promise else "doesn't help" for branch, promise in PROMISES[point.word].items()}
+    broken = [b for b, word in expected.items() if point.helped[b].word not in (word, "unresolved")]
+    waiting = [b for b in expected if point.helped[b].word == "unresolved"]
+    point.outcome = "refuted" if broken else "unresolved" if waiting else "borne out"
+    point.reason = ", ".join(f"{branch} {point.helped[branch].word}" for branch in broken or waiting)
+
+
+def score(points: list[Checkpoint], word: str = "") -> Score:
+    """The checkpoints with that word; with none given, those with any."""
+    mine = [p for p in points if p.word and word in ("", p.word)]
+    borne, refuted, unresolved = (sum(p.outcome == o for p in mine) for o in ("borne out", "refuted", "unresolved"))
+    low, high = exact_interval(borne, borne + refuted)
+    return Score(word, borne, refuted, unresolved, borne / (borne + refuted) if borne + refuted else np.nan, low, high)
+
+
+def exact_interval(successes: int, tried: int, level: float = 0.95) -> tuple[float, float]:
+    """Clopper and Pearson (1934)."""
+    if not tried:
+        return np.nan, np.nan
+    tail = (1 - level) / 2
+    low = beta.ppf(tail, successes, tried - successes + 1) if successes else 0.0
+    high = beta.isf(tail, successes + 1, tried - successes) if successes < tried else 1.0
+    return float(low), float(high)

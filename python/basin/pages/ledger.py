@@ -1,0 +1,83 @@
+"""python -m basin.pages.ledger OUT_DIR [--into FILE.md]: what branches of a sweep say about the words of the probe
+`ledger`, checkpoint by checkpoint, and the words' score (docs/probes.md#ledger-score)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from ..analysis.ledger_score import BRANCHES, CHANGED, MARGIN, WORDS, Checkpoint, Help, Score, checkpoints_of, score
+from ..reader.fault import ReadError
+from ..reader.names import Names
+from ..reader.sweep import Sweep, open_sweep
+from .paste import PasteError, paste
+
+PASSAGE = "ledger"
+COLUMNS = ["checkpoint", "optimiser", "B", "rate", "loss", "updates", "seeds", "word", "η/2", "2B", "both", "outcome"]
+MARKS = {"helps": "**helps**", "doesn't help": "no", "unresolved": "?"}
+
+
+def markdown(sweep: Sweep) -> str:
+    points = checkpoints_of(sweep)
+    if not points:
+        names = ", ".join(BRANCHES)
+        raise ReadError(f"{sweep.path}: no branches of its own runs that are {names} (docs/probes.md#ledger-score)")
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+    lines += [f"| {' | '.join(_cells(point, sweep.names))} |" for point in points]
+    said = [_in_words(score(points, word)) for word in WORDS]
+    everything = score(points)
+    left_out = {o: sum(p.outcome == o for p in points) for o in ("no word", "incomplete")}
+    said.append(f"{_in_words(everything)}; {left_out['no word']} without a word, {left_out['incomplete']} incomplete")
+    about = (
+        f"Help in nat, half width of the 95 % interval behind it: the loss of the unchanged branch less that of the branch. A branch "
+        f"helps if the interval lies above {100 * MARGIN:g} % of the loss, and doesn't (no) if it lies below."
+    )
+    verdict = f"**{everything.verdict[0].upper()}{everything.verdict[1:]}.**"
+    return "\n".join([*lines, "", about, "", *(f"- {line}" for line in said), "", verdict])
+
+
+def _cells(point: Checkpoint, names: Names) -> list[str]:
+    helped = [_help(point.helped[branch]) if branch in point.helped else "–" for branch in CHANGED]
+    outcome = f"{point.outcome} ({point.reason})" if point.reason else point.outcome
+    return [
+        point.at, names.label("optimizers", point.optimizer), f"{point.batch_size:,}", f"{point.rate:.3g}", f"{point.loss:.3f}",
+        f"{point.updates:g}", str(point.seeds), point.word or "–", *helped, outcome,
+    ]  # fmt: skip
+
+
+def _help(help: Help) -> str:
+    if not np.isfinite(help.value):
+        return MARKS[help.word]
+    width = f" ± {(help.high - help.low) / 2:.3f}" if np.isfinite(help.high) else ""
+    return f"{MARKS[help.word]} {help.value:+.3f}{width}".replace("-", "−")
+
+
+def _in_words(s: Score) -> str:
+    name, resolved = f"`{s.word}`" if s.word else "All words", s.borne_out + s.refuted
+    if not resolved:
+        return f"{name}: nothing resolved ({s.unresolved} unresolved)"
+    share = f"{100 * s.share:.0f} % [{100 * s.low:.0f}, {100 * s.high:.0f}]"
+    return f"{name}: borne out at {s.borne_out} of {resolved} checkpoints, {share}; {s.unresolved} unresolved"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m basin.pages.ledger", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--into", type=Path, help=f"a Markdown file with a place for the table, <!-- {PASSAGE} -->")
+    args = parser.parse_args(arguments)
+    try:
+        text = markdown(open_sweep(args.folder))
+        print(text)
+        if args.into:
+            paste(args.into, PASSAGE, text)
+    except (PasteError, ReadError) as error:
+        print(f"basin.pages.ledger: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
