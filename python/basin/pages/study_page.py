@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ..analysis.annealed import same_phase
 from ..analysis.branches import without_branches
 from ..analysis.cell_answers import answers
+from ..analysis.churn import cell_churn
 from ..analysis.mediators import arm_effects, associations
 from ..analysis.optimizers_compared import compared
 from ..analysis.pooled import pooled
@@ -139,6 +140,11 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
         section = page.section("The optimisers compared")
         section.text(text.AGAINST)
         section.table(against, tables.verdict_class)
+    churned = tables.churn_table(cell_churn(sweep, found))
+    if len(churned):
+        section = page.section("Churn between seeds and between batch sizes")
+        section.text(text.CHURN)
+        section.table(churned)
     page.section("Data and runs").text(
         "\n\n".join(
             [
