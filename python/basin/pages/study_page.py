@@ -197,14 +197,15 @@ def _same_phase(page: Page, sweep: Sweep, folder: Path) -> None:
 def _mediators(page: Page, sweep: Sweep, folder: Path) -> None:
     """Where at least two arms have a mediator."""
     arms = arm_effects(sweep)
-    drawn = mediators.plane(arms, sweep.names)
+    found = associations(arms)
+    drawn = mediators.plane(arms, found, sweep.names)
     if drawn is None:
         return
     section = page.section("Mediators by manipulation")
     section.text(mediator_text.ABOUT)
     section.figure(drawn, mediator_text.FIGURE, "mediators", folder)
     section.table(mediator_text.arm_table(arms))
-    together = mediator_text.association_table(associations(arms))
+    together = mediator_text.association_table(found)
     if len(together):
         section.table(together)
 
