@@ -18,6 +18,10 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import t as student
 
+from ..reader.sweep import Sweep
+from .cell_answers import CellAnswer
+from .matched import Contrast
+
 
 @dataclass
 class Churn:
@@ -27,6 +31,32 @@ class Churn:
     low: float
     high: float
     seeds: int
+
+
+@dataclass(frozen=True)
+class CellChurn:
+    """One cell against its reference, over the seeds of `contrast`."""
+
+    label: str
+    contrast: Contrast
+    reference: Churn
+    cell: Churn
+    between: Churn
+    excess: Churn
+
+
+def cell_churn(sweep: Sweep, found: list[CellAnswer]) -> list[CellChurn]:
+    """Cells whose predicted classes are stored, at matched loss, and at the fixed budget those that were not run there."""
+    rows = []
+    for answer in found:
+        contrast = answer.gap or answer.drop
+        if contrast is None or len(contrast.seeds) < 2:
+            continue
+        one, two = sweep.predicted(contrast.reference_runs), sweep.predicted(contrast.runs)
+        if one is None or two is None or one.shape != two.shape:
+            continue
+        rows.append(CellChurn(answer.label, contrast, within(one), within(two), between(one, two), excess(one, two)))
+    return rows
 
 
 def disagreement(one: np.ndarray, two: np.ndarray) -> float:

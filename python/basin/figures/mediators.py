@@ -8,20 +8,21 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..analysis.effects import Effect
-from ..analysis.mediators import MEDIATORS, PLACES, ArmEffects, associations
+from ..analysis.mediators import MEDIATORS, PLACES, ArmEffects, Association
 from ..reader.names import Names
 from . import style
 
 ROWS = (("test_acc", "effect on test accuracy (points)", 100.0), ("test_loss", "effect on test loss (nat)", 1.0))
 
 
-def plane(arms: list[ArmEffects], names: Names) -> Figure | None:
-    """A row per outcome, a column per mediator. Numbers are the arms' places in the list. None without two arms of a mediator."""
+def plane(arms: list[ArmEffects], found: list[Association], names: Names) -> Figure | None:
+    """A row per outcome, a column per mediator. Numbers are the arms' places in the list, titles say what `found` is. None without two
+    arms of a mediator."""
     shown = [label for label in MEDIATORS if sum(any((label, p) in a.mediators for p in PLACES) for a in arms) > 1]
     rows = [row for row in ROWS if any(row[0] in a.outcomes for a in arms)]
     if not shown or not rows:
         return None
-    said = {(a.mediator, a.place, a.outcome): a.text for a in associations(arms)}
+    said = {(a.mediator, a.place, a.outcome): a.text for a in found}
     figure, axes = style.panels(len(rows), len(shown), 3.7, 3.0, sharex="col", sharey="row")
     for row, (outcome, label, scale) in zip(axes, rows):
         row[0].set_ylabel(label)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..analysis.cell_answers import CellAnswer
+from ..analysis.churn import CellChurn, Churn
 from ..analysis.matched import Contrast
 from ..analysis.names import protocol_name
 from ..analysis.number_text import points
@@ -80,6 +81,24 @@ def _left_out(a: CellAnswer) -> str:
     drop, gap = lost_text(a.drop), lost_text(a.gap)
     parts = ([f"fixed budget: {drop}"] if drop else []) + ([f"matched loss: {gap}"] if gap else [])
     return "; ".join(parts) or "–"
+
+
+def churn_table(rows: list[CellChurn]) -> pd.DataFrame:
+    """Percent of the test images, with 95 % intervals."""
+    return pd.DataFrame([
+        {
+            "optimiser": row.label, "batch size": f"{row.contrast.batch_size:,}" + (f", {row.contrast.arm}" if row.contrast.arm else ""),
+            "at": protocol_name(row.contrast.protocol), "seeds of the reference": _churn_text(row.reference),
+            "seeds of the cell": _churn_text(row.cell), "between them": _churn_text(row.between), "excess": _churn_text(row.excess),
+            "seeds": str(row.excess.seeds),
+        }
+        for row in rows
+    ])  # fmt: skip
+
+
+def _churn_text(c: Churn) -> str:
+    known = f" [{100 * c.low:.1f}, {100 * c.high:.1f}]" if np.isfinite(c.low) else ""
+    return f"{100 * c.value:.1f}{known}".replace("-", "−") if np.isfinite(c.value) else "–"
 
 
 def against_table(rows: list[Against], names: Names) -> pd.DataFrame:

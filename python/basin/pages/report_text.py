@@ -219,6 +219,12 @@ def chance(found: list[CellAnswer]) -> str:
 
 
 SPEED = "Updates to the target are no measure of speed here, unless the rates were tuned for speed and not for validation loss."
+CHURN = (
+    "The share of test images, in percent, on which two runs predict different classes: two seeds of the reference, two seeds of the cell, "
+    "and a seed of each (never the same seed). The excess is the last less the mean of the first two: above 0 the two batch sizes find "
+    "functions that differ by more than their seeds do. Means over pairs of runs; 95 % intervals by the jackknife over seeds, with the "
+    "test images taken as given. Compare at matched loss: networks of different accuracy disagree in any case."
+)
 AGAINST = (
     "Each optimiser with its own rate against the first, at the same batch size: points of test accuracy with 95 % intervals, a plus "
     "where the optimiser is better. *Drop less*: its drop from the smallest batch size less the first's, negative where it loses less. "

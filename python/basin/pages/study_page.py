@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ..analysis.annealed import same_phase
 from ..analysis.branches import without_branches
 from ..analysis.cell_answers import answers
+from ..analysis.churn import cell_churn
 from ..analysis.mediators import arm_effects, associations
 from ..analysis.optimizers_compared import compared
 from ..analysis.pooled import pooled
@@ -139,6 +140,11 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
         section = page.section("The optimisers compared")
         section.text(text.AGAINST)
         section.table(against, tables.verdict_class)
+    churned = tables.churn_table(cell_churn(sweep, found))
+    if len(churned):
+        section = page.section("Churn between seeds and between batch sizes")
+        section.text(text.CHURN)
+        section.table(churned)
     page.section("Data and runs").text(
         "\n\n".join(
             [
@@ -191,14 +197,15 @@ def _same_phase(page: Page, sweep: Sweep, folder: Path) -> None:
 def _mediators(page: Page, sweep: Sweep, folder: Path) -> None:
     """Where at least two arms have a mediator."""
     arms = arm_effects(sweep)
-    drawn = mediators.plane(arms, sweep.names)
+    found = associations(arms)
+    drawn = mediators.plane(arms, found, sweep.names)
     if drawn is None:
         return
     section = page.section("Mediators by manipulation")
     section.text(mediator_text.ABOUT)
     section.figure(drawn, mediator_text.FIGURE, "mediators", folder)
     section.table(mediator_text.arm_table(arms))
-    together = mediator_text.association_table(associations(arms))
+    together = mediator_text.association_table(found)
     if len(together):
         section.table(together)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from basin.analysis import churn
+from planned import open_planned
 
 IMAGES, CLASSES = 20_000, 10
 
@@ -59,3 +60,27 @@ def test_too_few_seeds_give_no_interval():
     found = churn.within(rows)
     assert found.value == 0.25 and np.isnan(found.low)
     assert np.isnan(churn.within(rows[:1]).value)
+
+
+def test_cells_of_a_sweep_against_their_reference(tmp_path):
+    """Runs of the large batch predict another class on a tenth of the images, where those of the small one agree."""
+    from basin.analysis.cell_answers import answers
+    from basin.pages.report_tables import churn_table
+
+    sweep = open_planned(tmp_path / "s", dict(batch_sizes=(32, 1024), optimizers=("sgd",), images=50, updates=3))
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, CLASSES, IMAGES)
+    other = np.where(np.arange(IMAGES) < IMAGES // 10, (truth + 1) % CLASSES, truth)
+    batch = sweep.runs.set_index("run_id").batch_size
+    rows = {run_id: cell(1, 0.1, other if size == 1024 else truth, rng)[0] for run_id, size in batch.items()}
+    sweep.predicted = lambda run_ids, at="end": np.array([rows[r] for r in run_ids])
+    (found,) = churn.cell_churn(sweep, answers(sweep))
+    assert found.contrast.protocol == "B" and found.excess.seeds == 3
+    # On that tenth they agree where one is right and the other hits its class, or both are wrong alike; ± three standard errors.
+    apart = 0.1 * (1 - 2 * 0.9 * 0.1 / 9 - 8 * (0.1 / 9) ** 2) + 0.9 * expected(0.1, 0.1)
+    assert found.between.value == pytest.approx(apart, abs=0.01)
+    assert found.excess.value == pytest.approx(apart - expected(0.1, 0.1), abs=0.01) and found.excess.low > 0.05
+    (row,) = churn_table([found]).to_dict("records")
+    assert row["batch size"] == "1,024" and row["excess"].startswith(f"{100 * found.excess.value:.1f} [")
+    sweep.predicted = lambda run_ids, at="end": None
+    assert churn.cell_churn(sweep, answers(sweep)) == []

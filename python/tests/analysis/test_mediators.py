@@ -82,7 +82,7 @@ def test_the_figure_draws_both_places(sweep, drawing):
     from basin.figures.mediators import plane
 
     arms = arm_effects(sweep)
-    figure = plane(arms, sweep.names)
+    figure = plane(arms, associations(arms), sweep.names)
     first = figure.axes[0]
     drawn = [container[0] for container in first.containers]
     assert len(drawn) == 2 * len(arms)
@@ -90,7 +90,7 @@ def test_the_figure_draws_both_places(sweep, drawing):
     assert len(hollow) == len(arms) and "placebo p" in first.get_title(loc="left") + first.get_title()
     values = sorted(float(line.get_xdata()[0]) for line in drawn if line not in hollow)
     assert values == pytest.approx(sorted(np.exp(a.mediators["λ₁", "end"].value) for a in arms))
-    assert plane(arms[:1], sweep.names) is None
+    assert plane(arms[:1], [], sweep.names) is None
 
 
 def test_tables_and_the_report(tmp_path, few_draws):

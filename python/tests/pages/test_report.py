@@ -23,7 +23,7 @@ def test_report_is_one_file_with_every_figure(tmp_path):
     lines = []
     path, first = report.make_report(tmp_path / "s", progress=lines.append)
     html = path.read_text()
-    assert html.count("data:image/png;base64,") == 7
+    assert html.count("data:image/png;base64,") == 8
     assert not re.findall(r'(?:src|href)="(?!#|data:|figures/)', html), "a report that opens without a network"
     for said in (
         "official pixels",
@@ -34,7 +34,7 @@ def test_report_is_one_file_with_every_figure(tmp_path):
     ):
         assert said in html
     alts = re.findall(r'<img [^>]*alt="([^"]*)"', html)
-    assert len(alts) == 7 and len(set(alts)) == 7 and alts[0].startswith("Test accuracy against batch size, a line per optimiser")
+    assert len(alts) == 8 and len(set(alts)) == 8 and alts[0].startswith("Test accuracy against batch size, a line per optimiser")
     assert "test accuracy (%) against batch size (examples), from" in alts[0] and "SGD; LARS; LAMB" in alts[0]
     assert len(lines) == 1 and lines[0].startswith("report: 10 parts, ")
     assert "warning: Not compared at the fixed budget: LARS at 65,536 (3 of 3 seeds diverged)." in first

@@ -66,7 +66,7 @@ def test_text_and_figures_have_their_width(opened):
     page = opened((1280, 900))
     unfold(page)
     texts, figures = boxes(page, ".text"), boxes(page, "figure img")
-    assert len(figures) == 7 and min(box["width"] for box in texts) >= 640 and min(box["width"] for box in figures) >= 900
+    assert len(figures) == 8 and min(box["width"] for box in texts) >= 640 and min(box["width"] for box in figures) >= 900
 
 
 def test_the_first_screen_holds_answer_figure_and_verdicts(opened):
