@@ -66,6 +66,7 @@ void bind_options(OptionTable& table, LambcOptions& options) {
 Lamb::Lamb(std::vector<ParameterInfo> parameters, const LambOptions& o)
     : MomentOptimizer(std::move(parameters), o, o.exclude_from_trust), arm_(o.arm.trust) {
   set_ratio_sources("lamb", o.arm, parameters_, treatments_);
+  add_clean_twin();
   if (o.max_weight_norm > 0 && o.min_weight_norm > o.max_weight_norm) {
     throw ConfigError(fmt::format("lamb: min_weight_norm = {:g} is above max_weight_norm = {:g}",
                                   o.min_weight_norm, o.max_weight_norm));

@@ -50,6 +50,9 @@ const std::vector<Preset<LambOptions>>& lamb_presets();
 /// from trust ratios and from weight decay, as most code bases do; "paper" excludes nothing. Where |w| or |u| is 0 the
 /// fraction |w|/|u|, |w| clamped, counts as 1, the same for parameters excluded from trust ratios. The reported trust ratio is phi/|u|. A
 /// tensor whose norm is close to 0, but not 0, hardly moves.
+///
+/// With clean gradients (Optimizer::set_clean_gradients) v is theirs, and |u| is of the moments m and v of them alone: the ratio of
+/// the step without noise. The direction has the m of the gradients as they are.
 class Lamb : public MomentOptimizer {
  public:
   Lamb(std::vector<ParameterInfo> parameters, const LambOptions& options);

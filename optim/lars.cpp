@@ -126,6 +126,7 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
   rule_.needs_gradient = o.zero_norm == "any";
   rule_.degenerate_drops_decay = o.zero_norm_drops_decay;
   if (o.momentum > 0) add_slot(kBuffer);
+  if (rule_.buffer_first()) add_clean_twin();
 }
 
 std::string Lars::trust_ratio_definition() const {
@@ -169,8 +170,10 @@ std::vector<at::Tensor> Lars::preconditioner(const std::vector<at::Tensor>& grad
 void Lars::update(TensorLists& lists) {
   if (rule_.momentum > 0) {
     lists.first = slot(0);
-    for (size_t i = 0; starts_with_gradient_ && updates_done() == 0 && i < lists.first.size(); ++i)
+    for (size_t i = 0; starts_with_gradient_ && updates_done() == 0 && i < lists.first.size(); ++i) {
       lists.first[i].copy_(lists.gradients[i]);
+      if (!lists.clean_first.empty()) lists.clean_first[i].copy_(lists.clean_gradients[i]);
+    }
   }
   report(
       momentum_step(rule_, {.rate = learning_rate(), .norms = takes_norms()}, treatments_, lists, tables_));

@@ -62,6 +62,9 @@ const std::vector<Preset<LarsOptions>>& lars_presets();
 /// is trust_coefficient; without_ratio = "one" makes it 1, as code bases have it, a thousand times more. The reported trust
 /// ratio is the whole factor on top of the learning rate. A tensor whose norm is close to 0, but not 0, hardly moves: its
 /// ratio is proportional to |w|.
+///
+/// With clean gradients (Optimizer::set_clean_gradients) every norm in the denominator is of them; for `momentum` of a buffer of them.
+/// What enters the other buffer, max_element included, is of the gradients as they are.
 class Lars : public Optimizer {
  public:
   Lars(std::vector<ParameterInfo> parameters, const LarsOptions& options);
@@ -72,6 +75,7 @@ class Lars : public Optimizer {
   double stability_limit() const override;
   double frozen_stability_limit() const override;
   double gain() const override { return rule_.gain(); }
+  bool takes_clean_gradients() const override { return true; }
 
  private:
   void update(TensorLists& lists) override;

@@ -41,7 +41,7 @@ void MomentOptimizer::update(TensorLists& lists) {
 
 at::Tensor MomentOptimizer::first_moment(size_t i) const {
   const bool corrected = rule_.correction == MomentRule::Correction::moments;
-  return slot(0)[i].to(at::kDouble).div(corrected ? scalars(updates_done()).correction1 : 1);
+  return clean_first_slot()[i].to(at::kDouble).div(corrected ? scalars(updates_done()).correction1 : 1);
 }
 
 at::Tensor MomentOptimizer::denominator(size_t i) const {

@@ -26,13 +26,17 @@ void bind_moment_options(OptionTable& table, MomentOptions& options, const std::
 /// m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  with the bias corrections of update t
 ///   r = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps),   t = 1, 2, ...
 /// (Kingma & Ba 2015, algorithm 1). An element with m = 0 has r = 0, also where eps = 0 would make it 0/0.
+/// With clean gradients (Optimizer::set_clean_gradients) v is theirs, and so is the norm in a clip of all gradients.
 class MomentOptimizer : public Optimizer {
+ public:
+  bool takes_clean_gradients() const override { return true; }
+
  protected:
   MomentOptimizer(std::vector<ParameterInfo> parameters, const MomentOptions& options,
                   const Exclusions& without_trust = {});
   /// sqrt(v / (1 - beta2^t)) + eps of parameter i, in float64, as bias correction has it. NaN for t = 0 where it corrects.
   at::Tensor denominator(size_t i) const;
-  /// m over its correction.
+  /// m over its correction, of clean gradients where there are such.
   at::Tensor first_moment(size_t i) const;
   /// The rate's factor where bias correction acts on it.
   double rate_correction() const { return rule_.rate_correction(scalars(updates_done())); }

@@ -19,6 +19,13 @@ std::vector<at::Tensor> tensors_of(const std::vector<ParameterInfo>& parameters)
   return tensors;
 }
 
+/// Laid out as the weights; zeros where it is undefined.
+at::Tensor laid_out(const at::Tensor& gradient, const at::Tensor& weights) {
+  if (!gradient.defined()) return at::zeros_like(weights);
+  if (gradient.strides() == weights.strides()) return gradient;
+  return at::empty_like(weights).copy_(gradient);
+}
+
 void restore(at::Tensor target, const at::Tensor& saved, const std::string& name) {
   if (saved.sizes() != target.sizes() || saved.scalar_type() != target.scalar_type()) {
     throw IoError(fmt::format("optimiser state \"{}\": expected {} {}, found {} {}", name,
@@ -43,8 +50,10 @@ torch::Tensor Optimizer::step(LossClosure closure) {
     loss = closure();
   }
   at::NoGradGuard no_grad;
+  prepare_twin();
   TensorLists lists = weights_and_gradients();
   update(lists);
+  clean_gradients_.clear();
   // The passes write memory that autograd doesn't watch: a graph kept from before would else read new weights unnoticed.
   for (const at::Tensor& weights : lists.weights) weights.unsafeGetTensorImpl()->bump_version();
   ++updates_;
@@ -57,17 +66,28 @@ TensorLists Optimizer::weights_and_gradients() const {
     const at::Tensor& weights = parameter.tensor;
     TORCH_CHECK(weights.is_non_overlapping_and_dense(), parameter.name,
                 ": weights aren't contiguous in memory");
-    const at::Tensor& gradient = weights.grad();
     lists.weights.push_back(weights);
-    if (!gradient.defined()) {
-      lists.gradients.push_back(at::zeros_like(weights));
-    } else if (gradient.strides() == weights.strides()) {
-      lists.gradients.push_back(gradient);
-    } else {
-      lists.gradients.push_back(at::empty_like(weights).copy_(gradient));
-    }
+    lists.gradients.push_back(laid_out(weights.grad(), weights));
   }
+  for (size_t i = 0; i < clean_gradients_.size(); ++i)
+    lists.clean_gradients.push_back(laid_out(clean_gradients_[i], lists.weights[i]));
+  lists.clean_first = twin_;
   return lists;
+}
+
+void Optimizer::set_clean_gradients(std::vector<at::Tensor> gradients) {
+  TORCH_CHECK(takes_clean_gradients(), "this method takes no clean gradients");
+  TORCH_CHECK(gradients.size() == parameters_.size(), "one clean gradient for each parameter");
+  clean_gradients_ = std::move(gradients);
+}
+
+// A twin begins as the slot: until then no noise came between them.
+void Optimizer::prepare_twin() {
+  if (clean_gradients_.empty() || !has_clean_twin_) {
+    twin_.clear();
+  } else if (twin_.empty()) {
+    for (const at::Tensor& tensor : slot(0)) twin_.push_back(tensor.clone());
+  }
 }
 
 void Optimizer::report(const StepReport& report) {
@@ -116,6 +136,8 @@ NamedTensors Optimizer::state() const {
     for (size_t i = 0; i < tensors.size(); ++i)
       state.emplace_back(name + "/" + parameters_[i].name, tensors[i].clone());
   }
+  for (size_t i = 0; i < twin_.size(); ++i)
+    state.emplace_back(twin_name() + "/" + parameters_[i].name, twin_[i].clone());
   return state;
 }
 
@@ -134,11 +156,17 @@ void Optimizer::load_state(const NamedTensors& state) {
                                 c10::toString(count.scalar_type()), count.sizes().vec()));
     counts.push_back(count.item<int64_t>());
   }
-  for (const auto& [name, tensors] : slots_) {
+  const auto restore_slot = [&](const std::string& name, const std::vector<at::Tensor>& tensors) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const std::string full_name = name + "/" + parameters_[i].name;
       restore(tensors[i], take(full_name), full_name);
     }
+  };
+  for (const auto& [name, tensors] : slots_) restore_slot(name, tensors);
+  twin_.clear();
+  if (has_clean_twin_ && saved.count(twin_name() + "/" + parameters_.front().name)) {
+    for (const at::Tensor& tensor : slot(0)) twin_.push_back(at::empty_like(tensor));
+    restore_slot(twin_name(), twin_);
   }
   if (!saved.empty()) throw IoError("optimiser state has an unknown entry \"" + saved.begin()->first + "\"");
   for (size_t i = 0; i < counts.size(); ++i) *counters_[i].second = counts[i];

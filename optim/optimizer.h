@@ -73,6 +73,13 @@ class Optimizer : public torch::optim::Optimizer {
   /// (empty for the first) and of this batch's.
   virtual void set_overlap(std::vector<at::Tensor> /*with_last*/, std::vector<at::Tensor> /*with_next*/) {}
 
+  /// Whether set_clean_gradients() does what it says.
+  virtual bool takes_clean_gradients() const { return false; }
+  /// For the next step(): what normalises it (second moments, trust ratios, clips inside the method) is of these gradients, one for each
+  /// parameter, and its direction of .grad. Where both are the same the step is the same to the bit. A method whose ratio is of a
+  /// moving average keeps that average of the clean gradients too, in its state, from the first such step to the first without.
+  void set_clean_gradients(std::vector<at::Tensor> gradients);
+
   /// Everything that the next step depends on but parameters and learning rate: "momentum/conv1.weight", ...,
   /// and "updates" as an int64 scalar. Copies. load_state checks names, shapes and types (IoError).
   NamedTensors state() const;
@@ -80,10 +87,15 @@ class Optimizer : public torch::optim::Optimizer {
 
  protected:
   /// One update of all parameters, in place, number updates_done() + 1; gives its norms to report(). `lists` has weights
-  /// and gradients, these of their weights' type and strides. Runs without gradient recording.
+  /// and gradients, these of their weights' type and strides; after set_clean_gradients() the clean ones, and the clean twin.
+  /// Runs without gradient recording.
   virtual void update(TensorLists& lists) = 0;
   /// Declares a zero-initialised state tensor for each parameter; for derived constructors.
   void add_slot(const std::string& name);
+  /// The first slot is to have a twin, "clean_" and its name, of the clean gradients while there are such.
+  void add_clean_twin() { has_clean_twin_ = true; }
+  /// The twin where there is one at present, else the slot itself.
+  const std::vector<at::Tensor>& clean_first_slot() const { return twin_.empty() ? slot(0) : twin_; }
   /// Declares a whole number that is part of the state; `value` is a member of the derived class.
   void add_counter(const std::string& name, int64_t& value) { counters_.emplace_back(name, &value); }
   std::vector<at::Tensor>& slot(size_t which) { return slots_[which].second; }
@@ -100,6 +112,8 @@ class Optimizer : public torch::optim::Optimizer {
 
  private:
   TensorLists weights_and_gradients() const;
+  void prepare_twin();
+  std::string twin_name() const { return "clean_" + slots_.front().first; }
   void note(const StepReport& report) const;
   mutable std::vector<ParameterStep> last_step_;
   mutable bool report_is_on_gpu_ = false;
@@ -107,6 +121,8 @@ class Optimizer : public torch::optim::Optimizer {
   int64_t updates_ = 0;
   std::vector<std::pair<std::string, int64_t*>> counters_{{"updates", &updates_}};
   std::vector<std::pair<std::string, std::vector<at::Tensor>>> slots_;
+  std::vector<at::Tensor> clean_gradients_, twin_;  // mostly empty
+  bool has_clean_twin_ = false;
 };
 
 }  // namespace basin

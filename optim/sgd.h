@@ -31,6 +31,8 @@ class Sgd : public Optimizer {
   /// 2 (1 + m) / (1 - dampening), with Nesterov 2 (1 + m) / (1 + 2 m), without momentum 2.
   double stability_limit() const override;
   double gain() const override { return rule_.gain(); }
+  /// Nothing of it is normalised.
+  bool takes_clean_gradients() const override { return true; }
 
  private:
   void update(TensorLists& lists) override;

@@ -67,6 +67,9 @@ struct OngoingUpdate {
   int64_t more_gradients = 0;                  // image gradients that hooks computed besides
   bool takes_norms = true;                     // of weights and steps, for the record
   std::optional<std::vector<double>> norms{};  // by parameter, of the gradient before a hook changed it
+  /// The gradient without added noise, where what normalises the step is taken from it, else empty: who changes .grad by a norm takes
+  /// the norm from here and changes both.
+  std::vector<at::Tensor> clean{};
 };
 
 /// A technique of training that is neither model nor optimiser: clipping, an average of the weights, a measurement. Each is one file in

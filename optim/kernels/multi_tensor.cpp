@@ -9,10 +9,21 @@ namespace {
 
 bool on_gpu(const TensorLists& lists) { return !lists.weights.empty() && lists.weights.front().is_cuda(); }
 
+bool has_clean(const TensorLists& lists) { return !lists.clean_gradients.empty(); }
+
 void tables_for(const TensorLists& lists, const std::vector<Treatment>& treatments,
                 std::shared_ptr<KernelTables>& tables) {
+  TORCH_CHECK(!has_clean(lists), "clean gradients on a GPU: steps can't be normalised by them there");
   if (!tables) tables = std::make_shared<KernelTables>();
   tables->set(lists, treatments);
+}
+
+/// What normalises a step is of these.
+TensorLists clean_lists(const TensorLists& lists) {
+  return {.weights = lists.weights,
+          .gradients = lists.clean_gradients,
+          .first = lists.clean_first.empty() ? lists.first : lists.clean_first,
+          .second = lists.second};
 }
 
 /// Those that the last pass has to take; `measured`: another took weight and gradient before.
@@ -25,6 +36,16 @@ Norms norms_left(const StepScalars& step, bool measured) {
 void complete(StepReport& report, const PassSums& last, bool measured) {
   if (!measured) report.sums = last;
   for (size_t i = 0; i < last.size(); ++i) report.sums[i].change = last[i].change;
+}
+
+/// The second moment, and the first one's clean twin where there is one; leaves to `elements` the first moment alone, by exact
+/// factors of 1 and 0.
+PassSums advance_clean_moments(const TensorLists& lists, MomentElements& elements) {
+  MomentElements clean = elements;
+  if (lists.clean_first.empty())
+    for (MomentElement<double>& element : clean) element.beta1 = 1, element.new1 = 0;
+  for (MomentElement<double>& element : elements) element.beta2 = 1, element.new2 = 0;
+  return advance_moments(clean_lists(lists), clean);
 }
 
 }  // namespace
@@ -50,15 +71,20 @@ StepReport momentum_step(const MomentumRule& rule, const StepScalars& step,
   }
   const size_t n = lists.weights.size();
   StepReport report{PassSums(n), std::vector<double>(n, 1)};
+  PassSums norms(n);  // that ratios are of
   MomentumElements elements(n);
   const auto coefficients = [&] {
     for (size_t i = 0; i < n; ++i)
-      elements[i] = rule.element(report.ratios[i], report.sums[i], treatments[i], step);
+      elements[i] = rule.element(report.ratios[i], norms[i], treatments[i], step);
   };
   if (rule.adaptive) {
     coefficients();  // with ratio 1: what a gradient's decay is, and how a buffer is filled that holds no ratio
-    report.sums = rule.buffer_first() ? fill_buffer(lists, elements) : measure(lists, elements);
-    for (size_t i = 0; i < n; ++i) report.ratios[i] = rule.ratio(report.sums[i], treatments[i], step);
+    const auto measured = [&](const TensorLists& of) {
+      return rule.buffer_first() ? fill_buffer(of, elements) : measure(of, elements);
+    };
+    report.sums = measured(lists);
+    norms = has_clean(lists) ? measured(clean_lists(lists)) : report.sums;
+    for (size_t i = 0; i < n; ++i) report.ratios[i] = rule.ratio(norms[i], treatments[i], step);
     report.ratios = stepped_ratios(report.ratios, treatments);
   }
   coefficients();
@@ -79,15 +105,19 @@ StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vect
   }
   const size_t n = lists.weights.size();
   StepReport report{PassSums(n), std::vector<double>(n, 1)};
-  if (rule.needs_gradient_norm()) step.gradient_norm = std::sqrt(squared_norm(lists.gradients));
+  const bool clean = has_clean(lists);
+  if (rule.needs_gradient_norm())
+    step.gradient_norm = std::sqrt(squared_norm(clean ? lists.clean_gradients : lists.gradients));
   MomentElements elements(n);
   for (size_t i = 0; i < n; ++i) elements[i] = rule.element(1, treatments[i], step);
+  const PassSums of_clean = clean ? advance_clean_moments(lists, elements) : PassSums();
   if (!rule.adaptive) {
     complete(report, update_moments(lists, elements, norms_left(step, false)), false);
     return report;
   }
   report.sums = advance_moments(lists, elements);
-  for (size_t i = 0; i < n; ++i) report.ratios[i] = rule.ratio(report.sums[i], treatments[i], step);
+  const PassSums& norms = clean ? of_clean : report.sums;
+  for (size_t i = 0; i < n; ++i) report.ratios[i] = rule.ratio(norms[i], treatments[i], step);
   report.ratios = stepped_ratios(report.ratios, treatments);
   for (size_t i = 0; i < n; ++i) elements[i] = rule.element(report.ratios[i], treatments[i], step);
   complete(report, apply_moments(lists, elements, norms_left(step, true)), true);

@@ -22,7 +22,7 @@ std::vector<double> stepped_ratios(const std::vector<double>& live, const std::v
 class KernelTables;  // optim/kernels/kernel_tables.h
 
 /// One update. Two passes where there are trust ratios (norms, then weights), else one; a clip of all gradients takes
-/// another over the gradients.
+/// another over the gradients. With TensorLists::clean_gradients one more over them, and SGD ignores them.
 ///
 /// On a CPU by the passes of optim/kernels/cpu_passes.h. The cost is memory traffic: with float32 20 bytes per element for
 /// SGD, 28 for LARS, Adam and AdamW, 44 for LAMB.

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/example_noise.h"
 #include "trainers/hooks/gradient_clipping.h"
 #include "trainers/hooks/lookahead.h"
 #include "trainers/hooks/perturbed_gradient.h"
@@ -63,16 +64,13 @@ std::vector<ResumeCase> cases() {
   prepared.data.flip = "alternating";
   prepared.data.padding_mode = "reflect";
   prepared.data.cutout = 6;
+  RunSettings clean = lamb;  // a moment of its own without noise
+  clean.train.hook<ExampleNoiseOptions>() = {.batch = 5, .preconditioner = "clean"};
   RunSettings rounded = noisy;
   rounded.train.autocast = "bfloat16";
-  return {{"prepared", prepared},
-          {"bfloat16", rounded},
-          {"sgd", plain},
-          {"lamb", lamb},
-          {"dropout_batchnorm_augmentation", noisy},
-          {"protocol_b", matched},
-          {"perturbed", perturbed},
-          {"growing", growing},
+  return {{"prepared", prepared},  {"bfloat16", rounded},       {"sgd", plain},
+          {"lamb", lamb},          {"lamb_noise_clean", clean}, {"dropout_batchnorm_augmentation", noisy},
+          {"protocol_b", matched}, {"perturbed", perturbed},    {"growing", growing},
           {"lookahead", lookahead}};
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/math/tensor_norms.h"
+#include "optim/perturbation.h"
 #include "trainers/batch_schedule.h"
 #include "trainers/hooks/registry.h"
 #include "trainers/tables.h"
@@ -53,6 +54,13 @@ void bind_options(OptionTable& table, ExampleNoiseOptions& o) {
            "noise of the same length and another shape in its place; costs a second gradient per example")
       .costs()
       .quiet_default();
+  table
+      .add(
+          "preconditioner", o.preconditioner, one_of({"noisy", "clean"}),
+          "gradient that second moments, trust ratios and clipping factors are taken from: with the noise or "
+          "without; clean costs a second gradient per example")
+      .costs()
+      .quiet_default();
 }
 
 void ExampleNoise::bind(OptionTable& table, Options& options) {
@@ -76,6 +84,11 @@ void ExampleNoise::check(const Options& options, const HookCheck& run) {
         "noise.match = \"{}\" needs noise.reference_rate > 0, the peak rate of the run with batches of {}",
         options.match, options.batch));
   }
+  if (options.preconditioner == "clean" && run.train.hooks.of<PerturbationOptions>().on()) {
+    throw ConfigError(
+        "noise.preconditioner = \"clean\" and perturbation.kind exclude each other: the displacement has the "
+        "length of the noisy gradient");
+  }
   if (!run.has_batch_statistics) return;
   const int64_t ghost = ghost_batch_of(run.train);
   for (const auto& [key, size] :
@@ -89,7 +102,7 @@ void ExampleNoise::check(const Options& options, const HookCheck& run) {
 void ExampleNoise::plan(const Options& options, BatchPlan& plan) {
   if (options.batch == 0) return;
   plan.random_weights = true;
-  if (options.control != "none") plan.passes *= 2;
+  if (options.apart()) plan.passes *= 2;
 }
 
 double matched_batch(const ExampleNoiseOptions& o, double n, double peak_rate, double gain) {
@@ -109,6 +122,7 @@ std::unique_ptr<UpdateHook> ExampleNoise::make(const Options& options, const Hoo
 ExampleNoise::ExampleNoise(const Options& options, const HookSetup& setup)
     : options_(options),
       gradient_(setup.gradient),
+      optimizer_(setup.optimizer),
       run_(setup.run),
       draws_(static_cast<uint64_t>(setup.train.seed), "example-noise", options.distribution == "rademacher"),
       control_(options.control, setup.model.parameter_table(), static_cast<uint64_t>(setup.train.seed)),
@@ -118,6 +132,9 @@ ExampleNoise::ExampleNoise(const Options& options, const HookSetup& setup)
   const bool repeats_differ = ghost_ > 0 || setup.data_options.augmentation != "none";
   inexact_ = repeats_differ && largest_batch(setup.train) > n;
   refuse_small_batches(setup);
+  refuse_optimizer(setup);
+  for (size_t i = 0; options.apart() && i < gradient_.gradients().size(); ++i)
+    mean_.push_back(at::empty_like(gradient_.gradients()[i]));
   setup.gradient.weigh_examples(*this);
 }
 
@@ -148,7 +165,18 @@ void ExampleNoise::refuse_small_batches(const HookSetup& setup) {
   }
 }
 
+void ExampleNoise::refuse_optimizer(const HookSetup& setup) const {
+  if (!cleans()) return;
+  if (!optimizer_.takes_clean_gradients())
+    throw ConfigError(
+        "noise.preconditioner = \"clean\": the optimiser takes what normalises its steps from their gradient "
+        "alone");
+  if (!setup.model.parameter_table().front().tensor.is_cpu())
+    throw ConfigError("noise.preconditioner = \"clean\" runs on a CPU alone: set runtime.device = \"cpu\"");
+}
+
 void ExampleNoise::before_gradient(OngoingUpdate& update) {
+  if (cleans()) update.clean = mean_;  // the same memory: filled with the gradient
   if (update.number != 1 || !inexact_) return;
   run_.event("warning", ghost_ > 0
                             ? "noise.batch: repeated examples count as different in other ghost batches; the "
@@ -207,15 +235,19 @@ double ExampleNoise::group_gradient(const std::function<double()>& plain) {
     return plain();
   };
   const double loss_sum = computed(Part::mean);
-  std::vector<at::Tensor> mean;
-  for (const at::Tensor& gradient : gradient_.gradients()) mean.push_back(gradient.clone());
-  computed(Part::noise);
   const std::vector<at::Tensor> z = gradient_.gradients();
+  for (size_t i = 0; i < z.size(); ++i) mean_[i].copy_(z[i]);
+  clean_length_ = std::sqrt(squared_norm(mean_));
+  computed(Part::noise);
   length_ = std::sqrt(squared_norm(z));
-  control_.replace(z, update_);
+  if (control_.on()) control_.replace(z, update_);
   controlled_length_ = std::sqrt(squared_norm(z));
-  for (size_t i = 0; i < z.size(); ++i) at::Tensor(z[i]).add_(mean[i]);
+  for (size_t i = 0; i < z.size(); ++i) at::Tensor(z[i]).add_(mean_[i]);
   return loss_sum;
+}
+
+void ExampleNoise::before_step(const OngoingUpdate& update) {
+  if (!update.clean.empty()) optimizer_.set_clean_gradients(update.clean);
 }
 
 void ExampleNoise::at_end(Summary& summary, bool /*diverged*/) {
@@ -231,19 +263,24 @@ std::vector<Column> ExampleNoise::train_columns() const {
       column("noise_s", "1", "strength of the added noise", "s of a_x = k_x/B + s (xi_x - mean xi)/m"),
       column("noise_units", unit, "numbers drawn: m", "distinct " + unit + " of this update's batch"),
       column("noise_n_eff", unit, "what the batch is worth", "B^2 / sum k^2 in " + unit)};
-  if (!control_.on()) return columns;
+  if (!options_.apart()) return columns;
   columns.push_back(column("noise_length", "loss/weight", "length of the noise vector",
                            "Euclidean norm of z = sum (a_x - k_x/B) g_x"));
-  columns.push_back(column("noise_control_length", "loss/weight", "length of the noise that was added",
-                           "Euclidean norm of what noise.control put in its place"));
+  if (control_.on())
+    columns.push_back(column("noise_control_length", "loss/weight", "length of the noise that was added",
+                             "Euclidean norm of what noise.control put in its place"));
+  if (cleans())
+    columns.push_back(column("clean_gradient_norm", "loss/weight", "length of the gradient without noise",
+                             "Euclidean norm of sum k_x/B g_x, before clipping"));
   return columns;
 }
 
 void ExampleNoise::append_train_values(std::vector<double>& row) const {
   for (const double value : {matched_, s_, units_, n_eff_}) row.push_back(value);
-  if (!control_.on()) return;
+  if (!options_.apart()) return;
   row.push_back(length_);
-  row.push_back(controlled_length_);
+  if (control_.on()) row.push_back(controlled_length_);
+  if (cleans()) row.push_back(clean_length_);
 }
 
 HookEntry example_noise_hook() {

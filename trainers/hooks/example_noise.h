@@ -18,6 +18,10 @@ struct ExampleNoiseOptions {
   double reference_rate = 0;              // peak rate of the run with b, for step and temperature
   double reference_momentum = 0;          // its momentum, for temperature
   std::string control = "none";           // none | isotropic | coordinate_signs | layers_exchanged
+  std::string preconditioner = "noisy";   // noisy | clean: what normalises the step
+
+  /// Whether the noise vector is computed by itself.
+  bool apart() const { return control != "none" || preconditioner == "clean"; }
 };
 void bind_options(OptionTable& table, ExampleNoiseOptions& options);
 
@@ -38,11 +42,16 @@ double matched_batch(const ExampleNoiseOptions& options, double n, double peak_r
 /// With a control z = sum (a_x - k_x/B) g_x is computed by itself, a second pass over the batch, and replaced (NoiseControl): twice the
 /// gradients. Otherwise no further pass: the cost is m random numbers.
 ///
-/// In the record: of each update b', s, m (or J) and n_eff; with a control |z| before and after it; in the summary b' and the
-/// least n_eff of the run. What can go wrong: with batch statistics repeated examples lie in different ghost batches and count as
+/// Noise also shrinks steps: Adam's second moments, LARS's and LAMB's trust ratios and clipping factors see it as part of the
+/// gradient. With preconditioner = "clean" they are of sum k_x/B g_x, the step's direction of g (Optimizer::set_clean_gradients,
+/// OngoingUpdate::clean): z apart as for a control, so the same cost.
+///
+/// In the record: of each update b', s, m (or J) and n_eff; with z apart |z|, and what a control made of it, or the length of the
+/// clean gradient; in the summary b' and the least n_eff of the run. What can go wrong: with batch statistics repeated examples lie in different ghost batches and count as
 /// different, and with augmentation repeats are different images that get one xi: inexact for B > N, which the run's events say.
-/// Adam's second moments, LARS's trust ratios and clipping see the noise as part of the gradient. Under a perturbation both gradients
-/// have the same weights: SAM of the noisy gradient.
+/// Under a perturbation both gradients have the same weights: SAM of the noisy gradient, and a displacement of clean length isn't
+/// there. Where a weight's clean gradient is small against its noise, Adam's clean v makes its steps large, above all in the first
+/// updates, when v has no history.
 class ExampleNoise final : public UpdateHook, private BatchWeights, private GradientRule {
  public:
   using Options = ExampleNoiseOptions;
@@ -50,12 +59,13 @@ class ExampleNoise final : public UpdateHook, private BatchWeights, private Grad
   /// Not with an optimiser that has overlap, nor perturbations of parts of the batch; b at most the batch size, and whole ghost batches.
   static void check(const Options& options, const HookCheck& run);
   static void plan(const Options& options, BatchPlan& plan);
-  /// ConfigError where b' is above n_eff of a batch of the run.
+  /// ConfigError where b' is above n_eff of a batch of the run, and where the optimiser can't be normalised by the clean gradient.
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
   ExampleNoise(const Options& options, const HookSetup& setup);
 
-  GradientRule* gradient_rule() override { return control_.on() ? this : nullptr; }
+  GradientRule* gradient_rule() override { return options_.apart() ? this : nullptr; }
   void before_gradient(OngoingUpdate& update) override;
+  void before_step(const OngoingUpdate& update) override;
   void at_end(Summary& summary, bool diverged) override;
   std::vector<Column> train_columns() const override;
   void append_train_values(std::vector<double>& row) const override;
@@ -66,9 +76,12 @@ class ExampleNoise final : public UpdateHook, private BatchWeights, private Grad
   double group_gradient(const std::function<double()>& plain) override;
   NoiseUnits units_of(const Batch& group, std::vector<size_t>& unit_of_row, std::vector<int64_t>& keys) const;
   void refuse_small_batches(const HookSetup& setup);
+  void refuse_optimizer(const HookSetup& setup) const;
+  bool cleans() const { return options_.preconditioner == "clean"; }
 
   Options options_;
   const BatchGradient& gradient_;
+  Optimizer& optimizer_;
   HookedRun& run_;
   NoiseDraws draws_;
   NoiseControl control_;
@@ -77,8 +90,9 @@ class ExampleNoise final : public UpdateHook, private BatchWeights, private Grad
   bool inexact_ = false;
   Part part_ = Part::all;
   int64_t update_ = 0;
+  std::vector<at::Tensor> mean_;  // the clean gradient, where z is apart
   // What the last update had:
-  double s_ = 0, units_ = 0, n_eff_ = 0, length_ = NAN, controlled_length_ = NAN;
+  double s_ = 0, units_ = 0, n_eff_ = 0, length_ = NAN, controlled_length_ = NAN, clean_length_ = NAN;
 };
 
 }  // namespace basin

@@ -5,6 +5,21 @@
 #include "trainers/tables.h"
 
 namespace basin {
+namespace {
+
+double length(const std::vector<double>& parts) {
+  double squares = 0;
+  for (const double part : parts) squares += part * part;
+  return std::sqrt(squares);
+}
+
+std::vector<double> norms_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<double> norms;
+  for (const at::Tensor& tensor : tensors) norms.push_back(norm_of(tensor));
+  return norms;
+}
+
+}  // namespace
 
 void bind_options(OptionTable& table, GradientClippingOptions& options) {
   table
@@ -20,17 +35,15 @@ std::unique_ptr<UpdateHook> GradientClipping::make(const Options& options, const
 
 void GradientClipping::change_gradient(OngoingUpdate& update) {
   factor_ = 1;
-  std::vector<double> norms;
-  double squares = 0;
-  for (const ParameterInfo& parameter : parameters_) {
-    norms.push_back(norm_of(parameter.tensor.grad()));
-    squares += norms.back() * norms.back();
-  }
+  std::vector<at::Tensor> gradients;
+  for (const ParameterInfo& parameter : parameters_) gradients.push_back(parameter.tensor.grad());
+  std::vector<double> norms = norms_of(gradients);
+  const double norm = length(update.clean.empty() ? norms : norms_of(update.clean));
   if (!update.norms) update.norms = std::move(norms);
-  const double norm = std::sqrt(squares);
   if (!(norm > limit_)) return;
   factor_ = limit_ / norm;
-  for (const ParameterInfo& parameter : parameters_) at::Tensor(parameter.tensor.grad()).mul_(factor_);
+  for (const auto* changed : {&gradients, &update.clean})
+    for (const at::Tensor& gradient : *changed) at::Tensor(gradient).mul_(factor_);
 }
 
 std::vector<Column> GradientClipping::train_columns() const {

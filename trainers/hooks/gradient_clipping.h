@@ -16,7 +16,8 @@ void bind_options(OptionTable& table, GradientClippingOptions& options);
 
 /// .grad <- min(1, limit/|g|) .grad in place, |g| the Euclidean norm over all parameters together, summed in
 /// float64 (Pascanu, Mikolov & Bengio 2013, algorithm 1; torch's clip_grad_norm_, which adds 1e-6 to |g|). The factor is the
-/// column clip_factor of /train. Cost: a pass over the gradient, two where it is clipped.
+/// column clip_factor of /train. Cost: a pass over the gradient, two where it is clipped. Where noise was added and OngoingUpdate has
+/// the clean gradient, |g| is of that one, and both are multiplied.
 class GradientClipping final : public UpdateHook {
  public:
   using Options = GradientClippingOptions;

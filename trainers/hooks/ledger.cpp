@@ -56,7 +56,8 @@ void bind_options(OptionTable& table, LedgerGaugeOptions& options) {
 void LedgerGauge::check(const Options& options, const HookCheck& run) {
   if (options.every > 0 && run.plan.passes > 1)
     throw ConfigError(
-        "ledger_every excludes what computes a batch's gradient twice: perturbation.kind, noise.control");
+        "ledger_every excludes what computes a batch's gradient twice: perturbation.kind, noise.control, "
+        "noise.preconditioner");
 }
 
 std::unique_ptr<UpdateHook> LedgerGauge::make(const Options& options, const HookSetup& setup) {
