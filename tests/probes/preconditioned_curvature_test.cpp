@@ -73,6 +73,9 @@ TEST(PreconditionedCurvature, AgreesWithADenseUnsymmetricSolverForEveryOptimiser
     const double limit = attribute<double>(result, "stability_limit");
     EXPECT_EQ(std::isnan(limit), optimizer->has_trust_ratios()) << "with them P moves with the gradient";
     EXPECT_TRUE(std::isnan(limit) || limit == optimizer->stability_limit());
+    const double frozen = attribute<double>(result, "frozen_stability_limit");
+    EXPECT_TRUE(std::isfinite(frozen)) << "with P held fixed there is a limit";
+    EXPECT_TRUE(std::isnan(limit) || limit == frozen);
   }
   EXPECT_GT(compared, 0);
 }
