@@ -1,14 +1,13 @@
 """The site of `make docs` in Chromium, from the file system: a page of each kind, the search, both colour schemes, no network."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
+from chromium import CHROMIUM, chromium
 from documents import ROOT
 
-CHROMIUM = shutil.which("chromium")
 SITE = ROOT / "out" / "site"
 START, DOCUMENT, CLASS, PYTHON = "index.html", "docs/probes.html", "cpp/hessian/linear_operator.html", "python/api/index.html"
 PAGES = {
@@ -29,12 +28,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])  # as root it has no sandbox
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -19,32 +19,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Dropout, batch statistics, augmentation, momentum, a schedule, hooks with and without state.
-RunSettings noisy_settings(const std::string& optimizer) {
-  RunSettings s = small_settings();
-  s.model = "keskar_c1";
-  s.model_settings = {"width=4", "hidden=[8, 6]", "norm=batch", "dropout=0.5"};
-  s.optimizer = optimizer;
-  s.train.dtype = "float32";
-  s.train.updates = 8;
-  s.train.batch_size = 24;
-  s.train.micro_batch = 12;
-  s.train.ghost_batch = 12;
-  s.train.evaluate_every = 48;
+// Also hooks with and without state.
+RunSettings hooked_settings(const std::string& optimizer) {
+  RunSettings s = noisy_settings(optimizer);
   s.train.checkpoint_every = 1;
-  s.train.learning_rate = 0.01;
-  s.train.layers_every = 5;
-  s.data.train_examples = 60;
-  s.data.test_examples = 20;
-  s.data.augmentation = "crop_flip";
-  s.schedule.schedule = "cosine";
   s.train.hook<GradientClippingOptions>().limit = 0.5;
   s.train.hook<WeightAverageOptions>().decay = 0.9;
-  if (has_overlap(optimizer)) {
-    s.model_settings.back() = "dropout=0.0";
-    s.train.ghost_batch = 6;
-    return s;
-  }
+  if (has_overlap(optimizer)) return s;
   s.train.hook<PerturbationOptions>() = {.kind = "sam", .examples = 12};
   s.train.hook<LookaheadOptions>().every = 2;
   s.train.batch_milestones = {0.5};
@@ -140,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, NothingChanged, ::testing::ValuesIn(names_o
                          [](const auto& info) { return info.param; });
 
 TEST_P(NothingChanged, ABranchIsItsParentsContinuation) {
-  const RunSettings s = noisy_settings(GetParam());
+  const RunSettings s = hooked_settings(GetParam());
   TestRun parent(s);
   const TrainResult expected = parent.run();
   ASSERT_EQ(expected.status, RunState::finished);
@@ -195,7 +176,7 @@ TEST(Branch, OfALossLevelGoesOnAsItsParentDidUnderAMatchedLoss) {
 
 // A new run of these weights, put there by hand: no branch, so that examples, crops and masks are a new run's.
 TEST(Branch, RestartedAndResetIsANewRunFromTheParentsWeights) {
-  RunSettings s = noisy_settings("sgd");
+  RunSettings s = hooked_settings("sgd");
   s.schedule.schedule = "constant";
   s.train.batch_milestones.clear();
   s.train.hook<LookaheadOptions>().every = 0;

@@ -25,31 +25,6 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-RunSettings noisy_settings(const std::string& optimizer) {
-  RunSettings s = small_settings();
-  s.model = "keskar_c1";  // dropout, batch statistics, channels-last convolutions
-  s.model_settings = {"width=4", "hidden=[8, 6]", "norm=batch", "dropout=0.5"};
-  s.optimizer = optimizer;
-  s.train.dtype = "float32";
-  s.train.updates = 8;
-  s.train.batch_size = 24;
-  s.train.micro_batch = 12;
-  s.train.ghost_batch = 12;
-  s.train.evaluate_every = 48;
-  s.train.checkpoint_seconds = 1e6;
-  s.train.learning_rate = 0.01;
-  s.data.train_examples = 60;
-  s.data.test_examples = 20;
-  s.data.augmentation = "crop_flip";
-  s.schedule.schedule = "cosine";
-  s.train.layers_every = 5;
-  if (has_overlap(optimizer)) {
-    s.model_settings.back() = "dropout=0.0";
-    s.train.ghost_batch = 6;  // a quarter of a batch, as the overlap
-  }
-  return s;
-}
-
 /// And with what else a run keeps or records.
 RunSettings with_hooks(RunSettings s) {
   s.train.hook<GradientClippingOptions>().limit = 0.5;

@@ -29,6 +29,30 @@ RunSettings small_settings() {
   return s;
 }
 
+RunSettings noisy_settings(const std::string& optimizer) {
+  RunSettings s = small_settings();
+  s.model = "keskar_c1";
+  s.model_settings = {"width=4", "hidden=[8, 6]", "norm=batch", "dropout=0.5"};
+  s.optimizer = optimizer;
+  s.train.dtype = "float32";
+  s.train.updates = 8;
+  s.train.batch_size = 24;
+  s.train.micro_batch = 12;
+  s.train.ghost_batch = 12;
+  s.train.evaluate_every = 48;
+  s.train.learning_rate = 0.01;
+  s.data.train_examples = 60;
+  s.data.test_examples = 20;
+  s.data.augmentation = "crop_flip";
+  s.schedule.schedule = "cosine";
+  s.train.layers_every = 5;
+  if (has_overlap(optimizer)) {
+    s.model_settings.back() = "dropout=0.0";
+    s.train.ghost_batch = 6;  // a quarter of a batch, as the overlap
+  }
+  return s;
+}
+
 void Listener::on_update(const UpdateRecord& record) {
   updates.push_back(record);
   updates.back().parameters = nullptr;

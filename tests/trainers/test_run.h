@@ -28,6 +28,9 @@ struct RunSettings {
 /// 200 training and 60 test examples, constant rate, float64, no warm-up: small enough for hundreds of updates per second.
 RunSettings small_settings();
 
+/// Dropout, batch statistics, augmentation, channels-last convolutions, a schedule: 8 updates in float32.
+RunSettings noisy_settings(const std::string& optimizer);
+
 struct Listener : TrainObserver {
   void on_update(const UpdateRecord& record) override;
   void on_evaluation(const EvaluationRecord& record) override { evaluations.push_back(record); }

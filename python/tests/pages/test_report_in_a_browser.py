@@ -1,13 +1,11 @@
 """The report as a page: what a reader sees in Chromium at several widths, in light and dark, without a network."""
 
-import shutil
-
 import pytest
 
 from basin.pages import report
+from chromium import CHROMIUM, chromium
 from synthetic_sweep import Plan, make_sweep
 
-CHROMIUM = shutil.which("chromium")
 WIDTHS = [(800, 900), (1280, 900), (1920, 1080)]
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: scripts/setup tests installs it")
@@ -28,12 +26,8 @@ def report_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])  # as root it has no sandbox
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
