@@ -11,6 +11,7 @@
 #include "optim/moment_optimizer.h"
 #include "optim/optimizer.h"
 #include "optim/traits.h"
+#include "optim/trust_arm.h"
 
 namespace basin {
 
@@ -28,6 +29,8 @@ struct OptimizerEntry {
   std::function<OptimizerTraits(const AnyOptions&)> traits = {};
   /// Adam's constants among its options; null for a method without.
   MomentOptions* (*moments)(AnyOptions& options) = nullptr;
+  /// What stands in the place of trust ratios, among its options; null for a method without them.
+  const TrustArm* (*trust_arm)(const AnyOptions& options) = nullptr;
   /// The factors of parameters among its options; null for a method without.
   FactorLists (*factors)(const AnyOptions& options) = nullptr;
 };
@@ -47,6 +50,8 @@ OptimizerEntry optimizer_entry(OptimizerEntry entry, OptimizerTraits (*traits)(c
     entry.factors = [](const AnyOptions& options) {
       return FactorLists{options_as<O>(options).lr_factors, options_as<O>(options).decay_factors};
     };
+  if constexpr (requires(const O& o) { TrustArm{o.arm}; })
+    entry.trust_arm = [](const AnyOptions& options) { return &options_as<O>(options).arm; };
   return entry;
 }
 

@@ -101,10 +101,21 @@ void bind_trust_arm(OptionTable& table, TrustArm& arm) {
       .quiet_default();
   table
       .add("trust_from", arm.trust_from, anything(),
-           "run folder or run.h5 whose mean trust ratios become trust_ratios where that is empty")
-      .quiet_default()
-      .execution();
+           "run whose mean trust ratios become trust_ratios where that is empty: conditions that name a run "
+           "of "
+           "the study, or the path of a run's folder or run.h5")
+      .quiet_default();
   table.add("trust_shuffle", arm.trust_shuffle, at_least(0), "number of the permutation of shuffled arms")
+      .quiet_default();
+  table
+      .add("trust_path", arm.trust_path, anything(),
+           "the path that trust_from had, for the record; filled in by the study")
+      .execution()
+      .quiet_default();
+  table
+      .add("trust_setting", arm.trust_setting, anything(),
+           "config_id of the run that trust_from names; filled in by the study")
+      .execution()
       .quiet_default();
 }
 
@@ -114,7 +125,7 @@ std::string trust_ratio_text(const std::string& parameter, double ratio) {
 
 void set_ratio_sources(const std::string& method, const TrustArm& arm,
                        const std::vector<ParameterInfo>& parameters, std::vector<Treatment>& treatments) {
-  const bool frozen = arm.trust.rfind("frozen", 0) == 0, shuffled = arm.trust.ends_with("shuffled"),
+  const bool frozen = arm.frozen(), shuffled = arm.trust.ends_with("shuffled"),
              mean = arm.trust.ends_with("mean");
   if (arm.trust == "live") return;
   const std::vector<size_t> tensors = trusted(treatments);

@@ -30,8 +30,12 @@ struct TrustArm {
   std::vector<std::string> trust_ratios = {};  // "conv1.weight=0.0123", for the frozen arms
   std::string trust_from;  // a run whose mean ratios these are; read by the study, not here
   int64_t trust_shuffle = 1;
+  std::string trust_path;     // the record of that run where it lies outside of the study
+  std::string trust_setting;  // that run's config_id
+
+  bool frozen() const { return trust.rfind("frozen", 0) == 0; }
 };
-/// For option tables: trust, trust_ratios, trust_from, trust_shuffle.
+/// For option tables: the keys are the fields' names.
 void bind_trust_arm(OptionTable& table, TrustArm& arm);
 
 /// "name=value" of trust_ratios.

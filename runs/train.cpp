@@ -16,6 +16,7 @@
 #include "optim/scaling_rule.h"
 #include "runs/branch.h"
 #include "runs/folder.h"
+#include "runs/given_ratios.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
 #include "trainers/recorder.h"
@@ -151,10 +152,11 @@ struct RunParts {
   RunHeader header;
 };
 
-std::unique_ptr<RunParts> prepare(const RunOptions& options, const std::string& folder) {
+/// What make() makes, or its fault in status.json and on.
+template <class F>
+auto made_or_failed(const RunOptions& options, const std::string& folder, const F& make) {
   try {
-    write_file_atomically(folder + "/config.toml", options.resolved());
-    return std::make_unique<RunParts>(options, folder);
+    return make();
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception& error) {
@@ -184,7 +186,12 @@ RunState train_run(const RunOptions& options, const std::string& folder) {
   make_folders(folder);
   const FileLock lock(folder + "/lock", folder);
   if (const std::optional<RunState> status = final_status(options, folder)) return *status;
-  const std::unique_ptr<RunParts> run = prepare(options, folder);
+  const RunOptions whole =
+      made_or_failed(options, folder, [&] { return with_given_ratios(options, folder); });
+  const std::unique_ptr<RunParts> run = made_or_failed(options, folder, [&] {
+    write_file_atomically(folder + "/config.toml", whole.resolved());
+    return std::make_unique<RunParts>(whole, folder);
+  });
   const TrainResult result = train(*run, folder, options.runtime.progress);
   if (result.status == RunState::interrupted) throw_if_interrupted();
   return result.status;

@@ -1,6 +1,5 @@
 #include "study/branches.h"
 
-#include <cctype>
 #include <filesystem>
 #include <utility>
 
@@ -14,14 +13,6 @@ namespace basin {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kBranch = "branch";
-
-bool is_condition(const std::string& from) { return from.find('=') != std::string::npos; }
-
-bool is_run_id(const std::string& from) {
-  return from.size() == 12 && from.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
 
 /// A checkpoint outside of the study.
 struct ParentFile {
@@ -59,76 +50,6 @@ void resolve_path(BranchOptions& branch) {
   branch.from = "sha256:" + file.sha256;
   branch.setting = file.config_id;
 }
-
-std::vector<Condition> conditions_of(const Cell& cell) {
-  const std::string& from = cell.options.train.branch.from;
-  const std::string where = cell.label + ": branch.from";
-  std::vector<Condition> conditions;
-  for (const TomlEntry& entry : parse_toml("when = { " + from + " }\n", where).entries) {
-    const std::string key = key_below(entry.key, "when");
-    conditions.push_back({key, checked_values(key, entry.value, where), where});
-  }
-  return conditions;
-}
-
-bool is_of_branch(const std::string& key) { return !key_below(key, kBranch).empty(); }
-
-/// Finds parents among the cells, all of them as the study has them.
-class Family {
- public:
-  Family(const std::vector<Cell>& cells, const Study& study) : cells_(cells), study_(study) {
-    for (const Cell& cell : cells) tables_.push_back(cell.options.table());
-  }
-
-  size_t parent_of(size_t child) const {
-    const std::vector<Condition> conditions = conditions_of(cells_[child]);
-    std::vector<size_t> matches;
-    for (size_t i = 0; i < cells_.size(); ++i)
-      if (is_parent(i, child, conditions)) matches.push_back(i);
-    if (matches.size() > 1) matches = same_rate(matches, child);
-    if (matches.size() == 1) return matches[0];
-    const Cell& cell = cells_[child];
-    std::string text =
-        fmt::format("{}: branch.from = {} names {} runs with seed {}", cell.label,
-                    to_toml(OptionValue(cell.options.train.branch.from)),
-                    matches.empty() ? "no" : std::to_string(matches.size()), cell.options.train.seed);
-    for (size_t k = 0; k < matches.size(); ++k) text += (k == 0 ? ": " : "; ") + cells_[matches[k]].label;
-    throw ConfigError(text);
-  }
-
- private:
-  bool is_parent(size_t i, size_t child, const std::vector<Condition>& conditions) const {
-    if (cells_[i].options.train.seed != cells_[child].options.train.seed) return false;
-    std::set<std::string> said;
-    bool of_branch = false;
-    for (const Condition& condition : conditions) {
-      if (!contains(condition.values, tables_[i].at(condition.key).get())) return false;
-      said.insert(condition.key);
-      of_branch = of_branch || is_of_branch(condition.key);
-    }
-    if (!of_branch && cells_[i].options.train.branch.exists()) return false;
-    return std::all_of(study_.axes.begin(), study_.axes.end(), [&](const Axis& axis) {
-      if (said.count(axis.key) || is_of_branch(axis.key)) return true;
-      return tables_[i].at(axis.key).get() == tables_[child].at(axis.key).get();
-    });
-  }
-
-  // Candidates of one group: the one with the branch's rate. Before a tuning has chosen, any of them stands for the choice.
-  std::vector<size_t> same_rate(const std::vector<size_t>& matches, size_t child) const {
-    const auto one_group = [&](size_t i) { return cells_[i].group == cells_[matches[0]].group; };
-    if (!std::all_of(matches.begin(), matches.end(), one_group)) return matches;
-    std::vector<size_t> same;
-    for (const size_t i : matches)
-      if (cells_[i].options.train.learning_rate == cells_[child].options.train.learning_rate)
-        same.push_back(i);
-    if (same.size() == 1) return same;
-    return study_.tuning.enabled ? std::vector<size_t>{matches[0]} : matches;
-  }
-
-  const std::vector<Cell>& cells_;
-  const Study& study_;
-  std::vector<OptionView> tables_;
-};
 
 // "u000400": 400; 0 for other labels.
 int64_t update_of(const std::string& label) {
@@ -180,67 +101,26 @@ void require_fit(const Cell& child, const Cell& parent) {
                     child.label, parent.label, branch.optimizer));
 }
 
-/// Gives every branch its parent's name, the parent's first.
-class Names {
+class BranchLink final : public RunLink {
  public:
-  Names(std::vector<Cell>& cells, const Study& study)
-      : cells_(cells), states_(cells.size(), State::untouched) {
-    const bool any = std::any_of(cells.begin(), cells.end(), [](const Cell& cell) {
-      return is_condition(cell.options.train.branch.from);
-    });
-    parents_.resize(cells.size());
-    if (!any) return;
-    const Family family(cells, study);
-    for (size_t i = 0; i < cells.size(); ++i)
-      if (is_condition(cells[i].options.train.branch.from)) parents_[i] = family.parent_of(i);
-  }
-
-  void give() {
-    for (size_t i = 0; i < cells_.size(); ++i) name(i);
-  }
-
- private:
-  enum class State { untouched, being_named, named };
-
-  void name(size_t i) {
-    if (states_[i] == State::named) return;
-    if (states_[i] == State::being_named) refuse_circle(i);
-    states_[i] = State::being_named;
-    Cell& cell = cells_[i];
+  std::string key(const RunOptions& /*options*/) const override { return "branch.from"; }
+  std::string text(const RunOptions& options) const override { return options.train.branch.from; }
+  bool owns(const std::string& key) const override { return !key_below(key, "branch").empty(); }
+  std::string verb() const override { return "branches from"; }
+  void take(Cell& cell, const Cell& parent) const override {
+    require_fit(cell, parent);
     BranchOptions& branch = cell.options.train.branch;
-    if (!branch.exists()) {
-      states_[i] = State::named;
-      return;
-    }
-    if (parents_[i]) {
-      name(*parents_[i]);
-      const Cell& parent = cells_[*parents_[i]];
-      require_fit(cell, parent);
-      branch.setting = parent.options.config_id();
-      branch.from = parent.run_id;
-      cell.parents = {parent.run_id};
-    } else if (is_run_id(branch.from)) {
-      cell.parents = {branch.from};
-    } else if (branch.from.rfind("sha256:", 0) != 0) {
-      resolve_path(branch);
-    }
-    // Resolved options say what the run does: a branch by a factor is the same run as one by its rate.
-    cell.options.train.learning_rate *= std::exchange(branch.rate_factor, 1.0);
-    cell.run_id = cell.options.run_id();
-    states_[i] = State::named;
+    branch.setting = parent.options.config_id();
+    branch.from = parent.run_id;
   }
-
-  [[noreturn]] void refuse_circle(size_t i) const {
-    std::string circle = cells_[i].label;
-    size_t next = *parents_[i];
-    if (next == i) throw ConfigError(circle + ": branch.from names this run itself");
-    for (; next != i; next = *parents_[next]) circle += ", which branches from " + cells_[next].label;
-    throw ConfigError(fmt::format("branch.from goes in a circle: {}, which branches from the first", circle));
+  void settle(Cell& cell) const override {
+    BranchOptions& branch = cell.options.train.branch;
+    if (branch.from.rfind("sha256:", 0) != 0) resolve_path(branch);
   }
-
-  std::vector<Cell>& cells_;
-  std::vector<State> states_;
-  std::vector<std::optional<size_t>> parents_;
+  // Resolved options say what the run does: a branch by a factor is the same run as one by its rate.
+  void adjust(Cell& cell) const override {
+    cell.options.train.learning_rate *= std::exchange(cell.options.train.branch.rate_factor, 1.0);
+  }
 };
 
 // A run without a parent, whatever is swept of [branch] besides.
@@ -256,13 +136,13 @@ void forget_other_keys(std::vector<Cell>& cells) {
 
 }  // namespace
 
-void resolve_branches(std::vector<Cell>& cells, const Study& study) {
+void check_branches(std::vector<Cell>& cells, const Study& study) {
   const auto is_branch = [](const Cell& cell) { return cell.options.train.branch.exists(); };
   if (!(study.base.train.branch == BranchOptions{}) && std::none_of(cells.begin(), cells.end(), is_branch))
     throw ConfigError("[branch] needs branch.from, the parent: without it no run of the study is a branch");
   forget_other_keys(cells);
-  Names(cells, study).give();
-  cells = distinct_runs(cells);
 }
+
+std::unique_ptr<RunLink> branch_link() { return std::make_unique<BranchLink>(); }
 
 }  // namespace basin

@@ -208,7 +208,7 @@ std::optional<Cell> make_cell(const Study& study, const Point& point, const Sett
   OptionTable table = options.table();  // built once: it costs more than all the rest
   resolve(table, study, point, settings);
   divide_budget(options, divisor);
-  take_trust_ratios(table, options.optimizer);
+  take_trust_ratios(options, table);
   check(options);
   if (study.tuning.enabled && options.data.validation <= 0) {
     throw ConfigError(fmt::format("{}: {} needs data.validation > 0", study.tuning.where,
@@ -342,10 +342,27 @@ std::vector<Cell> expand(const Study& study, const Winners& winners) {
     }
   }
   if (cells.empty()) throw ConfigError("the study has no runs: [[sweep.skip]] leaves none");
-  resolve_branches(cells, study);
+  check_branches(cells, study);
+  std::vector<std::unique_ptr<RunLink>> links;
+  links.push_back(branch_link());
+  links.push_back(trust_link());
+  resolve_needed_runs(cells, study, links);
   name_arms(study, cells);
   return cells;
 }
+
+namespace {
+
+void require_tunable_ratios(const Cell& cell, const std::string& where) {
+  const std::unique_ptr<RunLink> link = trust_link();
+  if (link->text(cell.options).empty()) return;
+  throw ConfigError(fmt::format(
+      "{}: {} has its trust ratios from another run of the study, and such runs aren't tuned: give it a "
+      "learning_rate in [[sweep.set]], or {} the path of a record",
+      where, cell.label, link->key(cell.options)));
+}
+
+}  // namespace
 
 std::vector<Cell> expand_tuning(const Study& study, size_t rung, const Entrants& entrants) {
   const TuningPlan& tuning = study.tuning;
@@ -364,6 +381,7 @@ std::vector<Cell> expand_tuning(const Study& study, size_t rung, const Entrants&
       if (!entered(candidate, group, rung, entrants)) continue;
       std::optional<Cell> cell = make_cell(study, point, candidate.settings(), true, divisor);
       if (!cell) continue;
+      require_tunable_ratios(*cell, tuning.where);
       if (cell->options.train.branch.exists()) {
         throw ConfigError(
             fmt::format("{}: {} branches from another run, and branches aren't tuned: give it a "

@@ -49,13 +49,21 @@ const std::map<std::string, OptionValue>& quiet_defaults() {
 std::string identity_hash(const RunOptions& options, bool with_repetition) {
   std::string text;
   const BranchOptions& branch = options.train.branch;
+  const TrustArm* arm = trust_arm(options);
+  const std::string trust_from = options.optimizer + ".trust_from",
+                    ratios = options.optimizer + ".trust_ratios";
+  const auto setting_of = [&](const std::string& key) {
+    if (key == "branch.from") return branch.setting;
+    return arm && key == trust_from ? arm->trust_setting : std::string();
+  };
   for (const Option& option : options.defining_table()) {
     if (option.traits.role != OptionRole::identity) continue;
     if (option.traits.is_repetition && !with_repetition) continue;
     if (option.traits.has_quiet_default && quiet_defaults().at(option.key) == option.get()) continue;
-    // Seeds branch from their own parents, and these have one setting.
-    const bool of_setting = option.key == "branch.from" && !with_repetition && !branch.setting.empty();
-    text += option.key + " = " + to_toml(of_setting ? OptionValue(branch.setting) : option.get()) + "\n";
+    if (arm && option.key == ratios && !arm->trust_from.empty()) continue;  // that run's
+    // Seeds have runs of their own to begin from, and these have one setting.
+    const std::string setting = with_repetition ? "" : setting_of(option.key);
+    text += option.key + " = " + to_toml(setting.empty() ? option.get() : OptionValue(setting)) + "\n";
   }
   return sha256_hex(text).substr(0, 12);
 }
@@ -76,6 +84,15 @@ std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options) 
   std::unique_ptr<AnyOptions> scaled = options.optimizers.at(options.optimizer).clone();
   scale_moments(options.schedule, options.train.batch_size, options.optimizer, *scaled);
   return scaled;
+}
+
+const TrustArm* trust_arm(const RunOptions& options) {
+  const OptimizerEntry& method = find_entry(optimizer_registry(), options.optimizer, "optimizer");
+  return method.trust_arm ? method.trust_arm(options.optimizers.at(options.optimizer)) : nullptr;
+}
+
+bool is_run_id(const std::string& text) {
+  return text.size() == 12 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 OptimizerTraits optimizer_traits(const RunOptions& options) {

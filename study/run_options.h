@@ -15,6 +15,7 @@
 #include "models/traits.h"
 #include "optim/schedule.h"
 #include "optim/traits.h"
+#include "optim/trust_arm.h"
 #include "trainers/train_options.h"
 
 namespace basin {
@@ -88,10 +89,10 @@ struct RunOptions {
   /// study file.
   std::string resolved() const;
   /// First 12 hex digits of SHA-256 over the lines `key = value` of defining_table(), those of
-  /// OptionRole::identity.
+  /// OptionRole::identity. Trust ratios that a run named by trust_from has are no part of it: they follow.
   std::string run_id() const;
-  /// The same without the option that is_repetition, `seed`, and of a branch with its parent's config_id for the parent: equal
-  /// for the repetitions of one setting.
+  /// The same without the option that is_repetition, `seed`, and with the config_id of another run wherever the options name one by its
+  /// run_id: equal for the repetitions of one setting.
   std::string config_id() const;
 
  private:
@@ -109,6 +110,12 @@ ModelTraits model_traits(const RunOptions& options);
 
 /// The options of the run's optimiser, as its scaling rule leaves them at this batch size (optim/scaling_rule.h).
 std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options);
+
+/// What stands in the place of the run's trust ratios; null where its optimiser has none.
+const TrustArm* trust_arm(const RunOptions& options);
+
+/// Whether a text is a run_id, 12 hex digits.
+bool is_run_id(const std::string& text);
 
 /// What follows about the run's optimiser from its options.
 OptimizerTraits optimizer_traits(const RunOptions& options);

@@ -12,6 +12,7 @@
 #include "hessian/objective.h"
 #include "runs/parts.h"
 #include "runs/train.h"
+#include "study/trust_ratios.h"
 #include "trainers/trainer.h"
 
 namespace basin {
@@ -38,6 +39,14 @@ Dataset readable_data(DataOptions& options) {
   }
 }
 
+// The cell without runs that it needs: they aren't trained yet, and what it has from them costs what others do.
+RunOptions by_itself(RunOptions options) {
+  options.train.branch = {};
+  if (!trust_link()->text(options).empty())
+    options.table().set(options.optimizer + ".trust", std::string("live"), "measure_speed");
+  return options;
+}
+
 // The options of the cell turned into a run of updates and nothing else, at a rate that leaves the weights
 // where they are.
 RunOptions updates_only(RunOptions options, int64_t batch) {
@@ -49,7 +58,6 @@ RunOptions updates_only(RunOptions options, int64_t batch) {
   train.loss_levels.clear();
   train.batch_milestones.clear();
   train.regime_batch = 0;
-  train.branch = {};  // the parent isn't trained yet, and its weights cost what others do
   // What acts every so many updates costs next to nothing in one, and run_once() has one.
   train.hooks.drop_if([](const HookOptions& hook) { return hook.updates_needed().count > 1; });
   train.evaluate_every = train.checkpoint_every = 0;
@@ -155,8 +163,9 @@ void run_once(RunOptions options, const DataOptions& data, int64_t batch, const 
 
 }  // namespace
 
-CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches,
+CellSpeed measure_speed(const RunOptions& cell, const std::vector<int64_t>& batches,
                         const std::string& scratch) {
+  const RunOptions options = by_itself(cell);
   const at::Device device = apply_runtime(options.runtime);
   DataOptions data_options = options.data;
   Dataset data = readable_data(data_options);

@@ -21,7 +21,7 @@ struct CellSpeed {
 /// The micro-benchmark, a second or two: real updates of the cell's model and optimiser at the given batch sizes (the
 /// larger ones are left out where one update would take seconds), a forward pass, a gradient, a Hessian-vector product and
 /// a whole run of one update, made in `scratch`. Where the data can't be read, synthetic images stand in.
-CellSpeed measure_speed(const RunOptions& options, const std::vector<int64_t>& batches,
+CellSpeed measure_speed(const RunOptions& cell, const std::vector<int64_t>& batches,
                         const std::string& scratch);
 std::string to_toml(const CellSpeed& speed);
 CellSpeed parse_speed(const std::string& toml, const std::string& file_name);

@@ -116,9 +116,9 @@ TEST(RunOptionsTest, RolesTellWhatIsWhat) {
     } else if (is_in(names_of(model_registry()))) {
       EXPECT_EQ(option.traits.cost, OptionCost::by_value) << option.key;
     } else if (is_in(names_of(optimizer_registry()))) {
-      // A path from which other options were filled is no part of what is computed, like data.path.
-      const OptionRole role =
-          option.key == group + ".trust_from" ? OptionRole::execution : OptionRole::identity;
+      // Where a file lies is no part of what is computed, like data.path, and a config_id follows from the run_id.
+      const bool follows = option.key == group + ".trust_path" || option.key == group + ".trust_setting";
+      const OptionRole role = follows ? OptionRole::execution : OptionRole::identity;
       EXPECT_EQ(option.traits.role, role) << option.key;
     } else if (group == "data") {
       EXPECT_FALSE(option.traits.may_be_tuned()) << option.key;
