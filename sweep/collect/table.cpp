@@ -121,8 +121,11 @@ std::string reason_for_nothing(const RowList& rows) {
 /// The options by which settings may be told apart, as far as the row has them.
 Settings setting_of(const SweepRow& row, const std::vector<std::string>& keys) {
   Settings setting;
-  for (const std::string& key : keys)
-    if (const OptionValue* value = row.find(key)) setting.emplace_back(key, *value);
+  for (const std::string& key : keys) {
+    // Seeds branch from their own parents, and these have one setting.
+    const OptionValue* parent = key == "branch.from" ? row.find("branch.setting") : nullptr;
+    if (const OptionValue* value = parent ? parent : row.find(key)) setting.emplace_back(key, *value);
+  }
   return setting;
 }
 

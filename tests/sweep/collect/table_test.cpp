@@ -86,6 +86,19 @@ TEST(Table, ArmsOfOneBatchSizeHaveAColumn) {
   EXPECT_THAT(table_markdown({rows[0]}), HasSubstr("| batch size | optimiser | learning rate | runs |"));
 }
 
+TEST(Table, SeedsThatBranchFromTheirOwnParentsAreOneLine) {
+  std::vector<SweepRow> rows;
+  for (const int64_t seed : {1, 2}) {
+    rows.push_back(row("B", 256, seed, "finished", 0.5));
+    SweepRow& branch = rows.emplace_back(row("B", 256, seed, "finished", 0.6));
+    branch.columns[1].second = std::string("branches");
+    branch.columns.emplace_back("branch.from", rows[rows.size() - 2].run_id);
+    branch.columns.emplace_back("branch.setting", std::string("the parents"));
+  }
+  EXPECT_THAT(line_of(table_markdown(rows), "| 256 | lamb | the parents |"),
+              HasSubstr("| 2 finished | 60 ± 0 (2) |"));
+}
+
 TEST(Table, SaysHowManySeedsAreLeftOutAndWhy) {
   std::vector<SweepRow> rows;
   for (int seed = 1; seed <= 5; ++seed) {
