@@ -19,8 +19,10 @@ namespace basin {
 namespace {
 
 constexpr double kSecondsPerPoint = 0.4;  // of updates at one batch size
-constexpr double kTooLong = 2.0;          // an update expected to take longer isn't measured
-constexpr int64_t kImages = 1024;         // that are kept of the data
+// More than fit into that time; few enough for hooks that look at every batch of a run beforehand (noise.batch).
+constexpr int64_t kMostUpdates = 20'000;
+constexpr double kTooLong = 2.0;   // an update expected to take longer isn't measured
+constexpr int64_t kImages = 1024;  // that are kept of the data
 
 Split first_examples(const Split& split, int64_t count) {
   count = std::min(count, split.size());
@@ -52,7 +54,7 @@ RunOptions by_itself(RunOptions options) {
 RunOptions updates_only(RunOptions options, int64_t batch) {
   TrainOptions& train = options.train;
   train.protocol = "A-updates";
-  train.updates = 1'000'000'000;
+  train.updates = kMostUpdates;
   train.batch_size = batch;
   train.learning_rate = 1e-9;
   train.loss_levels.clear();
