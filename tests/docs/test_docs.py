@@ -146,6 +146,22 @@ def test_tuning_tables_round_and_name_what_was_not_reached(tmp_path, listing):
     assert "At B = 65,536 the validation losses of all 2 rates that came to an end lie between 1.70 and 1.80." in said
 
 
+def test_arms_have_rows_of_their_own_in_the_tuning_tables(tmp_path, listing):
+    entry = """
+[[choice]]
+group = "-"
+protocol = "A-epochs"
+learning_rate = 0.1
+when = {{ batch_size = {}, optimizer = "sgd", protocol = "A-epochs", noise.batch = {}, model = "mlp" }}
+at_edge = false
+tried = [[0.1, 1, 1, 1, 0, {}, 36256.0]]
+"""
+    cells = [(32, 0, 1.1), (2048, 0, 1.2), (2048, 32, 1.3)]
+    (tmp_path / "selection.toml").write_text("".join(entry.format(*cell) for cell in cells))
+    said = tables(read_choices(tmp_path / "selection.toml"))
+    assert "| SGD | 0.1 (1.10) | 0.1 (1.20) |\n| SGD, noise.batch=32 | – | 0.1 (1.30) |" in said
+
+
 def test_generated_passages_go_where_they_belong(tmp_path, capsys):
     (tmp_path / "selection.toml").write_text(SELECTION)
     page = tmp_path / "page.md"

@@ -24,18 +24,22 @@ def tables(choices: list[Choice]) -> str:
 
 
 def _markdown(choices: list[Choice]) -> str:
-    sizes, optimizers = sorted({c.batch_size for c in choices}), list(dict.fromkeys(c.optimizer for c in choices))
-    cells = {(c.optimizer, c.batch_size): _cell(c) for c in choices}
+    sizes, rows = sorted({c.batch_size for c in choices}), list(dict.fromkeys((c.optimizer, c.arm) for c in choices))
+    cells = {(c.optimizer, c.arm, c.batch_size): _cell(c) for c in choices}
     matched = choices[0].protocol == "B"
     lines = [
         f"### Protocol {choices[0].protocol}: rate (validation loss{', image gradients to the target' if matched else ''})", "",
         f"| optimiser | {' | '.join(f'B = {size:,}' for size in sizes)} |", "|---" * (len(sizes) + 1) + "|",
     ]  # fmt: skip
     lines += [
-        f"| {known_names().label('optimizers', o)} | {' | '.join(cells.get((o, size), '–') for size in sizes)} |"
-        for o in optimizers
+        f"| {_label(optimizer, arm)} | {' | '.join(cells.get((optimizer, arm, size), '–') for size in sizes)} |"
+        for optimizer, arm in rows
     ]
     return "\n".join(lines)
+
+
+def _label(optimizer: str, arm: str) -> str:
+    return known_names().label("optimizers", optimizer) + (f", {arm}" if arm else "")
 
 
 def _cell(choice: Choice) -> str:
@@ -61,7 +65,7 @@ def _notes(choices: list[Choice]) -> str:
         )
     missed = [c for c in choices if c.protocol == "B" and not any(t.reached for t in c.trials)]
     if missed:
-        names = ", ".join(f"{known_names().label('optimizers', c.optimizer)} at {c.batch_size:,}" for c in missed)
+        names = ", ".join(f"{_label(c.optimizer, c.arm)} at {c.batch_size:,}" for c in missed)
         text += f" No rate reached the target: {names}."
     return text.strip()
 

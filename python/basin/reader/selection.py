@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .fault import ReadError
+from .questions import flat
+
+CELL = ("model", "optimizer", "batch_size", "protocol")
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Choice:
     at_edge: bool
     searched: bool  # in ranges; else from a list
     trials: list[Trial]
+    others: dict[str, object] = field(default_factory=dict)  # options that its group goes by, all but CELL
+    arm: str = ""  # those in which it differs from most groups: "noise.batch=32"
 
     @property
     def chosen(self) -> Trial:
@@ -38,7 +44,7 @@ class Choice:
 def read_choices(path: str | Path) -> list[Choice]:
     try:
         table = tomllib.loads(Path(path).read_text())
-        return [_choice(entry, "sampler_seed" in table) for entry in table["choice"]]
+        return _with_arms([_choice(entry, "sampler_seed" in table) for entry in table["choice"]])
     except OSError as error:
         raise ReadError(f"{path}: {error.strerror}") from None
     except (KeyError, TypeError, ValueError, StopIteration) as error:
@@ -46,7 +52,7 @@ def read_choices(path: str | Path) -> list[Choice]:
 
 
 def _choice(entry: dict, searched: bool) -> Choice:
-    group = entry.get("when") or dict(part.split("=", 1) for part in entry["group"].split())
+    group = flat(entry.get("when")) or dict(part.split("=", 1) for part in entry["group"].split())
     trials = [Trial(*row[:7]) for row in entry["tried"]]  # what follows is for people
     choice = Choice(
         entry["protocol"],
@@ -56,6 +62,18 @@ def _choice(entry: dict, searched: bool) -> Choice:
         entry["at_edge"],
         searched,
         trials,
+        {key: value for key, value in group.items() if key not in CELL},
     )
     choice.chosen  # noqa: B018  a rate that was never tried is an error here
     return choice
+
+
+def _with_arms(choices: list[Choice]) -> list[Choice]:
+    keys = list(dict.fromkeys(key for choice in choices for key in choice.others))
+    plain = {key: Counter(str(c.others.get(key)) for c in choices).most_common(1)[0][0] for key in keys}
+    return [
+        replace(
+            c, arm=", ".join(f"{key}={c.others[key]}" for key in keys if key in c.others and str(c.others[key]) != plain[key])
+        )
+        for c in choices
+    ]
