@@ -129,7 +129,8 @@ def keskar_settings():
 
 
 def keskar_rate(setting):
-    return [rule["set"]["learning_rate"] for rule in KESKAR["sweep"]["set"] if holds(rule["when"], setting)][-1]
+    rules = [rule for rule in KESKAR["sweep"]["set"] if "learning_rate" in rule["set"]]
+    return [rule["set"]["learning_rate"] for rule in rules if holds(rule["when"], setting)][-1]
 
 
 def test_keskars_settings_are_those_that_were_tuned():

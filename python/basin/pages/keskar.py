@@ -90,9 +90,10 @@ def columns_of(sweep: Sweep) -> list[Column]:
 
 
 def places(sweep: Sweep, outcome: str) -> list[str]:
-    """ "end", then its twin where the number was measured there."""
+    """ "end", then its twin where the number was measured there. A relative box changes along with the weights: the same φ."""
     twin = outcome.replace("probe.", f"probe.end{TWIN}.", 1)
-    return ["end", f"end{TWIN}"] if outcome.startswith("probe.") and twin in sweep.runs else ["end"]
+    moves = outcome.startswith("probe.") and not outcome.startswith(f"{PHI}_relative")
+    return ["end", f"end{TWIN}"] if moves and twin in sweep.runs else ["end"]
 
 
 def numbers(sweep: Sweep, column: Column, outcome: str, at: str = "end") -> pd.Series:
@@ -186,7 +187,8 @@ def markdown(sweep: Sweep) -> str:
     verdicts = verdicts_of(sweep)
     if verdicts.answers:
         reasons = [f"- {a.plan.name}: {a.reason}" for a in verdicts.answers if a.reason]
-        lines += [*table(hypothesis_rows(verdicts)), "", *reasons, "", how_decided(verdicts), "", same_text(verdicts.same), ""]
+        lines += [*table(hypothesis_rows(verdicts)), "", *reasons, *([""] if reasons else [])]
+        lines += [how_decided(verdicts), "", same_text(verdicts.same), ""]
     return "\n".join([*lines, together(sweep, columns)]).strip()
 
 

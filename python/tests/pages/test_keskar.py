@@ -81,6 +81,8 @@ def test_means_and_deviations_are_over_seeds(sweep):
     phi = next(i for i, line in enumerate(lines) if line.startswith("| phi_full_1e-3"))
     twin = of(sweep, "probe.end@twin.sharpness_keskar.phi_full_1e-3", 256)
     assert lines[phi + 1].startswith("| – the same at the twin |") and f"| {twin.mean():.4g} ± " in lines[phi + 1]
+    relative = next(i for i, line in enumerate(lines) if line.startswith("| phi_relative_1e-3"))
+    assert "twin" not in lines[relative + 1]
 
 
 @pytest.mark.parametrize("at", ["end", "end@twin"])
