@@ -20,10 +20,19 @@ MAY_NAME = {
     "python/basin/analysis/noisy_quadratic.py": ({"noisy_quadratic", "coin_flips", "sgd"}, "the closed form is of this model alone"),
     "python/basin/analysis/stability_limit.py": ({"top_eigenvalues"}, "one study: the edge of stability, seen in λ₁"),
     "python/basin/pages/edge.py": ({"top_eigenvalues"}, "the page of that study"),
-    "python/basin/pages/keskar.py": ({"sharpness_keskar", "top_eigenvalues", "weight_norms"}, "one study: Keskar et al.'s tables"),
+    "python/basin/pages/keskar.py": (
+        {"sharpness_keskar", "top_eigenvalues", "batch_sharpness", "weight_norms"},
+        "one study: Keskar et al.'s tables",
+    ),
     "python/basin/reader/run.py": ({"noise_scale", "ledger"}, "the tables of these names in run.h5, which are no probe's"),
     "python/basin/figures/ledger.py": ({"ledger"}, "the figure of that probe alone"),
     "python/basin/pages/study_page.py": ({"ledger"}, "the file name of that figure"),
+    "python/basin/analysis/ledger_score.py": ({"ledger"}, "the score of that probe's words"),
+    "python/basin/pages/ledger.py": ({"ledger"}, "the page of that score"),
+    "python/basin/analysis/mediators.py": (
+        {"top_eigenvalues", "sharpness_keskar", "batch_sharpness", "weight_norms"},
+        "the quantities that published explanations run through; others would be other hypotheses",
+    ),
     "notebooks/optuna_search.py": ({"sgd"}, "an example of settings, as a study has them"),
 }  # fmt: skip
 

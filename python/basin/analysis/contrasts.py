@@ -76,7 +76,7 @@ def evaluate_one(sweep: Sweep, questions: Questions, plan: ContrastPlan) -> Foun
     if not plan.minuend:
         named = plan.arm | (questions.contrasts[plan.recovers].arm if plan.recovers else {})
         found.differs = also_differs(sweep, found.terms[0][1], found.terms[1][1], named)
-    _estimate(sweep, found)
+    estimate(sweep, found)
     return found
 
 
@@ -98,7 +98,8 @@ def _terms(sweep: Sweep, questions: Questions, plan: ContrastPlan) -> Terms:
     return settings
 
 
-def _estimate(sweep: Sweep, found: Found) -> None:
+def estimate(sweep: Sweep, found: Found) -> None:
+    """Fills in what follows from `plan` and `terms`."""
     plan = found.plan
     values = [values_of(sweep, setting, plan.outcome, plan.at) for _, setting in found.terms]
     found.lost = list(dict.fromkeys(f"{v.role}: {v.lost.text}" for v in values if v.lost))

@@ -141,13 +141,14 @@ def markdown(v: Verdicts) -> str:
     """verdicts.md."""
     parts = ["# Verdicts", ""]
     if v.answers:
-        parts += [*(f"- {s}" for s in sentences(v)), "", how_decided(v), "", *_table(hypothesis_rows(v)), ""]
+        parts += [*(f"- {s}" for s in sentences(v)), "", how_decided(v), "", *table(hypothesis_rows(v)), ""]
     if v.found:
-        parts += ["## Contrasts", "", *_table(contrast_rows(v)), ""]
+        parts += ["## Contrasts", "", *table(contrast_rows(v)), ""]
     return "\n".join([*parts, same_text(v.same), ""])
 
 
-def _table(rows: pd.DataFrame) -> Iterable[str]:
+def table(rows: pd.DataFrame) -> Iterable[str]:
+    """Lines of Markdown."""
     yield f"| {' | '.join(rows.columns)} |"
     yield f"|{'---|' * len(rows.columns)}"
     for row in rows.itertuples(index=False, name=None):

@@ -42,6 +42,7 @@ class Plan:
     # Arms of the plain settings: (option, value, batch sizes that have it, its share of the drop that it brings back). Each is run under
     # all protocols and optimisers, with the plain setting's options but for that.
     arms: tuple = ()
+    twin: bool = False  # sharpness was measured at the twin as well, where it is the same at every batch size
     # More runs, (row, curve) each, made from those that are there: callable of (rows, curves by run_id).
     more: object = None
     study: str = 'model = "small_cnn"\n'
@@ -162,8 +163,10 @@ class Quantity:
 def _probes(plan, row, doublings, random):
     """|G|^2 of LAMB's largest batch changes its sign from seed to seed: not resolved."""
     found = []
-    for checkpoint, loss in (("loss-1.5", 1.49), ("end", row["train_loss"])):
-        sharpness = (20 + 8 * doublings) * (2.2 - loss) * np.exp(random.normal(0, 0.1))
+    twins = [("end@twin", row["train_loss"])] if plan.twin else []
+    for checkpoint, loss in (("loss-1.5", 1.49), ("end", row["train_loss"]), *twins):
+        growth = 0 if checkpoint.endswith("@twin") else 8 * doublings
+        sharpness = (20 + growth) * (2.2 - loss) * np.exp(random.normal(0, 0.1))
         resolved = not (row["optimizer"] == "lamb" and row["batch_size"] == plan.batch_sizes[-1])
         g2 = 0.01 * np.exp(random.normal(0, 0.02)) if resolved else (-0.002, 0.006, 0.001)[row["seed"] % 3]
         word = "ok" if resolved else "not_resolved"
