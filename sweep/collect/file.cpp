@@ -77,7 +77,8 @@ Meaning meaning_of(const std::string& column, const Meanings& probe_meanings) {
   if (auto it = sweep_meanings().find(column); it != sweep_meanings().end()) return it->second;
   if (auto it = probe_meanings.find(column); it != probe_meanings.end()) return it->second;
   if (column.rfind("dataset.", 0) == 0) return {"", column.substr(8) + " of the data set", "dataset"};
-  if (is_option(column)) return {"", "option " + column, "option"};
+  const std::string key = column.starts_with(kAskedFor) ? column.substr(kAskedFor.size()) : column;
+  if (is_option(key)) return {"", "option " + key, "option"};
   return {"", column, "undeclared"};
 }
 

@@ -22,6 +22,12 @@ void put(SweepRow& row, const std::string& column, OptionValue value) {
   row.columns.emplace_back(column, std::move(value));
 }
 
+// Next to a result of the same name an option has a column of its own as well: what was asked for.
+void put_option(SweepRow& row, const std::string& key, const OptionValue& value) {
+  put(row, key, value);
+  if (key == "updates" || key == "epochs") put(row, kAskedFor + key, value);
+}
+
 std::vector<int64_t> kept_rows(int64_t count, int64_t limit) {
   std::vector<int64_t> kept;
   const int64_t wanted = std::min(count, limit);
@@ -46,7 +52,7 @@ void take_record(SweepRow& row, const RunRecord& record) {
   put(row, "config_id", record.header.config_id);
   put(row, "status", std::string(to_string(record.status)));
   put(row, "status_message", record.status_message);
-  for (const auto& [key, value] : record.header.options) put(row, key, value);
+  for (const auto& [key, value] : record.header.options) put_option(row, key, value);
   for (const auto& [key, value] : record.header.data) put(row, "dataset." + key, value);
   for (const auto& [key, value] : record.summary) put(row, key, value);
   row.train = thinned(record, "train", kTrainRows);
@@ -95,7 +101,7 @@ std::vector<fs::path> sorted_entries(const fs::path& folder, const std::string& 
 
 void take_options(SweepRow& row, const RunOptions& options) {
   put(row, "config_id", options.config_id());
-  for (const Option& option : options.defining_table()) put(row, option.key, option.get());
+  for (const Option& option : options.defining_table()) put_option(row, option.key, option.get());
 }
 
 void fill(SweepRow& row, const fs::path& folder, bool knows_its_options) {

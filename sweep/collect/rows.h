@@ -14,6 +14,10 @@
 
 namespace basin {
 
+/// What stands before the name of an option that a result is also called by: `epochs` of a finished run are those done,
+/// `option.epochs` those asked for.
+inline const std::string kAskedFor = "option.";
+
 /// A run of a sweep as one row of columns, with what the row was made from. A run that has not begun has its
 /// options alone; one whose files cannot be read has status "failed" and the reason as its message.
 struct SweepRow {

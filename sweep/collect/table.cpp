@@ -123,8 +123,8 @@ Settings setting_of(const SweepRow& row, const std::vector<std::string>& keys) {
   Settings setting;
   for (const std::string& key : keys) {
     // Seeds branch from their own parents, and these have one setting.
-    const OptionValue* parent = key == "branch.from" ? row.find("branch.setting") : nullptr;
-    if (const OptionValue* value = parent ? parent : row.find(key)) setting.emplace_back(key, *value);
+    const OptionValue* asked = key == "branch.from" ? row.find("branch.setting") : row.find(kAskedFor + key);
+    if (const OptionValue* value = asked ? asked : row.find(key)) setting.emplace_back(key, *value);
   }
   return setting;
 }

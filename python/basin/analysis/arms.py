@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..reader.questions import flat
-from ..reader.sweep import Sweep, option_text
+from ..reader.sweep import ASKED_FOR, Sweep, option_text
 
 CELL = ["protocol", "optimizer", "batch_size"]
 NO_ARM = (*CELL, "seed", "learning_rate")
@@ -59,8 +59,9 @@ def arm_labels(sweep: Sweep) -> pd.Series:
     study = _study_values(sweep.study)
     options = [o for o in sweep.options if o not in NO_ARM and any(_texts(g[o]).nunique() > 1 for g in several)]
     for option in options:
-        plain, mine = _plain(configs, option, study.get(option)), _texts(runs[option])
-        labels += np.where((mine != plain) & (mine != ""), f", {option}=" + mine, "")
+        name = option.removeprefix(ASKED_FOR)
+        plain, mine = _plain(configs, option, study.get(name)), _texts(runs[option])
+        labels += np.where((mine != plain) & (mine != ""), f", {name}=" + mine, "")
     labels = labels.str.removeprefix(", ")
     for option in LAST:
         labels = _told_apart(runs, labels, option)

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import pandas as pd
 
-from ..reader.sweep import Sweep
+from ..reader.sweep import ASKED_FOR, Sweep
 from .arms import value_text
 
 FROM = "branch.from"
@@ -71,7 +71,7 @@ def _differs(sweep: Sweep, branch: pd.Series, parent: pd.Series) -> str:
     """Options at rest stay with their values; those of another optimiser are said by its name."""
     texts = []
     for option in sweep.options:
-        if option in NO_CHANGE or option in (
+        if option.removeprefix(ASKED_FOR) in NO_CHANGE or option in (
             FROM,
             "branch.at",
             "branch.anneal",

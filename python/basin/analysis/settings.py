@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..reader.questions import Questions
-from ..reader.sweep import Sweep, option_text
+from ..reader.sweep import ASKED_FOR, Sweep, option_text
 from .arms import value_text
 
 
@@ -38,11 +38,13 @@ def pick(sweep: Sweep, role: str, conditions: dict[str, Any], questions: Questio
         if runs.empty:
             raise Unpicked(f"{role}: no run has {_said(conditions)}")
     for axis in questions.axes if like is not None else questions.arms:
-        if axis in conditions or axis not in runs or runs.config_id.nunique() < 2:
+        column = _option(runs, axis)
+        if axis in conditions or column is None or runs.config_id.nunique() < 2:
             continue
-        texts = runs[axis].map(value_text)
+        texts = column.map(value_text)
         by_arms = texts.isin([value_text(value) for value in questions.arms.get(axis, [])])
-        same = runs[~by_arms if like is None else texts == value_text(like.runs[axis].iloc[0])]
+        wanted = None if like is None else _option(like.runs, axis)
+        same = runs[~by_arms if wanted is None else texts == value_text(wanted.iloc[0])]
         runs = same if len(same) else runs
     if runs.config_id.nunique() > 1:
         raise Unpicked(f"{role}: {runs.config_id.nunique()} settings have {_said(conditions)}{_differ(sweep, runs)}")
@@ -61,7 +63,9 @@ def _holds(sweep: Sweep, runs: pd.DataFrame, key: str, value: Any) -> pd.Series:
 
 
 def _option(runs: pd.DataFrame, key: str) -> pd.Series | None:
-    """As it was asked for: `updates` and `epochs` of a finished run are the work done."""
+    """As it was asked for: `updates` and `epochs` of a finished run are the work done. Older files have it for some protocols."""
+    if ASKED_FOR + key in runs:
+        return runs[ASKED_FOR + key]
     if key == "updates" and "planned_updates" in runs:
         return runs.planned_updates
     if key == "epochs" and "epochs" in runs and "epochs_over_budget" in runs:
@@ -77,7 +81,7 @@ def _differ(sweep: Sweep, runs: pd.DataFrame) -> str:
     """ " and differ in warmup": three at most."""
     firsts = runs.drop_duplicates("config_id")
     keys = [o for o in sweep.options if o != "seed" and firsts[o].map(value_text).nunique() > 1]
-    return f", which differ in {', '.join(keys[:3])}" if keys else ""
+    return f", which differ in {', '.join(key.removeprefix(ASKED_FOR) for key in keys[:3])}" if keys else ""
 
 
 def also_differs(sweep: Sweep, one: Setting, two: Setting, named: dict[str, Any]) -> str:
@@ -85,7 +89,7 @@ def also_differs(sweep: Sweep, one: Setting, two: Setting, named: dict[str, Any]
     first, second = one.runs.iloc[0], two.runs.iloc[0]
     texts = []
     for option in sweep.options:
-        a, b = value_text(first[option]), value_text(second[option])
-        if option not in named and option != "seed" and a and b and a != b:
-            texts.append(f"{option} {a} / {b}")
+        a, b, name = value_text(first[option]), value_text(second[option]), option.removeprefix(ASKED_FOR)
+        if name not in named and option != "seed" and a and b and a != b:
+            texts.append(f"{name} {a} / {b}")
     return ", ".join(texts)

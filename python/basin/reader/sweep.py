@@ -21,6 +21,7 @@ from .run import TABLES, Run, load_run, read_status
 from .schema import attributes, axis_label, meaning, reading, require, strings, text
 
 NOT_THERE = 255  # in /outcomes/test/correct and predicted: the run has no such outcome
+ASKED_FOR = "option."  # before the name of an option that a result is also called by: `epochs` are those done
 NO_OPTIONS = ("without_weight_decay", "without_trust_ratio")  # called options by files from before they had names of their own
 STATUS_WORDS = ("finished", "target_not_reached", "diverged", "failed", "interrupted", "running", "queued")
 
@@ -256,9 +257,9 @@ class FolderSweep(Sweep):
             if (folder / "run.h5").is_file():
                 run = self._runs[folder.name] = load_run(folder, self.verify)
                 row |= run_row(run)
-                self._configured.update(flat_options(tomllib.loads(run.config_toml)))
+                self._configured.update(with_asked_for(flat_options(tomllib.loads(run.config_toml))))
             elif (folder / "config.toml").is_file():
-                options = flat_options(tomllib.loads((folder / "config.toml").read_text()))
+                options = with_asked_for(flat_options(tomllib.loads((folder / "config.toml").read_text())))
                 row |= options
                 self._configured.update(options)
             if (folder / "status.json").is_file():
@@ -322,10 +323,15 @@ def _options(runs: pd.DataFrame, known: set[str]) -> list[str]:
     return [column for column in runs if (column in known and column not in NO_OPTIONS) or column == "dataset.name"]
 
 
+def with_asked_for(options: dict) -> dict:
+    """Options that a result is also called by have a second column, in which the result doesn't take their place."""
+    return options | {ASKED_FOR + key: options[key] for key in ("updates", "epochs") if key in options}
+
+
 def run_row(run: Run) -> dict:
     """A run's row: identity, options, what the data is, and the final numbers."""
     row = {"run_id": run.run_id, "config_id": run.config_id, "status": run.status, "status_message": run.message}
-    row |= {key: option_text(value) for key, value in run.config.items()}
+    row |= with_asked_for({key: option_text(value) for key, value in run.config.items()})
     row |= {f"dataset.{key}": option_text(value) for key, value in run.data.items()}
     return row | run.summary
 

@@ -1,5 +1,7 @@
 """The contrasts and hypotheses of a study, on sweeps whose truth is known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -9,10 +11,10 @@ from asked_study import DROP, PLAN
 from basin.analysis.arms import ARM, with_arms
 from basin.analysis.cell_answers import answers as cells_of
 from basin.analysis.outcome_values import values_of
-from basin.analysis.settings import Setting
+from basin.analysis.settings import Setting, pick
 from basin.analysis.verdict_tables import contrast_table, verdicts_of
 from basin.reader.fault import ReadError
-from basin.reader.questions import read_questions
+from basin.reader.questions import Questions, read_questions
 from synthetic_sweep import Plan, make_sweep
 
 
@@ -62,6 +64,15 @@ outcome = "test_acc"
     sgd, lamb = runs_of(sweep, batch=1024), runs_of(sweep, optimizer="lamb", batch=1024)
     assert found["lamb"].effect.value == pytest.approx(lamb.test_acc.mean() - sgd.test_acc.mean())
     assert found["ghost-recovers"].share.low < 0.5 < found["ghost-recovers"].share.high
+
+
+def test_a_run_is_picked_by_the_epochs_that_were_asked_for(asked):
+    """Runs of protocol B end after epochs of their own."""
+    sweep = asked[0]
+    runs = sweep.runs.assign(**{"epochs": np.linspace(11, 29, len(sweep.runs)), "option.epochs": 8.0})
+    conditions = {"protocol": "B", "optimizer": "sgd", "batch_size": 32, "epochs": 8}
+    found = pick(SimpleNamespace(runs=runs, options=sweep.options), "base", conditions, Questions())
+    assert list(found.runs.run_id) == list(runs_of(sweep, protocol="B").run_id)
 
 
 def test_the_numbers_of_the_twin_are_columns_of_their_own(asked):

@@ -86,6 +86,16 @@ TEST(Table, ArmsOfOneBatchSizeHaveAColumn) {
   EXPECT_THAT(table_markdown({rows[0]}), HasSubstr("| batch size | optimiser | learning rate | runs |"));
 }
 
+// Under protocol B each seed ends after epochs of its own; they are one setting.
+TEST(Table, WhatWasAskedForTellsSettingsApartAndNotWhatWasDone) {
+  std::vector<SweepRow> rows = {row("B", 32, 1, "finished", 0.5), row("B", 32, 2, "finished", 0.6)};
+  for (size_t i = 0; i < 2; ++i) {
+    rows[i].columns.emplace_back("epochs", 18.5 + static_cast<double>(i));
+    rows[i].columns.emplace_back("option.epochs", 8.0);
+  }
+  EXPECT_THAT(table_markdown(rows, {"epochs"}), HasSubstr("| 55.0 ± 5.0 (2) |"));
+}
+
 TEST(Table, SeedsThatBranchFromTheirOwnParentsAreOneLine) {
   std::vector<SweepRow> rows;
   for (const int64_t seed : {1, 2}) {
