@@ -14,7 +14,7 @@ from ..reader import seal
 from .output import write_atomically
 from .verdict_text import markdown
 
-SCHEMA, VERSION = "basin/verdicts", "1.2.0"
+SCHEMA, VERSION = "basin/verdicts", "1.3.0"
 TEXT = h5py.string_dtype()
 ABOUT = {
     "effect": "arm less base in the outcome's unit, of a ratio arm over base; of a recovery arm less large",
