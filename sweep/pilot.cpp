@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/math/statistics.h"
-#include "io/h5.h"
+#include "io/schema.h"
 
 namespace basin {
 namespace {
@@ -33,8 +33,8 @@ double or_zero(double variance) { return std::isfinite(variance) ? variance : 0;
 
 }  // namespace
 
-Pilot::Pilot(const std::string& folder) {
-  const h5::File file = h5::File::open(folder + "/verdicts.h5");
+Pilot::Pilot(const std::string& path) {
+  const h5::File file = open_schema_file(path, kVerdictsSchema);
   const h5::Group group = file.group("contrasts");
   const auto texts = [&](const char* name) { return group.dataset(name).read_texts(); };
   const auto numbers = [&](const char* name) { return group.dataset(name).read<double>(); };
@@ -45,8 +45,7 @@ Pilot::Pilot(const std::string& folder) {
       group.has("kind") ? texts("kind") : std::vector<std::string>(names.size(), "plain");
   for (const size_t size :
        {kinds.size(), outcomes.size(), scales.size(), seed.size(), image.size(), rest.size()}) {
-    if (size != names.size())
-      throw IoError(folder + "/verdicts.h5: the columns of /contrasts differ in length");
+    if (size != names.size()) throw IoError(path + ": the columns of /contrasts differ in length");
   }
   for (size_t i = 0; i < names.size(); ++i) {
     if (!std::isfinite(seed[i])) continue;  // one seed: nothing is known

@@ -18,11 +18,13 @@ struct EffectVariances {
   std::string source;  // name of the pilot's contrast
 };
 
-/// DIR/verdicts.h5, which the Python side writes.
+inline constexpr const char* kVerdictsSchema = "basin/verdicts";
+
+/// An OUT/verdicts.h5, which the Python side writes.
 class Pilot {
  public:
   /// IoError where the file is missing, damaged or lacks a column.
-  explicit Pilot(const std::string& folder);
+  explicit Pilot(const std::string& path);
   /// Those of the pilot's contrast of the same name; else the largest of the plain ones with the same outcome and scale. A difference
   /// without a namesake has the sum of its parts'. Nothing where there is no such contrast, and of a recovery, whose error isn't
   /// one of a mean.

@@ -31,7 +31,7 @@ int64_t images_of(const Contrast& contrast, const Cell& cell) {
 std::vector<PlannedContrast> plan_contrasts(const Study& study, const std::vector<Cell>& cells,
                                             const std::string& pilot_folder) {
   std::optional<Pilot> pilot;
-  if (!pilot_folder.empty()) pilot.emplace(pilot_folder);
+  if (!pilot_folder.empty()) pilot.emplace(pilot_folder + "/verdicts.h5");
   std::vector<PlannedContrast> planned;
   for (ContrastCells& found : cells_of_contrasts(study, cells)) {
     PlannedContrast& next = planned.emplace_back();

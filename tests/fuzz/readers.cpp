@@ -14,7 +14,9 @@
 #include "landscape/surface_file.h"
 #include "study/contrast_cells.h"
 #include "study/study.h"
+#include "study/tuning_reader.h"
 #include "sweep/collect/registration_file.h"
+#include "sweep/pilot.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_files.h"
 
@@ -54,6 +56,8 @@ const std::vector<Reader>& readers() {
       hdf5_file("sweep", kSweepSchema),
       hdf5_file("tune", kTuneSchema),
       hdf5_file("audit", kAuditSchema),
+      {"verdicts", [](const std::string& path) { Pilot{path}; }},
+      {"selection", [](const std::string& path) { read_selection(path); }},
       {"journal", [](const std::string& path) { replay_journal(path); }},
       {"status", [](const std::string& path) { read_status(path); }},
       {"study", read_study_file},

@@ -267,6 +267,7 @@ def pilot(folder, rows, **columns):
     """verdicts.h5 without a seal, of rows (name, kind, outcome, scale, var_seed, var_image, var_rest)."""
     folder.mkdir()
     with h5py.File(folder / "verdicts.h5", "w") as file:
+        file.attrs.update(schema_name="basin/verdicts", schema_version="1.3.0")
         group = file.create_group("contrasts")
         names = ("name", "kind", "outcome", "scale", "var_seed", "var_image", "var_rest")
         for name, values in zip(names, zip(*rows)):

@@ -20,6 +20,25 @@ VALUES = [-1, 0, 2**31, 2**62, -(2**63), 3.5, float("nan"), float("inf"), "", "x
 SHAPES = [(), (0,), (1,), (3, 2), (2, 0, 2)]
 
 
+TUNED = """
+model = "mlp"
+epochs = 1
+learning_rate = "tuned"
+[data]
+set = "synthetic"
+train_examples = 64
+test_examples = 16
+[mlp]
+hidden = [4]
+[tune]
+trials = 2
+[[tune.range]]
+key = "learning_rate"
+low = 0.01
+high = 0.1
+"""
+
+
 def program(*words):
     return subprocess.run(
         [BASIN, *map(str, words)],
@@ -36,6 +55,15 @@ def study(tmp_path_factory):
     out = tmp_path_factory.mktemp("mutants") / "tiny"
     done = program("sweep", ROOT / "configs/tiny.toml", "--out", out, "--set", "batch_size=128", "--set", 'optimizer="sgd"')
     assert done.returncode == 0, done.stderr
+    run = next((out / "runs").iterdir())
+    (out / "tuned.toml").write_text(TUNED)
+    for words in (
+        ("landscape", run, "--kind", "line", "--set", "line.points=3", "--set", "line.directions=1"),
+        ("audit", run / "ckpt/end.h5", "--only", "weight_norms"),
+        ("tune", out / "tuned.toml", "--out", out / "tuned"),
+    ):
+        done = program(*words)
+        assert done.returncode == 0, done.stderr
     return out
 
 
@@ -111,11 +139,12 @@ def check_mutants(study, tmp_path, kind, pattern, commands, seeds):
         with h5py.File(path, "r+") as file:
             for _ in range(dice.choice([1, 1, 2, 4])):
                 dice.choice([change_attribute, replace_dataset, rename, remove, link])(file, dice)
-        told = [program("seal", path)]
+        told, first = [program("seal", path)], next((out / "runs").iterdir())
         if told[0].returncode == 0:
             taken += 1
             told += [
-                program(*(str(word).format(out=out, run=path.parents[1], path=path) for word in words)) for words in commands
+                program(*(str(word).format(out=out, run=path.parents[1], path=path, first=first) for word in words))
+                for words in commands
             ]
         for done in told:
             assert is_one_line(done), (kind, seed, done.args, done.returncode, done.stderr[-2000:])
@@ -128,6 +157,18 @@ KINDS = {
     "checkpoint": ("runs/*/ckpt/end.h5", [("inspect", "{path}"), ("probe", "{run}", "--only", "weight_norms", "--force")]),
     "probe": ("runs/*/probes/*.h5", [("inspect", "{path}"), ("collect", "{out}")]),
     "sweep": ("sweep.h5", [("inspect", "{path}"), ("collect", "{out}")]),
+    "surface": (
+        "landscape/*.h5",
+        [
+            ("inspect", "{path}"),
+            ("landscape", "{first}", "--kind", "line", "--set", "line.points=3", "--set", "line.directions=1"),
+        ],
+    ),
+    "audit": ("runs/*/audit/*.h5", [("inspect", "{path}"), ("audit", "{run}/ckpt/end.h5", "--only", "weight_norms")]),
+    "tune": (
+        "tuned/tune.h5",
+        [("inspect", "{path}"), ("forecast", "{out}/tuned", "--test", "{out}/tuned.toml", "--prediction", "{out}/p.toml")],
+    ),
 }
 
 
