@@ -63,14 +63,8 @@ def _holds(sweep: Sweep, runs: pd.DataFrame, key: str, value: Any) -> pd.Series:
 
 
 def _option(runs: pd.DataFrame, key: str) -> pd.Series | None:
-    """As it was asked for: `updates` and `epochs` of a finished run are the work done. Older files have it for some protocols."""
-    if ASKED_FOR + key in runs:
-        return runs[ASKED_FOR + key]
-    if key == "updates" and "planned_updates" in runs:
-        return runs.planned_updates
-    if key == "epochs" and "epochs" in runs and "epochs_over_budget" in runs:
-        return runs.epochs - runs.epochs_over_budget.fillna(0.0)
-    return runs.get(key)
+    """As it was asked for: `updates` and `epochs` of a finished run are the work done."""
+    return runs[ASKED_FOR + key] if ASKED_FOR + key in runs else runs.get(key)
 
 
 def _said(conditions: dict[str, Any]) -> str:
