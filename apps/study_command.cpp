@@ -12,7 +12,6 @@
 #include "apps/output/json_output.h"
 #include "apps/output/sweep_display.h"
 #include "core/error.h"
-#include "study/contrast_cells.h"
 #include "study/registered.h"
 #include "sweep/collect/table_text.h"
 #include "sweep/cost_model.h"
@@ -44,11 +43,10 @@ PlanScope scope_of(const StudyArguments& arguments) {
   return {!arguments.no_probes && !arguments.tuning_alone, arguments.tuning_alone};
 }
 
-int dry_run(const Study& study, const std::vector<Cell>& cells, const StudyArguments& arguments,
-            const Workers& workers) {
+int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
+            const StudyArguments& arguments, const Workers& workers) {
   const SweepPaths out(arguments.out);
   require_same_claims(out, study, arguments.extend);
-  const std::vector<PlannedContrast> contrasts = plan_contrasts(study, cells, arguments.pilot);
   const PlanScope scope = scope_of(arguments);
   const SweepPlan plan = plan_sweep(study, out, scope);
   require_same_data(out, plan.cells);
@@ -125,14 +123,14 @@ int run_study_command(StudyArguments arguments) {
   // The options of every cell are checked before any file is written. [runtime],
   // including --set, holds for the whole sweep.
   const std::vector<Cell> cells = expand(study);
-  cells_of_contrasts(study, cells);
+  const std::vector<PlannedContrast> contrasts = plan_contrasts(study, cells, arguments.pilot);
   if (!arguments.tuning_alone) {
     for (const std::string& warning : fairness_warnings(cells))
       fmt::print(stderr, "warning: {}: {}\n", arguments.study, warning);
   }
   const Workers workers = plan_workers(arguments, cells.front().options.runtime);
   if (arguments.out.empty()) arguments.out = "out/" + std::filesystem::path(arguments.study).stem().string();
-  if (arguments.dry_run) return dry_run(study, cells, arguments, workers);
+  if (arguments.dry_run) return dry_run(study, contrasts, arguments, workers);
   SweepDisplay display;
   const StudyRequest request{arguments.out,       this_program(),      workers.jobs,
                              workers.threads,     scope_of(arguments), !arguments.retry.empty(),

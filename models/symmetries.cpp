@@ -94,6 +94,17 @@ void apply_symmetry(const Symmetry& symmetry, const NamedTensors& tensors, int p
       if (name == change.axis.tensor) apply_change(change, tensor, power);
 }
 
+NamedTensors named_views(const Model& model, const at::Tensor& flat) {
+  NamedTensors views;
+  int64_t first = 0;
+  for (const ParameterInfo& parameter : model.parameter_table()) {
+    views.emplace_back(parameter.name,
+                       flat.narrow(0, first, parameter.tensor.numel()).view(parameter.tensor.sizes()));
+    first += parameter.tensor.numel();
+  }
+  return views;
+}
+
 NamedTensors named_tensors(const Model& model) {
   NamedTensors tensors = model.buffer_table();
   for (const ParameterInfo& parameter : model.parameter_table())

@@ -53,5 +53,7 @@ void apply_symmetry(const Symmetry& symmetry, const NamedTensors& tensors, int p
 
 /// Parameters and buffers of a model under their names.
 NamedTensors named_tensors(const Model& model);
+/// Views of flat weights in the model's order, under the parameters' names and in their shapes.
+NamedTensors named_views(const Model& model, const at::Tensor& flat);
 
 }  // namespace basin

@@ -36,15 +36,9 @@ at::Tensor initial_weights(const std::string& run_folder, const Model& model) {
 /// The twin of flat weights in the model's order.
 at::Tensor twin_of(const Model& model, const at::Tensor& flat) {
   if (!flat.defined()) return flat;
-  NamedTensors named;
-  int64_t first = 0;
-  for (const ParameterInfo& parameter : model.parameter_table()) {
-    named.emplace_back(parameter.name,
-                       flat.narrow(0, first, parameter.tensor.numel()).view(parameter.tensor.sizes()));
-    first += parameter.tensor.numel();
-  }
   std::vector<at::Tensor> twin;
-  for (const auto& [name, tensor] : equal_norm_twin(model, named)) twin.push_back(tensor.flatten());
+  for (const auto& [name, tensor] : equal_norm_twin(model, named_views(model, flat)))
+    twin.push_back(tensor.flatten());
   return at::cat(twin).to(flat.scalar_type());
 }
 

@@ -117,14 +117,7 @@ Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry,
 
 at::Tensor transformed(const at::Tensor& weights, const Model& model, const Symmetry& symmetry) {
   const at::Tensor flat = copied(weights);
-  NamedTensors views;
-  int64_t offset = 0;
-  for (const ParameterInfo& parameter : model.parameter_table()) {
-    views.emplace_back(parameter.name,
-                       flat.narrow(0, offset, parameter.tensor.numel()).view(parameter.tensor.sizes()));
-    offset += parameter.tensor.numel();
-  }
-  apply_symmetry(symmetry, views);
+  apply_symmetry(symmetry, named_views(model, flat));
   return flat;
 }
 

@@ -9,9 +9,7 @@
 #include "optim/registry.h"
 #include "tests/support/message_of.h"
 #include "tests/trainers/test_run.h"
-#include "trainers/hooks/gradient_clipping.h"
 #include "trainers/hooks/lookahead.h"
-#include "trainers/hooks/perturbed_gradient.h"
 #include "trainers/hooks/weight_average.h"
 
 namespace basin::testing {
@@ -19,17 +17,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Also hooks with and without state.
 RunSettings hooked_settings(const std::string& optimizer) {
-  RunSettings s = noisy_settings(optimizer);
+  RunSettings s = with_hooks(noisy_settings(optimizer));
   s.train.checkpoint_every = 1;
-  s.train.hook<GradientClippingOptions>().limit = 0.5;
-  s.train.hook<WeightAverageOptions>().decay = 0.9;
-  if (has_overlap(optimizer)) return s;
-  s.train.hook<PerturbationOptions>() = {.kind = "sam", .examples = 12};
-  s.train.hook<LookaheadOptions>().every = 2;
-  s.train.batch_milestones = {0.5};
-  s.train.batch_factor = 2;
   return s;
 }
 

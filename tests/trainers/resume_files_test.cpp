@@ -13,10 +13,6 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/text_files.h"
 #include "tests/trainers/recorded_run.h"
-#include "trainers/hooks/gradient_clipping.h"
-#include "trainers/hooks/lookahead.h"
-#include "trainers/hooks/perturbed_gradient.h"
-#include "trainers/hooks/weight_average.h"
 
 namespace basin::testing {
 namespace {
@@ -24,18 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-/// And with what else a run keeps or records.
-RunSettings with_hooks(RunSettings s) {
-  s.train.hook<GradientClippingOptions>().limit = 0.5;
-  s.train.hook<WeightAverageOptions>().decay = 0.9;
-  if (has_overlap(s.optimizer)) return s;  // it excludes the others
-  s.train.hook<PerturbationOptions>() = {.kind = "sam", .examples = 12};
-  s.train.hook<LookaheadOptions>().every = 2;
-  s.train.batch_milestones = {0.5};
-  s.train.batch_factor = 2;
-  return s;
-}
 
 void expect_stops_to_change_nothing(const RunSettings& s) {
   const TemporaryFolder quiet, disturbed;

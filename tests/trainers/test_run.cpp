@@ -8,7 +8,11 @@
 #include "models/registry.h"
 #include "optim/registry.h"
 #include "tests/support/settings.h"
+#include "trainers/hooks/gradient_clipping.h"
+#include "trainers/hooks/lookahead.h"
+#include "trainers/hooks/perturbed_gradient.h"
 #include "trainers/hooks/registry.h"
+#include "trainers/hooks/weight_average.h"
 
 namespace basin::testing {
 
@@ -50,6 +54,17 @@ RunSettings noisy_settings(const std::string& optimizer) {
     s.model_settings.back() = "dropout=0.0";
     s.train.ghost_batch = 6;  // a quarter of a batch, as the overlap
   }
+  return s;
+}
+
+RunSettings with_hooks(RunSettings s) {
+  s.train.hook<GradientClippingOptions>().limit = 0.5;
+  s.train.hook<WeightAverageOptions>().decay = 0.9;
+  if (has_overlap(s.optimizer)) return s;  // it excludes the others
+  s.train.hook<PerturbationOptions>() = {.kind = "sam", .examples = 12};
+  s.train.hook<LookaheadOptions>().every = 2;
+  s.train.batch_milestones = {0.5};
+  s.train.batch_factor = 2;
   return s;
 }
 

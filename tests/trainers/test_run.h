@@ -31,6 +31,9 @@ RunSettings small_settings();
 /// Dropout, batch statistics, augmentation, channels-last convolutions, a schedule: 8 updates in float32.
 RunSettings noisy_settings(const std::string& optimizer);
 
+/// And with what else a run keeps or records: clipping, an average, SAM, Lookahead, a batch that grows.
+RunSettings with_hooks(RunSettings settings);
+
 struct Listener : TrainObserver {
   void on_update(const UpdateRecord& record) override;
   void on_evaluation(const EvaluationRecord& record) override { evaluations.push_back(record); }
