@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 #include <thread>
@@ -22,12 +23,20 @@ const std::string kUndisturbed = "out-a", kDisturbed = "out-b";
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-// Until a worker is training (or probing). False where the sweep ended before.
-bool wait_for_worker(RunningBinary& sweep, const std::string& out, bool Worker::*state) {
+bool is_training(const Worker& worker) { return worker.training; }
+bool is_probing(const Worker& worker) { return worker.probing; }
+// What a kill leaves of this one can be resumed.
+bool has_checkpoint(const Worker& worker) {
+  return worker.training && std::filesystem::exists(worker.folder + "/ckpt/latest.h5");
+}
+
+using State = bool (*)(const Worker&);
+
+// Until a worker is in the state. False where the sweep ended before.
+bool wait_for_worker(RunningBinary& sweep, const std::string& out, State in_state) {
   while (sweep.alive()) {
-    for (const Worker& worker : live_workers(out)) {
-      if (worker.*state) return true;
-    }
+    const std::vector<Worker> workers = live_workers(out);
+    if (std::any_of(workers.begin(), workers.end(), in_state)) return true;
     sleep_for(0.002);
   }
   return false;
@@ -72,8 +81,9 @@ void expect_same_numbers(const TinySweep& sweep) {
 }
 
 // Sweeps into two folders of one study, the second killed at random moments and started again each time:
-// every third kill waits until a worker probes, the others until one trains, and then up to `longest_wait`
-// seconds more. The last start must end with the very numbers of the undisturbed sweep.
+// every third kill waits until a worker probes, the first until one has a checkpoint, the others until one trains, and all up to
+// `longest_wait` seconds more and until a worker is in that state again: how fast the machine is doesn't decide what they meet.
+// The last start must end with the very numbers of the undisturbed sweep.
 void expect_kills_change_nothing(const TinySweep& sweep, int kills, double longest_wait, unsigned seed) {
   ASSERT_EQ(sweep.run({}, kUndisturbed).exit_code, 0);
   const std::string out = sweep.path(kDisturbed);
@@ -81,10 +91,10 @@ void expect_kills_change_nothing(const TinySweep& sweep, int kills, double longe
   KillCounts total;
   for (int i = 0; i < kills; ++i) {
     RunningBinary process(sweep.arguments({}, kDisturbed));
-    const bool in_probes = i % 3 == 1;
-    ASSERT_TRUE(wait_for_worker(process, out, in_probes ? &Worker::probing : &Worker::training))
-        << "kill " << i << ": the sweep ended before, " << process.wait().err;
-    sleep_for(std::uniform_real_distribution<double>(0, in_probes ? 0.02 : longest_wait)(random));
+    const State state = i % 3 == 1 ? is_probing : i == 0 ? has_checkpoint : is_training;
+    ASSERT_TRUE(wait_for_worker(process, out, state)) << "kill " << i << ": the sweep ended before";
+    sleep_for(std::uniform_real_distribution<double>(0, state == is_probing ? 0.02 : longest_wait)(random));
+    ASSERT_TRUE(wait_for_worker(process, out, state)) << "kill " << i << ": the sweep ended meanwhile";
     const std::vector<Worker> workers = live_workers(out);
     process.send(SIGKILL);
     ASSERT_EQ(process.wait().exit_code, 128 + SIGKILL) << "kill " << i << ": the sweep ended before";
@@ -131,7 +141,7 @@ TEST(SweepCommand, CtrlCLeavesResumableStates) {
   const TinySweep sweep(kTwoByTwo + "[[sweep.set]]\nset = { updates = 1200 }\n");
   ASSERT_EQ(sweep.run({}, kUndisturbed).exit_code, 0);
   RunningBinary process(sweep.arguments({}, kDisturbed));
-  ASSERT_TRUE(wait_for_worker(process, sweep.path(kDisturbed), &Worker::training));
+  ASSERT_TRUE(wait_for_worker(process, sweep.path(kDisturbed), is_training));
   sleep_for(0.1);
   process.send(SIGINT);
   const BinaryResult result = process.wait();

@@ -85,7 +85,8 @@ std::vector<Worker> live_workers(const std::string& out) {
     try {
       const RunStatus status = read_status(worker.folder + "/status.json");
       worker.training = status.status == RunState::running && status.pid == worker.pid;
-      worker.probing = is_final(status.status) && fs::exists(worker.folder + "/probes/lock");
+      worker.probing = is_final(status.status) && fs::exists(worker.folder + "/probes/lock") &&
+                       !fs::exists(worker.folder + "/probes/done");
     } catch (const IoError&) {
       worker.training = false;  // no status yet
     }

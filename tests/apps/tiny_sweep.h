@@ -33,7 +33,7 @@ struct Worker {
   int pid = 0;
   std::string folder;
   bool training = false;  // updates are being made
-  bool probing = false;   // training is final and the probes have begun
+  bool probing = false;   // training is final, and the probes have begun and not ended
 };
 
 /// The workers of all sweeps under `out`.
