@@ -33,6 +33,27 @@ ENDED = ("finished", "target_not_reached", "diverged")
 MOST_DRAWS = 5**5  # of the bootstrap over settings: all of them up to five settings
 
 
+# What a prediction file holds: tables, lists of one kind of entry, and values with what is expected of them. A TOML file can hold any
+# number; these can be counted, converted and printed in one line.
+TEXT = ("a text in one line", lambda v: isinstance(v, str) and v.isprintable())
+TEXTS = ("a list of texts", lambda v: isinstance(v, list) and all(TEXT[1](text) for text in v))
+FLAG = ("true or false", lambda v: isinstance(v, bool))
+COUNT = ("a whole number from 1", lambda v: isinstance(v, int) and not isinstance(v, bool) and 1 <= v < 2**53)
+NUMBER = ("a number", lambda v: isinstance(v, float) or (isinstance(v, int) and not isinstance(v, bool) and abs(v) < 2**53))
+SHARE = ("a share of 1, or nan", lambda v: NUMBER[1](v) and not (v < 0 or v > 1))
+SEEDS = ("a whole number from 1 to 10,000", lambda v: COUNT[1](v) and v <= 10_000)
+MODEL = {"name": TEXT, "quantiles": [NUMBER], "not_reached": SHARE}
+CELL = {"optimizer": TEXT, "batch_size": COUNT, "target_loss": NUMBER, "cap": COUNT, "learning_rates": [NUMBER], "model": [MODEL]}
+CONTENT = {
+    "created_utc": TEXT,
+    "git_commit": TEXT,
+    "git_dirty": FLAG,
+    "test": {"study": TEXT, "sha256": TEXT, "set": TEXTS, "seeds": SEEDS},
+    "probes": {"cost": NUMBER},
+    "cell": [CELL],
+}
+
+
 @dataclass(frozen=True)
 class Forecast:
     path: Path
@@ -49,13 +70,44 @@ def read_prediction(path: str | Path) -> Forecast:
     try:
         text = path.read_bytes()
         content = tomllib.loads(text.decode())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ReadError(f"{path}: no prediction file: {error}") from None
     if content.get("schema_name") != "basin/prediction":
         raise SchemaError(f"{path}: schema_name is {content.get('schema_name')!r}, not 'basin/prediction'")
     if not str(content.get("schema_version")).startswith("1."):
-        raise SchemaError(f"{path}: schema_version {content.get('schema_version')}, this reader knows 1.x")
+        raise SchemaError(f"{path}: schema_version {content.get('schema_version')!r}, this reader knows 1.x")
+    if mistake := _mistake(content, CONTENT, "") or _mistake_in_models(content["cell"]):
+        raise ReadError(f"{path}: {mistake}")
     return Forecast(path, hashlib.sha256(text).hexdigest(), content)
+
+
+def _mistake(value: Any, kind: Any, key: str) -> str:
+    """How a value differs from what CONTENT says of it; empty where it doesn't."""
+    if isinstance(kind, dict):
+        if not isinstance(value, dict):
+            return f"{key} is no table"
+        parts = ((value.get(name), part, f"{key}.{name}".lstrip(".")) for name, part in kind.items())
+    elif isinstance(kind, list):
+        if not isinstance(value, list) or not value:
+            return f"{key} is no list, or empty"
+        parts = ((entry, kind[0], f"{key}[{i}]") for i, entry in enumerate(value))
+    else:
+        wanted, holds = kind
+        return "" if holds(value) else f"{key} = {value!r:.80}, expected: {wanted}"
+    return next(filter(None, (_mistake(*part) for part in parts)), "")
+
+
+def _mistake_in_models(cells: list[dict]) -> str:
+    names = [model["name"] for model in cells[0]["model"]]
+    if FORECAST not in names or len(names) < 2 or len(set(names)) < len(names):
+        return f"cell[0] has the models {', '.join(names)}; expected: {FORECAST} and others, each once"
+    for i, cell in enumerate(cells):
+        for model in cell["model"]:
+            if len(model["quantiles"]) != 5:
+                return f"cell[{i}] has {len(model['quantiles'])} quantiles of {model['name']}, not 5"
+        if [model["name"] for model in cell["model"]] != names:
+            return f"cell[{i}] has other models than cell[0]"
+    return ""
 
 
 def seeds_of(sha256: str, count: int) -> list[int]:
@@ -96,7 +148,7 @@ def _setting(text: str) -> tuple[str, Any]:
     key, _, value = text.partition("=")
     try:
         return key.strip(), tomllib.loads(f"x = {value}")["x"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return key.strip(), value.strip()
 
 

@@ -1,6 +1,7 @@
 """Scores against values worked out by hand."""
 
 import hashlib
+import random
 from types import SimpleNamespace
 
 import numpy as np
@@ -202,3 +203,62 @@ def test_the_page(tmp_path, capsys, forecast, monkeypatch):
     (tmp_path / "other.toml").write_text("a = 1\n")
     assert main([str(tmp_path / "other.toml"), str(tmp_path)]) == 1
     assert "not 'basin/prediction'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "message"),
+    [
+        ("cap = 100", "cap = 0", "cell[0].cap = 0, expected: a whole number from 1"),
+        ("cap = 100", f"cap = 1{'0' * 400}", "cell[0].cap = 1000000"),
+        ("cap = 100\n", "", "cell[0].cap = None, expected"),
+        ("seeds = 3", "seeds = 10001", "test.seeds = 10001, expected: a whole number from 1 to 10,000"),
+        ('optimizer = "sgd"', 'optimizer = "s\\ngd"', "cell[0].optimizer = 's\\ngd', expected: a text in one line"),
+        ("not_reached = 0.0", "not_reached = true", "cell[0].model[1].not_reached = True, expected: a share of 1, or nan"),
+        ("learning_rates = [0.1, 0.2]", "learning_rates = []", "cell[0].learning_rates is no list, or empty"),
+        ("[probes]\ncost", "probes_cost", "probes is no table"),
+        ("4.3, 4.4]", "4.3]", "cell[0] has 4 quantiles of fit, not 5"),
+        ('"limits"', '"other"', "cell[0] has the models other, fit; expected: limits and others, each once"),
+        ("seeds = 3", f"seeds = {'[' * 5000}", "no prediction file"),
+    ],
+)
+def test_a_prediction_that_holds_something_else_is_one_line(tmp_path, was, now, message):
+    assert was in FILE
+    (tmp_path / "p.toml").write_text(FILE.replace(was, now))
+    with pytest.raises(ReadError) as error:
+        read_prediction(tmp_path / "p.toml")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 400
+
+
+VALUES = ["0", "-1", "7", "1e300", "nan", "-inf", '""', '"a\\nb"', "[]", "[[1]]", "{}", "true", "2026-11-25", "1" + "0" * 400,
+          '[1, "a"]', '["x=1", "="]', '"1.9"', '"limits"', "[1, 2, 3, 4, 5]", "[nan, 0, inf, -1, 1e300]"]  # fmt: skip
+
+
+def mutant(dice) -> bytes:
+    """FILE with values, lines and bytes changed."""
+    lines = FILE.encode().splitlines(keepends=True)
+    for _ in range(dice.choice([1, 1, 2, 4])):
+        at, how = dice.randrange(len(lines)), dice.randrange(5)
+        if how <= 1 and b"=" in lines[at]:
+            lines[at] = lines[at].split(b"=")[0] + b"= " + dice.choice(VALUES).encode() + b"\n"
+        elif how == 2:
+            del lines[at]
+        elif how == 3:
+            lines.insert(dice.randrange(len(lines)), lines[at])
+        else:
+            line = bytearray(lines[at])
+            line[dice.randrange(len(line))] = dice.randrange(256)
+            lines[at] = bytes(line)
+    return b"".join(lines)
+
+
+def test_mutants_of_a_prediction_are_scored_or_one_line(tmp_path, capsys, monkeypatch):
+    good = SimpleNamespace(runs=runs({0.1: [40, 40, None], 0.2: [100, None, None]}), study=STUDY + SAID)
+    monkeypatch.setattr("basin.pages.forecast.open_sweep", lambda _: good)
+    codes = []
+    for seed in range(400):
+        (tmp_path / "p.toml").write_bytes(mutant(random.Random(seed)))
+        codes.append(main([str(tmp_path / "p.toml"), str(tmp_path)]))
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == codes[-1], (seed, said)
+    assert min(codes.count(0), codes.count(1)) > 30
