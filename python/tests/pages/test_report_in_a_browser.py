@@ -1,5 +1,7 @@
 """The report as a page: what a reader sees in Chromium at several widths, in light and dark, without a network."""
 
+import re
+
 import pytest
 
 from basin.pages import report
@@ -56,6 +58,14 @@ def boxes(page, selector):
     return [element.bounding_box() for element in page.query_selector_all(selector)]
 
 
+def texts(page, selector):
+    return [element.inner_text() for element in page.query_selector_all(selector)]
+
+
+def ends(box):
+    return box["y"] + box["height"]
+
+
 def test_text_and_figures_have_their_width(opened):
     page = opened((1280, 900))
     unfold(page)
@@ -66,8 +76,23 @@ def test_text_and_figures_have_their_width(opened):
 def test_the_first_screen_holds_answer_figure_and_verdicts(opened):
     page = opened((1280, 900))
     bottom = {name: boxes(page, name)[0] for name in ("h1", ".text", "figure img", "tbody tr")}
-    assert all(box["y"] + box["height"] <= 900 for box in bottom.values())
+    assert all(ends(box) <= 900 for box in bottom.values())
     assert bottom["h1"]["y"] < bottom[".text"]["y"] < bottom["figure img"]["y"] < bottom["tbody tr"]["y"]
+    assert 1 <= len(re.findall(r"[.?!](?=\s|$)", texts(page, ".text")[0])) <= 5, "sentences of the answer"
+
+
+def test_warnings_follow_the_verdicts_and_all_else_is_folded(opened):
+    """From the top: the table of verdicts, the warnings, closed headings. The contents at the left name every one of them."""
+    page = opened((1280, 900))
+    (warnings,) = boxes(page, "section:has(#warnings)")
+    folded = boxes(page, "main > details")
+    assert ends(boxes(page, "thead tr")[0]) <= warnings["y"] and folded
+    assert all(ends(warnings) <= box["y"] for box in folded)
+    assert texts(page, "main > section > h2") == ["The answer", "Warnings"]
+    assert not any(body.is_visible() for body in page.query_selector_all("details > .body"))
+    contents, main = boxes(page, "nav")[0], boxes(page, "main")[0]
+    assert contents["x"] + contents["width"] <= main["x"]
+    assert texts(page, "nav a") == texts(page, "h2")
 
 
 @pytest.mark.parametrize("size", WIDTHS)
