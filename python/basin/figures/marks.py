@@ -161,7 +161,7 @@ def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str
             y = np.array([m.value for _, m in marks])
             bars = np.array([[m.value - m.low, m.high - m.value] for _, m in marks]).T
             ax.errorbar([x for x, _ in marks], y, bars, color=colour, marker=marker, markersize=5.5, fillstyle=fill, linestyle="",
-                        markerfacecoloralt="white", capsize=2.5 if kind == "mean" else 0, label=kind)  # fmt: skip
+                        markerfacecoloralt="white", capsize=4, label=kind)  # fmt: skip
     hollow = [(x_of[c.size], m.value) for c in found for m in c.marks if m.kind == "hollow"]
     hollow += [(x_of[c.size], np.nan) for c in found for _ in range(c.crosses)]
     draw_hollow(ax, [x for x, _ in hollow], [y for _, y in hollow], colour, marker)

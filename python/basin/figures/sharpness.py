@@ -20,7 +20,7 @@ from . import style
 from .marks import CROSS, HOLLOW, ONE_SEED, Cell, draw_arms, draw_hollow, measure_cells, numbers, train_examples
 
 BARS = "bars: ± standard error over seeds, or the value's own residual or error where greater; of a ratio the 95 % interval"
-OWN_BARS = "bars: each value's own residual or 95 % interval, of one run"
+OWN_BARS = "bars: each value's own residual or 95 % interval, of one run; dash: a short bar; a search's lower bound has none"
 
 
 def sharpness_against_batch(sweep: Sweep) -> Figure | None:
@@ -143,7 +143,7 @@ def _loss_lines(ax: Axes, rows: pd.DataFrame, loss: str, colours: style.Colours,
         own = np.where(run.uncertainty_kind.isin(["none", "lower_bound"]), np.nan, run.uncertainty.astype(float))
         low = np.where(np.isfinite(run.ci_low.astype(float)), run.ci_low.astype(float), y - own)
         high = np.where(np.isfinite(run.ci_high.astype(float)), run.ci_high.astype(float), y + own)
-        ax.errorbar(x, y, [np.maximum(y - low, 0), np.maximum(high - y, 0)], color=colours[size], marker="o", markersize=3.5,
-                    linewidth=1, elinewidth=0.7, alpha=0.85, linestyle=style.arm_line(arms.index(arm)))  # fmt: skip
+        ax.errorbar(x, y, [np.maximum(y - low, 0), np.maximum(high - y, 0)], color=colours[size], marker="o", markersize=2.5,
+                    capsize=4, linewidth=1, elinewidth=0.9, alpha=0.85, linestyle=style.arm_line(arms.index(arm)))  # fmt: skip
         bad = run[run.status != "ok"]
         draw_hollow(ax, bad[loss], np.where(bad.value > 0, bad.value, np.nan), colours[size], "o")

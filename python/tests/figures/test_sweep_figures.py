@@ -235,6 +235,18 @@ def test_panels_have_letters_and_bars_an_explanation(tmp_path, draw):
     assert not bars or "bars: " in figure.legends[0].get_title().get_text()
 
 
+@pytest.mark.parametrize(
+    "draw", [accuracy.accuracy_against_batch, sharpness.sharpness_against_batch, sharpness.sharpness_against_loss]
+)
+def test_a_bar_shorter_than_its_mark_is_seen(tmp_path, draw):
+    """Its caps are wider than the mark by at least a point on either side."""
+    figure = draw(sweep_of(tmp_path / "s"))
+    bars = [c for ax in figure.axes for c in ax.containers if c.lines[1]]
+    assert bars
+    for mark, caps, _ in (c.lines for c in bars):
+        assert all(cap.get_markersize() >= mark.get_markersize() + 2 for cap in caps)
+
+
 def test_a_figure_in_words_has_every_panel_its_axes_and_range(tmp_path):
     sweep = sweep_of(tmp_path / "s")
     said = described(accuracy.accuracy_against_batch(sweep))
