@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -24,7 +25,7 @@ def check(path: str | Path) -> bool:
     """Whether `path` has a seal; False for an older version's file. A ReadError where it isn't what was sealed, or isn't HDF5."""
     path = Path(path)
     about = path.stat()
-    key = (path.resolve(), about.st_ino, about.st_size, about.st_mtime_ns)
+    key = identity(path, about)
     if key in _whole:
         return True
     with path.open("rb") as file:
@@ -41,6 +42,11 @@ def check(path: str | Path) -> bool:
             )
     _whole.add(key)
     return True
+
+
+def identity(path: Path, about: os.stat_result) -> tuple:
+    """Another one for a file that was replaced or written to."""
+    return path.resolve(), about.st_ino, about.st_size, about.st_mtime_ns
 
 
 def _has_block(path: Path, start: bytes, size: int) -> bool:
