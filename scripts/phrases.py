@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Phrases that don't come back: foreign idioms and the scars of reflowing, in comments, messages, docs and Python.
+"""Phrases that don't come back, scars of reflowing, and passages that a merge doubled: in comments, messages, docs and Python.
 
     phrases.py [FILE...]     prints each as file:line: what was found: what to write instead; exits with 1 if there is one
     phrases.py --self-test   expects every row's own examples to be found, and let through, in a file of each kind
@@ -106,6 +106,8 @@ PHRASES = (
     ),
 )
 SCAR = "a reflow scar: break the lines where the sentence breaks"
+DOUBLED = "there already: keep one of the two"
+LONG = 80  # characters that a passage has at least; short sentences count along with what follows them
 
 # What is no prose in code: all that isn't one of these. A character literal is there so that '"' opens no string.
 CODE = re.compile(
@@ -118,6 +120,7 @@ SCRIPT = re.compile(
 )
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"[-*>|#]|\d+\.|```")  # begins a paragraph, a list entry or a row of Markdown
+SENTENCE_END = re.compile(r"[.?!][)*`\"]*$")
 FULL_LINE_COMMENT = re.compile(r"\s*(?://+|#+) ?(.*)")
 
 
@@ -147,22 +150,55 @@ def phrases_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
             continue
         for match in re.finditer(phrase.pattern.replace(" ", r"\s+"), read, re.IGNORECASE):
             yield 1 + read.count("\n", 0, match.end()), " ".join(match[0].strip("\0 ").split()), phrase.instead
-    for number in scars(name, text):
+    lines = text_lines(name, text)
+    for number in scars(lines):
         yield number, "one or two words", SCAR
+    for number, passage in doubled(lines):
+        yield number, passage, DOUBLED
 
 
-def scars(name: str, text: str) -> Iterator[int]:
-    """Lines of one or two words that a long one runs into and that aren't the last of their paragraph."""
+def text_lines(name: str, text: str) -> list[str]:
+    """A page without its fenced blocks; of code the full-line comments."""
     if name.endswith(".md"):
-        lines = FENCED.sub(lambda block: "\n" * block[0].count("\n"), text).splitlines()
-    else:
-        lines = [match[1] if (match := FULL_LINE_COMMENT.match(line)) else "" for line in text.splitlines()]
+        return FENCED.sub(lambda block: "\n" * block[0].count("\n"), text).splitlines()
+    return [match[1] if (match := FULL_LINE_COMMENT.match(line)) else "" for line in text.splitlines()]
+
+
+def scars(lines: list[str]) -> Iterator[int]:
+    """Lines of one or two words that a long one runs into and that aren't the last of their paragraph."""
     for number, (before, line, after) in enumerate(zip(lines, lines[1:], lines[2:], strict=False), 2):
         few = 1 <= len(line.split()) <= 2 and len(line.strip()) <= 25 and re.search("[a-z]", line)
         runs_on = len(before) >= 70 and re.search(r"[\w,]$", before)
         goes_on = len(after) >= 40 and not BLOCK.match(after)
         if few and runs_on and goes_on:
             yield number
+
+
+def doubled(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Where a passage begins that stands further up already, and its first words."""
+    above: set[str] = set()
+    paragraph: list[tuple[int, str]] = []
+    for number, line in enumerate([*lines, ""], 1):
+        if not line.strip() or BLOCK.match(line.lstrip()):
+            yield from doubled_in(paragraph, above)
+            paragraph = []
+        paragraph += [(number, word) for word in line.split()]
+
+
+def doubled_in(paragraph: list[tuple[int, str]], above: set[str]) -> Iterator[tuple[int, str]]:
+    """`paragraph`: words with their lines. `above` gets its passages: whole sentences, or the row of a table."""
+    is_row = bool(paragraph) and paragraph[0][1] == "|"
+    sentence_ends = [i for i, (_, word) in enumerate(paragraph[:-1], 1) if SENTENCE_END.search(word) and not is_row]
+    goes_on = False
+    for start in [0, *sentence_ends]:
+        ends = [end for end in [*sentence_ends, len(paragraph)] if end > start]
+        passages = (" ".join(word for _, word in paragraph[start:end]) for end in ends)
+        passage = next((p for p in passages if len(p) >= LONG), "")
+        if passage in above and not goes_on:
+            yield paragraph[start][0], f"{passage[:60]} ..."
+        goes_on = passage in above
+        if passage:
+            above.add(passage)
 
 
 def files_with_prose() -> list[str]:
@@ -193,6 +229,25 @@ def planted(words: str) -> dict[str, str]:
     }
 
 
+SENTENCE = "This sentence has more than eighty characters, so that a page needs it once and no more."
+LINES = SENTENCE.replace(", ", ",\n{0}")
+DOUBLES = {
+    "paragraph.md": f"{SENTENCE}\n\nAnother.\n\n{LINES.format('')}\n",
+    "sentences.md": "A short sentence. {0}\n\nAn edited one. {0}\n".format("One of some forty characters is a short one. " * 2),
+    "adjacent.md": f"{SENTENCE} {SENTENCE}\n",
+    "entry.md": f"- {SENTENCE}\n- Another.\n- {SENTENCE}\n",
+    "row.md": f"| a | {SENTENCE} |\n| b | c |\n| a | {SENTENCE} |\n",
+    "comment.h": f"/// {SENTENCE}\n/// {LINES.format('/// ')}\nint f();\n",
+    "apart.py": f"# {SENTENCE}\nx = 1\n# {LINES.format('# ')}\n",
+}
+NO_DOUBLES = {
+    "fenced.md": f"```\n{SENTENCE}\n```\n\n```\n{SENTENCE}\n```\n",
+    "short.md": "This is short.\n\nThis is short.\n\nHere it is of no matter what follows, and how long. This is short.\n",
+    "cells.md": f"| A. | {SENTENCE} |\n| B. | {SENTENCE} |\n",
+    "code.cpp": f'f("{SENTENCE}");\nf("{SENTENCE}");\n',
+}
+
+
 def self_test() -> int:
     wrong = 0
     scar = "/// " + "word " * 20 + "and\n/// their\n/// " + "word " * 12 + "\n"
@@ -207,6 +262,8 @@ def self_test() -> int:
         (name, text, row.instead, False) for row in PHRASES for words in row.passes for name, text in planted(words).items()
     ]
     cases += [("scar.h", scar, SCAR, True), ("names.cpp", "int beside = told(dear);\n", PHRASES[7].instead, False)]
+    cases += [(name, text, DOUBLED, True) for name, text in DOUBLES.items()]
+    cases += [(name, text, DOUBLED, False) for name, text in NO_DOUBLES.items()]
     for name, text, instead, expected in cases:
         if expected != any(what == instead for _, _, what in phrases_in(name, text)):
             print(f"{name}: {'not found' if expected else 'found, but nothing is wrong with it'}: {text!r}")
