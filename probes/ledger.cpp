@@ -16,17 +16,19 @@ namespace {
 
 constexpr const char* kWords[] = {"short_of_updates", "noise_limited", "curvature_limited", "both"};
 
-Quantity one_of_them(const ProbeResult& result, const std::string& name, const QuantityNaming& naming) {
-  for (const Quantity& found : result.quantities) {
-    if (found.name != name) continue;
-    Quantity q = found;
-    q.name = naming.name;
-    q.long_name = naming.long_name;
-    q.definition = naming.definition;
-    q.units = naming.units;
-    return q;
-  }
+const Quantity& quantity_named(const ProbeResult& result, const std::string& name) {
+  for (const Quantity& found : result.quantities)
+    if (found.name == name) return found;
   TORCH_CHECK(false, "no quantity ", name);
+}
+
+Quantity one_of_them(const ProbeResult& result, const std::string& name, const QuantityNaming& naming) {
+  Quantity q = quantity_named(result, name);
+  q.name = naming.name;
+  q.long_name = naming.long_name;
+  q.definition = naming.definition;
+  q.units = naming.units;
+  return q;
 }
 
 /// Value, error and interval times `factor`; NaN and not resolved where that isn't finite.
@@ -87,10 +89,13 @@ class Ledger final : public Probe {
     inner.state_path.clear();
     inner.start = at::Tensor();
     const double limit = context.optimizer ? context.optimizer->frozen_stability_limit() : kNaN;
-    add_curvature(curvature()->run(inner), limit, result);
+    const ProbeResult curved = curvature()->run(inner);
+    add_curvature(curved, limit, result);
     add_noise(inner, result);
     const AlongUpdate along = along_update(context);
     add_along(along, context.learning_rate, limit, result);
+    const double gain = context.optimizer ? context.optimizer->gain() : kNaN;
+    add_decrease_at_limit(curved, gain * limit * along.slope, result);
     add_word(result);
     result.status = gravest_status(result.quantities);
     if (result.status != ProbeStatus::ok) {
@@ -116,6 +121,24 @@ class Ledger final : public Probe {
                     {"curvature_over_limit", "learning rate times preconditioned curvature over its limit",
                      "ledger-curvature", "1"}),
         1 / limit));
+  }
+
+  /// `promised` over lambda_1: what a step promises at the rate of the limit. Within what lambda_1 lies in.
+  static void add_decrease_at_limit(const ProbeResult& found, double promised, ProbeResult& result) {
+    const Quantity& largest = quantity_named(found, "lambda");
+    Quantity q = named(
+        {"decrease_at_limit", "decrease that the gradient promises for one update at the method's limit",
+         "ledger-decrease-at-limit", "loss"},
+        UncertaintyKind::residual);
+    const double lambda = largest.value.at(0), residual = largest.uncertainty.at(0);
+    q.value = {promised / lambda};
+    q.ci_low = {promised / (lambda + residual)};
+    q.ci_high = {residual < lambda ? promised / (lambda - residual) : kInfinity};
+    q.uncertainty = {q.ci_high[0] - q.value[0]};
+    q.status = largest.status;
+    if (q.status == ProbeStatus::ok && !(lambda > 0 && std::isfinite(promised)))
+      q.status = ProbeStatus::not_resolved;
+    result.quantities.push_back(std::move(q));
   }
 
   void add_noise(const ProbeContext& context, ProbeResult& result) const {
@@ -200,13 +223,10 @@ class Ledger final : public Probe {
   }
 
   void add_word(ProbeResult& result) const {
-    const auto find = [&](const std::string& name) -> const Quantity& {
-      return *std::find_if(result.quantities.begin(), result.quantities.end(),
-                           [&](const Quantity& q) { return q.name == name; });
-    };
-    const Quantity &noise = find("noise_over_gradient"), &lambda = find("curvature_over_limit");
+    const Quantity &noise = quantity_named(result, "noise_over_gradient"),
+                   &lambda = quantity_named(result, "curvature_over_limit");
     const bool known = std::isfinite(lambda.value[0]);
-    const Quantity& curvature = known ? lambda : find("critical_over_limit");
+    const Quantity& curvature = known ? lambda : quantity_named(result, "critical_over_limit");
     Quantity word =
         named({"word", "what limits the run: 0 updates, 1 noise, 2 curvature, 3 both", "ledger-word", "1"},
               UncertaintyKind::none);
@@ -255,14 +275,16 @@ ProbeEntry ledger_entry() {
       .name = "ledger",
       .label = "ledger",
       .help = "what limits the next update: noise, curvature or neither",
-      .version = 1,
+      .version = 2,
       .definitions = {"ledger-curvature", "ledger-noise", "noise-scale-finite", "noise-scale-hessian-finite",
-                      "ledger-first-order", "critical-sharpness", "ledger-critical", "ledger-word"},
+                      "ledger-first-order", "critical-sharpness", "ledger-critical",
+                      "ledger-decrease-at-limit", "ledger-word"},
       .entries = {"curvature_over_limit", "noise_over_gradient", "b_simple", "b_hessian", "first_order_share",
-                  "critical_sharpness", "critical_over_limit", "word"},
+                  "critical_sharpness", "critical_over_limit", "decrease_at_limit", "word"},
       .headlines = {{"curvature_over_limit", "", "η λ₁(P⁻¹H) over its limit"},
                     {"noise_over_gradient", "", "noise over gradient"},
-                    {"critical_sharpness", "", "critical sharpness λ_c"}},
+                    {"critical_sharpness", "", "critical sharpness λ_c"},
+                    {"decrease_at_limit", "", "decrease at the limit"}},
       .audit = {.cheap = {"b_hessian=false"}},
   });
 }

@@ -31,6 +31,8 @@ void bind_options(OptionTable& table, LedgerOptions& options);
 ///   critical_sharpness = 2 / eta_c, eta_c the smallest learning rate with L(w - eta_c d) > L(w) (arXiv 2601.16979;
 ///     core/math/critical_step.h): d'Hd / G'd on a quadratic, so at most lambda_1(P^{-1} H);
 ///   critical_over_limit = eta critical_sharpness / limit;
+///   decrease_at_limit = gain limit G'd / lambda_1(P^{-1} H), in units of the loss: the decrease that the gradient promises for one
+///     update at the rate of the limit, whatever the run's own rate; the same for any multiple of P, so methods can be compared by it;
 ///   word: 0 short_of_updates, 1 noise_limited, 2 curvature_limited, 3 both; by curvature_over_limit or, where that isn't known,
 ///     critical_over_limit, and noise_over_gradient, from the thresholds of the options on. Not resolved where the interval of the
 ///     noise holds its threshold.

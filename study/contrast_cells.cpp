@@ -23,8 +23,9 @@ KnownCell known(const Cell& cell, bool tunes) {
     for (const auto& [key, value] : cell.candidate.settings()) found.open.insert(key);
   for (const Option& option : cell.options.defining_table()) {
     if (!option.traits.may_be_swept() || option.traits.is_repetition) continue;
-    found.options.emplace(option.key, option.get());
-    if (!found.open.count(option.key)) found.setting += option.key + " = " + to_toml(option.get()) + "\n";
+    const OptionValue value = value_of_setting(cell.options, option);
+    found.options.emplace(option.key, value);
+    if (!found.open.count(option.key)) found.setting += option.key + " = " + to_toml(value) + "\n";
   }
   return found;
 }
@@ -156,12 +157,16 @@ class ContrastResolver {
       if (axis.of_arms) keep(axis.key, axis.values.front(), conditions, members);
   }
 
-  // Several settings: those that agree with the base in the axes which the conditions don't name.
+  // Several settings: those that agree with the base in the axes which the conditions don't name, and are as in all other settings in
+  // what arms alone sweep where the base has no such option.
   void keep_like(const KnownCell& base, const std::vector<TomlEntry>& conditions,
                  std::vector<const KnownCell*>& members) const {
     for (const Axis& axis : study_.axes) {
       const auto wanted = base.options.find(axis.key);
-      if (wanted != base.options.end()) keep(axis.key, wanted->second, conditions, members);
+      if (wanted != base.options.end())
+        keep(axis.key, wanted->second, conditions, members);
+      else if (axis.of_arms)
+        keep(axis.key, axis.values.front(), conditions, members);
     }
   }
 

@@ -48,22 +48,15 @@ const std::map<std::string, OptionValue>& quiet_defaults() {
 
 std::string identity_hash(const RunOptions& options, bool with_repetition) {
   std::string text;
-  const BranchOptions& branch = options.train.branch;
   const TrustArm* arm = trust_arm(options);
-  const std::string trust_from = options.optimizer + ".trust_from",
-                    ratios = options.optimizer + ".trust_ratios";
-  const auto setting_of = [&](const std::string& key) {
-    if (key == "branch.from") return branch.setting;
-    return arm && key == trust_from ? arm->trust_setting : std::string();
-  };
+  const std::string ratios = options.optimizer + ".trust_ratios";
   for (const Option& option : options.defining_table()) {
     if (option.traits.role != OptionRole::identity) continue;
     if (option.traits.is_repetition && !with_repetition) continue;
     if (option.traits.has_quiet_default && quiet_defaults().at(option.key) == option.get()) continue;
     if (arm && option.key == ratios && !arm->trust_from.empty()) continue;  // that run's
-    // Seeds have runs of their own to begin from, and these have one setting.
-    const std::string setting = with_repetition ? "" : setting_of(option.key);
-    text += option.key + " = " + to_toml(setting.empty() ? option.get() : OptionValue(setting)) + "\n";
+    text += option.key + " = " + to_toml(with_repetition ? option.get() : value_of_setting(options, option)) +
+            "\n";
   }
   return sha256_hex(text).substr(0, 12);
 }
@@ -89,6 +82,14 @@ std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options) 
 const TrustArm* trust_arm(const RunOptions& options) {
   const OptimizerEntry& method = find_entry(optimizer_registry(), options.optimizer, "optimizer");
   return method.trust_arm ? method.trust_arm(options.optimizers.at(options.optimizer)) : nullptr;
+}
+
+OptionValue value_of_setting(const RunOptions& options, const Option& option) {
+  const TrustArm* arm = trust_arm(options);
+  std::string setting;
+  if (option.key == "branch.from") setting = options.train.branch.setting;
+  if (arm && option.key == options.optimizer + ".trust_from") setting = arm->trust_setting;
+  return setting.empty() ? option.get() : OptionValue(setting);
 }
 
 bool is_run_id(const std::string& text) {

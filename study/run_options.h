@@ -114,6 +114,9 @@ std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options);
 /// What stands in the place of the run's trust ratios; null where its optimiser has none.
 const TrustArm* trust_arm(const RunOptions& options);
 
+/// The option's value as all repetitions of the setting have it: where it names another run of the same seed, that run's config_id.
+OptionValue value_of_setting(const RunOptions& options, const Option& option);
+
 /// Whether a text is a run_id, 12 hex digits.
 bool is_run_id(const std::string& text);
 

@@ -107,6 +107,15 @@ TEST(LedgerProbe, GoesAlongThePreconditionedGradient) {
     const double limit =
         name == "lars" ? 2 * 1.9 : 2 * 1.9 / 0.1;  // heavy ball; a moving average of gradients
     EXPECT_NEAR(attribute<double>(result, "stability_limit"), limit, 1e-12 * limit);
+    const at::Tensor root = at::cat(p).rsqrt();
+    const double largest = std::get<0>(at::linalg_eigh(root.unsqueeze(1) * h * root)).max().item<double>();
+    // Steps add up: heavy ball by 1/(1 - momentum), a moving average doesn't.
+    const double promised = (name == "lars" ? 10 : 1) * limit * g.dot(d).item<double>() / largest;
+    const Quantity& decrease = quantity(result, "decrease_at_limit");
+    EXPECT_NEAR(decrease.value[0], promised, 1e-3 * promised);  // the tolerance of lambda_1 is 1e-4
+    const double rounding = 1e-6 * promised;                    // of the products, in float32
+    EXPECT_LE(decrease.ci_low[0], promised + rounding);
+    EXPECT_GE(decrease.ci_high[0], promised - rounding);
   }
 }
 

@@ -304,6 +304,31 @@ INSTANTIATE_TEST_SUITE_P(
                  "s.toml:21: there is another hypothesis \"h\""}),
     [](const auto& info) { return info.param.name; });
 
+// Arms of LAMB alone: what the conditions don't name is as in all other settings, and a run that takes its ratios from the run of its
+// own seed is of one setting with the other seeds'.
+const std::string kTrustArms =
+    "lamb.trust_from = 'lamb.trust = \"live\"'\n"
+    "[sweep]\noptimizer = ['sgd', 'lamb']\nbatch_size = [32, 64]\nseed = [1, 2, 3]\n"
+    "[[sweep.arm]]\nwhen = { optimizer = 'lamb' }\nset = { lamb.trust = ['frozen', 'mean'] }\n";
+
+TEST(Contrast, AMethodsOwnArmsAreLeftOutWhereTheBaseIsOfAnotherMethod) {
+  const Study study =
+      study_of(kTrustArms + "[[contrast]]\nname = 'c'\nbase = { optimizer = 'sgd', batch_size = 64 }\n" +
+               "arm = { optimizer = 'lamb' }\noutcome = 'test_acc'\n");
+  const std::vector<Cell> cells = expand(study);
+  const PickedSetting arm = cells_of_contrasts(study, cells)[0].settings[1];
+  ASSERT_EQ(arm.cells.size(), 3u);
+  EXPECT_EQ(trust_arm(arm.cells[0]->options)->trust, "live");
+}
+
+TEST(Contrast, ARunOfTheSameSeedThatIsTakenFromDoesNotSplitASetting) {
+  const Study study =
+      study_of(kTrustArms + "[[contrast]]\nname = 'c'\nbase = { optimizer = 'lamb', batch_size = 64 }\n" +
+               "arm = { lamb.trust = 'frozen' }\noutcome = 'test_acc'\n");
+  const std::vector<Cell> cells = expand(study);
+  EXPECT_THAT(cells_of_contrasts(study, cells)[0].paired_seeds, ElementsAre(1, 2, 3));
+}
+
 // What is no mistake.
 TEST(Contrast, TheTargetOfProtocolBAndALevelAreBothPlaces) {
   for (const char* at : {"loss-1.25", "loss-1.5", "end"}) {

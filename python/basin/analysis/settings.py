@@ -31,7 +31,7 @@ class Unpicked(ValueError):
 
 def pick(sweep: Sweep, role: str, conditions: dict[str, Any], questions: Questions, like: Setting | None = None) -> Setting:
     """Where several settings meet the conditions, those that agree with `like` in the axes of the sweep that the conditions don't name;
-    without `like` those that no arm of the study made."""
+    without `like`, or where it has no such option, those that no arm of the study made."""
     runs = sweep.runs[sweep.runs.config_id.fillna("") != ""]
     for key, value in conditions.items():
         runs = runs[_holds(sweep, runs, key, value)]
@@ -44,7 +44,8 @@ def pick(sweep: Sweep, role: str, conditions: dict[str, Any], questions: Questio
         texts = column.map(value_text)
         by_arms = texts.isin([value_text(value) for value in questions.arms.get(axis, [])])
         wanted = None if like is None else _option(like.runs, axis)
-        same = runs[~by_arms if wanted is None else texts == value_text(wanted.iloc[0])]
+        text = "" if wanted is None else value_text(wanted.iloc[0])
+        same = runs[texts == text if text else ~by_arms]
         runs = same if len(same) else runs
     if runs.config_id.nunique() > 1:
         raise Unpicked(f"{role}: {runs.config_id.nunique()} settings have {_said(conditions)}{_differ(sweep, runs)}")

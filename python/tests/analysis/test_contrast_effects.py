@@ -66,6 +66,21 @@ outcome = "test_acc"
     assert found["ghost-recovers"].share.low < 0.5 < found["ghost-recovers"].share.high
 
 
+def test_a_methods_own_arms_are_left_out_where_the_base_has_no_such_option(asked):
+    """SGD has no lamb.trust: LAMB as it is, and not the arm."""
+    sweep = asked[0]
+    runs = sweep.runs.copy()
+    made = (runs.optimizer == "lamb") & (runs.seed == 1)
+    runs.loc[made, "config_id"] += "-mean"
+    runs["lamb.trust"] = np.where(runs.optimizer != "lamb", "", np.where(made, "mean", "live"))
+    view = SimpleNamespace(runs=runs, options=sweep.options)
+    base = Setting("base", runs_of(sweep, optimizer="sgd", batch=32).assign(**{"lamb.trust": ""}))
+    questions = Questions(axes=("lamb.trust",), arms={"lamb.trust": ["mean"]})
+    conditions = {"protocol": "A-epochs", "optimizer": "lamb", "batch_size": 32}
+    found = pick(view, "arm", conditions, questions, base)
+    assert set(found.runs["lamb.trust"]) == {"live"} and 1 not in set(found.runs.seed)
+
+
 def test_a_run_is_picked_by_the_epochs_that_were_asked_for(asked):
     """Runs of protocol B end after epochs of their own."""
     sweep = asked[0]
