@@ -81,8 +81,8 @@ void expect_same_numbers(const TinySweep& sweep) {
 }
 
 // Sweeps into two folders of one study, the second killed at random moments and started again each time:
-// every third kill waits until a worker probes, the first until one has a checkpoint, the others until one trains, and all up to
-// `longest_wait` seconds more and until a worker is in that state again: how fast the machine is doesn't decide what they meet.
+// every third kill waits until a worker probes, the first until there is a checkpoint, the others until a worker trains, and all up
+// to `longest_wait` seconds more and until a worker is in that state again: how fast the machine is doesn't decide what they meet.
 // The last start must end with the very numbers of the undisturbed sweep.
 void expect_kills_change_nothing(const TinySweep& sweep, int kills, double longest_wait, unsigned seed) {
   ASSERT_EQ(sweep.run({}, kUndisturbed).exit_code, 0);

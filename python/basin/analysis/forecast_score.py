@@ -82,7 +82,7 @@ def read_prediction(path: str | Path) -> Forecast:
 
 
 def _mistake(value: Any, kind: Any, key: str) -> str:
-    """How a value differs from what CONTENT says of it; empty where it doesn't."""
+    """How a value differs from its line in CONTENT; empty where it doesn't."""
     if isinstance(kind, dict):
         if not isinstance(value, dict):
             return f"{key} is no table"
