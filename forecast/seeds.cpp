@@ -1,6 +1,8 @@
 #include "forecast/seeds.h"
 
+#include "core/error.h"
 #include "core/hash.h"
+#include "core/toml_file.h"
 
 namespace basin {
 
@@ -14,6 +16,8 @@ std::vector<int64_t> seeds_of_hash(const std::string& file_hash, int64_t count) 
 }
 
 std::vector<int64_t> seeds_of_prediction(const std::string& path, int64_t count) {
+  if (read_toml_tables(path, "cell", {}).tables.empty())
+    throw IoError(path + ": not a prediction file of `basin forecast`: it has no [[cell]]");
   return seeds_of_hash(sha256_of_file(path), count);
 }
 

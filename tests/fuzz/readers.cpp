@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "data/readers.h"
+#include "forecast/seeds.h"
 #include "io/checkpoint.h"
 #include "io/journal.h"
 #include "io/probe_file.h"
@@ -58,6 +59,7 @@ const std::vector<Reader>& readers() {
       hdf5_file("audit", kAuditSchema),
       {"verdicts", [](const std::string& path) { Pilot{path}; }},
       {"selection", [](const std::string& path) { read_selection(path); }},
+      {"prediction", [](const std::string& path) { seeds_of_prediction(path, 3); }},
       {"journal", [](const std::string& path) { replay_journal(path); }},
       {"status", [](const std::string& path) { read_status(path); }},
       {"study", read_study_file},

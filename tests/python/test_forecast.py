@@ -246,3 +246,6 @@ def test_what_isnt_a_sweep_or_isnt_said_is_one_clear_line(folder, tmp_path):
     assert "not the folder of a sweep" in nothing.stderr
     assert basin("forecast", folder / "small").returncode == 2
     assert basin("forecast", "--seeds", tmp_path / "none.toml").returncode == 4
+    study = basin("forecast", "--seeds", folder / "test.toml")
+    assert (study.returncode, study.stdout, study.stderr.count("\n")) == (4, "", 1)
+    assert "test.toml: not a prediction file" in study.stderr
