@@ -1,6 +1,7 @@
 """Arms: settings of one protocol, optimiser and batch size that differ in some option, each by a label ("ghost_batch=25").
 
-An option counts where settings of one such cell differ in it. The plain setting, whose label is empty, has the value of the smallest
+An option counts where settings of one such cell differ in it, and not where its value follows from the cell and the options before it;
+those that the study sweeps come first. The plain setting, whose label is empty, has the value of the smallest
 batch size where that has one value alone, else the study's own, else the commonest. A learning rate, which is tuned for each arm, is
 part of a label only where nothing else tells two settings apart; then so is the number of planned updates.
 """
@@ -8,12 +9,13 @@ part of a label only where nothing else tells two settings apart; then so is the
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..reader.questions import flat
+from ..reader.questions import axes_of, flat
 from ..reader.sweep import ASKED_FOR, Sweep, option_text
 
 CELL = ["protocol", "optimizer", "batch_size"]
@@ -57,8 +59,10 @@ def arm_labels(sweep: Sweep) -> pd.Series:
     if not several:
         return labels
     study = _study_values(sweep.study)
+    axes = {axis: place for place, axis in enumerate(axes_of(sweep.study))}
     options = [o for o in sweep.options if o not in NO_ARM and any(_texts(g[o]).nunique() > 1 for g in several)]
-    for option in options:
+    options.sort(key=lambda option: axes.get(option.removeprefix(ASKED_FOR), len(axes)))
+    for option in _telling(configs, options):
         name = option.removeprefix(ASKED_FOR)
         plain, mine = _plain(configs, option, study.get(name)), _texts(runs[option])
         labels += np.where((mine != plain) & (mine != ""), f", {name}=" + mine, "")
@@ -66,6 +70,18 @@ def arm_labels(sweep: Sweep) -> pd.Series:
     for option in LAST:
         labels = _told_apart(runs, labels, option)
     return labels
+
+
+def _telling(configs: pd.DataFrame, options: list[str]) -> list[str]:
+    """Those that tell settings apart which the cell and the options before don't."""
+    classes = configs.groupby(CELL).ngroup()
+    telling = []
+    for option in options:
+        finer = pd.DataFrame({"class": classes, "text": _texts(configs[option])}).groupby(["class", "text"]).ngroup()
+        if finer.nunique() > classes.nunique():
+            telling.append(option)
+        classes = finer
+    return telling
 
 
 def _told_apart(runs: pd.DataFrame, labels: pd.Series, option: str) -> pd.Series:
@@ -113,6 +129,18 @@ def value_text(value: Any) -> str:
     if isinstance(value, (int, float, np.integer, np.floating)):
         return f"{float(value):.15g}" if float(value) == int(value) else f"{float(value):g}"
     return str(value)
+
+
+def nearest_arm(arm: str, there: Iterable[str]) -> str | None:
+    """The arm there that has most of this arm's changes and none that it lacks: for "norm=batch, warmup=0" it is "norm=batch" before
+    the plain setting. None where each has a change of its own."""
+    mine = _changes(arm)
+    nested = [other for other in there if _changes(other) <= mine]
+    return max(nested, key=lambda other: len(_changes(other)), default=None)
+
+
+def _changes(arm: str) -> set[str]:
+    return set(arm.split(", ")) - {""}
 
 
 def arms_of(runs: pd.DataFrame) -> list[str]:

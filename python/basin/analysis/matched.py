@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..reader.sweep import Sweep
 from . import stats
-from .arms import ARM, slim_with_arms
+from .arms import ARM, nearest_arm, slim_with_arms
 from .effects import Effect, by_seed, crossed
 from .names import optimizers_of
 
@@ -149,7 +149,7 @@ def contrast(
     sweep: Sweep, protocol: str, optimizer: str, batch_size: int, margin: float = stats.MARGIN, arm: str | None = None,
     labelled: pd.DataFrame | None = None,
 ) -> Contrast:  # fmt: skip
-    """With the verdict that it has by itself. The reference has the same arm where that was run there, else the plain setting; None: the
+    """With the verdict that it has by itself. The reference has the same arm where that was run there, else the nearest; None: the
     cell has one setting. `labelled`: the runs with labels of arms, from a caller that has them."""
     runs = slim_with_arms(sweep) if labelled is None else labelled
     reference = _with_arm(runs, protocol, reference_of(sweep, optimizer), batch_size, arm)
@@ -182,8 +182,10 @@ def _with_arm(runs: pd.DataFrame, protocol: str, reference: Reference, batch_siz
     if arm is None:
         return reference
     there = set(cell(runs, protocol, reference.optimizer, reference.batch_size)[ARM])
-    own = arm if arm in there and reference.batch_size != batch_size else ""
-    return replace(reference, arm=own if own in there or len(there) > 1 else next(iter(there), ""))
+    own = nearest_arm(arm, there) if reference.batch_size != batch_size else ""
+    if own is None or own not in there:
+        own = next(iter(there)) if len(there) == 1 else ""
+    return replace(reference, arm=own)
 
 
 def _test_loss(sweep: Sweep, one: list[str], two: list[str]) -> Effect | None:

@@ -1,7 +1,7 @@
 """Mediation by manipulation: what each arm of a study does to the outcome, next to what it does to sharpness, noise and distance.
 
 An arm is a setting that differs from its base in one respect, the base being, by the first that applies,
-    an intervention   the plain setting of the same optimiser and batch size,
+    an intervention   the plain setting of the same optimiser and batch size, or the arm that it is one change away from,
     a large batch     the plain setting of the same optimiser at its smallest batch size,
     an optimiser      the first optimiser's plain setting at that batch size.
 At matched loss where the sweep has it (protocol B), else at the fixed budget. Effects are arm less base, paired by seed, the outcome's also
@@ -15,7 +15,7 @@ effects out to the arms at random: p is how often Kendall's tau of these is as f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +23,7 @@ import pandas as pd
 
 from ..reader.sweep import Sweep
 from . import rank, stats
-from .arms import ARM, with_arms
+from .arms import ARM, nearest_arm, with_arms
 from .branches import without_branches
 from .effects import Effect, by_seed, crossed
 from .matched import cell, comparable, fixed_budget, settings
@@ -89,33 +89,34 @@ def arm_effects(sweep: Sweep) -> list[ArmEffects]:
 def _pairs(sweep: Sweep, runs: pd.DataFrame, protocol: str) -> Iterator[tuple[ArmEffects, pd.DataFrame, pd.DataFrame]]:
     """Each arm with its runs and those of its base."""
     optimizers = optimizers_of(runs, sweep.names)
-    plain = {
-        (optimizer, int(batch)): found
-        for optimizer in optimizers
-        for batch in sorted(runs.batch_size[runs.optimizer == optimizer].unique())
-        if len(found := _good(cell(runs, protocol, optimizer, int(batch), "")))
-    }
-    smallest = {optimizer: min((b for o, b in plain if o == optimizer), default=0) for optimizer in optimizers}
-    for optimizer in optimizers:
-        mine = runs[runs.optimizer == optimizer]
-        for batch, label in sorted({(int(b), str(a)) for b, a in zip(mine.batch_size, mine[ARM])}):
-            base = _base(plain, smallest, optimizers, optimizer, batch, label)
-            arm = _good(cell(runs, protocol, optimizer, batch, label))
-            if base in plain and len(arm):
-                name = f"{sweep.names.label('optimizers', optimizer)} {batch:,}" + (f", {label}" if label else "")
-                other = f"{sweep.names.label('optimizers', base[0])} {base[1]:,}"
-                yield ArmEffects(name, other, optimizer), arm, plain[base]
+    places = sorted({(str(o), int(b), str(a)) for o, b, a in zip(runs.optimizer, runs.batch_size, runs[ARM])},
+                    key=lambda place: (optimizers.index(place[0]), *place[1:]))  # fmt: skip
+    cells = {place: found for place in places if len(found := _good(cell(runs, protocol, *place)))}
+    for place, arm in cells.items():
+        base = _base(cells, optimizers, place)
+        if base in cells:
+            yield ArmEffects(_name(sweep, place), _name(sweep, base), place[0]), arm, cells[base]
 
 
-def _base(
-    plain: dict[tuple[str, int], pd.DataFrame], smallest: dict[str, int], optimizers: list[str], optimizer: str, batch: int, label: str
-) -> tuple[str, int]:  # fmt: skip
+Place = tuple[str, int, str]  # optimiser, batch size, arm
+
+
+def _name(sweep: Sweep, place: Place) -> str:
+    optimizer, batch, label = place
+    return f"{sweep.names.label('optimizers', optimizer)} {batch:,}" + (f", {label}" if label else "")
+
+
+def _base(cells: Iterable[Place], optimizers: list[str], place: Place) -> Place | None:
+    """What the cell differs from in one respect."""
+    optimizer, batch, label = place
     if label:
-        return optimizer, batch
-    if batch != smallest[optimizer]:
-        return optimizer, smallest[optimizer]
-    first = next((o for o in optimizers if (o, batch) in plain), optimizer)
-    return (first, batch) if first != optimizer else ("", 0)
+        nearest = nearest_arm(label, (a for o, b, a in cells if (o, b) == (optimizer, batch) and a != label))
+        return None if nearest is None else (optimizer, batch, nearest)
+    smallest = min(b for o, b, a in cells if o == optimizer and not a)
+    if batch != smallest:
+        return optimizer, smallest, ""
+    first = next(o for o in optimizers if (o, batch, "") in cells)
+    return (first, batch, "") if first != optimizer else None
 
 
 def _good(runs: pd.DataFrame) -> pd.DataFrame:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 from ..analysis import stats
-from ..analysis.arms import ARM, with_arms
+from ..analysis.arms import ARM, nearest_arm, with_arms
 from ..analysis.cell_answers import CellAnswer
 from ..analysis.matched import reference_of
 from ..analysis.names import optimizers_of
 from ..analysis.number_text import interval, points
 from ..analysis.pooled import Pooled, beaten_by_others
+from ..reader.questions import searches_rates
 from ..reader.sweep import Sweep
 from .phrases import cell_names, left_out_text, lost_text
 
@@ -41,19 +42,24 @@ def _one_rate(sweep: Sweep) -> list[str]:
 
 
 def _arms_of_one_rate(sweep: Sweep) -> list[str]:
-    """Arms that have the plain setting's rate: the arm that was tuned least loses."""
+    """Arms that have the rate of what they are an arm of: the arm that was tuned least loses. Where a study searches its rates, an equal
+    one is a result."""
+    if searches_rates(sweep.study):
+        return []
     runs = with_arms(sweep)
-    shared: dict[str, list[str]] = {}
+    shared: dict[tuple[str, str], list[str]] = {}
     for (_, optimizer, size), group in runs[runs.batch_size.notna()].groupby(["protocol", "optimizer", "batch_size"]):
-        plain = set(_rates(group[group[ARM] == ""]))
-        for arm, mine in group[group[ARM] != ""].groupby(ARM):
-            if plain and set(_rates(mine)) == plain and "learning_rate" not in str(arm):
+        rates = {str(arm): set(_rates(mine)) for arm, mine in group.groupby(ARM)}
+        for arm, mine in rates.items():
+            base = nearest_arm(arm, (other for other in rates if other != arm))
+            if base is not None and rates[base] and mine == rates[base] and "learning_rate" not in arm:
                 place = f"{sweep.names.label('optimizers', optimizer)} at {int(size):,}"
-                shared.setdefault(str(arm), []).append(place)
+                shared.setdefault((arm, base), []).append(place)
+    whose = {"": "the plain setting's learning rate"}
     return [
-        f"**The arm {arm} has the plain setting's learning rate** for {', '.join(dict.fromkeys(places))}: its effect is that "
-        "of the option at this rate, not at its own best."
-        for arm, places in shared.items()
+        f"**The arm {arm} has {whose.get(base, f'the learning rate of {base}')}** for {', '.join(dict.fromkeys(places))}: its effect is "
+        "that of the option at this rate, not at its own best."
+        for (arm, base), places in shared.items()
     ]
 
 

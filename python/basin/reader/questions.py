@@ -80,7 +80,7 @@ def read_questions(study: str, folder: Path, where: str | Path) -> Questions:
     total, registered = _registration(folder / "registration.toml")
     exploratory = {t["name"] for t in _tables(tree, "hypothesis", where) if t.get("exploratory")}
     registered = {name: known for name, known in registered.items() if name not in exploratory}
-    listed, arms = _axes(tree.get("sweep", {}))
+    listed, arms = _axes(tree)
     return Questions(contrasts, hypotheses, registered, (*listed, *arms), arms, total)
 
 
@@ -182,8 +182,28 @@ def flat(tree: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _axes(sweep: dict) -> tuple[list[str], dict[str, list]]:
+def axes_of(study: str) -> list[str]:
+    """What a study sweeps, in its order; nothing of a text that isn't TOML."""
+    listed, arms = _axes(_tree(study))
+    return [*listed, *arms]
+
+
+def searches_rates(study: str) -> bool:
+    """Whether its learning rates come from a search, this one or an earlier one."""
+    tree = _tree(study)
+    return "tuned" in (tree.get("learning_rate"), tree.get("sweep", {}).get("learning_rate"))
+
+
+def _tree(study: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(study)
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def _axes(study: dict) -> tuple[list[str], dict[str, list]]:
     """In the order of the study: lists of [sweep], then what only [[sweep.arm]] sets, with its values."""
+    sweep = study.get("sweep", {})
     rows = {
         key: value for key, value in sweep.items() if not (isinstance(value, list) and any(isinstance(v, dict) for v in value))
     }

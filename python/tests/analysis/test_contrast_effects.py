@@ -1,5 +1,6 @@
 """The contrasts and hypotheses of a study, on sweeps whose truth is known."""
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy.stats import t as student
 
 import basin
 from asked_study import DROP, PLAN
-from basin.analysis.arms import ARM, with_arms
+from basin.analysis.arms import ARM, nearest_arm, with_arms
 from basin.analysis.cell_answers import answers as cells_of
 from basin.analysis.outcome_values import values_of
 from basin.analysis.settings import Setting, pick
@@ -167,6 +168,22 @@ def test_arms_have_labels_and_rows(asked):
     assert set(labels[ARM]) == {"", "ghost_batch=25"} and (labels[ARM] != "").sum() == 20
     rows = [(a.label, a.batch_size, a.arm) for a in cells_of(sweep)]
     assert rows == [(o, 1024, arm) for o in ("SGD", "LAMB") for arm in ("", "ghost_batch=25")]
+
+
+def test_options_that_follow_from_the_swept_ones_are_in_no_label(asked):
+    """The arm's probes need checks of their own, and each of its seeds takes ratios from a run of its own."""
+    sweep = copy.copy(asked[0])
+    arm = with_arms(sweep)[ARM] != ""
+    made = {"check_every": np.where(arm, 2000, 10000), "lamb.trust_from": np.where(arm, sweep.runs.run_id, "")}
+    sweep.runs = sweep.runs.assign(**made)
+    sweep.options = [*made, *sweep.options]
+    assert set(with_arms(sweep)[ARM]) == {"", "ghost_batch=25"}
+
+
+def test_an_arm_of_two_changes_is_compared_with_the_arm_that_has_one_of_them():
+    assert nearest_arm("norm=batch, warmup=0", ["", "norm=batch", "norm=layer"]) == "norm=batch"
+    assert nearest_arm("warmup=0", ["", "norm=batch"]) == ""
+    assert nearest_arm("warmup=0", ["norm=batch"]) is None
 
 
 def test_a_file_and_folders_say_the_same(tmp_path):
