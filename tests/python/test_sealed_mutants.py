@@ -1,69 +1,26 @@
 """Files whose seal is right and whose content is not: names, types, shapes and values changed through HDF5, then sealed. Our own
 checks of content meet them: the program says one line or takes the file, and never crashes or hangs."""
 
-import os
-import pathlib
 import random
 import shutil
-import subprocess
 
 import h5py
 import numpy as np
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
+from every_file import BASIN, first_run, is_one_line, make_every_file, program
+
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
-ROOT = pathlib.Path(__file__).parents[2]
 
 VALUES = [-1, 0, 2**31, 2**62, -(2**63), 3.5, float("nan"), float("inf"), "", "x" * 5000, "end", True, [1, 2], [], ["a", ""],
           np.zeros((2, 2)), np.complex128(1j), b"\xff\xfe", h5py.Empty("f8")]  # fmt: skip
 SHAPES = [(), (0,), (1,), (3, 2), (2, 0, 2)]
 
 
-TUNED = """
-model = "mlp"
-epochs = 1
-learning_rate = "tuned"
-[data]
-set = "synthetic"
-train_examples = 64
-test_examples = 16
-[mlp]
-hidden = [4]
-[tune]
-trials = 2
-[[tune.range]]
-key = "learning_rate"
-low = 0.01
-high = 0.1
-"""
-
-
-def program(*words):
-    return subprocess.run(
-        [BASIN, *map(str, words)],
-        env=dict(os.environ, OMP_NUM_THREADS="1"),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=60,
-    )
-
-
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     out = tmp_path_factory.mktemp("mutants") / "tiny"
-    done = program("sweep", ROOT / "configs/tiny.toml", "--out", out, "--set", "batch_size=128", "--set", 'optimizer="sgd"')
-    assert done.returncode == 0, done.stderr
-    run = next((out / "runs").iterdir())
-    (out / "tuned.toml").write_text(TUNED)
-    for words in (
-        ("landscape", run, "--kind", "line", "--set", "line.points=3", "--set", "line.directions=1"),
-        ("audit", run / "ckpt/end.h5", "--only", "weight_norms"),
-        ("tune", out / "tuned.toml", "--out", out / "tuned"),
-    ):
-        done = program(*words)
-        assert done.returncode == 0, done.stderr
+    make_every_file(out)
     return out
 
 
@@ -123,12 +80,6 @@ def link(file, dice):
     )
 
 
-def is_one_line(done):
-    """Taken, or refused in one line; progress may stand before it."""
-    said = [line for line in done.stderr.splitlines() if not line.startswith("probing ")]
-    return done.returncode == 0 or (done.returncode > 0 and len(said) == 1 and "std::" not in said[0])
-
-
 def check_mutants(study, tmp_path, kind, pattern, commands, seeds):
     taken = 0
     for seed in seeds:
@@ -139,7 +90,7 @@ def check_mutants(study, tmp_path, kind, pattern, commands, seeds):
         with h5py.File(path, "r+") as file:
             for _ in range(dice.choice([1, 1, 2, 4])):
                 dice.choice([change_attribute, replace_dataset, rename, remove, link])(file, dice)
-        told, first = [program("seal", path)], next((out / "runs").iterdir())
+        told, first = [program("seal", path)], first_run(out)
         if told[0].returncode == 0:
             taken += 1
             told += [
@@ -168,6 +119,10 @@ KINDS = {
     "tune": (
         "tuned/tune.h5",
         [("inspect", "{path}"), ("forecast", "{out}/tuned", "--test", "{out}/tuned.toml", "--prediction", "{out}/p.toml")],
+    ),
+    "verdicts": (
+        "asked/verdicts.h5",
+        [("inspect", "{path}"), ("sweep", "{out}/asked.toml", "--out", "{out}/asked", "--dry-run", "--pilot", "{out}/asked")],
     ),
 }
 
