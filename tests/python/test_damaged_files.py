@@ -111,8 +111,9 @@ def damaged(content, damage, dice):
 
 
 def losses(run):
+    """None where the journal was cut before the first table."""
     with h5py.File(run / "run.h5") as file:
-        return file["train/loss"][()]
+        return file["train/loss"][()] if "train" in file else np.array([])
 
 
 def reads(kind, out, path):
