@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build program study check format test test-slow test-asan fuzz oracles bench-training bench-optimizers bench-curvature coverage tidy wheel docs clean
+.PHONY: help setup build program study explain check format test test-slow test-asan fuzz oracles bench-training bench-optimizers bench-curvature coverage tidy wheel docs clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -38,6 +38,10 @@ program: setup   ## configure, and build the program alone
 study: program   ## the quick study on the embedded data: out/quick/{table.md,sweep.h5,report.html}
 	$(BASIN) sweep configs/quick.toml --out out/quick --jobs $(JOBS)
 	$(PYTHON) -m basin.report out/quick
+
+explain: program ## why accuracy drops: configs/explain.toml on the embedded data: out/explain/{table.md,verdicts.md,report.html}
+	$(BASIN) sweep configs/explain.toml --out out/explain --jobs $(JOBS)
+	$(PYTHON) -m basin.report out/explain
 
 check:           ## without a build: format, lint, types, rooms, links of docs, phrases
 	@scripts/setup check

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from tree_files import ROOT, tree_files
 
 NOT_READ = re.compile(
-    r"tests/.*/golden_.*\.h|scripts/phrases\.py|LICENSE|results/.*\.toml|tests/fuzz/corpus/.*|.*\.(csv|json|png|xz|sha256|h5)"
+    r"tests/.*/golden_.*\.h|scripts/phrases\.py|LICENSE|results/.*\.toml|results/.*/.*\.md|tests/fuzz/corpus/.*|"
+    r".*\.(csv|json|png|xz|sha256|h5)"
 )
 
 COUNTED = (
@@ -119,6 +120,7 @@ SCRIPT = re.compile(
     re.DOTALL,
 )
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+GENERATED = re.compile(r"^<!-- ([\w-]+) -->$.*?^<!-- end of \1 -->$", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"[-*>|#]|\d+\.|```")  # begins a paragraph, a list entry or a row of Markdown
 SENTENCE_END = re.compile(r"[.?!][)*`\"]*$")
 FULL_LINE_COMMENT = re.compile(r"\s*(?://+|#+) ?(.*)")
@@ -158,9 +160,11 @@ def phrases_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def text_lines(name: str, text: str) -> list[str]:
-    """A page without its fenced blocks; of code the full-line comments."""
+    """A page without its fenced blocks and generated passages; of code the full-line comments."""
     if name.endswith(".md"):
-        return FENCED.sub(lambda block: "\n" * block[0].count("\n"), text).splitlines()
+        for left_out in (FENCED, GENERATED):
+            text = left_out.sub(lambda block: "\n" * block[0].count("\n"), text)
+        return text.splitlines()
     return [match[1] if (match := FULL_LINE_COMMENT.match(line)) else "" for line in text.splitlines()]
 
 
@@ -242,6 +246,7 @@ DOUBLES = {
 }
 NO_DOUBLES = {
     "fenced.md": f"```\n{SENTENCE}\n```\n\n```\n{SENTENCE}\n```\n",
+    "generated.md": f"<!-- table -->\n| a | {SENTENCE} |\n| a | {SENTENCE} |\n<!-- end of table -->\n",
     "short.md": "This is short.\n\nThis is short.\n\nHere it is of no matter what follows, and how long. This is short.\n",
     "cells.md": f"| A. | {SENTENCE} |\n| B. | {SENTENCE} |\n",
     "code.cpp": f'f("{SENTENCE}");\nf("{SENTENCE}");\n',

@@ -16,7 +16,7 @@ from ..analysis.mediators import arm_effects, associations
 from ..analysis.optimizers_compared import compared
 from ..analysis.pooled import pooled
 from ..analysis.verdict_tables import Verdicts, verdicts_of
-from ..figures import accuracy, along_runs, annealed, layer_norms, learning_curves, ledger, mediators, sharpness
+from ..figures import accuracy, along_runs, annealed, effects, layer_norms, learning_curves, ledger, mediators, sharpness
 from ..reader.sweep import Sweep
 from . import mediator_text, phase_text, verdict_text
 from . import report_tables as tables
@@ -26,6 +26,7 @@ from .report_warnings import warnings_of
 from .verdict_files import write_verdicts
 
 TITLE = "Batch size: what remains when training losses match"
+MOST_SENTENCES = 5  # of the answer, which is read at a glance
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     said, warned = text.answer(found, together, margin), warnings_of(sweep, found, together)
     table = tables.verdict_table(found)
     asked = verdicts_of(with_branches)
+    said += verdict_text.in_all(asked)[: MOST_SENTENCES - len(said)]
     write_verdicts(folder, asked)
     against = tables.against_table(compared(sweep), sweep.names)
     step("comparisons")
@@ -125,7 +127,7 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     _figure(first, ACCURACY, sweep, folder)
     step(ACCURACY.name)
     first.table(table, tables.verdict_class)
-    _verdicts(page, asked)
+    _verdicts(page, asked, folder)
     warned += _odd_same(asked)
     if warned:
         page.section("Warnings", folded=False).text("\n".join(f"- {w}" for w in warned))
@@ -171,13 +173,14 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     return page, "\n\n".join(filter(None, (first_words, *map(text.plain, verdict_text.sentences(asked)))))
 
 
-def _verdicts(page: Page, asked: Verdicts) -> None:
+def _verdicts(page: Page, asked: Verdicts, folder: Path) -> None:
     """What the study asked before its runs."""
     if not asked.found:
         return
     section = page.section("Verdicts", folded=False)
     if asked.answers:
         section.text("\n".join(f"- {s}" for s in verdict_text.sentences(asked)))
+        section.figure(effects.effects(asked), verdict_text.FIGURE, "effects", folder)
         section.table(verdict_text.hypothesis_rows(asked), verdict_text.verdict_colour)
         section.text(verdict_text.how_decided(asked))
     section.table(verdict_text.contrast_rows(asked))

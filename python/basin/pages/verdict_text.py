@@ -14,6 +14,7 @@ from ..analysis.same_cell import SameCell
 from ..analysis.verdict_tables import Verdicts
 from ..analysis.verdicts import Answer, Part
 
+FIGURE = "The effect of each contrast of a hypothesis with its interval, coloured by verdict"
 COLOURS = {"confirmed": "equal", "refuted": "gap", "undecided": "open"}
 
 
@@ -96,6 +97,18 @@ def verdict_colour(cell: str) -> str:
 def sentences(v: Verdicts) -> list[str]:
     """One for each hypothesis, Markdown."""
     return [_sentence(a) for a in v.answers]
+
+
+def in_all(v: Verdicts) -> list[str]:
+    """How many hypotheses came out as what, in a sentence; none without hypotheses."""
+    if not v.answers:
+        return []
+    parts = []
+    for verdict in COLOURS:
+        names = [a.plan.name for a in v.answers if a.verdict == verdict]
+        if names:
+            parts.append(f"{len(names)} {verdict}" + (f" ({', '.join(names)})" if verdict != "undecided" else ""))
+    return [f"The study's hypotheses: {', '.join(parts)}."]
 
 
 def _sentence(a: Answer) -> str:

@@ -1,12 +1,14 @@
 """The verdicts as files, in the report and on a terminal."""
 
 import h5py
+import numpy as np
 import pytest
 
 import basin
 from asked_study import PLAN
 from basin.analysis.verdict_tables import CONTRAST, verdicts_of
-from basin.pages import report, verdict_text
+from basin.figures.effects import MARKS, effects
+from basin.pages import report, verdict_text, verdicts
 from basin.pages.verdict_files import write_verdicts
 from basin.reader import seal
 from basin.reader.schema import open_file, text
@@ -65,3 +67,45 @@ def test_effects_in_words(folder):
     v = verdicts_of(basin.open_sweep(folder))
     rows = verdict_text.contrast_rows(v).set_index("contrast")["effect [95 %]"]
     assert rows["drop"].endswith(" points") and rows["sharper"].startswith("×") and rows["matched-loss"].endswith(" nat")
+
+
+def test_the_answer_counts_the_hypotheses(folder):
+    v = verdicts_of(basin.open_sweep(folder))
+    [sentence] = verdict_text.in_all(v)
+    for answer in v.answers:
+        assert answer.verdict == "undecided" or answer.plan.name in sentence
+    counts = [int(word) for word in sentence.split() if word.isdigit()]
+    assert sum(counts) == len(v.answers) and sentence.startswith("The study's hypotheses: ")
+
+
+def test_the_figure_has_a_row_for_each_contrast_of_a_hypothesis(folder):
+    v = verdicts_of(basin.open_sweep(folder))
+    shown = effects(v)
+    parts = {p.contrast: p for a in v.answers for p in a.parts}
+    for ax in filter(lambda ax: ax.axison, shown.axes):
+        rows = [tick.get_text() for tick in ax.get_yticklabels()]
+        marked = {rows[int(line.get_ydata()[0])]: line for line in ax.lines if line.get_linestyle() == "None"}
+        for name, line in marked.items():
+            effect = v.found[name].effect
+            ratio = v.found[name].plan.scale == "ratio"
+            factor = 100 if v.found[name].plan.outcome == "test_acc" else 1
+            assert line.get_xdata()[0] == pytest.approx(np.exp(effect.value) if ratio else factor * effect.value)
+            assert line.get_color() == MARKS[parts.pop(name).verdict][1]
+    assert parts == {}
+
+
+def test_the_command_pastes_table_and_picture(folder, tmp_path, capsys):
+    page, picture = tmp_path / "page.md", tmp_path / "effects.png"
+    page.write_text("before\n<!-- mine -->\nold\n<!-- end of mine -->\nafter\n")
+    assert verdicts.main([str(folder), "--into", str(page), "--passage", "mine", "--picture", str(picture)]) == 0
+    text_now = page.read_text()
+    assert "| claim | source | contrast |" in text_now and "old" not in text_now and text_now.endswith("after\n")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert verdicts.main([str(folder), "--into", str(tmp_path / "none.md")]) == 1
+    assert "none.md" in capsys.readouterr().err
+
+
+def test_a_study_without_hypotheses_is_one_line(tmp_path, capsys):
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32,), optimizers=("sgd",), images=20, updates=3))
+    assert verdicts.main([str(tmp_path / "s")]) == 1
+    assert "has no [[hypothesis]]" in capsys.readouterr().err
