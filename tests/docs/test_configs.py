@@ -28,7 +28,6 @@ MAY_DIFFER = {
     },
     "explain.toml": {
         "data.validation": "tuning holds a tenth back to choose by",
-        "learning_rate": "tuning searches it",
         "lars.trust_from": "frozen arms are in the study alone, at the rate of the run that they take their ratios from",
         "lamb.trust_from": "the same",
     },
@@ -203,26 +202,21 @@ def test_the_halves_of_a_forecast_are_of_one_setting(name):
             assert len(rates) == 4 and np.diff(np.log(rates)) == pytest.approx(np.log(2.5), abs=0.06), (name, optimizer, rates)
 
 
-def test_the_arms_that_were_not_tuned_have_the_rates_of_the_settings_that_they_are_arms_of():
-    """configs/explain.toml: frozen ratios are those of the live run, and as many updates as a batch of 32 are at its rate."""
-    explain = study("explain.toml")
-    choices = study(ROOT / explain["sweep"]["selection"])["choice"]
+def test_explains_rates_are_the_winners_and_frozen_arms_have_the_live_ones():
+    rules = [rule for rule in study("explain.toml")["sweep"]["set"] if "learning_rate" in rule["set"]]
 
-    def tuned(**wanted):
-        wanted |= {"small_cnn.norm": norm, "warmup": 0.05, "epochs": 8.0, "noise.batch": 0, "perturbation.kind": "none"}
-        found = [flat(choice["when"]) | choice["set"] for choice in choices]
-        [rate] = {when["learning_rate"] for when in found if all(when.get(key, wanted[key]) == wanted[key] for key in wanted)}
-        return rate
+    def rate(setting):
+        return [rule["set"]["learning_rate"] for rule in rules if setting.items() >= flat(rule["when"]).items()][-1]
 
-    untuned = [rule for rule in explain["sweep"]["set"] if "learning_rate" in rule["set"]]
-    for rule in untuned:
-        when = flat(rule["when"])
-        norm = when["small_cnn.norm"]
-        if when.get("protocol") == "A-updates":
-            expected = tuned(optimizer="sgd", batch_size=32)
-        else:
-            method = when["optimizer"]
-            live = {f"{method}.trust": "live", "lars.preset": "basin", "lamb.max_ratio": 0.0}
-            expected = tuned(optimizer=method, batch_size=2048, **live)
-        assert rule["set"]["learning_rate"] == expected, rule
-    assert len(untuned) == 5
+    choices = study(sorted((ROOT / "results").glob("*-explain-tune/selection.toml"))[-1])["choice"]
+    won = {}
+    for choice in choices:
+        setting = flat(choice["when"])
+        won[json.dumps(setting)] = rate(setting)
+        assert rate(setting) == choice["set"]["learning_rate"], setting
+        for method in ("lars", "lamb"):
+            if setting["optimizer"] == method and setting["batch_size"] == 2048 and setting["lars.preset"] == "basin":
+                assert rate(setting | {f"{method}.trust": "frozen"}) == rate(setting | {f"{method}.trust": "live"})
+    small = next(flat(c["when"]) for c in choices if c["when"]["optimizer"] == "sgd" and c["when"]["batch_size"] == 32)
+    assert rate(small | {"batch_size": 2048, "protocol": "A-updates"}) == rate(small)
+    assert len(won) == len(choices) == len(rules) - 1

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..reader.questions import axes_of, flat
+from ..reader.questions import axes_of, flat, rated_conditions
 from ..reader.sweep import ASKED_FOR, Sweep, option_text
 
 CELL = ["protocol", "optimizer", "batch_size"]
@@ -137,6 +137,12 @@ def nearest_arm(arm: str, there: Iterable[str]) -> str | None:
     mine = _changes(arm)
     nested = [other for other in there if _changes(other) <= mine]
     return max(nested, key=lambda other: len(_changes(other)), default=None)
+
+
+def has_own_rate(arm: str, base: str, study: str) -> bool:
+    """Whether the study gives a learning rate for what the arm changes."""
+    rated = {f"{key}={value_text(option_text(value))}" for key, value in rated_conditions(study)}
+    return _changes(arm) - _changes(base) <= rated
 
 
 def _changes(arm: str) -> set[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from ..analysis import stats
-from ..analysis.arms import ARM, nearest_arm, with_arms
+from ..analysis.arms import ARM, has_own_rate, nearest_arm, with_arms
 from ..analysis.cell_answers import CellAnswer
 from ..analysis.matched import reference_of
 from ..analysis.names import optimizers_of
 from ..analysis.number_text import interval, points
 from ..analysis.pooled import Pooled, beaten_by_others
-from ..reader.questions import searches_rates
 from ..reader.sweep import Sweep
 from .phrases import cell_names, left_out_text, lost_text
 
@@ -42,17 +41,16 @@ def _one_rate(sweep: Sweep) -> list[str]:
 
 
 def _arms_of_one_rate(sweep: Sweep) -> list[str]:
-    """Arms that have the rate of what they are an arm of: the arm that was tuned least loses. Where a study searches its rates, an equal
-    one is a result."""
-    if searches_rates(sweep.study):
-        return []
+    """Arms that have the rate of what they are an arm of, and none that the study gives them: the arm that was tuned least loses."""
     runs = with_arms(sweep)
     shared: dict[tuple[str, str], list[str]] = {}
     for (_, optimizer, size), group in runs[runs.batch_size.notna()].groupby(["protocol", "optimizer", "batch_size"]):
         rates = {str(arm): set(_rates(mine)) for arm, mine in group.groupby(ARM)}
         for arm, mine in rates.items():
             base = nearest_arm(arm, (other for other in rates if other != arm))
-            if base is not None and rates[base] and mine == rates[base] and "learning_rate" not in arm:
+            if base is None or "learning_rate" in arm or has_own_rate(arm, base, sweep.study):
+                continue
+            if rates[base] and mine == rates[base]:
                 place = f"{sweep.names.label('optimizers', optimizer)} at {int(size):,}"
                 shared.setdefault((arm, base), []).append(place)
     whose = {"": "the plain setting's learning rate"}

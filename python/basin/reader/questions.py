@@ -188,10 +188,15 @@ def axes_of(study: str) -> list[str]:
     return [*listed, *arms]
 
 
-def searches_rates(study: str) -> bool:
-    """Whether its learning rates come from a search, this one or an earlier one."""
-    tree = _tree(study)
-    return "tuned" in (tree.get("learning_rate"), tree.get("sweep", {}).get("learning_rate"))
+def rated_conditions(study: str) -> list[tuple[str, Any]]:
+    """Options with their values that a rule goes by which gives a learning rate, as the choices of a search do."""
+    return [
+        (key, value)
+        for rule in _tree(study).get("sweep", {}).get("set", [])
+        if "learning_rate" in rule.get("set", {})
+        for key, values in flat(rule.get("when", {})).items()
+        for value in (values if isinstance(values, list) else [values])
+    ]
 
 
 def _tree(study: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 import basin
 from asked_study import DROP, PLAN
-from basin.analysis.arms import ARM, nearest_arm, with_arms
+from basin.analysis.arms import ARM, has_own_rate, nearest_arm, with_arms
 from basin.analysis.cell_answers import answers as cells_of
 from basin.analysis.outcome_values import values_of
 from basin.analysis.settings import Setting, pick
@@ -184,6 +184,20 @@ def test_an_arm_of_two_changes_is_compared_with_the_arm_that_has_one_of_them():
     assert nearest_arm("norm=batch, warmup=0", ["", "norm=batch", "norm=layer"]) == "norm=batch"
     assert nearest_arm("warmup=0", ["", "norm=batch"]) == ""
     assert nearest_arm("warmup=0", ["norm=batch"]) is None
+
+
+def test_an_arm_has_a_rate_of_its_own_where_a_rule_says_so():
+    study = """
+[[sweep.set]]
+when = { batch_size = 2048, noise.batch = [32, 64] }
+set = { learning_rate = 0.1 }
+[[sweep.set]]
+when = { warmup = 0.0 }
+set = { epochs = 3 }
+"""
+    assert has_own_rate("norm=batch, noise.batch=32", "norm=batch", study)
+    assert not has_own_rate("norm=batch, noise.batch=128", "norm=batch", study)
+    assert not has_own_rate("warmup=0", "", study)
 
 
 def test_a_file_and_folders_say_the_same(tmp_path):
