@@ -72,8 +72,11 @@ int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
 int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
   fmt::print("{}", arguments.tuning_alone ? outcome.selection : aligned_tables(outcome.table));
   if (outcome.problems.empty() && outcome.file_fault.empty()) {
-    fmt::print("{}/{} are complete\n", arguments.out,
-               arguments.tuning_alone ? "tune.h5 and selection.toml" : "sweep.h5 and table.md");
+    fmt::print(
+        "{}/{}\n", arguments.out,
+        arguments.tuning_alone
+            ? "tune.h5 and selection.toml are complete"
+            : "sweep.h5 and table.md are complete; python -m basin.report makes the report of this folder");
     return 0;
   }
   fmt::print(stderr, "{} run(s) without a result:\n", outcome.problems.size());

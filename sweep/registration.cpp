@@ -26,9 +26,10 @@ void refuse(const Claim& claim, const std::string& reason) {
 void require_unchanged(const RegisteredClaim& then, const std::vector<Claim>& now, const std::string& path) {
   const auto found =
       std::find_if(now.begin(), now.end(), [&](const Claim& claim) { return same_name(claim, then.claim); });
-  if (found == now.end()) refuse(then.claim, fmt::format("is gone after the runs (registered in {})", path));
+  if (found == now.end())
+    refuse(then.claim, fmt::format("is gone after the runs (registered in {}): choose another --out", path));
   if (found->hash != then.claim.hash)
-    refuse(then.claim, fmt::format("changed after the runs (registered in {})", path));
+    refuse(then.claim, fmt::format("changed after the runs (registered in {}): choose another --out", path));
 }
 
 void require_leave(const Claim& claim, const Study& study, bool extend) {

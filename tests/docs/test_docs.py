@@ -11,7 +11,8 @@ import pytest
 
 import basin
 from basin.analysis import noisy_quadratic
-from basin.pages import quadratic
+from basin.analysis.verdict_tables import verdicts_of
+from basin.pages import quadratic, verdicts
 from basin.pages.paste import PasteError, passage, paste
 from basin.pages.summary import PASSAGE as SUMMARY
 from basin.pages.summary import main as summary_main
@@ -101,6 +102,11 @@ def test_the_readme_links_every_document():
 def test_the_readmes_numbers_are_those_of_the_results(listing):
     folder = results_named_in("README.md", r"results/[0-9-]+quick(?=/)")
     assert passage(ROOT / "README.md", SUMMARY) == summary(basin.open_sweep(folder / "sweep.h5"))
+
+
+def test_whys_verdicts_are_those_of_the_results(listing):
+    folder = results_named_in("docs/why.md", r"results/[0-9-]+explain(?![\w-])")
+    assert passage(ROOT / "docs/why.md", "verdicts") == verdicts.markdown(verdicts_of(basin.open_sweep(folder)))
 
 
 def test_the_tuning_tables_are_those_of_the_results(listing):

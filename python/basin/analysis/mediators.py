@@ -28,7 +28,7 @@ from .branches import without_branches
 from .effects import Effect, by_seed, crossed
 from .matched import cell, comparable, fixed_budget, settings
 from .names import optimizers_of
-from .number_text import p_text
+from .number_text import p_said
 
 OUTCOMES = ("test_acc", "test_loss")
 PLACES = ("end", "end@twin")
@@ -69,7 +69,7 @@ class Association:
     def text(self) -> str:
         if not np.isfinite(self.tau.value):
             return f"{self.arms} arms"
-        return f"τ = {self.tau.value:+.2f}, placebo p = {p_text(self.tau.p)}".replace("-", "−")
+        return f"τ = {self.tau.value:+.2f}, placebo {p_said(self.tau.p)}".replace("-", "−")
 
 
 def arm_effects(sweep: Sweep) -> list[ArmEffects]:

@@ -27,4 +27,12 @@ def estimate_text(e: Estimate) -> str:
 
 
 def p_text(p: float) -> str:
-    return "–" if not np.isfinite(p) else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
+    if not np.isfinite(p):
+        return "–"
+    return "< 0.0001" if p < 1e-4 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
+
+
+def p_said(p: float) -> str:
+    """ "p = 0.03", "p < 0.0001"."""
+    text = p_text(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"

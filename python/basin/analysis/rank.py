@@ -193,7 +193,8 @@ def interval(value: float, error: float, null_error: float, n: int) -> tuple[flo
     edge = 1 - 2 / (n * (n - 1) / 2)  # one discordant pair
     kept = float(np.clip(value, -edge, edge))
     half = 1.96 * max(error / (1 - kept**2), null_error)
-    return float(np.tanh(np.arctanh(kept) - half)), float(np.tanh(np.arctanh(kept) + half))
+    low, high = float(np.tanh(np.arctanh(kept) - half)), float(np.tanh(np.arctanh(kept) + half))
+    return min(low, value), max(high, value)  # a perfect order lies beyond `kept`
 
 
 def placebo_p(value: float, null: np.ndarray, one_sided: bool = False) -> float:

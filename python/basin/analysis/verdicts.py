@@ -121,10 +121,17 @@ def judge(found: dict[str, Found], plan: HypothesisPlan) -> Answer:
 
 
 def judge_part(found: Found, expect: str, margin: float, confirm_by: int = 1, refute_by: int = 1) -> Part:
-    """`confirm_by`, `refute_by`: how many comparisons alpha is shared among."""
+    """`confirm_by`, `refute_by`: how many comparisons alpha is shared among. More seeds don't mend that some of them were lost."""
     e, name = found.estimate, found.plan.name
     if e is None or found.claims:
-        return Part(name, expect, margin, "undecided", reason=found.reason or found.claims, more=_more(found, margin, confirm_by))
+        return Part(
+            name,
+            expect,
+            margin,
+            "undecided",
+            reason=found.reason or found.claims,
+            more=0 if found.lost else _more(found, margin, confirm_by),
+        )
     low, high = e.interval(1 - ALPHA / confirm_by)
     equal = e.interval(1 - 2 * ALPHA / confirm_by)
     p_confirmed, p_refuted = _p_values(e, expect, margin)

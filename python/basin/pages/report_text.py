@@ -94,6 +94,9 @@ def about_branches(sweep: Sweep) -> str:
     )
 
 
+NOTHING_MATCHED = "Nothing was run to the same training loss, so nothing is known of generalisation there."
+
+
 def answer(found: list[CellAnswer], together: Pooled | None = None, margin: float = stats.MARGIN) -> list[str]:
     """The answer in at most five sentences. Says "missing optimisation" only where a drop is resolved at the fixed budget and, at
     matched loss, either equivalence or the reverse is; what is undecided is called undecided."""
@@ -103,7 +106,7 @@ def answer(found: list[CellAnswer], together: Pooled | None = None, margin: floa
     sentences = _pooled_sentences(together, margin) if together else []
     sentences.append(_drops_sentence(found, drops))
     if drops:
-        sentences.append(_cells_sentence(drops, margin))
+        sentences.append(_cells_sentence(drops, margin) if any(a.gap for a in found) else NOTHING_MATCHED)
     sentences.append(_other_gaps(found, drops))
     return [s for s in sentences if s]
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..analysis.contrasts import Found
 from ..analysis.effects import Effect
-from ..analysis.number_text import interval, p_text, points
+from ..analysis.number_text import interval, p_said, p_text, points
 from ..analysis.same_cell import SameCell
 from ..analysis.verdict_tables import Verdicts
 from ..analysis.verdicts import Answer, Part
@@ -120,7 +120,7 @@ def _sentence(a: Answer) -> str:
 
 
 def _counted(a: Answer) -> str:
-    return f"{a.status.capitalize()}, p = {p_text(a.p_holm)} after Holm."
+    return f"{a.status.capitalize()}, {p_said(a.p_holm)} after Holm."
 
 
 def same_text(same: list[SameCell]) -> str:
