@@ -1,4 +1,5 @@
-"""The mean over all cells that have both comparisons: one question put once, and the reasons not to answer it by one number.
+"""The mean over the cells of one batch size that have both comparisons: one question put once, and the reasons not to answer it by one
+number. The size is the largest with two cells or more: a mean over sizes would say nothing of any of them.
 
 No verdict is given over the mean where cells differ from one another at matched loss (a pair whose difference is resolved at 20 %
 over the number of pairs: a verdict withheld in vain costs less than one that hides a cell), or where a reference is bad: beaten at
@@ -52,6 +53,9 @@ def pooled(sweep: Sweep, found: list[CellAnswer], margin: float = stats.MARGIN) 
     over survivors proves nothing. None for fewer than two cells or three seeds."""
     left_out = [(a, why) for a in found if (why := _why_not_pooled(a))]
     cells = [a for a in found if not _why_not_pooled(a)]
+    size = max((a.batch_size for a in cells if sum(b.batch_size == a.batch_size for b in cells) > 1), default=0)
+    left_out += [(a, "another batch size") for a in cells if a.batch_size != size]
+    cells = [a for a in cells if a.batch_size == size]
     seeds = sorted(set.intersection(*(set(common_seeds(a)) for a in cells))) if cells else []
     if len(cells) < 2 or len(seeds) < stats.VERDICT_SEEDS:
         return None

@@ -115,7 +115,7 @@ def _pooled_sentences(p: Pooled, margin: float) -> list[str]:
     """The mean over cells, and what it says; a single cell's resolved gap forbids the plain words."""
     share = f", {share_text(p.share)} of it" if p.share and p.share.resolved else ""
     numbers = (
-        f"On average over {len(p.cells)} cells and {len(p.seeds)} seeds, large batches lose {_lost(p.drop)} points of test "
+        f"On average over {cell_names(p.cells)} and {len(p.seeds)} seeds, large batches lose {_lost(p.drop)} points of test "
         f"accuracy at the fixed budget and {_lost(p.gap)} at matched training loss{share}"
     )
     return [numbers + (f"; {distance_text(p.ends)}." if p.apart else "."), _pooled_verdict(p, margin)]
@@ -145,7 +145,7 @@ def _pooled_verdict(p: Pooled, margin: float) -> str:
     if one_gap:
         return f"On average {how} at matched loss, but not everywhere: see {cell_names(one_gap)}."
     if p.apart:
-        return f"**At a training loss of {p.ends[1]:.2f}** there is, on average, {how}; nothing is known of the loss where the drop is."
+        return f"**At a training loss of {p.ends[1]:.2f}** there is, on average, {how}; nothing was compared at the loss where the drop is."
     return f"**Here the drop is missing optimisation**: at the same training loss, on average, {how}."
 
 

@@ -64,7 +64,7 @@ def _pooled_verdict(p: Pooled, margin: float) -> str:
     if p.gap_verdict.direction > 0:
         return f"**On average a gap remains** ({p.gap_verdict.text})."
     if p.apart:
-        return f"**At this loss**, on average, {p.gap_verdict.text}; nothing is known of the loss where the drop is."
+        return f"**At this loss**, on average, {p.gap_verdict.text}; nothing was compared at the loss where the drop is."
     return f"**On average the drop is missing optimisation**: {p.gap_verdict.text}."
 
 

@@ -93,10 +93,13 @@ def test_pooling_gives_one_answer_where_single_cells_are_undecided(tmp_path):
 
 
 def test_pooling_is_the_mean_of_the_cells(tmp_path):
-    sweep, found, _ = report_of(tmp_path / "s", batch_sizes=(32, 256, 1024), images=500)
-    together = pooled(sweep, found)
-    assert together.gap.value == pytest.approx(np.mean([a.gap.estimate.value for a in found]))
-    assert together.drop.value == pytest.approx(np.mean([a.drop.estimate.value for a in found]))
+    """Of those of the largest batch size."""
+    sweep, found, _ = report_of(tmp_path / "s", batch_sizes=(32, 256, 1024), optimizers=("sgd", "lamb"), images=500)
+    together, largest = pooled(sweep, found), [a for a in found if a.batch_size == 1024]
+    assert together.cells == largest and len(largest) == 2
+    assert {why for _, why in together.left_out} == {"another batch size"}
+    assert together.gap.value == pytest.approx(np.mean([a.gap.estimate.value for a in largest]))
+    assert together.drop.value == pytest.approx(np.mean([a.drop.estimate.value for a in largest]))
 
 
 def test_difference_is_that_of_the_stored_accuracies(tmp_path):
