@@ -93,7 +93,7 @@ def test_pooling_gives_one_answer_where_single_cells_are_undecided(tmp_path):
 
 
 def test_pooling_is_the_mean_of_the_cells(tmp_path):
-    """Of those of the largest batch size."""
+    """The mean is over the cells of the largest batch size."""
     sweep, found, _ = report_of(tmp_path / "s", batch_sizes=(32, 256, 1024), optimizers=("sgd", "lamb"), images=500)
     together, largest = pooled(sweep, found), [a for a in found if a.batch_size == 1024]
     assert together.cells == largest and len(largest) == 2
