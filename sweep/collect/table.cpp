@@ -145,7 +145,14 @@ std::vector<std::string> arms_of(const std::vector<SweepRow>& rows, const std::v
   std::set<std::string> known;
   for (const SweepRow& row : rows)
     if (known.insert(row.text("config_id")).second) settings.push_back(setting_of(row, keys));
-  return distinguishing_keys(settings, axes);
+  std::vector<std::string> arms = distinguishing_keys(settings, axes);
+  // Sweeps that were merged may be of several networks or data sets, whether or not anything else tells their settings apart.
+  for (const char* key : {"model", "data.set"}) {
+    std::set<std::string> values;
+    for (const Settings& setting : settings) values.insert(arm_text(setting, key));
+    if (values.size() > 1 && !contains(arms, std::string(key))) arms.insert(arms.begin(), key);
+  }
+  return arms;
 }
 
 std::string table_line(const RowList& rows, const std::vector<TableColumn>& columns,

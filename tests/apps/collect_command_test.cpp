@@ -62,6 +62,22 @@ TEST_F(CollectCommand, TwoHalvesAreTheWholeSweep) {
               ::testing::UnorderedElementsAre(at("a"), at("a"), at("b"), at("b")));
 }
 
+TEST_F(CollectCommand, NetworksOfMergedSweepsAreTold) {
+  ASSERT_EQ(sweep_.run({"--set", "seed=1", "--no-probes"}, "a").exit_code, 0);
+  ASSERT_EQ(sweep_
+                .run({"--set", "seed=1", "--no-probes", "--set", "model='small_cnn'", "--set",
+                      "batch_size=16", "--set", "updates=2"},
+                     "b")
+                .exit_code,
+            0);
+  const BinaryResult merged = collect({at("a"), at("b"), "--out", at("c")});
+  ASSERT_EQ(merged.exit_code, 0) << merged.err;
+  const std::string table = read_file(at("c/table.md"));
+  EXPECT_THAT(table, HasSubstr("| batch size | optimiser | model |"));
+  EXPECT_THAT(table, HasSubstr("| 16 | sgd | small_cnn |"));
+  EXPECT_THAT(table, HasSubstr("| 32 | sgd | mlp |"));
+}
+
 TEST_F(CollectCommand, RefusesRunsOfOneNameThatDiffer) {
   for (const char* out : {"a", "b"})
     ASSERT_EQ(sweep_.run({"--set", "seed=1", "--no-probes"}, out).exit_code, 0);
