@@ -4,6 +4,7 @@ import importlib
 import os
 import re
 import subprocess
+import tomllib
 
 import h5py
 import pandas as pd
@@ -77,6 +78,18 @@ def test_documented_python_runs(folder, where):
         code = code.replace("<run_id>", run_id).replace("0123456789ab", run_id)
         assert code.count(str(folder)) >= 1
         exec(compile(code, where, "exec"), {})
+
+
+@pytest.mark.skipif(not BINARY, reason="BASIN_BINARY names the program under test")
+def test_the_page_of_the_study_names_every_option_that_no_registry_has():
+    printed = subprocess.run(
+        [BINARY, "train", ROOT / "configs/quick.toml", "--print-config"], check=True, capture_output=True, text=True
+    )
+    names = set(re.findall(r"`(\w+)`", (ROOT / "docs/study.md").read_text()))
+    options = tomllib.loads(printed.stdout)
+    shared = [options.pop(table) for table in ("perturbation", "branch", "noise", "data", "probes", "runtime")]
+    top = {key: value for key, value in options.items() if not isinstance(value, dict)}
+    assert len(top) > 40 and {key for table in (top, *shared) for key in table} - names == set()
 
 
 def test_what_documents_name_of_the_package_is_there():
