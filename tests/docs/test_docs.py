@@ -85,7 +85,7 @@ def test_the_page_of_the_study_names_every_option_that_no_registry_has():
     printed = subprocess.run(
         [BINARY, "train", ROOT / "configs/quick.toml", "--print-config"], check=True, capture_output=True, text=True
     )
-    names = set(re.findall(r"`(\w+)`", (ROOT / "docs/study.md").read_text()))
+    names = {name.split(".")[-1] for name in re.findall(r"`([\w.]+)`", (ROOT / "docs/study.md").read_text())}
     options = tomllib.loads(printed.stdout)
     shared = [options.pop(table) for table in ("perturbation", "branch", "noise", "data", "probes", "runtime")]
     top = {key: value for key, value in options.items() if not isinstance(value, dict)}
