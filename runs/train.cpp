@@ -193,7 +193,10 @@ RunState train_run(const RunOptions& options, const std::string& folder) {
     return std::make_unique<RunParts>(whole, folder);
   });
   const TrainResult result = train(*run, folder, options.runtime.progress);
-  if (result.status == RunState::interrupted) throw_if_interrupted();
+  if (result.status == RunState::interrupted) {
+    fmt::print(stderr, "interrupted; the same command resumes from here\n");
+    throw_if_interrupted();
+  }
   return result.status;
 }
 

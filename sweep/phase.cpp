@@ -16,6 +16,7 @@
 #include "runs/folder.h"
 #include "runs/probe_progress.h"
 #include "runs/probes_done.h"
+#include "sweep/collect/rows.h"
 #include "sweep/folder.h"
 #include "sweep/order.h"
 
@@ -44,7 +45,7 @@ std::string last_words(const std::string& log, uintmax_t start) {
 
 double summary_number(const RunRecord& record, const std::string& name) {
   for (const auto& [key, value] : record.summary)
-    if (const double* number = std::get_if<double>(&value); number && key == name) return *number;
+    if (key == name) return as_number(value);
   return kNaN;
 }
 
@@ -56,6 +57,7 @@ std::string outcome_text(const std::string& folder, const RunStatus& status) {
     const double loss = summary_number(record, "train_loss"), accuracy = summary_number(record, "test_acc");
     if (std::isfinite(loss)) text += fmt::format("  training loss {:.4g}", loss);
     if (std::isfinite(accuracy)) text += fmt::format(", test accuracy {:.1f} %", 100 * accuracy);
+    if (summary_number(record, "overshot") > 0) text += ", overshot the target";
   } catch (const IoError&) {  // collect() says what is wrong with the file
   }
   return status.message.empty() ? text : text + "  (" + status.message + ")";

@@ -30,8 +30,12 @@ def effects(v: Verdicts) -> Figure | None:
         _panel(ax, unit, found)
         ax.set_ylim(longest - 0.3, -0.7)
     handles = [_handle(verdict) for verdict in MARKS]
-    margin = Patch(color="#e8eef6", label="margin: counts as nothing")
-    style.legend(figure, [*handles, margin], title="bars: 95 % intervals; marks: the verdict on each contrast by itself")
+    margin = Patch(color="#e8eef6", label="margin")
+    style.legend(
+        figure,
+        [*handles, margin],
+        title="bars: 95 % intervals; marks: the verdict on each contrast by itself; within the margin counts as nothing",
+    )
     return figure
 
 

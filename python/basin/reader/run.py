@@ -31,7 +31,7 @@ class Outcomes:
     predicted: np.ndarray | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     folder: Path
     run_id: str
@@ -48,6 +48,13 @@ class Run:
     layers: Layers | None
     outcomes: dict[str, Outcomes] = field(default_factory=dict)
     verify: bool = True
+
+    def __repr__(self) -> str:
+        """One line: the tables of a run fill screens."""
+        what = ", ".join(
+            f"{key} {self.config[key]}" for key in ("model", "optimizer", "batch_size", "seed") if key in self.config
+        )
+        return f"<Run {self.run_id}: {what}; {self.status}; in {self.folder}>"
 
     @property
     def train(self) -> pd.DataFrame:

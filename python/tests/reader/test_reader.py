@@ -135,6 +135,12 @@ def test_the_training_loss_is_the_whole_sets(sweep_folder, tmp_path):
     assert table.train_loss.isna().all() and (table.subset_loss == 1.25).all()
 
 
+def test_a_run_is_shown_in_a_line(sweep_folder):
+    run = basin.load_run(next(iter(sorted((sweep_folder / "runs").iterdir()))))
+    shown = repr(run)
+    assert "\n" not in shown and run.run_id in shown and run.status in shown and f"seed {run.config['seed']}" in shown
+
+
 def test_load_run(sweep_folder):
     row = one_run(sweep_folder)
     run = basin.load_run(sweep_folder / "runs" / row.run_id)
