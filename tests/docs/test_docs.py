@@ -112,6 +112,11 @@ def test_the_readme_links_every_document():
     assert [p.name for p in (ROOT / "docs").glob("*.md") if f"](docs/{p.name})" not in page] == []
 
 
+def test_the_site_has_every_document():
+    navigation = (ROOT / "scripts/docs_site/mkdocs.yml").read_text()
+    assert [p.name for p in (ROOT / "docs").glob("*.md") if f"- docs/{p.name}\n" not in navigation] == []
+
+
 def test_the_readmes_numbers_are_those_of_the_results(listing):
     folder = results_named_in("README.md", r"results/[0-9-]+quick(?=/)")
     assert passage(ROOT / "README.md", SUMMARY) == summary(basin.open_sweep(folder / "sweep.h5"))
