@@ -98,8 +98,9 @@ NOTHING_MATCHED = "Nothing was run to the same training loss, so nothing is know
 
 
 def answer(found: list[CellAnswer], together: Pooled | None = None, margin: float = stats.MARGIN) -> list[str]:
-    """The answer in at most five sentences. Says "missing optimisation" only where a drop is resolved at the fixed budget and, at
-    matched loss, either equivalence or the reverse is; what is undecided is called undecided."""
+    """The answer in at most five sentences, of plain cells: arms are in the tables. Says "missing optimisation" only where a drop is
+    resolved at the fixed budget and, at matched loss, either equivalence or the reverse is; what is undecided is called undecided."""
+    found = [a for a in found if not a.arm] or found
     if not found:
         return ["No cell beyond the reference: there is nothing to compare."]
     drops = [a for a in found if a.drop and a.drop.verdict and a.drop.verdict.word == "gap" and a.drop.verdict.direction > 0]
