@@ -1,5 +1,5 @@
-"""python -m basin.pages.forecast FILE TEST_OUT [FILE TEST_OUT ...]: prediction files of `basin forecast` against the runs that
-came after them (docs/forecast.md), one pair for each setting."""
+"""python -m basin.pages.forecast FILE TEST_OUT [FILE TEST_OUT ...] [--into PAGE.md]: prediction files of `basin forecast` against the
+runs that came after them (docs/forecast.md), one pair for each setting; a page gets the short form."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from ..analysis.forecast_score import (
 )
 from ..reader.fault import ReadError
 from ..reader.sweep import open_sweep
+from .paste import PasteError, paste
+
+PASSAGE = "forecast-score"
 
 
 def score_pair(prediction: Path, out: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -50,6 +53,21 @@ def table(scores: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def short(settings: dict[str, pd.DataFrame]) -> str:
+    """A row for each cell with every model's median, a row for each setting with the mean scores, then the comparison in words."""
+    models = list(dict.fromkeys(model for scores in settings.values() for model in scores.model))
+    lines = [f"| setting | optimiser | batch | measured | {' | '.join(models)} |", f"|{'---|' * (4 + len(models))}"]
+    for name, scores in settings.items():
+        for (optimizer, batch), cell in scores.groupby(["optimizer", "batch"], sort=False):
+            first, medians = cell.iloc[0], dict(zip(cell.model, cell["median"]))
+            missed = f" ({first.reached} of {first.seeds} reached it)" if first.reached < first.seeds else ""
+            texts = ["missed" if np.isinf(medians[m]) else f"{medians[m]:.0f}" for m in models]
+            lines.append(f"| {name} | {optimizer} | {batch:,} | {first.updates:.0f}{missed} | {' | '.join(texts)} |")
+        means = scores.groupby("model").wis.mean()
+        lines.append(f"| {name} | *mean score* | | | {' | '.join(f'*{means[m]:.3f}*' for m in models)} |")
+    return "\n".join([*lines, "", *(f"* {line}" for line in in_words(comparisons(list(settings.values()))))])
+
+
 def in_words(found: list[Comparison]) -> list[str]:
     lines = []
     for c in found:
@@ -63,17 +81,20 @@ def in_words(found: list[Comparison]) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.forecast", description=__doc__)
     parser.add_argument("pairs", type=Path, nargs="+", metavar="FILE TEST_OUT")
+    parser.add_argument("--into", type=Path, help=f"a Markdown file with a place for the short form, <!-- {PASSAGE} -->")
     args = parser.parse_args(arguments)
     if len(args.pairs) % 2:
         parser.error("a prediction file and the folder of its test runs, for each setting")
     try:
-        settings = []
+        settings = {}
         for prediction, out in zip(args.pairs[::2], args.pairs[1::2]):
             scores, lines = score_pair(prediction, out)
             print("\n".join([*lines, "", table(scores), ""]))
-            settings.append(scores)
-        print("\n".join(in_words(comparisons(settings))))
-    except ReadError as error:
+            settings[prediction.stem] = scores
+        print("\n".join(in_words(comparisons(list(settings.values())))))
+        if args.into:
+            paste(args.into, PASSAGE, short(settings))
+    except (PasteError, ReadError) as error:
         print(f"basin.pages.forecast: {error}", file=sys.stderr)
         return 1
     return 0

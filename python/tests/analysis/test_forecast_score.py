@@ -200,6 +200,14 @@ def test_the_page(tmp_path, capsys, forecast, monkeypatch):
     assert "limits is better than" in said
     assert "of 1 baselines" in said
     assert "40 (2 of 3 reached it)" in table(score_setting(forecast, good))
+    page = tmp_path / "page.md"
+    page.write_text("<!-- forecast-score -->\n<!-- end of forecast-score -->\n")
+    assert main([str(forecast.path), str(tmp_path), "--into", str(page)]) == 0
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in page.read_text().splitlines() if line.startswith("| ")]
+    assert rows[0][3:] == ["measured", "limits", "fit"] and rows[1][1:4] == ["sgd", "512", "40 (2 of 3 reached it)"]
+    mean = score_setting(forecast, good).groupby("model").wis.mean()
+    assert rows[2][4:] == [f"*{mean['limits']:.3f}*", f"*{mean['fit']:.3f}*"]
+    assert "* limits is better than" in page.read_text()
     (tmp_path / "other.toml").write_text("a = 1\n")
     assert main([str(tmp_path / "other.toml"), str(tmp_path)]) == 1
     assert "not 'basin/prediction'" in capsys.readouterr().err
