@@ -12,7 +12,7 @@ over rates; `profile` is that of the likelihood's profile, without any scatter t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -169,15 +169,21 @@ def _free_exponent(points: _Points, critical: float) -> tuple[float, float]:
     return exponent, float(exponent * np.sqrt(spread * np.linalg.inv(information)[1, 1]))
 
 
-def _bootstrap(trials: pd.DataFrame, examples: float, draws: int, seed: int) -> tuple[np.ndarray, float]:
-    """(B_crit, S_min) of each draw that had a fit, and the share of those that had none."""
+def resampled_sizes(trials: pd.DataFrame, draws: int, seed: int) -> Iterator[pd.DataFrame]:
+    """fit_sizes() of the trials drawn anew, seeds (the same for all sizes) and rates with replacement, `draws` times."""
     random = np.random.default_rng(seed)
     groups = [group for _, group in trials.groupby("batch")]
     seeds = trials.seed.unique()
-    found = []
     for _ in range(draws):
         chosen = random.choice(seeds, len(seeds))
-        points = _points(fit_sizes(pd.concat([_resampled(group, chosen, random) for group in groups])), examples)
+        yield fit_sizes(pd.concat([_resampled(group, chosen, random) for group in groups]))
+
+
+def _bootstrap(trials: pd.DataFrame, examples: float, draws: int, seed: int) -> tuple[np.ndarray, float]:
+    """(B_crit, S_min) of each draw that had a fit, and the share of those that had none."""
+    found = []
+    for sizes in resampled_sizes(trials, draws, seed):
+        points = _points(sizes, examples)
         if len(points.x) >= 3:
             critical, log_least = _law(points)
             found.append((critical, np.exp(log_least)))

@@ -1,5 +1,6 @@
-"""python -m basin.pages.critical OUT_DIR [--tuning DIR] [--branches DIR] [--picture FILE.png]: critical batch sizes of a sweep
-of protocol B, by the fit of S(B), next to noise scales and branches (docs/forecast.md).
+"""python -m basin.pages.critical OUT_DIR [--tuning DIR] [--branches DIR] [--picture FILE.png] [--into PAGE.md]: critical batch sizes
+of a sweep of protocol B, by the fit of S(B), next to noise scales and branches, and how the best rate moves with the batch size
+(docs/forecast.md).
 
 The runs of the fit are those that are no branches."""
 
@@ -12,19 +13,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..analysis.batch_scaling import Interval, Scaling, batch_scaling
 from ..analysis.branched_critical import critical_sizes
 from ..analysis.branches import without_branches
 from ..analysis.critical_batch import CriticalBatch, critical_batch
 from ..analysis.names import optimizers_of
 from ..analysis.updates_to_target import trials_of_sweep, trials_of_tuning
+from ..figures.critical_batch import noise_scales
 from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from ..reader.tune import Tuning, load_tuning
 from .output import ReportError, nothing_in_home, save_picture
+from .paste import PasteError, paste
+
+PASSAGE = "critical"
 
 
-def laws(sweep: Sweep, tuning: Tuning | None = None, draws: int = 400) -> dict[str, CriticalBatch]:
-    """By optimiser, of the sweep's runs and, where one is given, the tuning's trials."""
+def trials_by_optimizer(sweep: Sweep, tuning: Tuning | None = None) -> tuple[dict[str, pd.DataFrame], int]:
+    """Those of the sweep's runs and, where one is given, of the tuning; and N, the number of training examples."""
     runs = sweep.runs[sweep.runs.protocol == "B"]
     if runs.empty:
         raise ReadError(f"{sweep.path}: no run of protocol B")
@@ -37,8 +43,12 @@ def laws(sweep: Sweep, tuning: Tuning | None = None, draws: int = 400) -> dict[s
         if tuning is not None:
             trials = pd.concat([trials, trials_of_tuning(tuning, optimizer, examples, check_every)], ignore_index=True)
         if len(trials):
-            found[optimizer] = critical_batch(trials, examples, draws)
-    return found
+            found[optimizer] = trials
+    return found, examples
+
+
+def laws(trials: dict[str, pd.DataFrame], examples: int, draws: int = 400) -> dict[str, CriticalBatch]:
+    return {optimizer: critical_batch(table, examples, draws) for optimizer, table in trials.items()}
 
 
 def in_words(name: str, law: CriticalBatch) -> str:
@@ -56,6 +66,64 @@ def in_words(name: str, law: CriticalBatch) -> str:
     )
 
 
+def size_lines(name: str, scaling: Scaling) -> list[str]:
+    """One row per batch size, then the slope in words."""
+
+    def row(r: pd.Series) -> str:
+        if r.status != "ok":
+            return f"| {name} | {r.batch:,.0f} | – | – | – | {r.status} |"
+        ratio = f"{r.ratio:.2f}{between(r.ratio_low, r.ratio_high)}" if np.isfinite(r.ratio) else "–"
+        return f"| {name} | {r.batch:,.0f} | {r.rate:.3g} | {r.updates:,.0f} ± {100 * r.error:.0f} % | {ratio} | ok |"
+
+    return [row(r) for _, r in scaling.sizes.iterrows()]
+
+
+def between(low: float, high: float) -> str:
+    return f" [{low:.2f}, {high:.2f}]" if np.isfinite(low) else ""
+
+
+def slope_in_words(name: str, scaling: Scaling) -> str:
+    slope: Interval = scaling.slope
+    if not np.isfinite(slope.value):
+        return f"{name}: no slope of the best rate: fewer than three sizes up to {scaling.most:,.0f} have one"
+    return (f"{name}: over B up to {scaling.most:,.0f} the best rate goes as B to the power of {slope.value:.2f}"
+            f"{between(slope.low, slope.high)} (½ square root, 1 linear)")  # fmt: skip
+
+
+def scales_in_words(name: str, scales: pd.DataFrame) -> list[str]:
+    """The noise scales of its runs, by quantity, from the first loss to the last."""
+    lines = []
+    for quantity, mine in scales.groupby("quantity", sort=False):
+        mine = mine.assign(level=mine.train_loss.round(1)).groupby("level", sort=False)
+        means = [
+            f"{g.value.mean():,.0f} ({g.value.min():,.0f} to {g.value.max():,.0f}) at a loss of {level:g}" for level, g in mine
+        ]
+        lines.append(f"{name}: {quantity} {'; '.join(reversed(means))}")
+    return lines
+
+
+def passage(names: dict[str, str], found: dict[str, CriticalBatch], scalings: dict[str, Scaling], scales: list[str],
+            branches: pd.DataFrame | None) -> str:  # fmt: skip
+    lines = [
+        "| optimiser | B | best rate | updates S | S over that of the size before [95 %] | status |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [line for o in found for line in size_lines(names[o], scalings[o])]
+    said = [text for o in found for text in (in_words(names[o], found[o]), slope_in_words(names[o], scalings[o]))] + scales
+    lines += ["", *(f"- {text}." for text in said)]
+    if branches is not None:
+        lines += [
+            "",
+            "| optimiser | branches at | training loss | critical size [95 %] | status | seeds |",
+            "|---|---|---|---|---|---|",
+        ]
+        for r in branches.itertuples():
+            size = f"{r.batch:,.0f} [{r.low:,.0f}, {r.high:,.0f}]" if np.isfinite(r.batch) else f"bound {r.bound:,.0f}"
+            name, at = names.get(r.optimizer, r.optimizer), r.branch_point.split()[-1]
+            lines.append(f"| {name} | {at} | {r.train_loss:.2f} | {size} | {r.status} | {r.seeds} |")
+    return "\n".join(lines)
+
+
 def branched(folder: Path) -> pd.DataFrame:
     found = critical_sizes(open_sweep(folder))
     if found.empty:
@@ -69,22 +137,29 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--tuning", type=Path, help="tune.h5 or its folder: its trials are taken too")
     parser.add_argument("--branches", type=Path, help="a sweep's folder with branches of several batch sizes; it can be OUT_DIR")
     parser.add_argument("--draws", type=int, default=400, help="of the bootstrap (400)")
+    parser.add_argument("--slope-to", type=float, help="the largest batch size in the slope of the best rate (all below N)")
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--into", type=Path, help=f"a Markdown file with a place for what is printed, <!-- {PASSAGE} -->")
     args = parser.parse_args(arguments)
     try:
         sweep = without_branches(open_sweep(args.folder))
         branches = branched(args.branches) if args.branches else None
-        found = laws(sweep, load_tuning(args.tuning) if args.tuning else None, args.draws)
-        for name, law in found.items():
-            print(in_words(sweep.names.label("optimizers", name), law))
-        if branches is not None:
-            print(branches.to_string(index=False, float_format=lambda v: f"{v:.4g}"))
+        trials, examples = trials_by_optimizer(sweep, load_tuning(args.tuning) if args.tuning else None)
+        found = laws(trials, examples, args.draws)
+        most = args.slope_to if args.slope_to else examples - 1
+        scalings = {name: batch_scaling(table, examples, most, args.draws) for name, table in trials.items()}
+        names = {name: sweep.names.label("optimizers", name) for name in found}
+        scales = [line for name in found for line in scales_in_words(names[name], noise_scales(sweep, name))]
+        text = passage(names, found, scalings, scales, branches)
+        print(text)
+        if args.into:
+            paste(args.into, PASSAGE, text)
         if args.picture:
             with nothing_in_home():
                 from ..figures import critical_batch as drawing
 
                 save_picture(lambda s: drawing.figure(s, found, branches), args.folder, args.picture)
-    except (ReadError, ReportError, OSError, np.linalg.LinAlgError) as error:
+    except (PasteError, ReadError, ReportError, OSError, np.linalg.LinAlgError) as error:
         print(f"basin.pages.critical: {error}", file=sys.stderr)
         return 1
     return 0
