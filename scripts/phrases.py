@@ -105,7 +105,9 @@ PHRASES = (
         ("It stays. So does the norm.",),
         code=False,
     ),
-    Phrase(r"\btold from\b", "distinguished from", ("is told from 0", "can't be told from it"), ("told apart from it",), code=False),
+    Phrase(
+        r"\btold from\b", "distinguished from", ("is told from 0", "can't be told from it"), ("told apart from it",), code=False
+    ),
 )
 SCAR = "a reflow scar: break the lines where the sentence breaks"
 DOUBLED = "there already: keep one of the two"
