@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Phrases that don't come back, scars of reflowing, and passages that a merge doubled: in comments, messages, docs and Python.
+In Markdown also lines of prose that are too long.
 
     phrases.py [FILE...]     prints each as file:line: what was found: what to write instead; exits with 1 if there is one
     phrases.py --self-test   expects every row's own examples to be found, and let through, in a file of each kind
@@ -111,6 +112,8 @@ PHRASES = (
 )
 SCAR = "a reflow scar: break the lines where the sentence breaks"
 DOUBLED = "there already: keep one of the two"
+WIDE = "over 130 columns: break the line"
+COLUMNS = 130
 LONG = 80  # characters that a passage has at least; short sentences count along with what follows them
 
 # What is no prose in code: all that isn't one of these. A character literal is there so that '"' opens no string.
@@ -123,9 +126,10 @@ SCRIPT = re.compile(
     re.DOTALL,
 )
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
-GENERATED = re.compile(r"^<!-- ([\w-]+) -->$.*?^<!-- end of \1 -->$", re.DOTALL | re.MULTILINE)
+GENERATED = re.compile(r"^<!-- ([\w -]+) -->$.*?^<!-- end of \1 -->$", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"[-*>|#]|\d+\.|```")  # begins a paragraph, a list entry or a row of Markdown
 SENTENCE_END = re.compile(r"[.?!][)*`\"]*$")
+NOT_PROSE = re.compile(r"\s*\||(?: {4}|\t)|[^\s\w]*!?\[[^\]]*\]\([^)]*\)\W*$")  # rows, indented code, a link by itself
 FULL_LINE_COMMENT = re.compile(r"\s*(?://+|#+) ?(.*)")
 
 
@@ -160,6 +164,9 @@ def phrases_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
         yield number, "one or two words", SCAR
     for number, passage in doubled(lines):
         yield number, passage, DOUBLED
+    if name.endswith(".md"):
+        for number in wide(lines):
+            yield number, f"{len(lines[number - 1])} columns", WIDE
 
 
 def text_lines(name: str, text: str) -> list[str]:
@@ -178,6 +185,12 @@ def scars(lines: list[str]) -> Iterator[int]:
         runs_on = len(before) >= 70 and re.search(r"[\w,]$", before)
         goes_on = len(after) >= 40 and not BLOCK.match(after)
         if few and runs_on and goes_on:
+            yield number
+
+
+def wide(lines: list[str]) -> Iterator[int]:
+    for number, line in enumerate(lines, 1):
+        if len(line) > COLUMNS and not NOT_PROSE.match(line):
             yield number
 
 
@@ -247,6 +260,20 @@ DOUBLES = {
     "comment.h": f"/// {SENTENCE}\n/// {LINES.format('/// ')}\nint f();\n",
     "apart.py": f"# {SENTENCE}\nx = 1\n# {LINES.format('# ')}\n",
 }
+LONG_LINES = {
+    "paragraph.md": f"{'word ' * 26}words\n",
+    "entry.md": f"- {'word ' * 26}words\n",
+    "page.md": f"[a](b) {'word ' * 26}words [a](b)\n",
+}
+NO_LONG_LINES = {
+    "whole.md": f"{'word ' * 25}words\n",
+    "row.md": f"| a | {'word ' * 26} |\n",
+    "indented.md": f"    {'word ' * 26}\n",
+    "fenced.md": f"```\n{'word ' * 26}words\n```\n",
+    "generated.md": f"<!-- a table -->\n{'word ' * 26}words\n<!-- end of a table -->\n",
+    "link.md": f"![{'word ' * 26}](a.png)\n",
+    "comment.h": f"// {'word ' * 26}words\nint f();\n",
+}
 NO_DOUBLES = {
     "fenced.md": f"```\n{SENTENCE}\n```\n\n```\n{SENTENCE}\n```\n",
     "generated.md": f"<!-- table -->\n| a | {SENTENCE} |\n| a | {SENTENCE} |\n<!-- end of table -->\n",
@@ -272,6 +299,8 @@ def self_test() -> int:
     cases += [("scar.h", scar, SCAR, True), ("names.cpp", "int beside = told(dear);\n", PHRASES[7].instead, False)]
     cases += [(name, text, DOUBLED, True) for name, text in DOUBLES.items()]
     cases += [(name, text, DOUBLED, False) for name, text in NO_DOUBLES.items()]
+    cases += [(name, text, WIDE, True) for name, text in LONG_LINES.items()]
+    cases += [(name, text, WIDE, False) for name, text in NO_LONG_LINES.items()]
     for name, text, instead, expected in cases:
         if expected != any(what == instead for _, _, what in phrases_in(name, text)):
             print(f"{name}: {'not found' if expected else 'found, but nothing is wrong with it'}: {text!r}")
