@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import t as student
 
-from ..analysis.arms import ARM, arms_of, with_arms
+from ..analysis.arms import ARM, with_arms
 from ..analysis.names import optimizers_of, protocol_name
 from ..reader.sweep import Sweep
 from . import style
+from .marks import few_arms
 
 POINTS = 60
 FEWEST = 3  # evaluations of a run
@@ -34,14 +35,14 @@ class Course:
 def along_runs(sweep: Sweep) -> Figure | None:
     """A column per optimiser, at matched loss where runs of it were evaluated on the way, else at the fixed budget. None where there are
     no evaluations on the way."""
-    runs = with_arms(sweep)
+    runs, arms, left_out = few_arms(with_arms(sweep))
     found = next((f for p in ("B", "A-epochs", "A-updates") if (f := _evaluated(sweep, runs[runs.protocol == p]))), {})
     if not found:
         return None
     part = runs[runs.run_id.isin(list(found))]
-    optimizers, arms = optimizers_of(part, sweep.names), arms_of(part)
+    optimizers = optimizers_of(part, sweep.names)
     figure, axes = style.panels(len(ROWS), len(optimizers), 4.0, 2.8, sharex=True, sharey="row")
-    colours = style.batch_colours(runs.batch_size.dropna())
+    colours = style.batch_colours(part.batch_size)
     for row, (column, label, scale) in zip(axes, ROWS):
         row[0].set_ylabel(label)
         for ax, optimizer in zip(row, optimizers):
@@ -52,14 +53,9 @@ def along_runs(sweep: Sweep) -> Figure | None:
     protocol = protocol_name(str(part.protocol.iloc[0]))
     for ax, optimizer in zip(axes[0], optimizers):
         ax.set_title(f"{sweep.names.label('optimizers', optimizer)}, {protocol}")
-    for ax in axes[-1]:
-        ax.set_xlabel("training loss (nat)")
-    losses = np.concatenate([curve.train_loss.to_numpy(float) for curve in found.values()])
-    for ax in axes.flat:
-        style.loss_axis(ax.xaxis, losses)
-    axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
-    handles = style.batch_legend(part.batch_size.dropna()) + style.arm_lines(arms)
-    style.legend(figure, handles, columns=8, title="bands: 95 % interval over seeds; batch size:")
+    style.training_axes(axes, np.concatenate([curve.train_loss.to_numpy(float) for curve in found.values()]))
+    handles = style.batch_legend(colours) + style.arm_lines(arms, set(part[ARM]))
+    style.legend(figure, handles, title=style.sentence("bands: 95 % interval over seeds", left_out))
     return figure
 
 

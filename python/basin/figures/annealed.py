@@ -39,13 +39,9 @@ def annealed_outcomes(sweep: Sweep) -> Figure | None:
                     draw_course(ax, course, scale, colour, style.arm_line(kinds.index((arm, share))))
     for ax, optimizer in zip(axes[0], optimizers):
         ax.set_title(sweep.names.label("optimizers", optimizer))
-    for ax in axes[-1]:
-        ax.set_xlabel("training loss of the branch (nat)")
-    for ax in axes.flat:
-        style.loss_axis(ax.xaxis, rows.train_loss.to_numpy(float))
-    axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
-    handles = style.batch_legend(rows.parent_batch) + [
+    style.training_axes(axes, rows.train_loss.to_numpy(float), "training loss of the branch (nat)")
+    handles = style.batch_legend(colours) + [
         Line2D([], [], color=style.GREY, linestyle=style.arm_line(i), label=kind_text(*kind)) for i, kind in enumerate(kinds)
     ]
-    style.legend(figure, handles, columns=2 * len(optimizers), title="bands: 95 % interval over seeds; batch size:")
+    style.legend(figure, handles, title="bands: 95 % interval over seeds")
     return figure

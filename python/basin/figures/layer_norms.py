@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 from ..analysis.arms import ARM, with_arms
 from ..analysis.matched import cell, comparable, fixed_budget, settings
-from ..analysis.names import PROTOCOL_TITLES, optimizers_of
+from ..analysis.names import optimizers_of, protocol_name
 from ..reader.layers import Layers
 from ..reader.names import known_names
 from ..reader.run import Run
@@ -99,7 +99,7 @@ def _explain(figure: Figure, axes: np.ndarray, shown_layers: list[Layers]) -> No
     names = shown_layers[0].weights
     if len(names) <= MOST_NAMES and all(layers.weights == names for layers in shown_layers):
         handles = [Line2D([], [], color=colour, linewidth=2.4, label=name) for name, colour in _colours(names).items()]
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+        style.legend(figure, handles, columns=4)
         return
     colours = ListedColormap(list(_colours([str(i) for i in range(256)]).values()))
     bar = figure.colorbar(ScalarMappable(cmap=colours), ax=axes, location="bottom", shrink=0.4, aspect=40, ticks=[0, 1])
@@ -121,15 +121,13 @@ def trust_ratios(sweep: Sweep) -> Figure | None:
             found.setdefault(run.optimizer, {}).setdefault(float(run.batch_size), []).append(layers.trust_ratio)
     if not found:
         return None
-    figure, axes = style.panels(1, len(found), 5.4, 3.8)
-    colours = style.batch_colours(runs.batch_size.dropna())
+    figure, axes = style.panels(1, len(found), 5.4, 3.4)
+    colours = style.batch_colours(size for by_size in found.values() for size in by_size)
     for ax, optimizer in zip(axes[0], sweep.names.in_order("optimizers", found)):
         _trust_panel(ax, found[optimizer], colours)
-        ax.set_title(f"{sweep.names.label('optimizers', optimizer)}, {PROTOCOL_TITLES.get(protocol, protocol)}")
+        ax.set_title(f"{sweep.names.label('optimizers', optimizer)}, {protocol_name(protocol)}")
         ax.set_ylabel("trust ratio (factor on the step)")
-    style.legend(
-        figure, style.batch_legend(runs.batch_size.dropna()), columns=12, title="bars: 10th to 90th percentile; batch size:"
-    )
+    style.legend(figure, style.batch_legend(colours), title="bars: 10th to 90th percentile")
     return figure
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from ..analysis import stats
-from ..analysis.arms import ARM
+from ..analysis.arms import ARM, arms_of
 from ..analysis.matched import comparable
 from ..analysis.noise_scale import pooled_noise_scale
 from ..reader.names import Names
@@ -23,6 +24,8 @@ from . import style
 HOLLOW = "not comparable, not converged or not resolved"
 ONE_SEED = "one seed: bar from that run alone"
 CROSS = "no value, or none above 0"
+MOST_ARMS = 6  # beyond the plain settings; more have neither marks of their own nor room in a legend
+Drawn = set[tuple[str, str, str]]  # optimiser, label of the arm and kind of mark: what a legend lists
 
 
 @dataclass(frozen=True)
@@ -140,19 +143,40 @@ def draw_arms(
     optimizers: list[str],
     arms: list[str],
     names: Names,
-) -> int:
-    """One optimiser's runs, with labels of arms: each arm by marks and a line of its own. `arms`: all labels of the figure. Returns
-    how many crosses were drawn."""
-    parts = [(place, runs[runs[ARM] == arm]) for place, arm in enumerate(arms)]
-    return sum(draw_cells(ax, cells_of(mine), optimizer, optimizers, names, place) for place, mine in parts if len(mine))
+) -> Drawn:
+    """One optimiser's runs, with labels of arms: each arm by marks and a line of its own. `arms`: all labels of the figure."""
+    drawn: Drawn = set()
+    for place, arm in enumerate(arms):
+        mine = runs[runs[ARM] == arm]
+        if len(mine):
+            drawn |= {(optimizer, arm, kind) for kind in draw_cells(ax, cells_of(mine), optimizer, optimizers, names, place)}
+    return drawn
 
 
-def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str], names: Names, arm: int = 0) -> int:
+def few_arms(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str], str]:
+    """The runs to draw, the labels of their arms, and words for the legend's title where arms are left out: with more than MOST_ARMS
+    the plain settings alone are drawn."""
+    arms = arms_of(runs)
+    if len(arms) - 1 <= MOST_ARMS or arms[0]:
+        return runs, arms, ""
+    return runs[runs[ARM] == ""], [""], f"plain settings alone: the {len(arms) - 1} arms are in the tables"
+
+
+def handles_of(drawn: Drawn, optimizers: list[str], arms: list[str], names: Names, reference: str = "") -> list[Line2D]:
+    """A legend of what was drawn."""
+    seen, with_marks, kinds = ({entry[i] for entry in drawn} for i in range(3))
+    words = [text if kind in kinds else "" for kind, text in (("hollow", HOLLOW), ("one", ONE_SEED), ("cross", CROSS))]
+    some = [optimizer for optimizer in optimizers if optimizer in seen]
+    handles = style.optimizer_legend(some, names, words[0], words[1], reference, words[2])
+    return handles + style.arm_legend(arms, with_marks)
+
+
+def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str], names: Names, arm: int = 0) -> set[str]:
     """`arm`: the place of its label, 0 for the plain setting. Filled: a mean over seeds; half filled: one seed; hollow: not to be
-    compared; a cross on the axis: no value at all, how many of which is returned for the legend. The line joins means over seeds,
-    and breaks where a batch size has none or several."""
+    compared; a cross on the axis: no value at all. Returns which of "mean", "one", "hollow" and "cross" were drawn. The line joins
+    means over seeds, and breaks where a batch size has none or several."""
     colour, marker = style.colour(optimizer, names), style.arm_marker(optimizer, arm, names)
-    x_of = {c.size: c.size * style.dodge(optimizer, optimizers) * 2 ** (0.05 * arm) for c in found}
+    x_of = {c.size: c.size * style.dodge(optimizer, optimizers, arm) for c in found}
     ax.plot([x_of[c.size] for c in found], [c.marks[0].value if c.joined else np.nan for c in found], color=colour, zorder=2,
             linestyle=style.arm_line(arm))  # fmt: skip
     for kind, fill in (("mean", "full"), ("one", "left")):
@@ -165,7 +189,7 @@ def draw_cells(ax: Axes, found: list[Cell], optimizer: str, optimizers: list[str
     hollow = [(x_of[c.size], m.value) for c in found for m in c.marks if m.kind == "hollow"]
     hollow += [(x_of[c.size], np.nan) for c in found for _ in range(c.crosses)]
     draw_hollow(ax, [x for x, _ in hollow], [y for _, y in hollow], colour, marker)
-    return sum(c.crosses for c in found)
+    return {m.kind for c in found for m in c.marks} | ({"cross"} if any(c.crosses for c in found) else set())
 
 
 def draw_hollow(ax: Axes, x: ArrayLike, y: ArrayLike, colour: Any, marker: str) -> None:
@@ -175,5 +199,5 @@ def draw_hollow(ax: Axes, x: ArrayLike, y: ArrayLike, colour: Any, marker: str) 
     missing = x[~there & np.isfinite(x)]
     if not missing.size:
         return  # an empty artist outside the axes' clip has no place, and the layout fails over it
-    ax.plot(missing, np.full(missing.size, 0.02), linestyle="", marker="x", markersize=5, color=colour,
-            transform=ax.get_xaxis_transform(), clip_on=False)  # fmt: skip
+    ax.plot(missing, np.full(missing.size, 0.04), linestyle="", marker="x", markersize=5, color=colour,
+            transform=ax.get_xaxis_transform())  # fmt: skip

@@ -57,10 +57,11 @@ def against_gap(found: list[Correlation], basis: Basis) -> Figure:
             style.grey(ax)
     if panels:
         optimizers = optimizers_of(basis.runs, basis.names)
-        shapes = style.optimizer_legend(optimizers, basis.names, one_seed=ONE_SEED)
+        single = any((c.measure.configs.seeds == 1).any() for _, c in panels)
+        shapes = style.optimizer_legend(optimizers, basis.names, one_seed=ONE_SEED if single else "")
         for handle in shapes[: len(optimizers)]:
             handle.set(color="#444444", linestyle="")
-        style.legend(figure, shapes + style.batch_legend(sizes), columns=12, title=BARS)
+        style.legend(figure, shapes + style.batch_legend(style.batch_colours(sizes), "s"), title=BARS)
     return figure
 
 
@@ -134,11 +135,11 @@ def _forest_legend() -> list[Artist]:
 def against_batch(found: list[Correlation], basis: Basis) -> Figure:
     """Means over seeds and their standard errors; a line where an optimiser has one configuration of several seeds per batch size."""
     figure, panels = panels_of(found)
-    optimizers = optimizers_of(basis.runs, basis.names)
+    optimizers, kinds = optimizers_of(basis.runs, basis.names), set()
     for ax, c in panels:
         configs = c.measure.configs
         for optimizer in optimizers:
-            draw_cells(ax, _cells(configs[configs.optimizer == optimizer]), optimizer, optimizers, basis.names)
+            kinds |= draw_cells(ax, _cells(configs[configs.optimizer == optimizer]), optimizer, optimizers, basis.names)
         style.batch_axis(ax, basis.runs.batch_size.dropna(), train_examples(basis.runs))
         ax.set_title(c.measure.label, fontsize=8.5)
         ax.set_ylabel(f"value ({c.measure.units})", fontsize=8.5)
@@ -147,7 +148,9 @@ def against_batch(found: list[Correlation], basis: Basis) -> Figure:
         if c.moved:
             style.grey(ax)
     if panels:
-        style.legend(figure, style.optimizer_legend(optimizers, basis.names, one_seed=ONE_SEED), columns=5, title=BARS)
+        style.legend(
+            figure, style.optimizer_legend(optimizers, basis.names, one_seed=ONE_SEED if "one" in kinds else ""), title=BARS
+        )
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -10,42 +11,62 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..analysis.arms import ARM, arms_of, with_arms
+from ..analysis.arms import ARM, with_arms
 from ..analysis.audit_verdict import Audit, load_audit
 from ..analysis.matched import OVERSHOT
 from ..analysis.names import optimizers_of
 from ..reader.names import FINITE
 from ..reader.sweep import Sweep
 from . import style
-from .marks import CROSS, HOLLOW, ONE_SEED, Cell, draw_arms, draw_hollow, measure_cells, numbers, train_examples
+from .marks import (
+    CROSS,
+    HOLLOW,
+    Cell,
+    Drawn,
+    draw_arms,
+    draw_hollow,
+    few_arms,
+    handles_of,
+    measure_cells,
+    numbers,
+    train_examples,
+)
 
 BARS = "bars: ± standard error over seeds, or the value's own residual or error where greater; of a ratio the 95 % interval"
-OWN_BARS = "bars: each value's own residual or 95 % interval, of one run; dash: a short bar; a search's lower bound has none"
+OWN_BARS = "a line or mark per run; bars: the residual or 95 % interval of each value (a search, as of φ, gives none)"
+TITLES = {"rate_lambda_1": "learning rate times the largest eigenvalue under the preconditioner"}  # files: "the largest of them"
 
 
 def sharpness_against_batch(sweep: Sweep) -> Figure | None:
     """The measures of sharpness and noise that the sweep has at the end of protocol B, where training losses match, and behind them their
     scale-aware companions. η λ₁(P⁻¹H) is a stability number for SGD (limit in docs/probes.md), a gauge for LARS and LAMB."""
     runs, names = with_arms(sweep), sweep.names
-    runs, arms = runs[runs.protocol == "B"], arms_of(runs)
+    runs, arms, left_out = few_arms(runs[runs.protocol == "B"])
     measured = [m for m in finite_first(names.measures, runs).itertuples() if _has_values(runs, _column(m))]
     optimizers = optimizers_of(sweep.runs, names)
     if not measured:
         return None
     figure, axes = style.grid(len(measured), 3, 4.0, 3.0)
-    audit, crosses = load_audit(sweep), 0
+    audit, drawn = load_audit(sweep), Drawn()
     for ax, measure in zip(axes, measured):
-        ax.set_ylabel(measure.label)
+        ax.set_ylabel(style.up(measure.label, 2.5))
+        ax.set_title(_title(sweep, measure), fontsize=8.5)
         for optimizer in optimizers:
             mine = runs[runs.optimizer == optimizer]
-            crosses += draw_arms(ax, mine, _cells_of(sweep, measure), optimizer, optimizers, arms, names)
+            drawn |= draw_arms(ax, mine, _cells_of(sweep, measure), optimizer, optimizers, arms, names)
         style.batch_axis(ax, sweep.runs.batch_size.dropna(), train_examples(sweep.runs))
         style.positive_log(ax, numbers(runs, _column(measure)))
         if _moved(audit, sweep, measure.probe, measure.quantity):
             style.grey(ax)
-    handles = style.optimizer_legend(optimizers, names, HOLLOW, ONE_SEED, cross=CROSS if crosses else "") + style.arm_legend(arms)
-    style.legend(figure, handles, columns=6, title=BARS)
+    style.legend(figure, handles_of(drawn, optimizers, arms, names), title=style.sentence(BARS, left_out))
     return figure
+
+
+def _title(sweep: Sweep, measure: Any) -> str:
+    """What it is, in words; in two lines where they are long."""
+    words = TITLES.get(measure.column) or str(sweep.about(_column(measure)).get("long_name", measure.column))
+    words = words.replace("eps = ", "ε\u00a0=\u00a0")  # is not broken
+    return textwrap.fill(words[:1].upper() + words[1:], 46)
 
 
 def _cells_of(sweep: Sweep, measure: Any) -> Callable[[pd.DataFrame], list[Cell]]:
@@ -86,37 +107,39 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -
     the sweep has them; a column per optimiser: compare at equal loss, that is, vertically."""
     names = sweep.names
     measures = names.measures[~names.measures.companion] if measures is None else measures
-    runs = with_arms(sweep)
-    measures, arms = finite_first(measures, runs), arms_of(runs)
+    runs, arms, left_out = few_arms(with_arms(sweep))
+    measures = finite_first(measures, runs)
     probes, loss, loss_label = _at_losses(
         sweep.probes.merge(runs[["run_id", "optimizer", "batch_size", "protocol", ARM]], on="run_id")
     )
     probes = probes[(probes["index"] == 0) & (probes.protocol == "B")]
     values = {m: probes[(probes.probe == m.probe) & (probes.quantity == m.quantity)] for m in measures.itertuples()}
     values = {m: mine for m, mine in values.items() if len(mine)}
-    optimizers = optimizers_of(sweep.runs, names)
     if not values:
         return None
-    figure, axes = style.panels(len(values), max(1, len(optimizers)), 3.7, 2.6, sharey="row", sharex=True)
-    colours = style.batch_colours(sweep.runs.batch_size.dropna())
+    shown = pd.concat(list(values.values()))
+    optimizers = optimizers_of(shown, names)
+    one = len(optimizers) == 1
+    figure, axes = style.panels(len(values), len(optimizers), 5.4 if one else 3.7, 2.6, sharey="row", sharex=True)
+    colours = style.batch_colours(shown.batch_size, len(optimizers))
     audit = load_audit(sweep)
     for row, (measure, mine) in zip(axes, values.items()):
-        row[0].set_ylabel(measure.label)
+        row[0].set_ylabel(style.up(measure.label, 2.5))
         for ax, optimizer in zip(row, optimizers):
             _loss_lines(ax, mine[mine.optimizer == optimizer], loss, colours, arms)
         for ax in row:
             style.positive_log(ax, mine.value.to_numpy(float))
             if _moved(audit, sweep, measure.probe, measure.quantity):
                 style.grey(ax)
-    for ax, optimizer in zip(axes[0], optimizers):
+    for ax, optimizer in zip(axes[0], optimizers if not one else ()):
         ax.set_title(names.label("optimizers", optimizer))
-    for ax in axes[-1]:
-        ax.set_xlabel(loss_label)
-    for ax in axes.flat:
-        style.loss_axis(ax.xaxis, np.concatenate([mine[loss].astype(float) for mine in values.values()]))
-    axes[0][0].invert_xaxis()  # training goes from left to right; the x axes are shared
-    handles = style.batch_legend(sweep.runs.batch_size.dropna()) + style.arm_lines(arms)
-    style.legend(figure, handles, columns=12, title=f"{OWN_BARS}; batch size:")
+    style.training_axes(axes, shown[loss].astype(float), loss_label)
+    handles = style.batch_legend(colours) + style.arm_lines(arms, set(shown[ARM]))
+    bad = shown[shown.status != "ok"]
+    handles += style.optimizer_legend(
+        [], names, HOLLOW if (bad.value > 0).any() else "", cross=CROSS if not (bad.value > 0).all() else ""
+    )
+    style.legend(figure, handles, title=style.sentence(OWN_BARS, left_out))
     return figure
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from string import ascii_lowercase
 from typing import Any
 
@@ -12,10 +12,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LogNorm, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 
 from ..reader.names import Names
@@ -57,18 +58,22 @@ def arm_line(place: int) -> Dashes:
     return "-" if place == 0 else ARM_LINES[(place - 1) % len(ARM_LINES)]
 
 
-def arm_legend(arms: list[str]) -> list[Line2D]:
-    """Marks of those that aren't plain."""
+def arm_legend(arms: list[str], drawn: Container[str]) -> list[Line2D]:
+    """Marks of those that aren't plain. `arms`: all labels of the figure, whose places give the marks."""
     return [Line2D([], [], color=GREY, marker=ARM_MARKERS[(i - 1) % len(ARM_MARKERS)], linestyle="", markersize=7, label=arm)
-            for i, arm in enumerate(arms) if i]  # fmt: skip
+            for i, arm in enumerate(arms) if i and arm in drawn]  # fmt: skip
 
 
-def arm_lines(arms: list[str]) -> list[Line2D]:
-    return [Line2D([], [], color=GREY, linestyle=arm_line(i), label=arm) for i, arm in enumerate(arms) if i]
+def arm_lines(arms: list[str], drawn: Container[str]) -> list[Line2D]:
+    return [Line2D([], [], color=GREY, linestyle=arm_line(i), label=arm) for i, arm in enumerate(arms) if i and arm in drawn]
+
+
+WIDEST = 12.8  # inches: shown on a page, letters of a wider figure are too small to read
 
 
 def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.4, **options: Any) -> tuple[Figure, np.ndarray]:
-    """Panels with letters, where there are several."""
+    """Panels with letters, where there are several; narrower ones where they don't fit side by side."""
+    width = min(width, WIDEST / columns)
     figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **options)
     for ax, letter in zip(axes.flat, ascii_lowercase if axes.size > 1 else ""):
         ax.annotate(letter, (0, 1), xytext=(-26, 5), xycoords="axes fraction", textcoords="offset points", fontweight="bold",
@@ -118,10 +123,12 @@ def batch_axis(ax: Axes, sizes: Iterable[float], whole: float = np.nan) -> None:
     ax.tick_params(axis="x", labelsize=8.5)
     ax.set_xlabel("batch size (examples)")
     if sizes:
-        ax.set_xlim(sizes[0] / 1.6, sizes[-1] * 1.6)
+        low, high = sizes[0] / BESIDE, sizes[-1] * BESIDE
+        ax.set_xlim(low, high)
         if whole <= sizes[-1]:
-            ax.axvspan(max(whole, sizes[0] / 1.6), sizes[-1] * 1.6, color="#f1f1ec", zorder=0)
-            ax.text(0.99, 0.99, "B ≥ N", transform=ax.transAxes, ha="right", va="top", fontsize=7.5, color=GREY)
+            ax.axvspan(max(whole, low), high, color="#f1f1ec", zorder=0)
+            # Above the panel, where no mark and no bar can cross it.
+            ax.text(1.0, 1.01, "B ≥ N", transform=ax.transAxes, ha="right", va="bottom", fontsize=7.5, color=GREY)
 
 
 def plain_log(axis: Axis) -> None:
@@ -130,11 +137,11 @@ def plain_log(axis: Axis) -> None:
     axis.set_minor_formatter(FuncFormatter(_minor_label(axis)))
 
 
-def few_logs(axis: Axis) -> None:
-    """The same for a narrow panel: labels that don't touch."""
+def few_logs(axis: Axis, width: float = 3.5) -> None:
+    """The same for a panel of so many inches: labels that don't touch."""
     low, high = axis.get_view_interval()
-    decades = np.log10(high / low)
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 1 else (1, 3) if decades < 1.7 else (1,), numticks=5))
+    decades = np.log10(high / low) * 3.5 / width
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 1 else (1, 3) if decades < 1.7 else (1,), numticks=9))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
 
@@ -167,27 +174,97 @@ def count_axis(ax: Axes) -> None:
     )
 
 
-def dodge(optimizer: str, optimizers: list[str]) -> float:
-    """A small factor on x, so that error bars of different optimisers don't lie on each other."""
+# How far marks of one batch size lie apart, in doublings: optimisers among each other, arms of one optimiser, and the room that the
+# outermost mark needs.
+MOST_APART, MOST_APART_ARMS, ROOM = 0.72, 0.24, 0.2
+BESIDE = 2 ** (MOST_APART / 2 + MOST_APART_ARMS + ROOM)
+
+
+def dodge(optimizer: str, optimizers: list[str], arm: int = 0) -> float:
+    """A small factor on x, so that error bars of different optimisers and arms don't lie on each other."""
     offset = optimizers.index(optimizer) - (len(optimizers) - 1) / 2
-    return 2 ** (0.16 * offset)
+    step = min(0.16, MOST_APART / max(1, len(optimizers) - 1))
+    return 2 ** (step * offset + min(0.04 * arm, MOST_APART_ARMS))
+
+
+def up(label: str, inches: float) -> str:
+    """A y label in as many lines as a panel of that height needs, at a thirteenth of an inch per letter."""
+    return textwrap.fill(label, max(20, int(13 * inches)))
+
+
+def sentence(*parts: str) -> str:
+    """Those that aren't empty, of a legend's title."""
+    return "; ".join(filter(None, parts))
 
 
 def legend(figure: Figure, handles: list, columns: int = 6, title: str | None = None) -> None:
-    """Below the panels. Its title is broken to the figure's width: a letter of 9 points is a thirteenth of an inch."""
+    """Below the panels, in as many columns as fit, `columns` at most. The figure grows by the legend's height, so that the panels keep
+    theirs; and to its width where a single entry is wider. Its title is broken to the figure's width: a letter of 9 points is a
+    thirteenth of an inch."""
     lines = textwrap.fill(title, int(13 * figure.get_figwidth())) if title else None
-    found = figure.legend(
-        handles=handles, loc="outside lower center", ncols=min(columns, len(handles)), title=lines, title_fontsize=9
-    )
-    found.get_title().set_multialignment("center")
+    for count in range(min(columns, max(1, len(handles))), 0, -1):
+        found = figure.legend(handles=handles, loc="outside lower center", ncols=count, title=lines, title_fontsize=9)
+        found.get_title().set_multialignment("center")
+        size = found.get_window_extent()
+        if size.width <= figure.bbox.width:
+            break
+        if count > 1:
+            found.remove()
+    width, height = size.width / figure.dpi, size.height / figure.dpi
+    figure.set_size_inches(max(figure.get_figwidth(), width + 0.1), figure.get_figheight() + height)
+
+
+NEXT_TO_A_POINT = [(4, 3), (4, -9), (-4, 3), (-4, -9), (4, 9), (-4, 9), (12, -3), (-12, -3)]
+
+
+def number_points(figure: Figure, numbered: dict[Axes, list[tuple[float, float, str]]]) -> None:
+    """Numbers next to points, (x, y, number) by panel: none on another number or another point, none outside its panel. One that has no
+    such place is left out. The last thing that is drawn: the figure is laid out for it."""
+    figure.canvas.draw()
+    point = figure.dpi / 72
+    for ax, places in numbered.items():
+        centres = [ax.transData.transform(place[:2]) for place in places]
+        taken = [Bbox.from_extents(x - 3 * point, y - 3 * point, x + 3 * point, y + 3 * point) for x, y in centres]
+        for x, y, number in places:
+            for right, up in NEXT_TO_A_POINT:
+                text = ax.annotate(number, (x, y), xytext=(right, up), textcoords="offset points", fontsize=7,
+                                   ha="left" if right > 0 else "right")  # fmt: skip
+                text.set_in_layout(False)
+                box = text.get_window_extent()
+                inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1 and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
+                if inside and not any(box.overlaps(other) for other in taken):
+                    taken.append(box)
+                    break
+                text.remove()
 
 
 def loss_axis(axis: Axis, values: ArrayLike) -> None:
-    """An axis of losses is logarithmic where they fall far enough for the end to matter."""
+    """An axis of losses is logarithmic where they fall by more than a half, for the end to be seen. In a narrower range it would look the
+    same."""
     finite = np.asarray([v for v in values if np.isfinite(v) and v > 0])
-    if finite.size and finite.max() / finite.min() > 5:
+    if finite.size and finite.max() / finite.min() > 2:
         axis.axes.set(**{f"{axis.axis_name}scale": "log"})
         plain_log(axis)
+        close_ticks(axis, finite.min(), finite.max())
+
+
+def close_ticks(axis: Axis, low: float, high: float) -> None:
+    """More numbers than `plain_log` gives on a logarithmic axis of less than a decade."""
+    if high / low < 8:
+        between = [1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.5, 4, 6, 8, 9] if high / low < 1.5 else [1.2] if high / low < 4 else []
+        leads = [1, 1.5, 2, 3, 5, 7, *between]
+        axis.set_major_locator(FixedLocator([10.0**power * lead for power in range(-5, 6) for lead in leads]))
+        axis.set_minor_locator(NullLocator())
+
+
+def training_axes(axes: np.ndarray, values: ArrayLike, label: str = "training loss (nat)") -> None:
+    """Losses on x axes that are shared, falling to the right, and saying so."""
+    for ax in axes.flat:
+        loss_axis(ax.xaxis, values)
+    axes.flat[0].invert_xaxis()
+    narrow = axes.flat[0].figure.get_figwidth() / axes.shape[1] < 3
+    for ax in axes[-1]:
+        ax.set_xlabel(f"{label}{chr(10) if narrow else ', '}training goes →")
 
 
 def optimizer_legend(
@@ -214,16 +291,20 @@ Colour = tuple[float, float, float, float]
 Colours = dict[float, Colour]  # by batch size
 
 
-def batch_colours(sizes: Iterable[float]) -> Colours:
-    """Dark for small, light for large batches; the lightest stays readable on white."""
+def batch_colours(sizes: Iterable[float], optimizers: int = 2) -> Colours:
+    """Dark for small, light for large batches; the lightest stays readable on white. A few sizes of one optimiser have the palette's
+    colours, which mean no optimiser then."""
     sizes = sorted({float(s) for s in sizes})
+    if optimizers == 1 and len(sizes) <= len(LINES):
+        return {size: to_rgba(LINES[i]) for i, size in enumerate(sizes)}
     norm = LogNorm(sizes[0], sizes[-1] * (1.0 if len(sizes) > 1 else 2.0))
     return {s: mpl.colormaps["viridis"](0.88 * norm(s)) for s in sizes}
 
 
-def batch_legend(sizes: Iterable[float]) -> list[Line2D]:
-    colours = batch_colours(sizes)
-    return [Line2D([], [], color=colours[s], linewidth=2.4, label=batch_label(s)) for s in colours]
+def batch_legend(colours: Colours, marker: str = "") -> list[Line2D]:
+    """Entries for lines, or for marks."""
+    look: dict[str, Any] = {"marker": marker, "linestyle": "", "markersize": 7} if marker else {"linewidth": 2.4}
+    return [Line2D([], [], color=colours[s], label=f"batch size {batch_label(s)}", **look) for s in colours]
 
 
 NOT_INVARIANT = "moves where the function doesn't"

@@ -9,13 +9,25 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..analysis import stats
-from ..analysis.arms import arms_of, with_arms
+from ..analysis.arms import with_arms
 from ..analysis.matched import comparable
 from ..analysis.names import optimizers_of
 from ..reader.questions import TWIN
 from ..reader.sweep import Sweep
 from . import style
-from .marks import Cell, Mark, accuracy_cells, cells, draw_arms, measure_cells, numbers, train_examples
+from .marks import (
+    Cell,
+    Drawn,
+    Mark,
+    accuracy_cells,
+    cells,
+    draw_arms,
+    few_arms,
+    handles_of,
+    measure_cells,
+    numbers,
+    train_examples,
+)
 
 CellsOf = Callable[[pd.DataFrame], list[Cell]]
 Panel = tuple[str, CellsOf, str]  # label, what is drawn, the column of a measure
@@ -25,8 +37,8 @@ def ends_against_batch(sweep: Sweep, measures: pd.DataFrame) -> Figure:
     """Runs of protocol B; `measures` as rows of `names.measures`. A measure and its twin have one scale; without a twin it has one
     panel."""
     runs, names = with_arms(sweep), sweep.names
-    runs = runs[(runs.protocol == "B") & runs.batch_size.notna()]
-    arms, optimizers = arms_of(runs), optimizers_of(runs, names)
+    runs, arms, left_out = few_arms(runs[(runs.protocol == "B") & runs.batch_size.notna()])
+    optimizers, drawn = optimizers_of(runs, names), Drawn()
     columns: list[list[Panel]] = [[("test accuracy (%)", accuracy_cells, ""), ("test loss (nat)", _loss_cells, "")]]
     for measure in measures.itertuples():
         panels = []
@@ -40,16 +52,16 @@ def ends_against_batch(sweep: Sweep, measures: pd.DataFrame) -> Figure:
         for ax in column_of_axes[len(panels) :]:
             ax.set_visible(False)
         for ax, (label, cells_of, column) in zip(column_of_axes, panels):
-            ax.set_ylabel(label)
+            ax.set_ylabel(style.up(label, 2.5) if "\n" not in label else label)
             for optimizer in optimizers:
-                draw_arms(ax, runs[runs.optimizer == optimizer], cells_of, optimizer, optimizers, arms, names)
+                drawn |= draw_arms(ax, runs[runs.optimizer == optimizer], cells_of, optimizer, optimizers, arms, names)
             style.batch_axis(ax, runs.batch_size, train_examples(runs))
             if column:
                 style.positive_log(ax, numbers(runs, column))
         if panels[-1][2]:
             _one_scale(column_of_axes[: len(panels)])
-    handles = style.optimizer_legend(optimizers, names) + style.arm_legend(arms)
-    style.legend(figure, handles, columns=6, title="bars: ± standard error over seeds")
+    handles = handles_of(drawn, optimizers, arms, names)
+    style.legend(figure, handles, title=style.sentence("bars: ± standard error over seeds", left_out))
     return figure
 
 

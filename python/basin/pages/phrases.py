@@ -11,26 +11,35 @@ from ..analysis.matched import Contrast
 from ..analysis.number_text import interval, points
 from ..analysis.pooled import Pooled
 
+NOT_RUN = "not run"
+
 
 def cell_names(found: list[CellAnswer]) -> str:
-    """ "SGD at 256, 2,048; LAMB at 256"."""
+    """ "SGD at 256, 2,048; LARS and LAMB at 256": optimisers that have the same cells are named together."""
     by_optimizer: dict[str, list[str]] = {}
     for a in found:
         by_optimizer.setdefault(a.label, []).append(f"{a.batch_size:,}" + (f" ({a.arm})" if a.arm else ""))
-    return "; ".join(f"{name} at {', '.join(sizes)}" for name, sizes in by_optimizer.items())
+    by_sizes: dict[str, list[str]] = {}
+    for name, sizes in by_optimizer.items():
+        by_sizes.setdefault(", ".join(sizes), []).append(name)
+    return "; ".join(f"{_all_of(names)} at {sizes}" for sizes, names in by_sizes.items())
+
+
+def _all_of(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def left_out_text(p: Pooled) -> str:
-    """ "SGD at 256; LARS at 256 (1 seed), SGD at 512 (2 of 5 seeds diverged)"."""
+    """ "SGD and LARS at 256 (1 seed); SGD at 512 (2 of 5 seeds diverged)"."""
     by_reason: dict[str, list[CellAnswer]] = {}
     for a, why in p.left_out:
         by_reason.setdefault(why, []).append(a)
-    return ", ".join(f"{cell_names(cells)} ({why})" for why, cells in by_reason.items())
+    return "; ".join(f"{cell_names(cells)} ({why})" for why, cells in by_reason.items())
 
 
 def contrast_text(c: Contrast | None) -> str:
     if c is None:
-        return "not run"
+        return NOT_RUN
     if c.estimate is None:
         return c.reason
     return f"{points(c.estimate.value)} {interval(*c.estimate.interval())}"

@@ -12,20 +12,34 @@ from ..analysis.names import protocol_name
 from ..analysis.number_text import points
 from ..analysis.optimizers_compared import Against
 from ..reader.names import Names
-from .phrases import contrast_text, effect_text, losses_text, lost_text, phase_text, share_text, test_loss_text
+from .phrases import NOT_RUN, contrast_text, effect_text, losses_text, lost_text, phase_text, share_text, test_loss_text
 
 
 def verdict_table(found: list[CellAnswer]) -> pd.DataFrame:
-    """Differences in points of test accuracy, reference less cell, with 95 % intervals."""
+    """Differences in points of test accuracy, reference less cell, with 95 % intervals. The last column, which is coloured, has the
+    verdicts at matched loss, or on the drops where nothing was run to the same loss; seeds are those of the verdict, of the drop where a
+    cell has none at matched loss."""
+    matched = any(a.gap for a in found)
     rows = [
         {
             **cell_columns(a, found), "drop at fixed budget": contrast_text(a.drop), **_more_drops(a, found),
-            "left at matched loss": contrast_text(a.gap), "share left": share_text(a.share, a.ends),
-            "seeds": str(len(a.gap.seeds) if a.gap and a.gap.estimate else 0), "at matched loss": verdict_text(a.gap),
+            **({"left at matched loss": contrast_text(a.gap), "share left": share_text(a.share, a.ends)} if matched else {}),
+            "seeds": str(_seeds(a)),
+            **({"at matched loss": verdict_text(a.gap)} if matched else {"at fixed budget": verdict_text(a.drop)}),
         }
         for a in found
     ]  # fmt: skip
-    return pd.DataFrame(rows)
+    return _that_were_run(pd.DataFrame(rows))
+
+
+def _seeds(a: CellAnswer) -> int:
+    judged = a.gap or a.drop
+    return len(judged.seeds) if judged and judged.estimate else 0
+
+
+def _that_were_run(table: pd.DataFrame) -> pd.DataFrame:
+    """Without columns that say "not run" in every row."""
+    return table[[column for column in table if not (table[column] == NOT_RUN).all()]]
 
 
 def cell_columns(a: CellAnswer, found: list[CellAnswer]) -> dict[str, str]:
@@ -57,20 +71,27 @@ def verdict_class(verdict: str) -> str:
 
 def details_table(found: list[CellAnswer]) -> pd.DataFrame:
     """What the verdicts rest on: how well the losses match, what that is worth, and who is not in it."""
+    matched = any(a.gap for a in found)
     rows = [
         {
-            **cell_columns(a, found), "at fixed budget": _in_full(a.drop),
-            "mean training losses matched": losses_text(a.gap), "their distance is worth": _worth(a.gap),
-            "rate at the stop over peak": phase_text(a.gap), "test loss above the reference's (nat)": test_loss_text(a.gap),
-            "seeds left out": _left_out(a), "at matched loss": _in_full(a.gap),
+            **cell_columns(a, found), **({"at fixed budget": _in_full(a.drop)} if matched else {}),
+            **(_of_the_match(a) if matched else {}), "seeds left out": _left_out(a),
+            **({"at matched loss": _in_full(a.gap)} if matched else {"at fixed budget": _in_full(a.drop)}),
         }
         for a in found
     ]  # fmt: skip
-    return pd.DataFrame(rows)
+    return _that_were_run(pd.DataFrame(rows))
+
+
+def _of_the_match(a: CellAnswer) -> dict[str, str]:
+    return {
+        "mean training losses matched": losses_text(a.gap), "their distance is worth": _worth(a.gap),
+        "rate at the stop over peak": phase_text(a.gap), "test loss above the reference's (nat)": test_loss_text(a.gap),
+    }  # fmt: skip
 
 
 def _in_full(c: Contrast | None) -> str:
-    return c.verdict.text if c and c.verdict else c.reason if c else "not run"
+    return c.verdict.text if c and c.verdict else c.reason if c else NOT_RUN
 
 
 def _worth(c: Contrast | None) -> str:

@@ -116,7 +116,7 @@ def _pooled_sentences(p: Pooled, margin: float) -> list[str]:
     """The mean over cells, and what it says; a single cell's resolved gap forbids the plain words."""
     share = f", {share_text(p.share)} of it" if p.share and p.share.resolved else ""
     numbers = (
-        f"On average over {cell_names(p.cells)} and {len(p.seeds)} seeds, large batches lose {_lost(p.drop)} points of test "
+        f"Averaged over {cell_names(p.cells)} ({len(p.seeds)} seeds), large batches lose {_lost(p.drop)} points of test "
         f"accuracy at the fixed budget and {_lost(p.gap)} at matched training loss{share}"
     )
     return [numbers + (f"; {distance_text(p.ends)}." if p.apart else "."), _pooled_verdict(p, margin)]
@@ -222,7 +222,9 @@ def chance(found: list[CellAnswer]) -> str:
     )
 
 
-SPEED = "Updates to the target are no measure of speed here, unless the rates were tuned for speed and not for validation loss."
+SPEED = (
+    "Updates to the target are not a measure of speed here, unless the rates were tuned for speed and not for validation loss."
+)
 CHURN = (
     "The share of test images, in percent, on which two runs predict different classes: two seeds of the reference, two seeds of the cell, "
     "and a seed of each (never the same seed). The excess is the last less the mean of the first two: above 0 the two batch sizes find "

@@ -17,6 +17,7 @@ from ..analysis.optimizers_compared import compared
 from ..analysis.pooled import pooled
 from ..analysis.verdict_tables import Verdicts, verdicts_of
 from ..figures import accuracy, along_runs, annealed, effects, layer_norms, learning_curves, ledger, mediators, sharpness
+from ..figures.marks import MOST_ARMS
 from ..reader.sweep import Sweep
 from . import mediator_text, phase_text, verdict_text
 from . import report_tables as tables
@@ -47,7 +48,8 @@ ACCURACY = Picture(
     "every run at the same training loss, the only basis for speaking of generalisation. Filled: the mean of comparable runs, bars are "
     "standard errors over seeds. Half filled: one seed, its bar the standard error from the test images alone, with nothing known of "
     "other seeds. Hollow: runs that missed or overshot the target or diverged; a cross on the axis: no value at all. A line joins means "
-    "over seeds alone. Dashed: what each optimiser is compared with. Shaded: batches as large as the training set.",
+    "over seeds alone. Dashed: what each optimiser is compared with. Shaded: batches as large as the training set. A sweep with more "
+    f"than {MOST_ARMS} arms has its plain settings drawn alone, here and in the other figures; the arms are in the tables.",
 )  # fmt: skip
 PICTURES = [
     Picture(
@@ -61,7 +63,8 @@ PICTURES = [
     Picture(
         "Training loss against test accuracy", "loss-accuracy", accuracy.loss_against_accuracy,
         "Test accuracy against training loss, a mark per run",
-        "One mark per run, coloured by batch size, shaped by optimiser.",
+        "One mark per run, coloured by batch size, shaped by optimiser and arm. "
+        "Hollow: the run missed or overshot the target, or diverged.",
     ),
     Picture(
         "Sharpness and noise at matched loss", "sharpness-batch", sharpness.sharpness_against_batch,
@@ -102,8 +105,7 @@ PICTURES = [
     Picture(
         "Learning curves", "learning-curves", learning_curves.learning_curves,
         "Training loss against image gradients computed, a panel per protocol and optimiser",
-        "Batch loss (running mean) against the image gradients computed, the cost that all batch sizes share; one seed. Dashed: the run "
-        "is not comparable.",
+        "Batch loss (running mean) against the image gradients computed, the cost that all batch sizes share; one seed.",
     ),
 ]  # fmt: skip
 
@@ -127,7 +129,7 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     _figure(first, ACCURACY, sweep, folder)
     step(ACCURACY.name)
     first.table(table, tables.verdict_class)
-    _verdicts(page, asked, folder)
+    _verdicts(page, asked, sweep, folder)
     warned += _odd_same(asked)
     if warned:
         page.section("Warnings", folded=False).text("\n".join(f"- {w}" for w in warned))
@@ -173,14 +175,14 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     return page, "\n\n".join(filter(None, (first_words, *map(text.plain, verdict_text.sentences(asked)))))
 
 
-def _verdicts(page: Page, asked: Verdicts, folder: Path) -> None:
+def _verdicts(page: Page, asked: Verdicts, sweep: Sweep, folder: Path) -> None:
     """What the study asked before its runs."""
     if not asked.found:
         return
     section = page.section("Verdicts", folded=False)
     if asked.answers:
         section.text("\n".join(f"- {s}" for s in verdict_text.sentences(asked)))
-        section.figure(effects.effects(asked), verdict_text.FIGURE, "effects", folder)
+        section.figure(effects.effects(asked, sweep), verdict_text.FIGURE, "effects", folder)
         section.table(verdict_text.hypothesis_rows(asked), verdict_text.verdict_colour)
         section.text(verdict_text.how_decided(asked))
     section.table(verdict_text.contrast_rows(asked))

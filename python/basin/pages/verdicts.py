@@ -35,7 +35,7 @@ def _asked(sweep: Sweep) -> Verdicts:
 
 
 def _figure(sweep: Sweep) -> Figure:
-    figure = effects(_asked(sweep))
+    figure = effects(_asked(sweep), sweep)
     if figure is None:
         raise ReportError(f"{sweep.path}: no contrast of a hypothesis has an effect yet")
     return figure

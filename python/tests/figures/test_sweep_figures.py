@@ -270,14 +270,16 @@ def test_each_optimizer_is_compared_with_its_own_reference(tmp_path):
 def test_loss_figure_stands_on_the_full_training_loss_and_leaves_overshot_levels_out(tmp_path):
     sweep = sweep_of(tmp_path / "s")
     figure = sharpness.sharpness_against_loss(sweep)
-    assert {ax.get_xlabel() for ax in figure.axes if ax.get_xlabel()} == {"training loss (nat)"}
+    assert {ax.get_xlabel() for ax in figure.axes if ax.get_xlabel()} == {"training loss (nat), training goes →"}
     assert {x for ax in figure.axes for c in ax.containers for x in c.lines[0].get_xdata()} == {0.98, 1.49}
     sweep.probes.loc[sweep.probes.checkpoint == "loss-1.5", "train_loss"] = 1.1  # below 0.8 x 1.5
     figure = sharpness.sharpness_against_loss(sweep)
     assert {x for ax in figure.axes for c in ax.containers for x in c.lines[0].get_xdata()} == {0.98}
     sweep.probes["train_loss"] = np.nan
     figure = sharpness.sharpness_against_loss(sweep)
-    assert {ax.get_xlabel() for ax in figure.axes if ax.get_xlabel()} == {"training loss on the probed subset (nat)"}
+    assert {ax.get_xlabel() for ax in figure.axes if ax.get_xlabel()} == {
+        "training loss on the probed subset (nat), training goes →"
+    }
 
 
 def test_batch_labels():

@@ -88,7 +88,7 @@ def test_pooling_gives_one_answer_where_single_cells_are_undecided(tmp_path):
     _, found, said = report_of(tmp_path / "s", **plan)
     assert any(a.gap.verdict.word == "undecided" for a in found)
     assert text.chance(found).startswith("15 cells were compared at matched loss with at least 3 seeds. Each interval is at 95 %")
-    assert said.startswith("On average over ")
+    assert said.startswith("Averaged over ")
     assert "**Here the drop is missing optimisation**: at the same training loss, on average, no gap within ±2 points." in said
 
 
@@ -157,6 +157,26 @@ def test_too_few_seeds_for_a_verdict_are_not_called_an_unresolved_drop(tmp_path)
 def test_a_verdict_has_its_colour():
     words = {"a gap, smaller than 2 points": "gap", "no gap within ±2 points": "equal", "undecided": "open", "not compared": ""}
     assert {word: tables.verdict_class(word) for word in words} == words
+
+
+def test_without_a_matched_loss_the_drops_have_seeds_and_verdicts(tmp_path):
+    """No column says "not run" in every row; the last one, which is coloured, has the verdict on the drop."""
+    _, found, _ = report_of(tmp_path / "s", protocols=("A-epochs",), seeds=(1, 2, 3, 4), images=2000)
+    table = tables.verdict_table(found)
+    assert list(table) == ["optimiser", "batch size", "drop at fixed budget", "seeds", "at fixed budget"]
+    assert table["seeds"].tolist() == ["4"] and tables.verdict_class(table["at fixed budget"][0]) == "gap"
+    assert list(tables.details_table(found)) == ["optimiser", "batch size", "seeds left out", "at fixed budget"]
+
+
+def test_an_arm_that_was_not_run_at_matched_loss_has_the_seeds_of_its_drop(tmp_path):
+    arms = (("ghost_batch", 25, (1024,), 0.5),)
+    folder = tmp_path / "s"
+    make_sweep(folder, Plan(batch_sizes=(32, 1024), optimizers=("sgd",), images=200, updates=4, arms=arms))
+    sweep = basin.open_sweep(folder)
+    sweep.runs = sweep.runs[(sweep.runs.protocol != "B") | (sweep.runs.ghost_batch == 0)]
+    table = tables.verdict_table(answers(sweep))
+    assert table["seeds"].tolist() == ["3", "3"] and table["at matched loss"].tolist()[1] == "not compared"
+    assert table["left at matched loss"].tolist()[1] == "not run"
 
 
 def test_one_rate_for_all_batch_sizes_is_warned_of(tmp_path):

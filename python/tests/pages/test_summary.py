@@ -18,15 +18,15 @@ def test_means_name_their_cells_and_those_left_out(tmp_path):
     sweep = sweep_of(tmp_path / "s", endings=endings)
     together = pooled(sweep, answers(sweep))
     lines = summary(sweep).splitlines()
-    cells = "LARS at 65,536; LAMB at 65,536"
+    cells = "LARS and LAMB at 65,536"
     assert lines[0].startswith(f"* Mean over {cells} (3 seeds, each cell against its own reference)")
     assert f"the drop is {points(together.drop.value)} points" in lines[0]
     assert (
         f"matched training loss: {points(together.gap.value)} points" in lines[1]
         and "mean training losses 0.980 and 0.980" in lines[1]
     )
-    smaller = "SGD at 256, 2,048; LARS at 256, 2,048; LAMB at 256, 2,048 (another batch size)"
-    assert lines[2] == f"* Not in these means: SGD at 65,536 (2 of 3 seeds missed the target), {smaller}."
+    smaller = "SGD, LARS and LAMB at 256, 2,048 (another batch size)"
+    assert lines[2] == f"* Not in these means: SGD at 65,536 (2 of 3 seeds missed the target); {smaller}."
 
 
 def test_updates_to_the_target_name_who_missed_it(tmp_path):

@@ -79,8 +79,9 @@ def test_the_answer_counts_the_hypotheses(folder):
 
 
 def test_the_figure_has_a_row_for_each_contrast_of_a_hypothesis(folder):
-    v = verdicts_of(basin.open_sweep(folder))
-    shown = effects(v)
+    sweep = basin.open_sweep(folder)
+    v = verdicts_of(sweep)
+    shown = effects(v, sweep)
     parts = {p.contrast: p for a in v.answers for p in a.parts}
     for ax in filter(lambda ax: ax.axison, shown.axes):
         rows = [tick.get_text() for tick in ax.get_yticklabels()]
