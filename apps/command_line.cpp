@@ -15,6 +15,7 @@
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/messages.h"
 #include "core/provenance.h"
 #include "core/runtime.h"
 
@@ -78,6 +79,10 @@ int run(int argc, char** argv) {
   return action();
 }
 
+void say_fault(const std::string& line) {
+  fmt::print(stderr, "{} {}\n", in_colour(Colour::red, "basin:"), line);
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
@@ -87,10 +92,10 @@ int run_command_line(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const Error& error) {
-    std::fprintf(stderr, "basin: %s\n", error.what());
+    say_fault(error.what());
     return error.exit_code();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "basin: %s\n", one_line(error).c_str());
+    say_fault(one_line(error));
     return 1;
   }
 }

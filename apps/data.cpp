@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
+#include "core/messages.h"
 #include "data/import.h"
 #include "data/load.h"
 #include "data/registry.h"
@@ -111,8 +112,8 @@ int import(const DataArguments& arguments) {
     fmt::print("{}: {} files in {}, pixels {}, sha256 {}\n", set, imported.files, out, imported.pixels,
                imported.sha256);
   if (imported.pixels == kUnverified) {
-    fmt::print(stderr, "warning: the pixels of {} are unverified: sha256 {} matches no known copy of {}\n",
-               out, imported.sha256, set);
+    warn(fmt::format("the pixels of {} are unverified: sha256 {} matches no known copy of {}", out,
+                     imported.sha256, set));
   }
   return 0;
 }

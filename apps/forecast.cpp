@@ -4,6 +4,7 @@
 #include "apps/subcommands.h"
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/messages.h"
 #include "forecast/prediction.h"
 #include "forecast/seeds.h"
 
@@ -48,11 +49,10 @@ void print(const PredictionFile& prediction, const std::string& model) {
   fmt::print("probes: {:.3g} image gradients, {:.1f} % of what the test runs are expected to cost\n",
              prediction.probe_cost, 100 * prediction.probe_share());
   if (prediction.probe_share() > 0.1)
-    fmt::print(stderr,
-               "warning: the probes cost more than a tenth of the test runs; the rules allow a tenth\n");
+    warn("the probes cost more than a tenth of the test runs; the rules allow a tenth");
   if (std::string(build_git_dirty()) != "false")
-    fmt::print(stderr, "warning: this program isn't a commit (git_dirty = {}): its code is not frozen\n",
-               build_git_dirty());
+    warn(fmt::format("this program isn't a commit (git_dirty = {}): its code is not frozen",
+                     build_git_dirty()));
 }
 
 int forecast(const ForecastArguments& arguments) {

@@ -21,8 +21,10 @@ constexpr size_t kLongestText = 60;
 
 // ---- files
 
-/// A value as TOML in one line, shortened if it is long.
+/// A value as TOML in one line, shortened if it is long. NaN is what no run measured.
 std::string shown(const OptionValue& value) {
+  if (const double* number = std::get_if<double>(&value); number && std::isnan(*number))
+    return "not measured";
   std::string text = to_toml(value);
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + " ...";
@@ -162,14 +164,16 @@ std::string file_of(const std::string& path) {
 }
 
 void print_file(const std::string& path) {
-  fmt::print("{}\n", path);
   if (is_journal(path)) {
     bool torn = false;
-    print_run(replay_journal(path, &torn));
+    const RunRecord record = replay_journal(path, &torn);
+    fmt::print("{}\n", path);
+    print_run(record);
     if (torn) fmt::print("  the last entry was cut off by a crash\n");
     return;
   }
   const h5::File file = h5::File::open(path);
+  fmt::print("{}\n", path);
   print_headline(path, file);
   print_attributes(file.attributes(), "");
   print_group(file, "");

@@ -9,6 +9,7 @@
 #include "runs/checkpoints.h"
 #include "runs/probe_options.h"
 #include "runs/probing.h"
+#include "study/checkpoint_names.h"
 
 namespace basin {
 namespace {

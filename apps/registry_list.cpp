@@ -1,8 +1,8 @@
 #include "apps/registry_list.h"
 
 #include <functional>
-#include <nlohmann/json.hpp>
 
+#include "apps/output/json_output.h"
 #include "core/error.h"
 #include "data/registry.h"
 #include "models/registry.h"
@@ -15,8 +15,6 @@
 
 namespace basin {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* type_of(const OptionValue& value) {
   static const char* const names[] = {"bool", "int", "float", "string", "ints", "floats", "strings"};
@@ -224,8 +222,8 @@ const std::vector<std::string>& list_names() {
 void print_list(const std::string& name, bool json) {
   const List& list = find_entry(lists(), name, "list");
   if (json) {
-    const Json array = list.members ? json_of(list.members()) : json_of(list.options());
-    fmt::print("{}\n", array.dump(1));
+    print_json("list", {{"list", name},
+                        {"entries", list.members ? json_of(list.members()) : json_of(list.options())}});
   } else if (list.members) {
     print(list.members());
   } else {

@@ -10,7 +10,7 @@ namespace basin {
 const std::vector<std::string>& list_names();
 
 /// Prints the members in the order of their registry, each with its help and its options at their defaults.
-/// With `json`, prints one array:
+/// With `json`, prints a document (docs/json.md) with `entries`:
 ///   member  {name, label, help, order, traits: {...}, options: [...]}; probes add what ProbeEntry
 ///           says about their quantities;
 ///           hooks and landscapes have no label; hooks add summary: [{name, units, long_name, definition}]

@@ -12,6 +12,7 @@
 #include "apps/output/json_output.h"
 #include "apps/output/sweep_display.h"
 #include "core/error.h"
+#include "core/messages.h"
 #include "study/registered.h"
 #include "sweep/collect/table_text.h"
 #include "sweep/cost_model.h"
@@ -79,7 +80,7 @@ int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
             : "sweep.h5 and table.md are complete; python -m basin.report makes the report of this folder");
     return 0;
   }
-  fmt::print(stderr, "{} run(s) without a result:\n", outcome.problems.size());
+  fmt::print(stderr, "{} without a result:\n", counted(outcome.problems.size(), "run"));
   for (const std::string& problem : outcome.problems) fmt::print(stderr, "  {}\n", problem);
   fmt::print(stderr, "`--retry failed` runs them again\n");
   if (!outcome.file_fault.empty()) throw IoError(outcome.file_fault);
@@ -128,8 +129,7 @@ int run_study_command(StudyArguments arguments) {
   const std::vector<Cell> cells = expand(study);
   const std::vector<PlannedContrast> contrasts = plan_contrasts(study, cells, arguments.pilot);
   if (!arguments.tuning_alone) {
-    for (const std::string& warning : fairness_warnings(cells))
-      fmt::print(stderr, "warning: {}: {}\n", arguments.study, warning);
+    for (const std::string& warning : fairness_warnings(cells)) warn(arguments.study + ": " + warning);
   }
   const Workers workers = plan_workers(arguments, cells.front().options.runtime);
   if (arguments.out.empty()) arguments.out = "out/" + std::filesystem::path(arguments.study).stem().string();

@@ -7,7 +7,9 @@
 #include "apps/output/probe_display.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
+#include "io/status_file.h"
 #include "runs/folder.h"
+#include "runs/outcome_text.h"
 #include "runs/probing.h"
 #include "runs/train.h"
 #include "study/study.h"
@@ -37,8 +39,7 @@ RunOptions first_cell(const TrainArguments& arguments) {
                     arguments.study, cells.front().group));
   }
   if (cells.size() > 1 && !arguments.print_config) {
-    fmt::print(stderr, "{}: {} runs; training the first, {}\n", arguments.study, cells.size(),
-               cells.front().label);
+    fmt::print(stderr, "{}: the first of {} runs, {}\n", arguments.study, cells.size(), cells.front().label);
   }
   return cells.front().options;
 }
@@ -53,8 +54,10 @@ int run_train(const TrainArguments& arguments) {
   const std::string out =
       arguments.out.empty() ? "out/" + fs::path(arguments.study).stem().string() + "-train" : arguments.out;
   const std::string folder = run_folder(out, options);
+  if (!fs::exists(folder)) require_inputs(options);
   const RunState state = train_run(options, folder);
-  fmt::print("{} {}\n", folder, to_string(state));
+  fmt::print("{} {}{}\n", folder, to_string(state),
+             outcome_text(folder, read_status(folder + "/status.json")));
   if (!arguments.probe) return 0;
   ProbeDisplay display;
   probe_run(folder, {options.probes, options.probe_options, options.runtime, false},

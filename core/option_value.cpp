@@ -65,4 +65,11 @@ std::string to_toml(const OptionValue& value) {
       value);
 }
 
+double as_number(const OptionValue& value) {
+  if (const double* d = std::get_if<double>(&value)) return *d;
+  if (const int64_t* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
+  if (const bool* b = std::get_if<bool>(&value)) return *b ? 1.0 : 0.0;
+  return NAN;
+}
+
 }  // namespace basin

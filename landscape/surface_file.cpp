@@ -113,6 +113,8 @@ SurfacePlot read_plot(const h5::Group& group, const std::string& name) {
                             dataset.attribute_as<std::string>("definition"), dataset.read<double>()});
   }
   if (group.has(kState)) plot.state = group.dataset(kState).read<uint8_t>();
+  if (!std::all_of(plot.state.begin(), plot.state.end(), is_cell_state))
+    throw IoError(fmt::format("{}: {}/state holds a number that is none (0 to 3)", group.file(), plot.name));
   for (auto& [key, value] : group.attributes()) {
     if (!kOwnPlotAttributes.count(key)) plot.attributes.emplace_back(key, std::move(value));
   }

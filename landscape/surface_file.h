@@ -14,6 +14,8 @@ namespace basin {
 /// How a cell of a grid stands. Neither a value nor a NaN says it: a cell that was measured and isn't finite
 /// is done, and is not measured again.
 enum class CellState : uint8_t { todo = 0, ok = 1, nonfinite = 2, failed = 3 };
+/// Whether a number from a file is one of them.
+inline bool is_cell_state(uint8_t number) { return number <= static_cast<uint8_t>(CellState::failed); }
 
 /// One axis of a plot, a dimension scale in the file. `labels`, where there are any, name its values and
 /// stand next to them as the text dataset <name>_label.

@@ -97,6 +97,8 @@ Tile TileFolder::read(int64_t tile) const {
   const auto count = static_cast<size_t>(cells_in(tile));
   if (cells.state.size() != count || cells.values.size() != count * static_cast<size_t>(layout_.columns))
     throw IoError(path + ": a tile of another grid; remove it to have it measured again");
+  if (!std::all_of(cells.state.begin(), cells.state.end(), is_cell_state))
+    throw IoError(path + ": state holds a number that is none (0 to 3); remove it to have it measured again");
   return cells;
 }
 

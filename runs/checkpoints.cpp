@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "io/checkpoint.h"
+#include "study/checkpoint_names.h"
 
 namespace basin {
 
@@ -12,15 +13,6 @@ namespace fs = std::filesystem;
 
 std::string checkpoint_path(const std::string& run_folder, const std::string& label) {
   return run_folder + "/ckpt/" + label + ".h5";
-}
-
-const std::vector<std::string>& checkpoint_words() {
-  static const std::vector<std::string> words = {"end", "start", "average", "loss", "every", "all"};
-  return words;
-}
-
-bool is_cadence(const std::string& label) {
-  return label.size() > 1 && label[0] == 'u' && std::isdigit(label[1]);
 }
 
 std::vector<std::string> checkpoint_labels(const std::string& run_folder) {

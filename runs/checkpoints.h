@@ -9,12 +9,6 @@ namespace basin {
 /// RUN/ckpt/<label>.h5
 std::string checkpoint_path(const std::string& run_folder, const std::string& label);
 
-/// What stands for checkpoints in a plan's `at`, besides their labels: those that every run has, and several at once.
-const std::vector<std::string>& checkpoint_words();
-
-/// Whether it is one of those that train.checkpoint_every keeps: u000050, u000100, ...
-bool is_cadence(const std::string& label);
-
 /// Checkpoints of a run folder in order of update: labels of ckpt/*.h5 but "latest" and "previous".
 std::vector<std::string> checkpoint_labels(const std::string& run_folder);
 /// Those of them that `at` asks for: "all", "loss" (every level), "every" (the cadence) or labels.

@@ -13,6 +13,7 @@
 #include "runs/folder.h"
 #include "runs/probe_settings.h"
 #include "runs/subject.h"
+#include "study/checkpoint_names.h"
 
 namespace basin {
 namespace {

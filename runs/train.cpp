@@ -181,6 +181,11 @@ TrainResult train(RunParts& run, const std::string& folder, bool progress) {
 
 }  // namespace
 
+void require_inputs(const RunOptions& options) {
+  apply_runtime(options.runtime);
+  load_dataset(options.data);
+}
+
 RunState train_run(const RunOptions& options, const std::string& folder) {
   check(options);
   make_folders(folder);

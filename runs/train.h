@@ -14,4 +14,7 @@ namespace basin {
 /// message; a signal leaves a resumable state and throws Interrupted.
 RunState train_run(const RunOptions& options, const std::string& folder);
 
+/// DataError or the device's error where a run with these options could not begin. For before its folder is made.
+void require_inputs(const RunOptions& options);
+
 }  // namespace basin

@@ -176,7 +176,7 @@ subset = 32
 
 def presets(basin: Program):
     """Those of every optimiser that has some."""
-    for option in json.loads(basin("inspect", "--list", "options", "--json")):
+    for option in json.loads(basin("inspect", "--list", "options", "--json"))["entries"]:
         optimizer, _, key = option["key"].partition(".")
         if key != "preset":
             continue

@@ -1,6 +1,7 @@
 #include "study/candidates.h"
 
 #include "core/error.h"
+#include "core/messages.h"
 #include "study/quasi_random.h"
 #include "study/values.h"
 
@@ -171,8 +172,8 @@ std::vector<Rung> rungs_of(const TuneOptions& tune, const std::string& where) {
   }
   if (rungs.size() < 2 || static_cast<int64_t>(rungs.size()) < tune.rungs) {
     throw ConfigError(fmt::format(
-        "{}: tune.halving = {} with tune.trials = {} gives {} rung(s), {}", where, tune.halving, tune.trials,
-        rungs.size(),
+        "{}: tune.halving = {} with tune.trials = {} gives {}, {}", where, tune.halving, tune.trials,
+        counted(rungs.size(), "rung"),
         tune.rungs > 0 ? fmt::format("not tune.rungs = {}", tune.rungs) : std::string("nothing to halve")));
   }
   for (size_t i = rungs.size() - 1; i > 0; --i) rungs[i - 1].divisor = rungs[i].divisor * tune.halving;

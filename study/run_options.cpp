@@ -10,6 +10,7 @@
 #include "optim/registry.h"
 #include "optim/scaling_rule.h"
 #include "probes/registry.h"
+#include "study/checkpoint_names.h"
 #include "trainers/batch_plan.h"
 #include "trainers/check_rule.h"
 #include "trainers/hooks/registry.h"
@@ -228,16 +229,7 @@ void check(const RunOptions& options) {
   }
   scaled_optimizer_options(options);      // refuses what the rule can't scale
   const CheckRule levels(options.train);  // refuses levels that would share a checkpoint
-  const auto probed_at = [&](const char* at) {
-    return std::find(options.probes.at.begin(), options.probes.at.end(), at) != options.probes.at.end();
-  };
-  if (probed_at("every") && options.train.checkpoint_every == 0) {
-    throw ConfigError("probes.at = \"every\" needs checkpoint_every > 0, in updates");
-  }
-  const std::vector<std::string> kept = options.train.hooks.cost().checkpoints;
-  if (probed_at("average") && std::find(kept.begin(), kept.end(), "average") == kept.end()) {
-    throw ConfigError("probes.at = \"average\" needs weight_average > 0");
-  }
+  if (!options.probes.run.empty()) check_probed_at(options.probes.at, options.train);
   for (const std::string& probe : options.probes.run)  // refuses options that exclude one another
     find_entry(probe_registry(), probe, "probe").make(options.probe_options.at(probe));
   if (options.data.augmentation != "none" && options.data.padding < 1) {

@@ -2,6 +2,7 @@
 
 #include "runs/checkpoints.h"
 #include "runs/parts.h"
+#include "study/checkpoint_names.h"
 
 namespace basin {
 

@@ -9,11 +9,13 @@
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/math/nan.h"
+#include "core/messages.h"
 #include "core/process_pool.h"
 #include "core/progress.h"
 #include "core/provenance.h"
 #include "io/run_file.h"
 #include "runs/folder.h"
+#include "runs/outcome_text.h"
 #include "runs/probe_progress.h"
 #include "runs/probes_done.h"
 #include "sweep/collect/rows.h"
@@ -41,26 +43,6 @@ std::string last_words(const std::string& log, uintmax_t start) {
     if (!line.empty() && !is_log_entry(line)) last = line;
   }
   return last.rfind("basin: ", 0) == 0 ? last.substr(7) : last;
-}
-
-double summary_number(const RunRecord& record, const std::string& name) {
-  for (const auto& [key, value] : record.summary)
-    if (key == name) return as_number(value);
-  return kNaN;
-}
-
-// "  training loss 1.493, test accuracy 51.2 %", and of a run that did not come to its end why.
-std::string outcome_text(const std::string& folder, const RunStatus& status) {
-  std::string text;
-  try {
-    const RunRecord record = read_run_file(folder + "/run.h5");
-    const double loss = summary_number(record, "train_loss"), accuracy = summary_number(record, "test_acc");
-    if (std::isfinite(loss)) text += fmt::format("  training loss {:.4g}", loss);
-    if (std::isfinite(accuracy)) text += fmt::format(", test accuracy {:.1f} %", 100 * accuracy);
-    if (summary_number(record, "overshot") > 0) text += ", overshot the target";
-  } catch (const IoError&) {  // collect() says what is wrong with the file
-  }
-  return status.message.empty() ? text : text + "  (" + status.message + ")";
 }
 
 std::string probing_text(const std::string& folder) {
@@ -255,12 +237,12 @@ class Phase {
     ++state_.failed;
     const std::string line = fmt::format("{} {}: {}", placed.cell.run_id, placed.cell.label, reason);
     result_.problems.push_back(line);
-    observer_.announce("FAILED  " + line);
+    observer_.announce(in_colour(Colour::red, "FAILED") + "  " + line);
   }
 
   void announce(const PlacedCell& placed, const RunStatus& status, double seconds) {
     observer_.announce(fmt::format("[{}/{}] {} {}  {}  {:.1f} s{}", state_.done, state_.total,
-                                   placed.cell.run_id, placed.cell.label, to_string(status.status), seconds,
+                                   placed.cell.run_id, placed.cell.label, in_colour(status.status), seconds,
                                    outcome_text(placed.folder, status)));
   }
 

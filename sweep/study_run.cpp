@@ -2,6 +2,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/messages.h"
 #include "core/progress.h"
 #include "study/contrast_cells.h"
 #include "sweep/collect/collect.h"
@@ -46,8 +47,9 @@ class StudyRun {
 
  private:
   void forecast(const SweepPlan& plan, CostModel& costs) {
-    observer_.announce(fmt::format("{} runs, {} worker(s) of {} thread(s), results in {}", plan.cells.size(),
-                                   request_.jobs, request_.threads, folder_.path()));
+    observer_.announce(fmt::format("{}, {} of {}, results in {}", counted(plan.cells.size(), "run"),
+                                   counted(request_.jobs, "worker"), counted(request_.threads, "thread"),
+                                   folder_.path()));
     const auto expected = [&] { return seconds_left(plan, costs, request_.jobs, request_.retry_failed); };
     if (expected() > kWorthCalibrating) {
       try {

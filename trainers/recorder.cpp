@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/messages.h"
 #include "core/provenance.h"
 #include "io/damaged.h"
 #include "io/run_file.h"
@@ -251,7 +252,7 @@ void Recorder::write_status(RunState status, const std::string& message) {
 
 void Recorder::warn(const std::string& text) {
   log("warning", text);
-  fmt::print(stderr, "warning: {}\n", text);
+  basin::warn(text);
 }
 
 void Recorder::log(const std::string& level, const std::string& text) {

@@ -1,6 +1,7 @@
 #include "apps/output/dry_run.h"
 
 #include "apps/output/json_output.h"
+#include "core/messages.h"
 #include "core/progress.h"
 #include "study/arms.h"
 
@@ -133,14 +134,14 @@ Json json_of(const Cell& cell, Standing standing, const CostModel& costs) {
 void print(const DryRun& found) {
   print_cells(found.plan, found.costs);
   print_tuning(found.plan);
-  fmt::print("{} runs, {:.0f} image gradients\n", found.plan.cells.size(), gradients_of(found));
+  fmt::print("{}, {:.0f} image gradients\n", counted(found.plan.cells.size(), "run"), gradients_of(found));
   print_standing(found);
   print(found.contrasts);
   if (!found.hypotheses_hash.empty()) fmt::print("hash of the hypotheses: {}\n", found.hypotheses_hash);
   if (const std::string warning = probe_cost_warning(found.plan, found.costs); !warning.empty())
     fmt::print("note: {}\n", warning);
-  fmt::print("expected wall time with {} worker(s) of {} thread(s): {} ({:.0f} s)\n", found.jobs,
-             found.threads, format_duration(found.seconds), found.seconds);
+  fmt::print("expected wall time with {} of {}: {} ({:.0f} s)\n", counted(found.jobs, "worker"),
+             counted(found.threads, "thread"), format_duration(found.seconds), found.seconds);
 }
 
 void print_json(const DryRun& found) {

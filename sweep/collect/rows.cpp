@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/messages.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
 #include "runs/probe_settings.h"
@@ -128,7 +129,7 @@ std::map<std::string, RunOptions> cells_of(const fs::path& sweep_folder) {
       cells.emplace(cell.run_id, std::move(cell.options));
   } catch (const IoError&
                error) {  // a checkpoint outside of the study that it branched from: the runs stand without it
-    fmt::print(stderr, "warning: {}\n", error.what());
+    warn(error.what());
   }
   return cells;
 }
@@ -146,7 +147,7 @@ SweepRow read_row(const fs::path& folder, const RunOptions* options) {
     fill(row, folder, options != nullptr);
   } catch (const Error& error) {
     // One damaged run must not hide the others: it is a row that says what is wrong.
-    fmt::print(stderr, "warning: {}\n", error.what());
+    warn(error.what());
     put(row, "status", std::string(to_string(RunState::failed)));
     put(row, "status_message", std::string(error.what()));
   }
@@ -154,13 +155,6 @@ SweepRow read_row(const fs::path& folder, const RunOptions* options) {
 }
 
 }  // namespace
-
-double as_number(const OptionValue& value) {
-  if (const double* d = std::get_if<double>(&value)) return *d;
-  if (const int64_t* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
-  if (const bool* b = std::get_if<bool>(&value)) return *b ? 1.0 : 0.0;
-  return NAN;
-}
 
 const OptionValue* SweepRow::find(const std::string& column) const {
   for (const auto& [name, value] : columns) {
@@ -213,9 +207,8 @@ std::vector<SweepRow> read_sweep_rows(const std::string& sweep_folder) {
       strays.push_back(folder.filename().string());
   }
   if (!strays.empty()) {
-    fmt::print(stderr,
-               "warning: {}/runs holds {} run(s) that are not part of the study and are left out: {}\n",
-               sweep_folder, strays.size(), fmt::join(strays, ", "));
+    warn(fmt::format("{}/runs holds {} of another study, left out: {}", sweep_folder,
+                     counted(strays.size(), "run"), fmt::join(strays, ", ")));
   }
   if (rows.empty()) throw IoError(sweep_folder + ": has no folder runs/ with a run in it");
   sort_rows(rows);

@@ -55,9 +55,6 @@ void sort_rows(std::vector<SweepRow>& rows);
 /// 1>.
 std::string probe_column(const ProbeRecord& probe, const Quantity& quantity, size_t index);
 
-/// The value of a bool or a number; NaN for all else.
-double as_number(const OptionValue& value);
-
 /// A number of a probe's attributes (update, train_loss, ...) or NaN.
 double probe_attribute(const ProbeRecord& probe, const std::string& name);
 /// A text of them, or "".

@@ -1,5 +1,6 @@
 #include "sweep/tuning/selection_file.h"
 
+#include "core/messages.h"
 #include "sweep/tuning/sensitivity.h"
 
 namespace basin {
@@ -111,8 +112,9 @@ std::string budget_text(const Study& study, const std::vector<size_t>& candidate
   const auto [least, most] = std::minmax_element(candidates_by_group.begin(), candidates_by_group.end());
   std::string text =
       *least == *most ? fmt::format("{} trials", *least) : fmt::format("{} to {} trials", *least, *most);
-  text += fmt::format(" at {} seed(s) for each of {} group(s), {} budget", tuning.options.seeds.size(),
-                      candidates_by_group.size(), *least == *most ? "an equal" : "not an equal");
+  text += fmt::format(" at {} for each of {}, {} budget", counted(tuning.options.seeds.size(), "seed"),
+                      counted(candidates_by_group.size(), "group"),
+                      *least == *most ? "an equal" : "not an equal");
   if (!tuning.sampled) return text;
   text += fmt::format(": quasi-random, sampler seed {}", tuning.options.sampler_seed);
   const std::vector<Rung> rungs = tuning.rungs();

@@ -24,7 +24,7 @@ TEST(SweepCommand, DryRunListsEveryCellWithItsCostAndMakesNothing) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out,
               HasSubstr("8 runs, 18560 image gradients"));  // 4 x 20 updates of 32 and of 200 distinct images
-  const std::string promise = "expected wall time with 2 worker(s) of 1 thread(s): ";
+  const std::string promise = "expected wall time with 2 workers of 1 thread: ";
   ASSERT_THAT(result.out, HasSubstr(promise));
   const size_t open = result.out.find('(', result.out.find(promise) + promise.size());
   const double seconds = std::stod(result.out.substr(open + 1));
@@ -71,7 +71,7 @@ TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
 
   const BinaryResult dry = sweep.run({"--dry-run"});
   EXPECT_THAT(dry.out, HasSubstr("4 of them are done in " + sweep.path("out")));
-  EXPECT_THAT(dry.out, HasSubstr("of 1 thread(s): 0 s (0 s)"));
+  EXPECT_THAT(dry.out, HasSubstr("of 1 thread: 0 s (0 s)"));
   const BinaryResult foreign = sweep.run({"--dry-run", "--set", "updates=7"});
   EXPECT_EQ(foreign.exit_code, 2);
   EXPECT_THAT(foreign.err, HasSubstr("holds another study"));
@@ -160,7 +160,7 @@ TEST(SweepCommand, FailFastStopsAtTheFirstFailure) {
   const BinaryResult result = sweep.run({"--jobs", "3", "--fail-fast", "--no-probes"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("--fail-fast: stopping"));
-  EXPECT_THAT(result.err, HasSubstr("1 run(s) without a result:"));
+  EXPECT_THAT(result.err, HasSubstr("1 run without a result:"));
   std::vector<std::string> statuses = sweep.statuses();
   EXPECT_EQ(std::count(statuses.begin(), statuses.end(), "failed"), 1);
   EXPECT_EQ(std::count(statuses.begin(), statuses.end(), "finished"), 0);
@@ -229,10 +229,9 @@ TEST(SweepCommand, WorkersHaveOneThreadUnlessTold) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return sweep.run(arguments).out;
   };
-  EXPECT_THAT(promise({}), HasSubstr("1 worker(s) of 1 thread(s)"));
-  EXPECT_THAT(promise({"--set", "runtime.threads=2"}), HasSubstr("1 worker(s) of 2 thread(s)"));
-  EXPECT_THAT(promise({"--threads", "3", "--set", "runtime.threads=2"}),
-              HasSubstr("1 worker(s) of 3 thread(s)"));
+  EXPECT_THAT(promise({}), HasSubstr("1 worker of 1 thread:"));
+  EXPECT_THAT(promise({"--set", "runtime.threads=2"}), HasSubstr("1 worker of 2 threads"));
+  EXPECT_THAT(promise({"--threads", "3", "--set", "runtime.threads=2"}), HasSubstr("1 worker of 3 threads"));
 }
 
 TEST(SweepCommand, ADryRunDoesWithoutTheDataButNotWithoutItsPath) {

@@ -52,7 +52,7 @@ TEST(SweepCommandFolder, LeavesRunsOfSomethingElseOutOfItsTable) {
   EXPECT_THAT(result.err, HasSubstr("left out: " + fs::path(before).filename().string()));
   ASSERT_EQ(train("updates=8").exit_code, 0);  // and after it
   const BinaryResult collected = run_binary({"collect", sweep.path("out")});
-  EXPECT_THAT(collected.err, HasSubstr("2 run(s) that are not part of the study"));
+  EXPECT_THAT(collected.err, HasSubstr("2 runs of another study, left out: "));
   EXPECT_EQ(sweep.runs().size(), 4u);
   EXPECT_THAT(read_file(sweep.path("out/table.md")), HasSubstr("# Sweep: 2 runs"));
   EXPECT_EQ(sweep.run({"--no-probes"}).exit_code, 0);

@@ -50,7 +50,7 @@ def flat(tree, prefix=""):
 
 def training(name):
     listed = subprocess.run([BINARY, "inspect", "--list", "probes", "--json"], check=True, capture_output=True).stdout
-    left_out = {*NOT_TRAINING, *(probe["name"] for probe in json.loads(listed))}
+    left_out = {*NOT_TRAINING, *(probe["name"] for probe in json.loads(listed)["entries"])}
     return flat({key: value for key, value in study(name).items() if key not in left_out})
 
 

@@ -81,7 +81,7 @@ def basin(*words, sets=()):
 
 
 def registered(name):
-    return json.loads(basin("inspect", "--list", name, "--json"))
+    return json.loads(basin("inspect", "--list", name, "--json"))["entries"]
 
 
 def landscape(kind, ends):

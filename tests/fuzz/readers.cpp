@@ -13,6 +13,7 @@
 #include "io/schema.h"
 #include "io/status_file.h"
 #include "landscape/surface_file.h"
+#include "landscape/tiles.h"
 #include "study/contrast_cells.h"
 #include "study/study.h"
 #include "study/tuning_reader.h"
@@ -41,6 +42,14 @@ void read_study_file(const std::string& path) {
   cells_of_contrasts(study, cells);
 }
 
+/// The first tile of a folder with tiles of three cells and two columns.
+void read_tile_file(const std::string& path) {
+  static const testing::TemporaryFolder folder;
+  static const TileFolder tiles(folder / "tiles", "corpus = \"tile\"\n", {6, 3, 2});
+  testing::spill(tiles.path() + "/000000.h5", testing::slurp(path));
+  tiles.read(0);
+}
+
 /// Files that Python alone takes apart.
 Reader hdf5_file(const std::string& kind, const std::string& schema) {
   return {kind, [schema](const std::string& path) { open_schema_file(path, schema); }};
@@ -54,6 +63,7 @@ const std::vector<Reader>& readers() {
       {"checkpoint", [](const std::string& path) { read_checkpoint(path); }},
       {"probe", [](const std::string& path) { read_probe_file(path); }},
       {"surface", [](const std::string& path) { read_surface_file(path); }},
+      {"tile", read_tile_file},
       hdf5_file("sweep", kSweepSchema),
       hdf5_file("tune", kTuneSchema),
       hdf5_file("audit", kAuditSchema),

@@ -98,7 +98,7 @@ def test_both_views_leave_out_a_run_of_something_else(folder, tmp_path):
     shutil.copytree(folder, out)
     done = program("train", ROOT / "configs" / "tiny.toml", "--set", "batch_size=64", "--set", "epochs=2", "--out", out)
     assert done.returncode == 0, done.stderr
-    with pytest.warns(UserWarning, match="1 run.s. that are not part of the study and are left out"):
+    with pytest.warns(UserWarning, match="1 run of another study, left out"):
         runs = basin.load_sweep(out, "runs")
     assert program("collect", out).returncode == 0
     assert set(runs.run_id) == set(basin.load_sweep(out, "file").run_id) and len(runs) == 4 < len(list((out / "runs").iterdir()))

@@ -38,7 +38,7 @@ def replies(script: str, *words: str) -> list[str]:
 
 
 def listed(kind: str) -> list[str]:
-    return [member["name"] for member in json.loads(output("inspect", "--list", kind, "--json"))]
+    return [member["name"] for member in json.loads(output("inspect", "--list", kind, "--json"))["entries"]]
 
 
 def test_subcommands_are_those_of_help(script):
@@ -74,7 +74,7 @@ def test_values_are_those_of_the_registries(script):
 
 @pytest.mark.parametrize("start", [["sweep", "s.toml"], ["train", "s.toml"], ["probe", "RUN"]])
 def test_settings_are_the_options_and_their_values(script, start):
-    keys = [option["key"] for option in json.loads(output("inspect", "--list", "options", "--json"))]
+    keys = [option["key"] for option in json.loads(output("inspect", "--list", "options", "--json"))["entries"]]
     assert replies(script, *start, "--set", "") == [key + "=" for key in keys]
     assert replies(script, *start, "--set", "lamb.bet") == [key + "=" for key in keys if key.startswith("lamb.bet")]
     assert replies(script, *start, "--set", "optimizer", "=") == listed("optimizers")

@@ -149,7 +149,7 @@ def test_contracts_documents_and_report_hold(extended):
 @pytest.mark.slow
 @pytest.mark.parametrize("room", LISTS)
 def test_lists_have_it(extended, room):
-    listed = json.loads(run(program(extended), "inspect", "--list", LISTS[room], "--json", cwd=extended))
+    listed = json.loads(run(program(extended), "inspect", "--list", LISTS[room], "--json", cwd=extended))["entries"]
     assert TOYS[room] in [member.get("name") or member["key"] for member in listed]
 
 

@@ -18,7 +18,7 @@ def output(*arguments) -> str:
 
 
 def members(name: str) -> list[dict]:
-    return json.loads(output("inspect", "--list", name, "--json"))
+    return json.loads(output("inspect", "--list", name, "--json"))["entries"]
 
 
 @pytest.fixture(scope="module")

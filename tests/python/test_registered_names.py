@@ -46,7 +46,7 @@ def registered() -> set[str]:
     said = [
         subprocess.run([BASIN, "inspect", "--list", kind, "--json"], check=True, capture_output=True).stdout for kind in ROOMS
     ]
-    return {member["name"] for text in said for member in json.loads(text)}
+    return {member["name"] for text in said for member in json.loads(text)["entries"]}
 
 
 def literals(source: str):

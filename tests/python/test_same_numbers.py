@@ -35,7 +35,7 @@ def test_every_registered_name_is_in_a_case(kind):
     """Probes and presets need no mention: a case runs all there are. Data sets are files, or another's words for them."""
     said = subprocess.run([BASIN, "inspect", "--list", kind, "--json"], check=True, capture_output=True, text=True).stdout
     cases = (ROOT / "scripts/number_cases.py").read_text()
-    for entry in json.loads(said):
+    for entry in json.loads(said)["entries"]:
         words = entry["traits"]["on"] if kind == "hooks" else [entry["name"]]  # what switches it on
         assert any(re.search(rf"\b{word.partition('=')[0]}\b", cases) for word in words), entry["name"]
 

@@ -88,7 +88,7 @@ def plain(tmp_path_factory):
 
 def test_budgets_are_equal_and_said(plain):
     _, done, tuning = plain
-    assert "4 trials at 1 seed(s) for each of 4 group(s), an equal budget" in done.stdout
+    assert "4 trials at 1 seed for each of 4 groups, an equal budget" in done.stdout
     assert len(tuning.winners) == 4 and set(tuning.winners.trials) == {4}
     for _, runs in tuning.runs.groupby("group"):
         assert sorted(runs.trial) == [0, 1, 2, 3] and set(runs.seed) == {7} and set(runs.budget) == {1.0}
@@ -305,7 +305,7 @@ def test_lists_are_tuned_the_same_way(tmp_path):
     text += 'learning_rate = [0.01, 0.1, 0.5]\nselect = "validation_loss"\nselect_seeds = [7]\n'
     (tmp_path / "study.toml").write_text(text)
     done = program("tune", tmp_path / "study.toml", "--out", tmp_path / "out", "--jobs", 2)
-    assert done.returncode == 0 and "3 trials at 1 seed(s) for each of 4 group(s)" in done.stdout, done.stderr
+    assert done.returncode == 0 and "3 trials at 1 seed for each of 4 groups" in done.stdout, done.stderr
     tuning = basin.load_tuning(tmp_path / "out")
     assert tuning.attributes["candidates"] == "list" and len(tuning.runs) == 12 and tuning.runs["unit.learning_rate"].isna().all()
     edges = {0.01: "low", 0.1: "none", 0.5: "high"}

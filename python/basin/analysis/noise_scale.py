@@ -34,7 +34,7 @@ def pooled_noise_scale(tr_sigma: ArrayLike, g2: ArrayLike, level: float = 0.95) 
     tr_sigma, g2 = tr_sigma[there], g2[there]
     n = tr_sigma.size
     if n < 2:
-        raise ValueError(f"{n} run(s): a pooled noise scale needs two")
+        raise ValueError(f"a pooled noise scale needs two runs: here are {n}")
     t = student.ppf(0.5 + level / 2, n - 1)
     (var_above, covariance), (_, var_below) = np.cov(tr_sigma, g2) / n
     value = tr_sigma.sum() / g2.sum() if g2.sum() > 0 else np.nan

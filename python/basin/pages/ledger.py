@@ -35,8 +35,25 @@ def markdown(sweep: Sweep) -> str:
         f"Help in nat, half width of the 95 % interval behind it: the loss of the unchanged branch less that of the branch. A branch "
         f"helps if the interval lies above {100 * MARGIN:g} % of the loss, and doesn't (no) if it lies below."
     )
+    with_word = everything.borne_out + everything.refuted + everything.unresolved
+    said.append(
+        f"{with_word} of {len(points)} checkpoints tried have a word that all seeds share, and {everything.borne_out} bear it out"
+    )
     verdict = f"**{everything.verdict[0].upper()}{everything.verdict[1:]}.**"
-    return "\n".join([*lines, "", about, "", *(f"- {line}" for line in said), "", verdict])
+    return "\n".join([*lines, "", about, "", *(f"- {line}" for line in said), "", f"{verdict} {_by_word(points)}"])
+
+
+def _by_word(points: list[Checkpoint]) -> str:
+    """What the pooled score doesn't say: one word can carry another."""
+    each = [(word, score(points, word)) for word in WORDS if any(p.word == word for p in points)]
+    return (
+        "Each by itself: "
+        + "; ".join(
+            f"`{word}`: {own.verdict.replace('the words stay', 'it stays').replace('the words go', 'it goes')}"
+            for word, own in each
+        )
+        + "."
+    )
 
 
 def _cells(point: Checkpoint, names: Names) -> list[str]:

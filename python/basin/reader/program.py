@@ -26,7 +26,7 @@ def list_registered(program: str, kind: str) -> list[dict] | None:
         done = subprocess.run(
             [program, "inspect", "--list", kind, "--json"], capture_output=True, text=True, check=True, timeout=SECONDS
         )
-        found = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
+        found = json.loads(done.stdout)["entries"]
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, list) and all(isinstance(entry, dict) for entry in found) else None

@@ -229,9 +229,8 @@ class FolderSweep(Sweep):
         folders, strays = _run_folders(path)
         if strays:
             names = ", ".join(p.name for p in strays)
-            warnings.warn(
-                f"{path}/runs holds {len(strays)} run(s) that are not part of the study and are left out: {names}", stacklevel=2
-            )
+            runs = "1 run" if len(strays) == 1 else f"{len(strays)} runs"
+            warnings.warn(f"{path}/runs holds {runs} of another study, left out: {names}", stacklevel=2)
         if not folders:
             raise ReadError(f"{path}: neither sweep.h5 nor runs/ with a run of the study in it")
         study = path / "study.toml"

@@ -123,7 +123,11 @@ def test_the_page_prints_every_checkpoint_and_the_score(tmp_path, capsys):
     assert said.strip() in page.read_text()
     assert said.count("| loss-") == len(CASES) and "`noise_limited`: borne out at 1 of 2 checkpoints, 50 %" in said
     assert "All words: borne out at 3 of 5 checkpoints, 60 % [15, 95]; 1 unresolved; 1 without a word, 0 incomplete" in said
-    assert "**The words go" in said
+    assert (
+        "**The words go" in said
+        and "`noise_limited`: it goes: fewer" in said
+        and f" of {len(CASES)} checkpoints tried have a word" in said
+    )
     open_planned(tmp_path / "none", made(cases={}))
     assert ledger.main([str(tmp_path / "none")]) == 1
     assert "no branches of its own runs" in capsys.readouterr().err

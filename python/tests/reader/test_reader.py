@@ -272,7 +272,7 @@ def test_runs_of_something_else_are_left_out(tmp_path):
     shutil.copytree(stray, tmp_path / "s" / "runs" / "000000000000")
     for run in ("000000000000", by_hand.name):
         (tmp_path / "s" / "runs" / run / "cell.toml").unlink()
-    with pytest.warns(UserWarning, match=r"runs holds 1 run\(s\) that are not part of the study and are left out: 000000000000$"):
+    with pytest.warns(UserWarning, match=r"runs holds 1 run of another study, left out: 000000000000$"):
         assert len(basin.load_sweep(tmp_path / "s", "runs")) == 16
     os.utime(tmp_path / "s" / "runs" / "000000000000" / "run.h5", (time.time() + 60,) * 2)
     assert type(basin.open_sweep(tmp_path / "s")).__name__ == "FileSweep"  # not stale for a stray's sake

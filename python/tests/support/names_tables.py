@@ -60,7 +60,7 @@ def make_program(folder, says=listed):
     """A program that lists what `says` gives, as a script; its path, for BASIN_BINARY."""
     folder.mkdir(parents=True, exist_ok=True)
     for kind in ("optimizers", "models", "datasets", "probes"):
-        (folder / f"{kind}.json").write_text(json.dumps(says(kind)))
+        (folder / f"{kind}.json").write_text(json.dumps({"schema": "basin/cli/list", "entries": says(kind)}))
     program = folder / "basin"
     program.write_text(f'#!/bin/sh\n[ "$1 $2 $4" = "inspect --list --json" ] && exec cat "{folder}/$3.json"\nexit 1\n')
     program.chmod(0o755)

@@ -1,0 +1,20 @@
+// defines: how a plan names checkpoints: words, labels of levels and updates, and which of them a run can have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trainers/train_options.h"
+
+namespace basin {
+
+/// What stands for checkpoints in a plan's `at`, besides their labels: those that every run has, and several at once.
+const std::vector<std::string>& checkpoint_words();
+
+/// Whether it is one of those that train.checkpoint_every keeps: u000050, u000100, ...
+bool is_cadence(const std::string& label);
+
+/// ConfigError for a name in probes.at that no checkpoint of such a run can have, and for a word that would find none.
+void check_probed_at(const std::vector<std::string>& at, const TrainOptions& train);
+
+}  // namespace basin
