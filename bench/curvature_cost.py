@@ -45,7 +45,7 @@ def draw(by_width, by_examples, path):
                 label=f"{name} (slope {exponent(rows, x, y):.2f})",
             )
         axis.set_xlabel(label)
-        axis.set_ylabel("seconds")
+        axis.set_ylabel("seconds, least of five (no bars)")
         axis.legend(fontsize=7)
     picture.savefig(path, dpi=130)
 
