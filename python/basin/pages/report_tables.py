@@ -65,6 +65,8 @@ def verdict_text(c: Contrast | None) -> str:
 
 def verdict_class(verdict: str) -> str:
     """The colour of a verdict's cell."""
+    if "better than the reference" in verdict:
+        return "better"
     starts = {"a gap": "gap", "no gap": "equal", "better": "better", "undecided": "open"}
     return next((name for start, name in starts.items() if verdict.startswith(start)), "")
 

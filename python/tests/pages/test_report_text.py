@@ -156,6 +156,7 @@ def test_too_few_seeds_for_a_verdict_are_not_called_an_unresolved_drop(tmp_path)
 
 def test_a_verdict_has_its_colour():
     words = {"a gap, smaller than 2 points": "gap", "no gap within ±2 points": "equal", "undecided": "open", "not compared": ""}
+    words["a gap the other way (better than the reference)"] = "better"
     assert {word: tables.verdict_class(word) for word in words} == words
 
 
