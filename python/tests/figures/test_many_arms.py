@@ -148,7 +148,7 @@ def test_a_protocol_has_no_empty_panels(tmp_path):
     assert all(ax.lines for ax in shown)
 
 
-@pytest.mark.parametrize("count, words", [(40, 60), (3, 90), (1, 150)])
+@pytest.mark.parametrize("count, words", [(40, 5), (40, 60), (3, 90), (1, 150)])
 def test_a_figure_has_the_size_of_its_legend(count, words):
     figure, axes = style.panels(1, 1, 3.7, 2.5)
     axes[0][0].plot([1, 2], [1, 2])
@@ -157,6 +157,7 @@ def test_a_figure_has_the_size_of_its_legend(count, words):
     style.legend(figure, handles, columns=6, title="a title that is longer than the figure is wide, " * 3)
     assert drawn_outside(figure) == [] and overlapping(figure) == []
     assert axes[0][0].bbox.height / figure.dpi > 0.7 * before
+    assert (figure.get_figwidth() == 3.7) == (words == 5)  # wider only where a single entry is
 
 
 def test_numbers_of_points_lie_on_nothing(figures):
