@@ -109,8 +109,8 @@ int import(const DataArguments& arguments) {
                                {"pixels", imported.pixels},
                                {"sha256", imported.sha256}});
   else
-    fmt::print("{}: {} files in {}, pixels {}, sha256 {}\n", set, imported.files, out, imported.pixels,
-               imported.sha256);
+    fmt::print("{}: {} in {}, pixels {}, sha256 {}\n", set, counted(imported.files, "file"), out,
+               imported.pixels, imported.sha256);
   if (imported.pixels == kUnverified) {
     warn(fmt::format("the pixels of {} are unverified: sha256 {} matches no known copy of {}", out,
                      imported.sha256, set));

@@ -6,6 +6,7 @@
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/messages.h"
 #include "io/journal.h"
 #include "io/journal_frames.h"
 #include "io/probe_file.h"
@@ -117,7 +118,8 @@ void print_tuning(const h5::File& file) {
   const std::vector<double> loss = file.dataset("winners/validation_loss").read<double>();
   const std::vector<std::string> groups = file.dataset("winners/group").read_texts();
   const std::vector<double> rates = file.dataset("winners/learning_rate").read<double>();
-  fmt::print("tuning: {} runs, {} groups\n", file.dataset("runs/run_id").shape()[0], groups.size());
+  fmt::print("tuning: {}, {}\n", counted(file.dataset("runs/run_id").shape()[0], "run"),
+             counted(groups.size(), "group"));
   for (size_t i = 0; i < groups.size(); ++i)
     fmt::print("  {}: learning_rate {:g}, validation loss {:.4f}\n", groups[i], rates[i], loss[i]);
   fmt::print("\n");

@@ -54,7 +54,7 @@ int run_train(const TrainArguments& arguments) {
   const std::string out =
       arguments.out.empty() ? "out/" + fs::path(arguments.study).stem().string() + "-train" : arguments.out;
   const std::string folder = run_folder(out, options);
-  if (!fs::exists(folder)) require_inputs(options);
+  require_inputs(options);
   const RunState state = train_run(options, folder);
   fmt::print("{} {}{}\n", folder, to_string(state),
              outcome_text(folder, read_status(folder + "/status.json")));

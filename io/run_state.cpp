@@ -1,5 +1,6 @@
 #include "io/run_state.h"
 
+#include "core/messages.h"
 #include "io/enum_names.h"
 
 namespace basin {
@@ -26,6 +27,21 @@ RunState parse_run_state(const std::string& text, const std::string& where) {
 
 bool is_final(RunState state) {
   return state == RunState::finished || state == RunState::target_not_reached || state == RunState::diverged;
+}
+
+std::string in_colour(RunState state) {
+  const std::string word = to_string(state);
+  switch (state) {
+    case RunState::finished:
+      return in_colour(Colour::green, word);
+    case RunState::target_not_reached:
+      return in_colour(Colour::yellow, word);
+    case RunState::diverged:
+    case RunState::failed:
+      return in_colour(Colour::red, word);
+    default:
+      return word;
+  }
 }
 
 }  // namespace basin

@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "core/math/nan.h"
-#include "core/messages.h"
 #include "io/run_file.h"
 
 namespace basin {
@@ -27,21 +26,6 @@ std::string outcome_text(const std::string& run_folder, const RunStatus& status)
   } catch (const IoError&) {  // whoever collects the runs says what is wrong with the file
   }
   return status.message.empty() ? text : text + "  (" + status.message + ")";
-}
-
-std::string in_colour(RunState state) {
-  const std::string word = to_string(state);
-  switch (state) {
-    case RunState::finished:
-      return in_colour(Colour::green, word);
-    case RunState::target_not_reached:
-      return in_colour(Colour::yellow, word);
-    case RunState::diverged:
-    case RunState::failed:
-      return in_colour(Colour::red, word);
-    default:
-      return word;
-  }
 }
 
 }  // namespace basin

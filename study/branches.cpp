@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "io/checkpoint.h"
+#include "study/checkpoint_names.h"
 #include "study/tuning_reader.h"
 #include "trainers/check_rule.h"
 
@@ -51,28 +52,6 @@ void resolve_path(BranchOptions& branch) {
   branch.setting = file.config_id;
 }
 
-// "u000400": 400; 0 for other labels.
-int64_t update_of(const std::string& label) {
-  if (label.size() < 2 || label[0] != 'u') return 0;
-  const std::string digits = label.substr(1);
-  if (digits.size() > 15 || digits.find_first_not_of("0123456789") != std::string::npos) return 0;
-  const int64_t update = std::stoll(digits);
-  return fmt::format("u{:06d}", update) == label ? update : 0;
-}
-
-bool keeps(const TrainOptions& parent, const std::string& label) {
-  if (label == "start" || label == "end") return true;
-  const std::vector<std::string> of_hooks = parent.hooks.cost().checkpoints;
-  if (contains(of_hooks, label)) return true;
-  if (const int64_t update = update_of(label); update > 0) {
-    const bool in_time =
-        !parent.ends_by(Protocol::updates) || parent.branch.exists() || update <= parent.updates;
-    return in_time && parent.checkpoint_every > 0 && update % parent.checkpoint_every == 0;
-  }
-  return std::any_of(parent.loss_levels.begin(), parent.loss_levels.end(),
-                     [&](double level) { return CheckRule::level_label(level) == label; });
-}
-
 std::string kept_by(const TrainOptions& parent) {
   std::vector<std::string> labels = {"start", "end"};
   if (parent.checkpoint_every > 0) labels.push_back(fmt::format("every {}. update", parent.checkpoint_every));
@@ -89,7 +68,7 @@ void require_fit(const Cell& child, const Cell& parent) {
   };
   if (branch.at.empty())
     throw ConfigError(child.label + ": branch.from needs branch.at, the parent's checkpoint");
-  if (!keeps(theirs.train, branch.at))
+  if (!can_keep(theirs.train, branch.at))
     throw ConfigError(fmt::format("{}: its parent {} keeps no checkpoint branch.at = \"{}\"; it keeps: {}",
                                   child.label, parent.label, branch.at, kept_by(theirs.train)));
   if (theirs.model != ours.model) differ("network", theirs.model, ours.model);

@@ -229,7 +229,7 @@ void check(const RunOptions& options) {
   }
   scaled_optimizer_options(options);      // refuses what the rule can't scale
   const CheckRule levels(options.train);  // refuses levels that would share a checkpoint
-  if (!options.probes.run.empty()) check_probed_at(options.probes.at, options.train);
+  check_probed_at(options.probes.at, options.train);
   for (const std::string& probe : options.probes.run)  // refuses options that exclude one another
     find_entry(probe_registry(), probe, "probe").make(options.probe_options.at(probe));
   if (options.data.augmentation != "none" && options.data.padding < 1) {

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/messages.h"
 #include "data/load.h"
 #include "io/run_file.h"
 #include "study/compare.h"
@@ -47,10 +48,10 @@ void require_same_study(const SweepPaths& out, const Study& study, bool extend) 
   const std::vector<std::string> ours = fingerprints(study), theirs = fingerprints(frozen);
   const bool contained = std::includes(ours.begin(), ours.end(), theirs.begin(), theirs.end());
   if (ours == theirs || (extend && contained)) return;
-  throw ConfigError(
-      fmt::format("{} holds another study ({} runs, this one has {}; see {}): {}: choose another --out{}",
-                  out.path(), theirs.size(), ours.size(), frozen_path, first_difference(frozen, study),
-                  !contained ? "" : ", or --extend to add this study's further runs to it"));
+  throw ConfigError(fmt::format(
+      "{} holds another study ({}, this one has {}; see {}): {}: choose another --out{}", out.path(),
+      counted(theirs.size(), "run"), ours.size(), frozen_path, first_difference(frozen, study),
+      !contained ? "" : ", or --extend to add this study's further runs to it"));
 }
 
 void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells) {

@@ -254,8 +254,8 @@ class Phase {
   }
 
   void stop_workers() {
-    observer_.announce(
-        fmt::format("stopping {} workers, which write their checkpoints first", pool_.running()));
+    observer_.announce(pool_.running() == 1 ? "stopping the worker, which writes its checkpoint first"
+                                            : "stopping the workers, which write their checkpoints first");
     pool_.signal_all(SIGTERM);
     drain();
     observer_.announce("interrupted; the same command resumes from here");

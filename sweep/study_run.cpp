@@ -130,7 +130,9 @@ class StudyRun {
                          probes, request_.fail_fast, request_.retry_failed};
     const PhaseResult result = run_cells(std::move(placed), costs, options, observer_);
     if (result.final_before > 0)
-      observer_.announce(fmt::format("{}: {} runs were done before", what, result.final_before));
+      observer_.announce(fmt::format(
+          "{}: {} done before", what,
+          result.final_before == 1 ? "1 run was" : fmt::format("{} runs were", result.final_before)));
     outcome_.problems.insert(outcome_.problems.end(), result.problems.begin(), result.problems.end());
     if (outcome_.file_fault.empty()) outcome_.file_fault = result.file_fault;
     stopped_ = request_.fail_fast && !result.problems.empty();

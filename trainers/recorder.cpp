@@ -207,7 +207,7 @@ void Recorder::conclude(const TrainResult& result) {
   for (const auto& [key, value] : result.summary) {
     if (key == "images_per_second") images_per_second_ = std::get<double>(value);  // of the whole run
   }
-  progress_.finish(static_cast<double>(trainer_.updates_done()), to_string(result.status));
+  progress_.finish(static_cast<double>(trainer_.updates_done()), in_colour(result.status));
   write_status(result.status, result.message);
 }
 

@@ -111,7 +111,7 @@ std::string budget_text(const Study& study, const std::vector<size_t>& candidate
   const TuningPlan& tuning = study.tuning;
   const auto [least, most] = std::minmax_element(candidates_by_group.begin(), candidates_by_group.end());
   std::string text =
-      *least == *most ? fmt::format("{} trials", *least) : fmt::format("{} to {} trials", *least, *most);
+      *least == *most ? counted(*least, "trial") : fmt::format("{} to {} trials", *least, *most);
   text += fmt::format(" at {} for each of {}, {} budget", counted(tuning.options.seeds.size(), "seed"),
                       counted(candidates_by_group.size(), "group"),
                       *least == *most ? "an equal" : "not an equal");

@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-/// What `basin ARGUMENTS` prints.
+/// What `basin ARGUMENTS` prints; nothing on stdout where it throws.
 std::string output_of(const std::vector<std::string>& arguments) {
   CLI::App app;
   Action action;
@@ -29,7 +29,8 @@ std::string output_of(const std::vector<std::string>& arguments) {
   try {
     EXPECT_EQ(action(), 0);
   } catch (...) {
-    ::testing::internal::GetCapturedStdout();
+    std::fflush(stdout);
+    EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
     throw;
   }
   std::fflush(stdout);
@@ -45,7 +46,7 @@ void write_journal(const std::string& path, RunState status = RunState::finished
       {"train", "training", {{"update", "1", "u", "u", 1, {}}, {"loss", "nat", "l", "l", 1, {}}}, {}});
   journal.append_row("train", {1, 2.5});
   journal.append_row("train", {2, 2.25});
-  journal.set_summary({{"test_acc", 0.625}});
+  journal.set_summary({{"test_acc", 0.625}, {"validation_loss", std::nan("")}});
   journal.set_status(status, "");
 }
 
@@ -139,6 +140,7 @@ TEST(Inspect, SaysWhatIsInARunAndItsJournal) {
     const std::string told = output_of({"inspect", path});
     EXPECT_THAT(told, HasSubstr("run 0123456789ab"));
     EXPECT_THAT(told, HasSubstr("test_acc = 0.625"));
+    EXPECT_THAT(told, HasSubstr("validation_loss = not measured"));
     EXPECT_THAT(told, HasSubstr("train: 2 rows x 2 columns"));
   }
   EXPECT_THAT(output_of({"inspect", folder.path()}), HasSubstr("batch_size = 512"));

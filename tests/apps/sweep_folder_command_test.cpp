@@ -48,7 +48,7 @@ TEST(SweepCommandFolder, LeavesRunsOfSomethingElseOutOfItsTable) {
   ASSERT_EQ(train("seed=2").exit_code, 0);  // a cell of the study, which counts
   const BinaryResult result = sweep.run({"--no-probes"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("1 runs were done before"));
+  EXPECT_THAT(result.err, HasSubstr("1 run was done before"));
   EXPECT_THAT(result.err, HasSubstr("left out: " + fs::path(before).filename().string()));
   ASSERT_EQ(train("updates=8").exit_code, 0);  // and after it
   const BinaryResult collected = run_binary({"collect", sweep.path("out")});
@@ -65,7 +65,7 @@ TEST(SweepCommandFolder, TakesOtherMicroBatchesOfProbesForTheSameStudy) {
   const BinaryResult again = sweep.run({"--set", "probes.micro_batch=10", "--set", "probes.graph_memory=0",
                                         "--set", "probes.fold_norm=false"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("1 runs were done before"));
+  EXPECT_THAT(again.err, HasSubstr("1 run was done before"));
   EXPECT_EQ(fs::last_write_time(sweep.runs()[0] + "/probes/end.noise_scale.h5"), written);
 }
 

@@ -35,7 +35,9 @@ TEST(TrainCommand, LeavesARunWithItsFiles) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, ::testing::ContainsRegex(" 30/30 updates .*finished\n$"));
   const std::string folder = study.run_folder();
-  EXPECT_THAT(result.out, HasSubstr("finished"));
+  EXPECT_THAT(result.out,
+              ::testing::ContainsRegex(
+                  "/runs/[0-9a-f]+ finished  training loss [0-9.e+-]+, test accuracy [0-9.]+ %\n$"));
   for (const char* file :
        {"config.toml", "journal", "run.log", "ckpt/start.h5", "ckpt/end.h5", "ckpt/loss-2.h5"}) {
     EXPECT_TRUE(fs::exists(folder + "/" + file)) << file;
@@ -182,14 +184,18 @@ TEST(TrainCommandBadInput, NamesMissingStudyAndSyntaxErrors) {
   expect_error(study.train(), 2, {"study.toml:"});
 }
 
-TEST(TrainCommandBadInput, MissingDataIsTheRunsFailure) {
+TEST(TrainCommandBadInput, WhatCanNotBeginLeavesNothing) {
   const TinyStudy study;
   expect_error(study.train({"--set", "data.set=cifar10", "--set", "data.path=/nowhere/cifar"}), 3,
                {"/nowhere/cifar"});
-  const RunStatus status = read_status(study.run_folder() + "/status.json");
-  EXPECT_EQ(status.status, RunState::failed);
-  EXPECT_THAT(status.message, HasSubstr("/nowhere/cifar"));
-  EXPECT_TRUE(std::isnan(status.loss)) << "no loss was seen, and 0 would be one";
+  EXPECT_FALSE(fs::exists(study.path("out")));
+}
+
+TEST(TrainCommandBadInput, AMissingDeviceLeavesNothing) {
+  if (at::hasCUDA() && at::getNumGPUs() > 0) GTEST_SKIP() << "there is a GPU";
+  const TinyStudy study;
+  expect_error(study.train({"--set", "runtime.device=cuda"}), 5, {"device = \"cuda\""});
+  EXPECT_FALSE(fs::exists(study.path("out")));
 }
 
 const std::string kOtherHash(64, 'f');
@@ -314,6 +320,22 @@ struct InterruptedStudy : TinyStudy {
     EXPECT_TRUE(fs::exists(run_folder() + "/ckpt/previous.h5"));
   }
 };
+
+std::map<std::string, std::string> files_in(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files[entry.path().string()] = read_file(entry.path().string());
+  return files;
+}
+
+TEST(TrainCommandInterrupted, IsLeftAloneByACommandThatCanNotBegin) {
+  if (at::hasCUDA() && at::getNumGPUs() > 0) GTEST_SKIP() << "there is a GPU";
+  const InterruptedStudy study;
+  const auto before = files_in(study.run_folder());
+  expect_error(study.train({"--set", "runtime.device=cuda"}), 5, {"device = \"cuda\""});
+  EXPECT_EQ(files_in(study.run_folder()), before);
+  EXPECT_EQ(study.train().exit_code, 0);
+}
 
 TEST(TrainCommandInterrupted, FallsBackToTheOlderCheckpoint) {
   const InterruptedStudy study;

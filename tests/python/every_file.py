@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 from basin.analysis.verdict_tables import verdicts_of
 from basin.pages.verdict_files import write_verdicts
@@ -54,10 +55,22 @@ margin = 2
 """
 
 
+# Of OUT/planes/end.h5, slow enough to be killed after the first of its three tiles.
+PLANE = (
+    *("landscape", "{out}/planes/end.h5", "--kind", "plane", "--out", "{out}/planes/plane.h5"),
+    *("--set", "plane.alpha_points=5", "--set", "plane.beta_points=3", "--set", "landscape.subset=0"),
+    *("--set", "landscape.micro_batch=1", "--set", "runtime.progress=false"),
+)
+
+
+def surroundings(**more):
+    return dict(os.environ, OMP_NUM_THREADS="1", **more)
+
+
 def program(*words, **environment):
     return subprocess.run(
         [BASIN, *map(str, words)],
-        env=dict(os.environ, OMP_NUM_THREADS="1", **environment),
+        env=surroundings(**environment),
         capture_output=True,
         text=True,
         errors="replace",
@@ -67,7 +80,7 @@ def program(*words, **environment):
 
 def make_every_file(out):
     """In OUT a sweep with probes, a surface and an audit, and a prediction. In OUT/tuned a tuning, in OUT/chosen the runs whose rates it
-    chose, in OUT/asked a sweep with verdicts."""
+    chose, in OUT/asked a sweep with verdicts, in OUT/planes the tiles of a surface that was killed."""
     _succeed("sweep", ROOT / "configs/tiny.toml", "--out", out, "--set", "batch_size=128", "--set", 'optimizer="sgd"')
     run = first_run(out)
     _succeed("landscape", run, "--kind", "line", "--set", "line.points=3", "--set", "line.directions=1")
@@ -79,6 +92,19 @@ def make_every_file(out):
     _succeed("sweep", out / "asked.toml", "--out", out / "asked")
     write_verdicts(out / "asked", verdicts_of(open_sweep(out / "asked")))
     shutil.copy(ROOT / "tests/fuzz/corpus/prediction/whole.toml", out / "prediction.toml")
+    (out / "planes").mkdir()
+    shutil.copy(run / "ckpt/end.h5", out / "planes")
+    _leave_tiles(out)
+
+
+def _leave_tiles(out):
+    words = [word.format(out=out) for word in PLANE]
+    process = subprocess.Popen([BASIN, *words], env=surroundings(), stderr=subprocess.DEVNULL)
+    while process.poll() is None and not (out / "planes/plane.h5.tiles/000000.h5").exists():
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    assert not (out / "planes/plane.h5").exists(), "the surface was finished before it could be killed"
 
 
 def _succeed(*words):
@@ -92,6 +118,7 @@ def first_run(out):
 
 def is_one_line(done):
     """Taken, or refused in one line of ours and by an exit code that says why; progress and warnings may stand before it."""
-    others = [line for line in done.stderr.splitlines() if not line.startswith(("probing ", "warning: ", "note: "))]
+    before = ("probing ", "plane: ", "warning: ", "note: ")
+    others = [line for line in done.stderr.splitlines() if not line.startswith(before)]
     refused = len(others) == 1 and others[0].startswith("basin: ") and "std::" not in others[0]
     return done.returncode == 0 or (done.returncode in (2, 3, 4) and refused)

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from every_file import BASIN, first_run, is_one_line, make_every_file, program
+from every_file import BASIN, PLANE, first_run, is_one_line, make_every_file, program
 
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
 
@@ -77,6 +77,7 @@ KINDS = {
     "run": Kind("runs/*/run.h5"),
     "audit": Kind("runs/*/audit/*.h5"),
     "surface": Kind("landscape/*.h5"),
+    "tile": Kind("planes/*.tiles/000000.h5", PLANE),
     "sweep": Kind("sweep.h5"),
     "tune": Kind("tuned/tune.h5"),
     "verdicts": Kind("asked/verdicts.h5", ("sweep", "{out}/asked.toml", "--out", "{out}/asked", "--dry-run", "--pilot", "{out}/asked")),

@@ -177,6 +177,19 @@ def test_data_says_what_the_text_says():
     assert document("data", "check", "cifar10-5k")["splits"]["train"]["images"] == 5000
 
 
+@pytest.mark.parametrize("name", SCHEMA["$defs"]["list"]["properties"]["list"]["enum"])
+def test_a_list_has_the_names_that_its_text_has(name):
+    found = document("inspect", "--list", name)
+    assert found["schema"] == "basin/cli/list" and found["list"] == name and found["entries"]
+    text = call("inspect", "--list", name).stdout
+    assert all((entry.get("name") or entry["key"]) in text for entry in found["entries"])
+
+
+def test_the_schema_knows_every_list():
+    refused = call("inspect", "--list", "nonsense").stderr
+    assert all(name in refused for name in SCHEMA["$defs"]["list"]["properties"]["list"]["enum"])
+
+
 def test_errors_leave_stdout_empty(run, tmp_path):
     for arguments, code in [
         (["probe", run, "--checkpoint", "middle"], 2),

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from every_file import BASIN, first_run, is_one_line, make_every_file, program
+from every_file import BASIN, PLANE, first_run, is_one_line, make_every_file, program
 
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
 
@@ -115,6 +115,7 @@ KINDS = {
             ("landscape", "{first}", "--kind", "line", "--set", "line.points=3", "--set", "line.directions=1"),
         ],
     ),
+    "tile": ("planes/*.tiles/000000.h5", [("inspect", "{path}"), PLANE]),
     "audit": ("runs/*/audit/*.h5", [("inspect", "{path}"), ("audit", "{run}/ckpt/end.h5", "--only", "weight_norms")]),
     "tune": (
         "tuned/tune.h5",

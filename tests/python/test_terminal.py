@@ -1,4 +1,5 @@
-"""What is drawn on a terminal and what is left of it where there is none: no colour anywhere, cursor movements on terminals alone."""
+"""What is drawn on a terminal and what is left of it where there is none: colour and cursor movements on terminals alone, no colour where
+NO_COLOR is set."""
 
 import os
 import pty
@@ -13,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BASIN = os.environ.get("BASIN_BINARY")
 pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
 COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+RED, GREEN, YELLOW, PLAIN = b"\x1b[31m", b"\x1b[32m", b"\x1b[33m", b"\x1b[0m"
 
 
 def arguments(out: Path) -> list[str]:
@@ -25,7 +27,7 @@ def environment(**more: str) -> dict[str, str]:
     return plain | more
 
 
-def on_terminal(command: list[str], **more: str) -> bytes:
+def on_terminal(command: list[str], exit_code: int = 0, **more: str) -> bytes:
     """What a program writes whose stdin, stdout and stderr are a terminal."""
     mine, theirs = pty.openpty()
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment(**more), close_fds=True)
@@ -42,7 +44,7 @@ def on_terminal(command: list[str], **more: str) -> bytes:
             break
         written += piece
     os.close(mine)
-    assert process.wait() == 0, written
+    assert process.wait() == exit_code, written
     return written
 
 
@@ -54,13 +56,38 @@ def test_a_pipe_gets_plain_lines(tmp_path):
     assert refused.returncode == 2 and b"\x1b" not in refused.stderr
 
 
-def test_a_terminal_gets_lines_redrawn_in_place_without_colour(tmp_path):
+def test_a_terminal_gets_lines_redrawn_in_place_and_the_outcome_in_green(tmp_path):
     written = on_terminal(arguments(tmp_path / "out"), TERM="xterm-256color")
-    assert b"\x1b[" in written and not COLOUR.search(written)
+    assert b"\x1b[J" in written
+    assert set(COLOUR.findall(written)) == {GREEN, PLAIN} and GREEN + b"finished" + PLAIN in written
+
+
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        (["learning_rate=1e8", "epochs=20"], RED + b"diverged" + PLAIN),
+        (["protocol=B", "target_loss=1e-6", "max_gradients=64"], YELLOW + b"target_not_reached" + PLAIN),
+    ],
+)
+def test_an_outcome_has_its_colour(tmp_path, sets, said):
+    command = [BASIN, "train", str(ROOT / "configs" / "tiny.toml"), "--out", str(tmp_path / "out")]
+    command += [word for one in ["protocol=A-epochs", *sets] for word in ("--set", one)]
+    assert said in on_terminal(command, TERM="xterm-256color")
+    assert not COLOUR.search(on_terminal([*command, "--set", "seed=2"], TERM="xterm-256color", NO_COLOR="1"))
+
+
+def test_errors_are_red_and_warnings_yellow(tmp_path):
+    assert RED + b"basin:" + PLAIN in on_terminal([BASIN, "sweeep"], 2, TERM="xterm-256color")
+    command = [BASIN, "sweep", str(ROOT / "configs" / "tiny.toml"), "--dry-run", "--out", str(tmp_path / "out")]
+    assert YELLOW + b"warning:" + PLAIN in on_terminal(command, TERM="xterm-256color")
+    piped = subprocess.run(command, capture_output=True, env=environment(TERM="xterm-256color"))
+    assert b"warning:" in piped.stderr and b"\x1b" not in piped.stdout + piped.stderr
 
 
 def test_no_color_holds_on_a_terminal(tmp_path):
-    assert not COLOUR.search(on_terminal(arguments(tmp_path / "out"), TERM="xterm-256color", NO_COLOR="1"))
+    written = on_terminal(arguments(tmp_path / "out"), TERM="xterm-256color", NO_COLOR="1")
+    assert b"\x1b[J" in written and not COLOUR.search(written)
+    assert not COLOUR.search(on_terminal([BASIN, "sweeep"], 2, TERM="xterm-256color", NO_COLOR="1"))
 
 
 @pytest.mark.parametrize("term", [{"TERM": "dumb"}, {}])

@@ -190,6 +190,36 @@ TEST(RunOptionsTest, RefusesWhatExcludesItself) {
   EXPECT_NO_THROW(check(from("", {"probes.at=[\"average\"]", "weight_average=0.99"})));
 }
 
+std::string refusal_of_probes_at(const std::string& at, const std::vector<std::string>& more) {
+  std::vector<std::string> sets = {"probes.at=[\"" + at + "\"]"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  try {
+    check(from("", sets));
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(RunOptions, ProbesAreAtCheckpointsThatTheRunCanHave) {
+  const std::vector<std::string> levels = {"loss_levels=[1.5]"};
+  const std::vector<std::string> cadence = {"protocol=A-updates", "updates=100", "checkpoint_every=20"};
+  EXPECT_EQ(
+      refusal_of_probes_at("middle", levels),
+      "unknown checkpoint in probes.at \"middle\"; known: end, start, average, loss, every, all, loss-1.5");
+  EXPECT_THAT(refusal_of_probes_at("ned", {}), HasSubstr("did you mean \"end\"?"));
+  EXPECT_THAT(refusal_of_probes_at("loss-1.4", levels), HasSubstr("did you mean \"loss-1.5\"?"));
+  EXPECT_THAT(refusal_of_probes_at("u40", cadence),
+              HasSubstr("known: end, start, average, loss, every, all, u000020, u000040"));
+  for (const char* never : {"u40", "u000030", "u000120", "u00004x", "latest", ""})
+    EXPECT_NE(refusal_of_probes_at(never, cadence), "") << never;
+  EXPECT_NE(refusal_of_probes_at("u000040", {}), "") << "no checkpoint_every";
+  for (const char* here : {"end", "start", "every", "all", "u000020", "u000100"})
+    EXPECT_EQ(refusal_of_probes_at(here, cadence), "") << here;
+  for (const char* here : {"loss", "loss-1.5"}) EXPECT_EQ(refusal_of_probes_at(here, levels), "") << here;
+  EXPECT_EQ(refusal_of_probes_at("average", {"weight_average=0.99"}), "");
+}
+
 TEST(RunOptions, ACadenceOfProbesNeedsCheckpoints) {
   RunOptions options;
   options.probes.at = {"every"};
