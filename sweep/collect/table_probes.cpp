@@ -129,6 +129,12 @@ std::string ratio_text(const std::vector<Entry>& entries, const ProbeEntry& prob
   return others.empty() ? text : text + ", " + others;
 }
 
+/// The same over the training set as it is: what training draws from, and exact where all examples were measured. Probe files of
+/// earlier versions have none.
+ProbeRatio of_training_set(const ProbeRatio& ratio) {
+  return {ratio.quantity + "_finite", ratio.numerator + "_finite", ratio.denominator + "_finite"};
+}
+
 }  // namespace
 
 PooledRatio pooled_ratio(const std::vector<double>& numerators, const std::vector<double>& denominators) {
@@ -151,8 +157,12 @@ PooledRatio pooled_ratio(const std::vector<double>& numerators, const std::vecto
 std::string probe_text(const RowList& runs, const ProbeEntry& probe, const std::string& quantity) {
   const std::vector<Entry> entries = entries_of(runs, probe.name, quantity);
   if (const std::string reason = refusal(entries); !reason.empty()) return reason;
-  for (const ProbeRatio& ratio : probe.ratios)
-    if (ratio.quantity == quantity) return ratio_text(entries, probe, ratio);
+  for (const ProbeRatio& ratio : probe.ratios) {
+    if (ratio.quantity != quantity) continue;
+    const ProbeRatio finite = of_training_set(ratio);
+    const std::vector<Entry> of_set = entries_of(runs, probe.name, finite.quantity);
+    return of_set.empty() ? ratio_text(entries, probe, ratio) : ratio_text(of_set, probe, finite);
+  }
   return mean_text(entries, probe);
 }
 

@@ -187,6 +187,22 @@ ProbeRecord noise(double tr_sigma, double g2, ProbeStatus status, int64_t exampl
                examples);
 }
 
+TEST(Table, NoiseScaleIsThatOfTheTrainingSetWhereItWasMeasured) {
+  const auto with_finite = [](double scale) {
+    ProbeRecord record = noise(10, 2, ProbeStatus::ok);
+    record.quantities.push_back(
+        quantity("b_simple_finite", scale / 4, ProbeStatus::ok, UncertaintyKind::standard_error, 1));
+    record.quantities.push_back(quantity("g2_finite", 4, ProbeStatus::ok));
+    record.quantities.push_back(quantity("tr_sigma_finite", scale, ProbeStatus::ok));
+    return record;
+  };
+  // Σ tr Σ/Σ |G|² over two runs: (12 + 20)/8 = 4 for the set, (10 + 10)/4 = 5 for the population.
+  const std::string text = table_of({with_finite(12), with_finite(20)});
+  EXPECT_THAT(text, HasSubstr("| 4 ["));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("| 5 [")));
+  EXPECT_THAT(table_of({noise(10, 2, ProbeStatus::ok), noise(10, 2, ProbeStatus::ok)}), HasSubstr("| 5 ["));
+}
+
 TEST(PooledRatio, IsTheRatioOfMeansWithFiellersInterval) {
   // tr = 10, 12, 14 and |G|^2 = 1.0, 1.2, 1.1: means 12 and 1.1, ratio 120/11. Variances of the means 4/3 and 0.01/3,
   // covariance 0.1/3; t for 2 degrees of freedom 4.302653, t^2 = 18.512821. With these Fieller's quadratic
