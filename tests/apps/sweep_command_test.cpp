@@ -44,7 +44,7 @@ TEST(SweepCommand, DryRunCountsTheProbesOfACadence) {
   };
   // The column of the probes' cost: 20 updates, so 4 checkpoints or 20.
   const std::string few = seconds("5"), many = seconds("1");
-  EXPECT_THAT(few, HasSubstr("1 runs"));
+  EXPECT_THAT(few, HasSubstr("1 run,"));
   EXPECT_NE(few.substr(0, few.find("gradients:")), many.substr(0, many.find("gradients:")));
 }
 
