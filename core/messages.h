@@ -18,7 +18,7 @@ void warn(const std::string& text);
 /// "1 run", "8 runs".
 template <std::integral T>
 std::string counted(T n, const std::string& noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 
 }  // namespace basin

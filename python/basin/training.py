@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,8 +37,10 @@ def train(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise TrainError((done.stderr.strip().splitlines() or [f"{command[0]}: exit code {done.returncode}"])[-1])
-    folder, _, _ = done.stdout.strip().splitlines()[-1].rpartition(" ")
-    return load_run(folder)
+    said = re.match(r"(.*/runs/[0-9a-f]{12}) ", done.stdout.strip().splitlines()[-1])
+    if not said:
+        raise TrainError(f"{command[0]} train named no run: {done.stdout.strip()[-200:]}")
+    return load_run(said[1])
 
 
 def toml(value: Any) -> str:
