@@ -41,7 +41,7 @@ class Pilot {
 inline constexpr int64_t kMostSeeds = 200, kLeastSeeds = 3;  // no verdict is given on fewer
 
 /// The least S from kLeastSeeds to kMostSeeds with (t_0.975(nu) + t_0.8(nu)) x standard error < margin, nu by Satterthwaite
-/// as in basin.analysis.stats: an effect of the size of the margin is then told from 0 in about 80 % of studies. 0: more than
+/// as in basin.analysis.stats: an effect of the size of the margin is then distinguished from 0 in about 80 % of studies. 0: more than
 /// kMostSeeds. `margin` in the variances' unit; `images`: N. Approximate: the variances are estimates themselves, from a
 /// pilot of a few seeds often half or twice what they should be.
 int64_t seeds_needed(const EffectVariances& variances, int64_t images, double margin);

@@ -36,7 +36,7 @@ struct Sensitivity {
   LossDifference to_second;
   double distance =
       NAN;  // the difference in units of its error; below 0 where protocol B put a greater loss first
-  /// Candidates that can't be told from the winner: nothing comes before the loss in the choice, and the loss
+  /// Candidates that can't be distinguished from the winner: nothing comes before the loss in the choice, and the loss
   /// is at most 1.96 errors greater. Each is looked at by itself, and the winner had the luck of the least of
   /// several. Nothing where the winner's loss has no error.
   std::optional<std::vector<int64_t>> like_winner;  // trials

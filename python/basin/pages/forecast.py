@@ -36,7 +36,7 @@ def score_pair(prediction: Path, out: Path) -> tuple[pd.DataFrame, list[str]]:
     if content["git_dirty"] is not False:
         lines.append("warning: the program was no commit: its code was not frozen")
     if wrong := wrong_seeds(forecast, runs):
-        lines.append(f"warning: {len(wrong)} seed(s) don't follow from the file: {', '.join(map(str, wrong[:5]))}")
+        lines.append(f"warning: seeds that don't follow from the file ({len(wrong)}): {', '.join(map(str, wrong[:5]))}")
     lines.append(f"probes: {content['probes']['cost']:.3g} image gradients, "
                  f"{100 * content['probes']['cost'] / float(runs.gradients.sum()):.1f} % of what the test runs cost")  # fmt: skip
     return score_setting(forecast, runs, out), lines
@@ -75,7 +75,8 @@ def in_words(found: list[Comparison]) -> list[str]:
         lines.append(f"{c.baseline}: its score is {c.gain:+.3f}{interval} nat above the forecast's: "
                      f"{'beaten' if c.beaten else 'no score' if np.isnan(c.gain) else 'not beaten'}")  # fmt: skip
     beaten = sum(c.beaten for c in found)
-    return [*lines, f"{FORECAST} is better than {beaten} of {len(found)} baselines over {found[0].settings} setting(s)"]
+    settings = "1 setting" if found[0].settings == 1 else f"{found[0].settings} settings"
+    return [*lines, f"{FORECAST} is better than {beaten} of {len(found)} baselines over {settings}"]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -13,8 +13,8 @@ ABOUT = (
     "Every arm in one plane: what it does to the outcome against what it does to λ₁, φ, batch sharpness and the distance from the start "
     "(arm over base), at the end and, hollow, at the function-preserving twin of equal norms. An intervention's base is the plain setting "
     "at its batch size, a large batch's the smallest, an optimiser's the first one. A mediator explains if arms that move the outcome "
-    "move it, arms that move it move the outcome, and both hold at the twin. τ is Kendall's over the arms; the placebo deals a "
-    "mediator's effects out to the arms at random, and its p is how often that is as far from 0. Arms are few, chosen and share bases: "
+    "move it, arms that move it move the outcome, and both hold at the twin. τ is Kendall's over the arms; the placebo assigns a "
+    "mediator's effects to the arms at random, and its p is how often that is as far from 0. Arms are few, chosen and share bases: "
     "τ is a description, and no share of an effect is given."
 )
 FIGURE = "Effect of each arm on test accuracy and test loss against its effect on mediators"
