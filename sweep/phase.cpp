@@ -13,12 +13,10 @@
 #include "core/process_pool.h"
 #include "core/progress.h"
 #include "core/provenance.h"
-#include "io/run_file.h"
 #include "runs/folder.h"
 #include "runs/outcome_text.h"
 #include "runs/probe_progress.h"
 #include "runs/probes_done.h"
-#include "sweep/collect/rows.h"
 #include "sweep/folder.h"
 #include "sweep/order.h"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from .critical_batch import MOST_LOST, fit_sizes, resampled_sizes
+from .critical_batch import MOST_LOST, CriticalBatch
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Scaling:
     sizes: pd.DataFrame  # batch, updates, error (of log updates), rate, status; ratio, ratio_low, ratio_high to the size before
 
 
-def batch_scaling(trials: pd.DataFrame, examples: float, most: float, draws: int = 400, seed: int = 1) -> Scaling:
-    """`trials` are of one optimiser (critical_batch.TRIALS). The slope is NaN where fewer than three sizes have a best rate."""
-    trials = trials.assign(batch=np.minimum(trials.batch, examples))
-    sizes = fit_sizes(trials).sort_values("batch", ignore_index=True)
+def batch_scaling(law: CriticalBatch, most: float) -> Scaling:
+    """For one optimiser, from the sizes and the bootstrap draws of its fit. The slope is NaN where fewer than three sizes have a best
+    rate."""
+    sizes = law.sizes.sort_values("batch", ignore_index=True)
     # A draw of seeds may leave a size without trials, where sizes have different seeds.
-    drawn = [table.set_index("batch").reindex(sizes.batch).reset_index() for table in resampled_sizes(trials, draws, seed)]
+    drawn = [table.set_index("batch").reindex(sizes.batch).reset_index() for table in law.drawn]
     ratios = _interval(_ratios(sizes), [_ratios(table) for table in drawn])
     return Scaling(
         Interval(*(float(v[0]) for v in _interval(_slope(sizes, most), [_slope(table, most) for table in drawn]))),

@@ -46,6 +46,7 @@ class CriticalBatch:
     exponent_error: float = np.nan
     fitted: float = np.nan  # the least-squares value, where B_crit is open too: for drawing the curve, no result
     lost: float = np.nan  # share of bootstrap draws that had no fit
+    drawn: tuple[pd.DataFrame, ...] = ()  # `sizes` of each bootstrap draw
 
     def curve(self, batch: np.ndarray) -> np.ndarray:
         return self.updates * (1 + self.fitted * noise_share(batch, self.examples))
@@ -71,11 +72,12 @@ def critical_batch(trials: pd.DataFrame, examples: float, draws: int = 400, seed
     trials = trials.assign(batch=np.minimum(trials.batch, examples))
     sizes = fit_sizes(trials)
     points = _points(sizes, examples)
+    tables = tuple(_resampled_sizes(trials, draws, seed))
     if len(points.x) < 3:
-        return CriticalBatch(examples, sizes, np.nan, np.nan, np.nan, "few_sizes", np.nan)
+        return CriticalBatch(examples, sizes, np.nan, np.nan, np.nan, "few_sizes", np.nan, drawn=tables)
     fitted, log_least = _law(points)
     profile = _profile(points, fitted, 0.95)
-    drawn, lost = _bootstrap(trials, examples, draws, seed)
+    drawn, lost = _bootstrap(tables, examples)
     if draws and lost <= MOST_LOST:
         interval, one_sided = np.quantile(drawn[:, 0], [0.025, 0.975]), np.quantile(drawn[:, 0], [0.05, 0.95])
         least = np.quantile(drawn[:, 1], [0.025, 0.975])
@@ -91,7 +93,7 @@ def critical_batch(trials: pd.DataFrame, examples: float, draws: int = 400, seed
     updates = float(np.exp(log_least))
     return CriticalBatch(examples, sizes, value, float(low), float(high), status, float(bound), profile, updates,
                          (float(least[0]), float(least[1])), updates * value, float(chi2.sf(chi_squared, len(points.x) - 2)), exponent,
-                         exponent_error, fitted, lost)  # fmt: skip
+                         exponent_error, fitted, lost, tables)  # fmt: skip
 
 
 def fit_sizes(trials: pd.DataFrame) -> pd.DataFrame:
@@ -169,7 +171,7 @@ def _free_exponent(points: _Points, critical: float) -> tuple[float, float]:
     return exponent, float(exponent * np.sqrt(spread * np.linalg.inv(information)[1, 1]))
 
 
-def resampled_sizes(trials: pd.DataFrame, draws: int, seed: int) -> Iterator[pd.DataFrame]:
+def _resampled_sizes(trials: pd.DataFrame, draws: int, seed: int) -> Iterator[pd.DataFrame]:
     """fit_sizes() of the trials drawn anew, seeds (the same for all sizes) and rates with replacement, `draws` times."""
     random = np.random.default_rng(seed)
     groups = [group for _, group in trials.groupby("batch")]
@@ -179,15 +181,15 @@ def resampled_sizes(trials: pd.DataFrame, draws: int, seed: int) -> Iterator[pd.
         yield fit_sizes(pd.concat([_resampled(group, chosen, random) for group in groups]))
 
 
-def _bootstrap(trials: pd.DataFrame, examples: float, draws: int, seed: int) -> tuple[np.ndarray, float]:
+def _bootstrap(drawn: tuple[pd.DataFrame, ...], examples: float) -> tuple[np.ndarray, float]:
     """(B_crit, S_min) of each draw that had a fit, and the share of those that had none."""
     found = []
-    for sizes in resampled_sizes(trials, draws, seed):
+    for sizes in drawn:
         points = _points(sizes, examples)
         if len(points.x) >= 3:
             critical, log_least = _law(points)
             found.append((critical, np.exp(log_least)))
-    return np.array(found).reshape(-1, 2), 1 - len(found) / draws if draws else np.nan
+    return np.array(found).reshape(-1, 2), 1 - len(found) / len(drawn) if drawn else np.nan
 
 
 def _resampled(group: pd.DataFrame, seeds: np.ndarray, random: np.random.Generator) -> pd.DataFrame:

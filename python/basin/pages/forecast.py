@@ -53,8 +53,8 @@ def table(scores: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def short(settings: dict[str, pd.DataFrame]) -> str:
-    """A row for each cell with every model's median, a row for each setting with the mean scores, then the comparison in words."""
+def short(settings: dict[str, pd.DataFrame], said: list[str]) -> str:
+    """A row for each cell with every model's median, a row for each setting with the mean scores, then what is said of them all."""
     models = list(dict.fromkeys(model for scores in settings.values() for model in scores.model))
     lines = [f"| setting | optimiser | batch | measured | {' | '.join(models)} |", f"|{'---|' * (4 + len(models))}"]
     for name, scores in settings.items():
@@ -65,7 +65,7 @@ def short(settings: dict[str, pd.DataFrame]) -> str:
             lines.append(f"| {name} | {optimizer} | {batch:,} | {first.updates:.0f}{missed} | {' | '.join(texts)} |")
         means = scores.groupby("model").wis.mean()
         lines.append(f"| {name} | *mean score* | | | {' | '.join(f'*{means[m]:.3f}*' for m in models)} |")
-    return "\n".join([*lines, "", *(f"* {line}" for line in in_words(comparisons(list(settings.values()))))])
+    return "\n".join([*lines, "", *(f"* {line}" for line in said)])
 
 
 def in_words(found: list[Comparison]) -> list[str]:
@@ -92,9 +92,10 @@ def main(arguments: list[str] | None = None) -> int:
             scores, lines = score_pair(prediction, out)
             print("\n".join([*lines, "", table(scores), ""]))
             settings[prediction.stem] = scores
-        print("\n".join(in_words(comparisons(list(settings.values())))))
+        said = in_words(comparisons(list(settings.values())))
+        print("\n".join(said))
         if args.into:
-            paste(args.into, PASSAGE, short(settings))
+            paste(args.into, PASSAGE, short(settings, said))
     except (PasteError, ReadError) as error:
         print(f"basin.pages.forecast: {error}", file=sys.stderr)
         return 1
