@@ -1,11 +1,17 @@
-// defines: nearest_name(), did_you_mean() and unknown_name(): what is said of a name that isn't one.
+// defines: contains(), whether a list has a name; nearest_name(), did_you_mean() and unknown_name(): what is said of one that it lacks.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 namespace basin {
+
+template <class T>
+bool contains(const std::vector<T>& values, const T& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
 
 /// The first of `known` with the fewest single-character edits from `typed`; empty where that takes more than
 /// `at_most`.

@@ -53,11 +53,17 @@ std::string to_toml(const Settings& settings) {
   return "{ " + text + " }";
 }
 
+void bind_select(OptionTable& table, TuneOptions& options) {
+  table.add("select", options.select, one_of({kByLoss, kByGradients}),
+            "what the winner has least of: validation loss, or image gradients to the target (protocol B)");
+}
+
 void bind_options(OptionTable& table, TuneOptions& options) {
   const Constraint halving{"= 0 (off) or at least 2", [](const OptionValue& value) {
                              const int64_t eta = std::get<int64_t>(value);
                              return eta == 0 || eta >= 2;
                            }};
+  bind_select(table, options);
   table.add("trials", options.trials, between(2, 1e6), "settings tried in each group");
   table.add("seeds", options.seeds, distinct(at_least(0)),
             "training seeds of every trial; by default the study's first");

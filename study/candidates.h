@@ -19,15 +19,20 @@ std::string to_text(const Settings& settings);
 /// "{ learning_rate = 0.05, sgd.momentum = 0.93 }".
 std::string to_toml(const Settings& settings);
 
+inline constexpr const char* kByLoss = "validation_loss";
+inline constexpr const char* kByGradients = "gradients";
+
 /// [tune]; docs/study.md.
 struct TuneOptions {
-  int64_t trials = 16;  // in each group: the budget is equal for all
+  std::string select = kByLoss;  // or kByGradients: what the winner has least of
+  int64_t trials = 16;           // in each group: the budget is equal for all
   std::vector<int64_t> seeds;
   int64_t sampler_seed = 1;
   int64_t halving = 0;
   int64_t rungs = 0;
 };
 void bind_options(OptionTable& table, TuneOptions& options);
+void bind_select(OptionTable& table, TuneOptions& options);
 
 /// Where in its range a value lies: within a tenth of an end on the range's own scale, or the first or last
 /// of a list.

@@ -1,17 +1,11 @@
 #include "study/checkpoint_names.h"
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "core/nearest.h"
 #include "trainers/check_rule.h"
 
 namespace basin {
 namespace {
-
-bool has_name(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 std::vector<std::string> level_labels(const TrainOptions& train) {
   std::vector<std::string> labels;
@@ -23,7 +17,7 @@ std::vector<std::string> level_labels(const TrainOptions& train) {
 std::vector<std::string> known_to(const TrainOptions& train) {
   std::vector<std::string> known = checkpoint_words();
   for (const std::string& label : train.hooks.cost().checkpoints)
-    if (!has_name(known, label)) known.push_back(label);
+    if (!contains(known, label)) known.push_back(label);
   for (const std::string& label : level_labels(train)) known.push_back(label);
   for (const int64_t update : {train.checkpoint_every, 2 * train.checkpoint_every})
     if (const std::string label = fmt::format("u{:06d}", update); can_keep(train, label))
@@ -47,23 +41,23 @@ int64_t cadence_update(const std::string& label) {
 }
 
 bool can_keep(const TrainOptions& train, const std::string& label) {
-  if (label == "start" || label == "end" || has_name(train.hooks.cost().checkpoints, label)) return true;
+  if (label == "start" || label == "end" || contains(train.hooks.cost().checkpoints, label)) return true;
   if (const int64_t update = cadence_update(label); update > 0) {
     const bool in_time =
         !train.ends_by(Protocol::updates) || train.branch.exists() || update <= train.updates;
     return in_time && train.checkpoint_every > 0 && update % train.checkpoint_every == 0;
   }
-  return has_name(level_labels(train), label);
+  return contains(level_labels(train), label);
 }
 
 void check_probed_at(const std::vector<std::string>& at, const TrainOptions& train) {
   for (const std::string& label : at) {
-    if (!has_name(checkpoint_words(), label) && !can_keep(train, label))
+    if (!contains(checkpoint_words(), label) && !can_keep(train, label))
       throw ConfigError(unknown_name("checkpoint in probes.at", label, known_to(train)));
   }
-  if (has_name(at, "every") && train.checkpoint_every == 0)
+  if (contains(at, std::string("every")) && train.checkpoint_every == 0)
     throw ConfigError("probes.at = \"every\" needs checkpoint_every > 0, in updates");
-  if (has_name(at, "average") && !can_keep(train, "average"))
+  if (contains(at, std::string("average")) && !can_keep(train, "average"))
     throw ConfigError("probes.at = \"average\" needs weight_average > 0");
 }
 

@@ -55,6 +55,7 @@ std::string lost_run(const Cell& cell, const std::vector<Cell>& here,
 // What decides the choice besides the candidates, which are cells.
 std::string tuning_text(const TuningPlan& tuning) {
   std::string text = "selection seeds " + to_toml(OptionValue(tuning.options.seeds));
+  if (tuning.options.select != kByLoss) text += ", by " + tuning.options.select;
   for (const Rung& rung : tuning.rungs()) {
     if (rung.divisor > 1)
       text += fmt::format(", {} trials with 1/{} of the budget", rung.trials, rung.divisor);

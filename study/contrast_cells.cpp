@@ -1,6 +1,7 @@
 #include "study/contrast_cells.h"
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "study/values.h"
 #include "trainers/check_rule.h"
 

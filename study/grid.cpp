@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "core/nearest.h"
 #include "models/registry.h"
 #include "optim/registry.h"
 #include "study/arms.h"
@@ -382,6 +383,9 @@ std::vector<Cell> expand_tuning(const Study& study, size_t rung, const Entrants&
       std::optional<Cell> cell = make_cell(study, point, candidate.settings(), true, divisor);
       if (!cell) continue;
       require_tunable_ratios(*cell, tuning.where);
+      if (tuning.options.select == kByGradients && !cell->options.train.ends_by(Protocol::matched_loss))
+        throw ConfigError(fmt::format("{}: select = \"gradients\" needs protocol = \"B\": {} has no target",
+                                      tuning.where, group));
       if (cell->options.train.branch.exists()) {
         throw ConfigError(
             fmt::format("{}: {} branches from another run, and branches aren't tuned: give it a "

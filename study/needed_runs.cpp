@@ -1,6 +1,7 @@
 #include "study/needed_runs.h"
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "study/tuning_reader.h"
 
 namespace basin {

@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "core/files.h"
+#include "core/nearest.h"
 #include "study/registered.h"
 #include "study/study.h"
 #include "study/tuning_reader.h"
@@ -62,10 +63,9 @@ class StudyReader {
 
   void read_sweep_entry(const std::string& key, const TomlEntry& entry) {
     if (key == "select") {
-      if (entry.value != OptionValue(std::string("validation_loss"))) {
-        throw ConfigError(fmt::format("{}: sweep.select = {} violates sweep.select one of validation_loss",
-                                      entry.where, to_toml(entry.value)));
-      }
+      OptionTable table;
+      table.group("sweep", [&](OptionTable& t) { bind_select(t, study_.tuning.options); });
+      table.set(entry.key, entry.value, entry.where);
       select_where_ = entry.where;
     } else if (key == "select_seeds") {
       for (const OptionValue& seed : checked_values(repetition_key(), entry.value, entry.where)) {
@@ -318,6 +318,11 @@ class StudyReader {
       tuning.options.seeds = {axis ? std::get<int64_t>(axis->values[0]) : study_.base.train.seed};
     }
     if (tuning.enabled) tuning.rungs();  // refuses a halving that has nothing to halve
+    if (tuning.enabled && tuning.options.halving > 0 && tuning.options.select == kByGradients)
+      throw ConfigError(
+          tuning.where +
+          ": tune.select = \"gradients\" with tune.halving: a part of the budget ends before the "
+          "target, so the first rungs could not choose");
   }
 
   void refuse_contradictions() const {

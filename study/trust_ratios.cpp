@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/nearest.h"
 #include "io/run_file.h"
 #include "optim/registry.h"
 #include "optim/trust_arm.h"

@@ -1,8 +1,7 @@
-// defines: values in a study file: checked_values(), RateChoices and checked_rates(), is_list(), contains(),
+// defines: values in a study file: checked_values(), RateChoices and checked_rates(), is_list(),
 // may_be_swept(), repetition_key().
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,6 @@ namespace basin {
 
 inline constexpr const char* kRate = "learning_rate";
 inline constexpr const char* kTuned = "tuned";  // the learning rate that [tune] or a selection gives
-
-template <class T>
-bool contains(const std::vector<T>& values, const T& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 
 bool is_list(const OptionValue& value);
 

@@ -21,12 +21,11 @@ MeanError error_of_mean(const EffectVariances& v, double seeds, double images) {
   return {variance, spread > 0 ? std::max(seeds - 1, variance * variance / spread) : seeds - 1};
 }
 
-// 80 % quantile of Student's t by Cornish and Fisher's series from the normal one; exact for 2 degrees of freedom, within 1e-4 above.
-double power_quantile(double freedom) {
-  if (freedom == 2) return 1.0606601717798212;
-  const double z = 0.8416212335729143, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
+// A hypothesis' margin in the unit of the variances: points / 100, the logarithm of a factor, or itself.
+double margin_in_unit(const Contrast& contrast, double margin) {
+  if (contrast.kind == Contrast::Kind::recovery) return margin;
+  if (contrast.scale == "ratio") return std::log(margin);
+  return contrast.outcome == "test_acc" ? margin / 100 : margin;
 }
 
 double or_zero(double variance) { return std::isfinite(variance) ? variance : 0; }
@@ -76,20 +75,39 @@ std::optional<EffectVariances> Pilot::of(const Contrast& contrast, const std::ve
   return largest;
 }
 
-int64_t seeds_needed(const EffectVariances& variances, int64_t images, double margin) {
+int64_t seeds_needed(const EffectVariances& variances, int64_t images, const Asked& asked) {
+  const double test = kAlpha / static_cast<double>(asked.comparisons) / (asked.equivalence ? 1 : 2);
+  const double missed = (1 - kPower) / (asked.equivalence ? 2 : 1);
   for (int64_t seeds = kLeastSeeds; seeds <= kMostSeeds; ++seeds) {
     const auto [variance, freedom] =
         error_of_mean(variances, static_cast<double>(seeds), static_cast<double>(images));
-    const double quantiles = student_quantile(freedom) + power_quantile(freedom);
-    if (quantiles * std::sqrt(variance) < margin) return seeds;
+    const double reach = student_quantile(freedom, test) + student_quantile(freedom, missed);
+    if (reach * std::sqrt(variance) < asked.margin) return seeds;
   }
   return 0;
 }
 
-double margin_in_unit(const Contrast& contrast, double margin) {
-  if (contrast.kind == Contrast::Kind::recovery) return margin;
-  if (contrast.scale == "ratio") return std::log(margin);
-  return contrast.outcome == "test_acc" ? margin / 100 : margin;
+std::vector<Asked> asked_of(const Contrast& contrast, const std::vector<Hypothesis>& hypotheses) {
+  std::vector<Asked> asked;
+  for (const Hypothesis& h : hypotheses) {
+    const size_t parts = h.rule == "any" ? h.contrasts.size() : 1;
+    for (size_t i = 0; i < h.contrasts.size(); ++i) {
+      if (h.contrasts[i] != contrast.name || std::isnan(h.margins[i])) continue;
+      asked.push_back({margin_in_unit(contrast, h.margins[i]), h.expect[i] == "equivalent",
+                       static_cast<int64_t>(parts * hypotheses.size())});
+    }
+  }
+  return asked;
+}
+
+int64_t seeds_needed(const EffectVariances& variances, int64_t images, const std::vector<Asked>& asked) {
+  int64_t most = 0;
+  for (const Asked& one : asked) {
+    const int64_t seeds = seeds_needed(variances, images, one);
+    if (seeds == 0) return 0;
+    most = std::max(most, seeds);
+  }
+  return most;
 }
 
 }  // namespace basin

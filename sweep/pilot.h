@@ -1,4 +1,4 @@
-// defines: Pilot, variances of an earlier sweep's contrasts; seeds_needed(), how many seeds resolve a margin.
+// defines: Pilot, variances of an earlier sweep's contrasts; Asked and seeds_needed(), how many seeds resolve a margin.
 #pragma once
 
 #include <cstdint>
@@ -39,14 +39,28 @@ class Pilot {
 };
 
 inline constexpr int64_t kMostSeeds = 200, kLeastSeeds = 3;  // no verdict is given on fewer
+inline constexpr double kAlpha = 0.05, kPower = 0.8;
 
-/// The least S from kLeastSeeds to kMostSeeds with (t_0.975(nu) + t_0.8(nu)) x standard error < margin, nu by Satterthwaite
-/// as in basin.analysis.stats: an effect of the size of the margin is then distinguished from 0 in about 80 % of studies. 0: more than
-/// kMostSeeds. `margin` in the variances' unit; `images`: N. Approximate: the variances are estimates themselves, from a
-/// pilot of a few seeds often half or twice what they should be.
-int64_t seeds_needed(const EffectVariances& variances, int64_t images, double margin);
+/// What one hypothesis asks of a contrast. `margin`: in the variances' unit, above 0.
+struct Asked {
+  double margin = 0;
+  bool equivalence = false;
+  int64_t comparisons = 1;  // that alpha is shared among
+};
 
-/// A hypothesis' margin in the unit of the variances: points / 100, the logarithm of a factor, or itself.
-double margin_in_unit(const Contrast& contrast, double margin);
+/// What each hypothesis that names the contrast with a margin asks. Alpha is shared among the contrasts of a hypothesis with rule
+/// "any" and among all hypotheses: Holm's first and hardest step.
+std::vector<Asked> asked_of(const Contrast& contrast, const std::vector<Hypothesis>& hypotheses);
+
+/// The least S from kLeastSeeds to kMostSeeds with reach(nu) x standard error < margin, nu by Satterthwaite as in
+/// basin.analysis.stats, c comparisons and t(p; nu) the quantile above which p lies:
+///   a difference   reach = t(alpha / 2c) + t(1 - power): an effect of the size of the margin is distinguished from 0,
+///   equivalence    reach = t(alpha / c) + t((1 - power) / 2): no effect is shown to lie within the margin (two one-sided tests),
+/// either in about 80 % of studies. 0: more than kMostSeeds. `images`: N. Approximate: the variances are estimates themselves, from
+/// a pilot of a few seeds often half or twice what they should be.
+int64_t seeds_needed(const EffectVariances& variances, int64_t images, const Asked& asked);
+
+/// The most that any of them needs; 0: one needs more than kMostSeeds.
+int64_t seeds_needed(const EffectVariances& variances, int64_t images, const std::vector<Asked>& asked);
 
 }  // namespace basin

@@ -42,7 +42,7 @@ std::vector<PlannedContrast> plan_contrasts(const Study& study, const std::vecto
     next.images = images_of(contrast, *next.cells.settings.front().cells.front());
     next.pilot = pilot->of(contrast, study.contrasts);
     if (can_be_counted(next))
-      next.needed = seeds_needed(*next.pilot, next.images, margin_in_unit(contrast, next.margin));
+      next.needed = seeds_needed(*next.pilot, next.images, asked_of(contrast, study.hypotheses));
   }
   return planned;
 }
@@ -69,7 +69,10 @@ void print(const std::vector<PlannedContrast>& contrasts) {
     if (!planned.cells.also_differs.empty()) fmt::print("  also differs: {}\n", planned.cells.also_differs);
   }
   fmt::print(
-      "seeds: that both sides of a contrast have; seeds needed: to tell an effect of the margin from 0\n");
+      "seeds: that both sides of a contrast have; seeds needed: for a verdict on an effect of the margin's "
+      "size "
+      "(no effect, where they are expected to be equivalent) in 4 of 5 studies, corrected for all "
+      "comparisons\n");
 }
 
 Json json_of(const std::vector<PlannedContrast>& contrasts) {

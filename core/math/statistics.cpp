@@ -1,7 +1,13 @@
 #include "core/math/statistics.h"
 
+#include <Eigen/Core>
+
+#include <unsupported/Eigen/SpecialFunctions>
+
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace basin {
 namespace {
@@ -24,15 +30,15 @@ double covariance_of_means(const std::vector<double>& a, const std::vector<doubl
   return sum / (n - 1) / n;
 }
 
-double student_quantile(double degrees_of_freedom) {
-  if (degrees_of_freedom == 1)
-    return 12.706204736432095;  // the series is off by a tenth and a hundredth here
-  if (degrees_of_freedom == 2) return 4.302652729696142;
-  const double z = 1.959963984540054, v = degrees_of_freedom;
-  const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z, z9 = z7 * z * z;
-  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v) +
-         (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / (92160 * v * v * v * v);
+double student_quantile(double degrees_of_freedom, double tail) {
+  if (!(degrees_of_freedom > 0)) return NAN;
+  const double v = std::min(degrees_of_freedom, 1e7);  // from there on normal to 3e-7
+  const auto above = [v](double t) { return 0.5 * Eigen::numext::betainc(v / 2, 0.5, v / (v + t * t)); };
+  double low = 0, high = 1;
+  while (above(high) > tail) low = std::exchange(high, 2 * high);
+  for (double middle = (low + high) / 2; low < middle && middle < high; middle = (low + high) / 2)
+    (above(middle) > tail ? low : high) = middle;
+  return high;
 }
 
 }  // namespace basin

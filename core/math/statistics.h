@@ -16,8 +16,8 @@ SampleMean mean_of(const std::vector<double>& samples);
 /// Covariance of two means over the same samples: sum_i (a_i - mean a)(b_i - mean b) / (n (n - 1)).
 double covariance_of_means(const std::vector<double>& a, const std::vector<double>& b);
 
-/// Two-sided 95 % quantile of Student's t: exact for 1 and 2 degrees of freedom, by the Cornish-Fisher series
-/// within 0.5 % from 3 on.
-double student_quantile(double degrees_of_freedom);
+/// The quantile of Student's t above which a share `tail` lies; by default the half width of a two-sided 95 % interval in standard
+/// errors. Inverts the incomplete beta function (Abramowitz & Stegun 26.7.1), to 1e-9. Degrees of freedom above 0, of any size.
+double student_quantile(double degrees_of_freedom, double tail = 0.025);
 
 }  // namespace basin

@@ -1,6 +1,7 @@
 #include "sweep/collect/table.h"
 
 #include "core/messages.h"
+#include "core/nearest.h"
 #include "io/enum_names.h"
 #include "probes/registry.h"
 #include "study/arms.h"

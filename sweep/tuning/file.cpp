@@ -39,7 +39,8 @@ const Meanings& tuning_meanings() {
       {"second_difference_error",
        {"nat", "standard error of that difference from the examples", "loss-difference"}},
       {"second_distance", {"1", "that difference in units of its error", "sensitivity"}},
-      {"second_status", {"", "paired, unpaired, identical, not_recorded, diverged or alone", "sensitivity"}},
+      {"second_status",
+       {"", "paired, unpaired, identical, not_recorded, diverged, by_gradients or alone", "sensitivity"}},
       {"like_winner", {"1", "other candidates within 1.96 errors of the winner", "sensitivity"}},
   });
   return table;
@@ -198,18 +199,19 @@ void write_attributes(h5::File& file, const Study& study) {
 
 void write_tune_file(const std::string& path, const Study& study, const std::vector<Trial>& trials) {
   const std::vector<Rung> rungs = study.tuning.rungs();
+  const std::string& select = study.tuning.options.select;
   h5::File file = create_schema_file(path, kTuneSchema);
   write_attributes(file, study);
   std::vector<ColumnRow> runs, scores, winners;
   for (const Trial& trial : trials) runs.push_back(run_row(trial, rungs));
   for (size_t rung = 0; rung < rungs.size(); ++rung) {
-    for (const Choice& choice : choose(of_rung(trials, rung))) {
+    for (const Choice& choice : choose(of_rung(trials, rung), select)) {
       for (size_t place = 0; place < choice.order.size(); ++place)
         scores.push_back(score_row(choice, place, rung, rungs));
     }
   }
   const std::map<std::string, GroupCounts> counts = count_by_group(trials);
-  for (const Choice& choice : choose(of_rung(trials, rungs.size() - 1))) {
+  for (const Choice& choice : choose(of_rung(trials, rungs.size() - 1), select)) {
     const GroupCounts& group = counts.at(choice.group);
     winners.push_back(
         winner_row(choice, static_cast<int64_t>(group.trials.size()), group.diverged, group.failed));

@@ -36,7 +36,7 @@ Tuning play_rungs(const Study& study, const SweepPaths& out,
     }
     std::vector<Trial> trials;
     for (const Cell& cell : cells) trials.push_back(read_trial(cell, out.tuning_folder(cell.run_id)));
-    tuning.choices = choose(trials);
+    tuning.choices = choose(trials, study.tuning.options.select);
     if (!is_last) entrants = best_of(tuning.choices, rungs[rung + 1].trials);
     tuning.trials.insert(tuning.trials.end(), trials.begin(), trials.end());
   }

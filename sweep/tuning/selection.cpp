@@ -50,16 +50,17 @@ std::tuple<bool, int64_t> class_of(const Score& score, bool matched_loss) {
   return {matched_loss && !reached, reached ? score.overshot : 0};
 }
 
-bool better(const Score& a, const Score& b, bool matched_loss) {
+bool better(const Score& a, const Score& b, bool matched_loss, bool by_speed) {
   const auto key = [&](const Score& s) {
     const bool reached = matched_loss && std::isfinite(s.gradients);
-    return std::make_tuple(class_of(s, matched_loss), s.validation_loss, reached ? s.gradients : 0.0,
-                           s.candidate.rate(), s.candidate.trial);
+    const double gradients = reached ? s.gradients : 0.0;
+    return std::make_tuple(matched_loss && !reached, by_speed ? gradients : 0.0, class_of(s, matched_loss),
+                           s.validation_loss, gradients, s.candidate.rate(), s.candidate.trial);
   };
   return key(a) < key(b);
 }
 
-Choice choose_one(const std::vector<const Trial*>& trials) {
+Choice choose_one(const std::vector<const Trial*>& trials, const std::string& select) {
   std::map<std::pair<double, int64_t>, std::vector<const Trial*>> by_candidate;
   for (const Trial* trial : trials)
     by_candidate[{trial->candidate.rate(), trial->candidate.trial}].push_back(trial);
@@ -67,14 +68,16 @@ Choice choose_one(const std::vector<const Trial*>& trials) {
   Choice choice;
   choice.group = first.group;
   choice.protocol = first.protocol;
+  choice.select = select;
   choice.when = first.when;
   for (const auto& [candidate, runs] : by_candidate) {
     choice.order.push_back(choice.scores.size());
     choice.scores.push_back(score_of(runs));
   }
   const bool matched_loss = protocol_named(choice.protocol) == Protocol::matched_loss;
-  std::sort(choice.order.begin(), choice.order.end(),
-            [&](size_t a, size_t b) { return better(choice.scores[a], choice.scores[b], matched_loss); });
+  std::sort(choice.order.begin(), choice.order.end(), [&](size_t a, size_t b) {
+    return better(choice.scores[a], choice.scores[b], matched_loss, select == kByGradients);
+  });
   choice.winner = choice.best().candidate;
   choice.any_ended = std::isfinite(choice.best().validation_loss);
   return choice;
@@ -82,7 +85,7 @@ Choice choose_one(const std::vector<const Trial*>& trials) {
 
 }  // namespace
 
-std::vector<Choice> choose(const std::vector<Trial>& trials) {
+std::vector<Choice> choose(const std::vector<Trial>& trials, const std::string& select) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<const Trial*>> by_group;
   for (const Trial& trial : trials) {
@@ -90,7 +93,7 @@ std::vector<Choice> choose(const std::vector<Trial>& trials) {
     by_group[trial.group].push_back(&trial);
   }
   std::vector<Choice> choices;
-  for (const std::string& group : order) choices.push_back(choose_one(by_group[group]));
+  for (const std::string& group : order) choices.push_back(choose_one(by_group[group], select));
   return choices;
 }
 

@@ -43,6 +43,7 @@ struct Score {
 /// What was chosen for one group at one rung; at the last rung it is the choice.
 struct Choice {
   std::string group, protocol;
+  std::string select = kByLoss;
   Settings when;
   Candidate winner;
   bool any_ended = true;      // false: every candidate diverged or failed, and the smallest rate was taken
@@ -55,8 +56,9 @@ struct Choice {
 /// Scores of each group, in the order of first appearance, ranked by the least mean final validation loss.
 /// Protocol B first takes the candidates with which every seed reached the target, and among those the ones
 /// of which fewer seeds overshot; where none got there with every seed, validation loss alone decides. Equal
-/// losses: the fewest image gradients (protocol B), then the smaller rate, then the earlier trial.
-std::vector<Choice> choose(const std::vector<Trial>& trials);
+/// losses: the fewest image gradients (protocol B), then the smaller rate, then the earlier trial. With `select`
+/// kByGradients the fewest image gradients come before the loss and before overshooting.
+std::vector<Choice> choose(const std::vector<Trial>& trials, const std::string& select = kByLoss);
 
 /// Whether `b` stands behind `a` by its loss (or gradients, rate, trial) alone: nothing that comes first
 /// tells them apart.

@@ -78,6 +78,11 @@ std::string choice_toml(const Choice& choice, const Study& study) {
 // What a reader should know before taking the winner for granted.
 std::string notes_on(const Choice& choice, const Sensitivity& sensitivity) {
   std::vector<std::string> notes;
+  if (choice.select == kByGradients) {
+    notes.push_back(std::isfinite(choice.best().gradients)
+                        ? fmt::format("{:.0f} gradients to the target", choice.best().gradients)
+                        : std::string("none reached the target with every seed"));
+  }
   for (size_t i = 0; i < choice.winner.values.size(); ++i) {
     const auto& [low, high] = sensitivity.span[i];
     if (low < high)
@@ -131,9 +136,13 @@ std::string selection_toml(const std::vector<Choice>& choices, const Study& stud
   const TuningPlan& tuning = study.tuning;
   std::string text =
       "# Learning rates, and what else was searched, chosen by tuning runs; docs/study.md says how and what "
-      "the keys mean.\n"
-      "# Least mean validation loss; in protocol B among those that reached the target with every seed, "
-      "clean ends first.\n";
+      "the keys mean.\n";
+  text += tuning.options.select == kByLoss
+              ? "# Least mean validation loss; in protocol B among those that reached the target with every "
+                "seed, "
+                "clean ends first.\n"
+              : "# Fewest image gradients among those that reached the target with every seed.\n";
+  text += "select = " + to_toml(OptionValue(tuning.options.select)) + "\n";
   text += "select_seeds = " + to_toml(OptionValue(tuning.options.seeds)) + "\n";
   if (tuning.sampled) {
     text += fmt::format("trials = {}\nsampler_seed = {}\nhalving = {}\nrungs = {}\n", tuning.options.trials,

@@ -39,6 +39,8 @@ const char* to_string(LossComparison comparison) {
       return "diverged";
     case LossComparison::not_recorded:
       return "not_recorded";
+    case LossComparison::by_gradients:
+      return "by_gradients";
     case LossComparison::alone:
       return "alone";
   }
@@ -59,7 +61,8 @@ LossDifference difference_to(const Score& winner, const Score& other) {
 Sensitivity sensitivity_of(const Choice& choice) {
   const Score& winner = choice.best();
   Sensitivity result;
-  const bool has_error = std::isfinite(winner.standard_error);
+  const bool by_loss = choice.select == kByLoss;
+  const bool has_error = by_loss && std::isfinite(winner.standard_error);
   if (has_error) result.like_winner.emplace();
   for (const TunedValue& tuned : choice.winner.values) {
     const double value = has_error ? as_number(tuned.value) : NAN;
@@ -70,8 +73,8 @@ Sensitivity sensitivity_of(const Choice& choice) {
     const LossDifference difference = difference_to(winner, other);
     if (place == 1) {
       result.second = other.candidate.trial;
-      result.to_second = difference;
-      result.distance = difference.value / difference.standard_error;
+      result.to_second = by_loss ? difference : LossDifference{NAN, NAN, LossComparison::by_gradients};
+      if (by_loss) result.distance = difference.value / difference.standard_error;
     }
     if (!has_error || !of_one_class(winner, other, choice.protocol) || !is_like(difference)) continue;
     result.like_winner->push_back(other.candidate.trial);

@@ -17,9 +17,10 @@ namespace basin {
 ///   unpaired  not the same number of examples: the root of the sum of both squared errors, as if independent
 ///             (too large, since the examples are mostly the same)
 ///   identical the same loss on every example: two trials that were rounded to the same values
+///   by_gradients   no error: the loss did not choose
 ///   diverged, not_recorded   no error: one has no loss, or its runs have not recorded the examples' losses
 ///   alone     there is no second
-enum class LossComparison { paired, unpaired, identical, diverged, not_recorded, alone };
+enum class LossComparison { paired, unpaired, identical, diverged, not_recorded, by_gradients, alone };
 const char* to_string(LossComparison comparison);
 
 /// A difference of two mean validation losses, L_other - L_winner, with its standard error from the examples.
@@ -29,7 +30,8 @@ struct LossDifference {
 };
 LossDifference difference_to(const Score& winner, const Score& other);
 
-/// How sure the winner of a group is, among those that were tried to the end of the budget.
+/// How sure the winner of a group is, among those that were tried to the end of the budget. A winner by gradients has a second and no
+/// more: one number by seed, whose spread a tuning's one or two seeds don't show.
 struct Sensitivity {
   LossComparison status = LossComparison::alone;  // of the difference to the second
   std::optional<int64_t> second;                  // trial that would have won without the winner

@@ -276,15 +276,16 @@ def pilot(folder, rows, **columns):
     return folder
 
 
-def least_seeds(seed, image, rest, images, margin):
+def least_seeds(seed, image, rest, images, margin, comparisons=1, equivalence=False):
     """Straight from the formula, with scipy's quantiles; 0: more than 200."""
+    tails = (0.05 / comparisons, 0.1) if equivalence else (0.025 / comparisons, 0.2)
     for s in range(3, 201):
         e = rest / (s * images)
         a, b = seed / s + e, image / images + e
         variance = max(a + b - e, b)
         spread = a**2 / (s - 1) + (b**2 / (images - 1) + e**2 / ((s - 1) * (images - 1)) if images > 1 else 0)
         nu = max(s - 1, variance**2 / spread)
-        if (student.ppf(0.975, nu) + student.ppf(0.8, nu)) * variance**0.5 < margin:
+        if (student.isf(tails[0], nu) + student.isf(tails[1], nu)) * variance**0.5 < margin:
             return s
     return 0
 
@@ -310,14 +311,34 @@ def test_a_pilot_says_how_many_seeds_resolve_a_margin(tmp_path):
     found = dry_run(tmp_path, text, "--pilot", pilot(tmp_path / "pilot", rows))["contrasts"]
     by_name = {c["name"]: c for c in found}
     assert by_name["drop"]["pilot"] == "drop" and by_name["loss"]["pilot"] == "large" and by_name["speed"]["pilot"] == "other"
-    assert by_name["drop"]["seeds_needed"] == least_seeds(3e-4, 0.02, 0.1, 40, 0.2)
+    assert by_name["drop"]["seeds_needed"] == least_seeds(3e-4, 0.02, 0.1, 40, 0.2, comparisons=4)
     assert by_name["loss"]["beyond_most_seeds"] and by_name["loss"]["seeds_needed"] is None
-    assert least_seeds(0.02, 0.05, 0.1, 40, 0.1) == 0
-    assert by_name["speed"]["seeds_needed"] == least_seeds(0.3, 0, 0, 1, np.log(1.5))
-    assert 3 < by_name["speed"]["seeds_needed"] < 200
+    assert least_seeds(0.02, 0.05, 0.1, 40, 0.1, comparisons=4) == 0
+    assert by_name["speed"]["seeds_needed"] == least_seeds(0.3, 0, 0, 1, np.log(1.5), comparisons=4)
+    assert least_seeds(0.3, 0, 0, 1, np.log(1.5)) < by_name["speed"]["seeds_needed"] < 200
     printed = sweep(tmp_path, text, "--dry-run", "--pilot", tmp_path / "pilot").stdout
     assert "more than 200 (variances of large)" in printed
     assert "arm   sgd B=32 protocol A-updates\n" in printed
+
+
+def test_seeds_needed_follow_the_rule(tmp_path):
+    other = CONTRAST.replace('name = "drop"', 'name = "other"')
+    one = hypothesis(margin=20)
+    either = hypothesis("either", margin=20, more='rule = "any"').replace('["drop"]', '["drop", "other"]')
+    alike = one.replace("less", "equivalent")
+    folder = pilot(tmp_path / "pilot", [("drop", "plain", "test_acc", "difference", 3e-2, 0.02, 0.1)])
+
+    def needed(text):
+        return dry_run(tmp_path, BASE + CONTRAST + other + text, "--pilot", folder)["contrasts"][0]["seeds_needed"]
+
+    expected = [
+        least_seeds(3e-2, 0.02, 0.1, 40, 0.2),
+        least_seeds(3e-2, 0.02, 0.1, 40, 0.2, equivalence=True),
+        least_seeds(3e-2, 0.02, 0.1, 40, 0.2, comparisons=2),
+    ]
+    assert [needed(one), needed(alike), needed(either)] == expected
+    assert needed(one + either) == least_seeds(3e-2, 0.02, 0.1, 40, 0.2, comparisons=4)
+    assert len(set(expected)) == 3 and min(expected) > 3
 
 
 def test_a_bad_pilot_is_one_line(tmp_path):

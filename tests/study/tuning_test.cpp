@@ -87,6 +87,10 @@ TEST(StudyTuning, TheWinnersRunIsTheOneThatWasTried) {
 TEST(StudyTuning, FingerprintsKnowRungsAndSeeds) {
   const auto ours = fingerprints(study_of(kTuned));
   EXPECT_NE(ours, fingerprints(study_of(kTuned, {"tune.halving=0", "tune.rungs=0"})));
+  const std::vector<std::string> speed = {"protocol=B", "tune.halving=0", "tune.rungs=0"};
+  std::vector<std::string> by_gradients = speed;
+  by_gradients.emplace_back("tune.select=gradients");
+  EXPECT_NE(fingerprints(study_of(kTuned, speed)), fingerprints(study_of(kTuned, by_gradients)));
   EXPECT_NE(ours, fingerprints(study_of(kTuned, {"tune.seeds=[9]"})));
   EXPECT_NE(ours, fingerprints(study_of(kTuned, {"tune.sampler_seed=9"})));
   EXPECT_EQ(ours, fingerprints(study_of("# a word\n" + kTuned)));
@@ -194,6 +198,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "s.toml:3: tune.trials = 1 violates"},
         BadTuning{"halving_one", "learning_rate = 'tuned'\n[tune]\nhalving = 1\n" RANGE,
                   "s.toml:3: tune.halving = 1 violates"},
+        BadTuning{"speed_without_target", "learning_rate = 'tuned'\n[tune]\nselect = 'gradients'\n" RANGE,
+                  "s.toml:3: select = \"gradients\" needs protocol = \"B\""},
+        BadTuning{
+            "speed_by_halves",
+            "protocol = 'B'\nlearning_rate = 'tuned'\n[tune]\nselect = 'gradients'\nhalving = 2\n" RANGE,
+            "s.toml:4: tune.select = \"gradients\" with tune.halving"},
+        BadTuning{"speed_misspelled", "learning_rate = 'tuned'\n[tune]\nselect = 'gradient'\n" RANGE,
+                  "did you mean \"gradients\""},
         BadTuning{"nothing_to_halve", "learning_rate = 'tuned'\n[tune]\ntrials = 4\nhalving = 4\n" RANGE,
                   "nothing to halve"},
         BadTuning{"low_above_high",

@@ -54,7 +54,7 @@ def figure(sweep: Sweep, laws: dict[str, CriticalBatch], branches: pd.DataFrame 
         style.plain_log(right.yaxis)
     right.set_xlabel("training loss, falling")
     right.set_ylabel("critical batch size, noise scale (examples)")
-    right.set_title("band: 95 % of B_crit; arrows: one-sided bounds", fontsize=8.5)
+    right.set_title("band and bars of branches: 95 %; bars of scales: standard error; arrows: bounds", fontsize=8.5)
     if right.get_legend_handles_labels()[0]:
         right.legend(fontsize=7.5)
     return picture

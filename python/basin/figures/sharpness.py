@@ -104,7 +104,8 @@ def _moved(audit: Audit, sweep: Sweep, probe: str, quantity: str) -> bool:
 
 def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -> Figure | None:
     """These quantities (rows as in `names.measures`; by default those that are nobody's companion) at every probed checkpoint, as far as
-    the sweep has them; a column per optimiser: compare at equal loss, that is, vertically."""
+    the sweep has them; a column per optimiser: compare at equal loss, that is, vertically. Runs at a fixed budget are shown where none
+    trained to a loss."""
     names = sweep.names
     measures = names.measures[~names.measures.companion] if measures is None else measures
     runs, arms, left_out = few_arms(with_arms(sweep))
@@ -112,7 +113,7 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -
     probes, loss, loss_label = _at_losses(
         sweep.probes.merge(runs[["run_id", "optimizer", "batch_size", "protocol", ARM]], on="run_id")
     )
-    probes = probes[(probes["index"] == 0) & (probes.protocol == "B")]
+    probes = _runs_to_a_loss(probes[probes["index"] == 0])
     values = {m: probes[(probes.probe == m.probe) & (probes.quantity == m.quantity)] for m in measures.itertuples()}
     values = {m: mine for m, mine in values.items() if len(mine)}
     if not values:
@@ -153,6 +154,12 @@ def _at_losses(probes: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
     loss = probes[column].astype(float)
     level = pd.to_numeric(probes.checkpoint.str.extract(r"^loss-([0-9.eE+-]+)$")[0], errors="coerce")
     return probes[np.isfinite(loss) & ~(loss < OVERSHOT * level)], column, label
+
+
+def _runs_to_a_loss(probes: pd.DataFrame) -> pd.DataFrame:
+    """Those of protocol B where there are any, so that no setting has two lines; a fixed-budget study has all its runs."""
+    to_a_loss = probes.protocol == "B"
+    return probes[to_a_loss] if to_a_loss.any() else probes
 
 
 def _loss_lines(ax: Axes, rows: pd.DataFrame, loss: str, colours: style.Colours, arms: list[str]) -> None:

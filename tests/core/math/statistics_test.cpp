@@ -20,10 +20,22 @@ TEST(SampleMean, CovarianceOfMeansByHand) {
   EXPECT_DOUBLE_EQ(covariance_of_means({1, 2, 3}, {0, 0, 3}), 0.5);
 }
 
-TEST(StudentQuantile, AgreesWithTables) {
-  EXPECT_NEAR(student_quantile(3), 3.1824, 0.005 * 3.1824);
-  EXPECT_NEAR(student_quantile(10), 2.2281, 2e-4);
-  EXPECT_NEAR(student_quantile(99), 1.9842, 1e-4);
+// scipy.stats.t.isf(tail, freedom), which inverts another implementation (Cephes' stdtr by Boost's Newton steps).
+TEST(StudentQuantile, AgreesWithScipy) {
+  EXPECT_NEAR(student_quantile(1), 12.706204736174694, 1e-8);
+  EXPECT_NEAR(student_quantile(2), 4.302652729749462, 1e-9);
+  EXPECT_NEAR(student_quantile(3), 3.182446305283708, 1e-9);
+  EXPECT_NEAR(student_quantile(4.7), 2.620726075353166, 1e-9);
+  EXPECT_NEAR(student_quantile(99), 1.9842169515864165, 1e-9);
+  EXPECT_NEAR(student_quantile(2, 0.2), 1.0606601717798212, 1e-9);
+  EXPECT_NEAR(student_quantile(3, 0.001), 10.21453185240739, 1e-8);
+}
+
+TEST(StudentQuantile, TendsToTheNormalOne) {
+  EXPECT_NEAR(student_quantile(1e6), 1.959963984540054, 3e-6);
+  EXPECT_NEAR(student_quantile(INFINITY), 1.959963984540054, 3e-7);
+  EXPECT_TRUE(std::isnan(student_quantile(NAN)));
+  EXPECT_TRUE(std::isnan(student_quantile(0)));
 }
 
 }  // namespace

@@ -55,6 +55,21 @@ TEST(Choose, TakesTheLeastMeanValidationLoss) {
   EXPECT_THAT(choices[0].order, ElementsAre(1, 0, 2));
 }
 
+TEST(Choose, GoesByGradientsWhereAsked) {
+  // 0.1 is the fastest and never got there; 0.4 overshot and has the worst loss, 0.8 ties with it.
+  std::vector<Trial> trials = {
+      trial(0.1, RunState::target_not_reached, 0.1, 50, "B"), trial(0.2, RunState::finished, 1.0, 500, "B"),
+      trial(0.4, RunState::finished, 1.1, 300, "B"), trial(0.8, RunState::finished, 0.9, 300, "B")};
+  trials[2].overshot = true;
+  const Choice choice = choose(trials, kByGradients)[0];
+  EXPECT_THAT(choice.order, ElementsAre(3, 2, 1, 0));
+  const Sensitivity sure = sensitivity_of(choice);
+  EXPECT_EQ(sure.status, LossComparison::by_gradients);
+  EXPECT_EQ(sure.second, choice.scores[2].candidate.trial);
+  EXPECT_FALSE(sure.like_winner.has_value());
+  EXPECT_TRUE(std::isnan(sure.distance));
+}
+
 TEST(Choose, MatchedLossGoesByValidationLossOfThoseThatReachedTheTarget) {
   // 0.1 never got there, 0.4 is there with fewer gradients than 0.2 but a worse validation loss, 0.8
   // overshot.
