@@ -212,11 +212,10 @@ def test_a_loss_that_falls_far_has_a_logarithmic_axis(tmp_path):
 
 
 def test_a_study_without_runs_to_a_loss_shows_those_of_its_budget(tmp_path):
-    def runs_shown(name, *protocols):
-        figure = sharpness.sharpness_against_loss(sweep_of(tmp_path / name, protocols=protocols))
-        return len(figure.axes[0].containers)
-
-    assert runs_shown("budget", "A-epochs") == runs_shown("loss", "B") == runs_shown("both", "A-epochs", "B") > 0
+    sweep = sweep_of(tmp_path / "s", protocols=("B",))
+    to_a_loss = len(sharpness.sharpness_against_loss(sweep).axes[0].containers)
+    sweep.runs["protocol"] = "A-epochs"
+    assert len(sharpness.sharpness_against_loss(sweep).axes[0].containers) == to_a_loss > 0
 
 
 def test_a_long_title_of_a_legend_stays_in_the_figure(tmp_path):
