@@ -14,8 +14,10 @@
 #include "runs/folder.h"
 #include "runs/parts.h"
 #include "sweep/branch_place.h"
+#include "trainers/batch_plan.h"
 #include "trainers/batch_schedule.h"
 #include "trainers/check_rule.h"
+#include "trainers/hooks/example_noise.h"
 
 namespace basin {
 namespace {
@@ -120,10 +122,22 @@ std::string kind_of(const RunOptions& options) {
   return kind;
 }
 
-// At most four of the batch sizes, the smallest and largest among them; what lies beyond 1,024 images is linear.
-std::vector<int64_t> benchmark_batches(const std::set<int64_t>& images) {
+constexpr int64_t kLargestTimed = 1024;  // what lies beyond is linear
+
+// A batch size of `images` or less that the micro-benchmark can run: with the noise of a smaller batch it holds that batch and whole
+// ghost batches.
+int64_t timed_batch(const RunOptions& example, int64_t images) {
+  const int64_t capped = std::min(images, kLargestTimed);
+  const int64_t noise = example.train.hooks.of<ExampleNoiseOptions>().batch;
+  if (noise == 0) return capped;
+  const int64_t ghost = ghost_batch_of(example.train);
+  return std::max(capped - capped % ghost, noise);
+}
+
+// At most four of the batch sizes, the smallest and largest among them.
+std::vector<int64_t> benchmark_batches(const RunOptions& example, const std::set<int64_t>& images) {
   std::set<int64_t> capped;
-  for (const int64_t count : images) capped.insert(std::min<int64_t>(count, 1024));
+  for (const int64_t count : images) capped.insert(timed_batch(example, count));
   std::vector<int64_t> all(capped.begin(), capped.end());
   if (all.size() <= 4) return all;
   return {all.front(), all[all.size() / 3], all[2 * all.size() / 3], all.back()};
@@ -288,7 +302,8 @@ std::map<std::string, std::vector<CellSpeed>> CostModel::time_round(const Worker
                    round[i].folder + "/log",
                    {{"OMP_NUM_THREADS", std::to_string(threads)}},
                    600};
-    for (const int64_t batch : benchmark_batches(kinds_.at(round[i].kind).images)) {
+    const Kind& kind = kinds_.at(round[i].kind);
+    for (const int64_t batch : benchmark_batches(kind.example, kind.images)) {
       job.arguments.push_back(std::to_string(batch));
     }
     pool.start(job);

@@ -165,6 +165,15 @@ def test_a_dry_run_lists_the_runs_that_the_sweep_then_makes(tmp_path):
     assert sweep["kind"] == "basin/sweep" and sum(sweep["runs"].values()) == 2
 
 
+def test_a_dry_run_times_noise_in_whole_ghost_batches(tmp_path):
+    """The sizes that are timed aren't the study's: at most 1,024 images, and no more than there are."""
+    ghosts = {"model": "small_cnn", "small_cnn.norm": "batch", "ghost_batch": 24, "micro_batch": 1200, "noise.batch": 24}
+    sets = [word for key, value in (ghosts | {"batch_size": 1200}).items() for word in ("--set", f"{key}={value}")]
+    one = ["--set", "protocol=A-updates", "--set", "updates=2", "--set", "optimizer=sgd", "--set", "probes.run=[]", *THREADS]
+    planned = document("sweep", TINY, "--out", tmp_path / "out", "--jobs", 1, *sets, *one, "--dry-run")
+    assert planned["expected_seconds"] > 0 and len(planned["runs"]) == 1
+
+
 def test_data_says_what_the_text_says():
     found = document("data", "describe", "cifar10-5k", "--validation", "0.1")
     text = call("data", "describe", "cifar10-5k", "--validation", "0.1").stdout
