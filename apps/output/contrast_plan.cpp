@@ -6,8 +6,10 @@ namespace basin {
 namespace {
 
 // A setting without its seed, and without what is still to be chosen.
-std::string setting_text(const Cell& cell) {
-  return cell.candidate.values.empty() ? cell.label.substr(0, cell.label.rfind(" seed ")) : cell.group;
+std::string setting_text(const PlannedContrast& planned, const PickedSetting& setting) {
+  const Cell& cell = *setting.cells.front();
+  const bool open = planned.rates_open && !cell.candidate.values.empty();
+  return open ? cell.group : cell.label.substr(0, cell.label.rfind(" seed "));
 }
 
 bool can_be_counted(const PlannedContrast& planned) {
@@ -38,6 +40,7 @@ std::vector<PlannedContrast> plan_contrasts(const Study& study, const std::vecto
     next.cells = std::move(found);
     const Contrast& contrast = *next.cells.contrast;
     next.margin = margin_of(contrast, study.hypotheses);
+    next.rates_open = study.tuning.enabled;
     if (!pilot) continue;
     next.images = images_of(contrast, *next.cells.settings.front().cells.front());
     next.pilot = pilot->of(contrast, study.contrasts);
@@ -65,7 +68,7 @@ void print(const std::vector<PlannedContrast>& contrasts) {
                    ? fmt::format(" (variances of {})", planned.pilot->source)
                    : "");
     for (const PickedSetting& setting : planned.cells.settings)
-      fmt::print("  {:5} {}\n", setting.role, setting_text(*setting.cells.front()));
+      fmt::print("  {:5} {}\n", setting.role, setting_text(planned, setting));
     if (!planned.cells.also_differs.empty()) fmt::print("  also differs: {}\n", planned.cells.also_differs);
   }
   fmt::print(
@@ -84,7 +87,7 @@ Json json_of(const std::vector<PlannedContrast>& contrasts) {
       Json runs = Json::array();
       for (const Cell* cell : setting.cells) runs.push_back(cell->run_id);
       settings.push_back({{"role", setting.role},
-                          {"label", setting_text(*setting.cells.front())},
+                          {"label", setting_text(planned, setting)},
                           {"runs", std::move(runs)}});
     }
     const bool counted = can_be_counted(planned);

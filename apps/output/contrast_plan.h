@@ -14,6 +14,7 @@ namespace basin {
 
 struct PlannedContrast {
   ContrastCells cells;
+  bool rates_open = false;               // tuning is still to choose them
   double margin = 0;                     // the smallest of the hypotheses that name it; NaN: none does
   std::optional<EffectVariances> pilot;  // nothing without one, or where it has no such contrast
   int64_t images = 0;                    // test images of this study; 0 without a pilot

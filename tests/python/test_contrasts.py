@@ -341,6 +341,14 @@ def test_seeds_needed_follow_the_rule(tmp_path):
     assert len(set(expected)) == 3 and min(expected) > 3
 
 
+def test_settings_of_a_list_of_rates_are_named_by_theirs(tmp_path):
+    rates = CONTRAST.replace("base = { batch_size = 16 }", "base = { batch_size = 16, learning_rate = 0.01 }")
+    rates = rates.replace("arm = { batch_size = 32 }", "arm = { learning_rate = 0.1 }")
+    text = BASE.replace("[sweep]", "[sweep]\nlearning_rate = [0.01, 0.1]") + rates
+    printed = sweep(tmp_path, text, "--dry-run").stdout
+    assert "rate 0.01\n" in printed.split("  base  ")[1] and "rate 0.1\n" in printed.split("  arm   ")[1]
+
+
 def test_a_bad_pilot_is_one_line(tmp_path):
     text = BASE + CONTRAST
     (tmp_path / "study.toml").write_text(text)
