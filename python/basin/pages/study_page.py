@@ -16,7 +16,18 @@ from ..analysis.mediators import arm_effects, associations
 from ..analysis.optimizers_compared import compared
 from ..analysis.pooled import pooled
 from ..analysis.verdict_tables import Verdicts, verdicts_of
-from ..figures import accuracy, along_runs, annealed, effects, layer_norms, learning_curves, ledger, mediators, sharpness
+from ..figures import (
+    accuracy,
+    along_runs,
+    annealed,
+    effects,
+    layer_norms,
+    learning_curves,
+    ledger,
+    ledger_on_the_way,
+    mediators,
+    sharpness,
+)
 from ..figures.marks import MOST_ARMS
 from ..reader.sweep import Sweep
 from . import mediator_text, phase_text, verdict_text
@@ -79,15 +90,26 @@ PICTURES = [
     Picture(
         "Sharpness and noise against training loss", "sharpness-loss", sharpness.sharpness_against_loss,
         "Measures of sharpness and noise on the way down, against training loss, a column per optimiser",
-        "Every checkpoint that was probed, protocol B, but for those far below the loss level they were kept for. Training goes from "
-        "left to right; compare vertically, at equal loss. Bars: each value's own residual or 95 % interval, of one run.",
+        "Every checkpoint that was probed, of protocol B where runs trained to a loss, but for those far below the loss level they were "
+        "kept for. Training goes from left to right; compare vertically, at equal loss. Bars: each value's own residual or 95 % "
+        "interval, of one run.",
     ),
     Picture(
         "What limits the runs", "ledger", ledger.ledger_against_loss,
-        "The ledger: curvature over its limit, noise over gradient and first-order share against training loss, a column per optimiser",
+        "The ledger: curvature over its limit, noise over gradient and first-order share against training loss, a column per "
+        "optimiser",
         "At 1, η λ₁(P⁻¹H) and η λ_c are at the method's stability limit (for LARS and LAMB a gauge), and the noise of a batch is as "
-        "long as the gradient. Protocol B, every checkpoint that the probe `ledger` measured; compare vertically, at equal loss. That "
-        "small batches are limited by noise and large ones by curvature is a prediction, to be tested by branches.",
+        "long as the gradient. Every checkpoint that the probe `ledger` measured, of protocol B where runs trained to a loss; compare "
+        "vertically, at equal loss. That small batches are limited by noise and large ones by curvature is a prediction, to "
+        "be tested by branches.",
+    ),
+    Picture(
+        "What limits the runs on the way", "ledger-on-the-way", ledger_on_the_way.ledger_on_the_way,
+        "The ledger kept while training: rate over the critical rate, noise over gradient, first-order share and cosine of successive "
+        "updates against batch loss, a column per optimiser",
+        "From the run's own batches, every `ledger_every` updates, no probe. At η / η_c = 1 an update ends where the loss is back at its "
+        "start; a share of 1 is a straight line, 1/2 the bottom of a parabola; a cosine below 0 says that updates swing. No intervals: "
+        "the spread between runs of one colour shows what seeds do.",
     ),
     Picture(
         "Trust ratios by layer", "trust-ratios", layer_norms.trust_ratios,

@@ -1,9 +1,12 @@
 """The ledger's figure: nothing without the probe, a panel per number and optimiser with it."""
 
 import numpy as np
+import pandas as pd
+import pytest
 
 import basin
 from basin.figures.ledger import SHOWN, ledger_against_loss
+from basin.figures.ledger_on_the_way import PANELS, POINTS, ledger_on_the_way, means_of
 
 
 def rows_of(sweep):
@@ -32,8 +35,6 @@ def rows_of(sweep):
 
 
 def test_a_panel_for_each_number_and_optimiser(clear, drawing):
-    import pandas as pd
-
     assert ledger_against_loss(clear) is None
     clear.probes = pd.concat([clear.probes, *rows_of(clear)], ignore_index=True)
     figure = ledger_against_loss(clear)
@@ -42,3 +43,33 @@ def test_a_panel_for_each_number_and_optimiser(clear, drawing):
     assert len(drawn) == len(SHOWN) * optimizers
     assert all(len(container[0].get_xdata()) == 2 for ax in drawn for container in ax.containers), "no twin among them"
     assert isinstance(clear, basin.reader.sweep.Sweep)
+
+
+def kept(count):
+    """`count` rows of /ledger: a rate at half of the critical one, noise twice the gradient on average, two updates that don't descend."""
+    rows = pd.DataFrame({
+        "batch_loss": np.linspace(2.0, 1.0, count), "learning_rate": 0.1, "critical_sharpness": 10.0, "cosine": 0.25,
+        "noise_square": np.where(np.arange(count) % 2, 3.0, 1.0), "gradient_square": np.where(np.arange(count) % 2, -1.0, 3.0),
+        "decrease": 0.5, "first_order": 1.0, "status": "ok",
+    })  # fmt: skip
+    return rows
+
+
+def test_parts_are_averaged_before_they_are_divided():
+    means = means_of(kept(24))
+    assert len(means) == POINTS
+    assert means.rate_over_critical.tolist() == pytest.approx([0.5] * POINTS)
+    assert means.noise_over_gradient.tolist() == pytest.approx([2.0] * POINTS)  # (1 + 3) / (3 - 1)
+    assert means.first_order_share.tolist() == pytest.approx([0.5] * POINTS)
+    assert means.batch_loss.iloc[0] > means.batch_loss.iloc[-1]
+    assert len(means_of(kept(5))) == 5 and means_of(kept(0)).empty
+    assert np.isnan(means_of(kept(24).assign(gradient_square=-1.0)).noise_over_gradient).all()
+
+
+def test_runs_that_kept_a_ledger_have_a_line_in_each_panel(clear, drawing, monkeypatch):
+    assert ledger_on_the_way(clear) is None
+    monkeypatch.setattr(clear, "curve", lambda run_id, table: kept(30) if table == "ledger" else None)
+    figure = ledger_on_the_way(clear)
+    used = [ax for ax in figure.axes if ax.lines]
+    assert len(used) == len(PANELS) * clear.runs.optimizer.nunique()
+    assert sum(len(ax.lines) for ax in used) == len(PANELS) * len(clear.runs)
