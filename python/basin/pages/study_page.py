@@ -107,9 +107,9 @@ PICTURES = [
         "What limits the runs on the way", "ledger-on-the-way", ledger_on_the_way.ledger_on_the_way,
         "The ledger kept while training: rate over the critical rate, noise over gradient, first-order share and cosine of successive "
         "updates against batch loss, a column per optimiser",
-        "From the run's own batches, every `ledger_every` updates, no probe. At η / η_c = 1 an update ends where the loss is back at its "
-        "start; a share of 1 is a straight line, 1/2 the bottom of a parabola; a cosine below 0 says that updates swing. No intervals: "
-        "the spread between runs of one colour shows what seeds do.",
+        "From the run's own batches, every `ledger_every` updates, no probe. Where η / η_c is 1, an update ends where the loss is back "
+        "at its start; a share of 1 is a straight line, 1/2 the bottom of a parabola; a cosine below 0 says that updates swing. No "
+        "intervals: the spread between runs of one colour shows what seeds do.",
     ),
     Picture(
         "Trust ratios by layer", "trust-ratios", layer_norms.trust_ratios,

@@ -36,7 +36,7 @@ def test_report_is_one_file_with_every_figure(tmp_path):
     alts = re.findall(r'<img [^>]*alt="([^"]*)"', html)
     assert len(alts) == 8 and len(set(alts)) == 8 and alts[0].startswith("Test accuracy against batch size, a line per optimiser")
     assert "test accuracy (%) against batch size (examples), from" in alts[0] and "SGD; LARS; LAMB" in alts[0]
-    assert len(lines) == 1 and lines[0].startswith("report: 10 parts, ")
+    assert len(lines) == 1 and lines[0].startswith("report: 11 parts, ")
     assert "warning: Not compared at the fixed budget: LARS at 65,536 (3 of 3 seeds diverged)." in first
     assert "SGD        256" in first and "*" not in first
     assert [p.name for p in (tmp_path / "s").iterdir() if p.suffix == ".tmp"] == []
@@ -51,9 +51,10 @@ def test_figures_are_files_too(tmp_path):
 
 
 def test_what_a_sweep_lacks_is_named_and_not_drawn(tmp_path):
-    """SGD alone has no trust ratios, and no run was probed with the ledger."""
+    """SGD alone has no trust ratios, and no run was probed with the ledger or kept one."""
     html = report.make_report(small(tmp_path / "s"), progress=lambda line: None)[0].read_text()
-    missing = "test accuracy and loss along the runs, what limits the runs, trust ratios by layer"
+    missing = "test accuracy and loss along the runs, what limits the runs, what limits the runs on the way, "
+    missing += "trust ratios by layer"
     assert f"This sweep has nothing for: {missing}." in html and "Trust ratios by layer" not in html
 
 
