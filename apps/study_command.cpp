@@ -74,10 +74,10 @@ int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
   fmt::print("{}", arguments.tuning_alone ? outcome.selection : aligned_tables(outcome.table));
   if (outcome.problems.empty() && outcome.file_fault.empty()) {
     fmt::print(
-        "{}/{}\n", arguments.out,
+        "{0}/{1}\n", arguments.out,
         arguments.tuning_alone
             ? "tune.h5 and selection.toml are complete"
-            : "sweep.h5 and table.md are complete; python -m basin.report makes the report of this folder");
+            : "sweep.h5 and table.md are complete; for a report: python -m basin.report " + arguments.out);
     return 0;
   }
   fmt::print(stderr, "{} without a result:\n", counted(outcome.problems.size(), "run"));

@@ -69,6 +69,7 @@ class StudyRun {
   }
 
   void report_time() const {
+    if (expected_ == 0) return;  // nothing was left to run
     const double measured = seconds_since(start_);
     observer_.announce(fmt::format("wall time {}; the forecast was {}{}", format_duration(measured),
                                    format_duration(expected_),

@@ -72,10 +72,9 @@ void print(const std::vector<PlannedContrast>& contrasts) {
     if (!planned.cells.also_differs.empty()) fmt::print("  also differs: {}\n", planned.cells.also_differs);
   }
   fmt::print(
-      "seeds: that both sides of a contrast have; seeds needed: for a verdict on an effect of the margin's "
-      "size "
-      "(no effect, where they are expected to be equivalent) in 4 of 5 studies, corrected for all "
-      "comparisons\n");
+      "seeds: those that both sides of a contrast have\n"
+      "seeds needed: for a verdict in 4 studies of 5 where the effect is as large as the margin (where 0, if "
+      "`equivalent` is expected), after Holm's correction\n");
 }
 
 Json json_of(const std::vector<PlannedContrast>& contrasts) {
@@ -86,9 +85,8 @@ Json json_of(const std::vector<PlannedContrast>& contrasts) {
     for (const PickedSetting& setting : planned.cells.settings) {
       Json runs = Json::array();
       for (const Cell* cell : setting.cells) runs.push_back(cell->run_id);
-      settings.push_back({{"role", setting.role},
-                          {"label", setting_text(planned, setting)},
-                          {"runs", std::move(runs)}});
+      settings.push_back(
+          {{"role", setting.role}, {"label", setting_text(planned, setting)}, {"runs", std::move(runs)}});
     }
     const bool counted = can_be_counted(planned);
     array.push_back({{"name", c.name},

@@ -43,16 +43,20 @@ void print_cells(const SweepPlan& plan, const CostModel& costs) {
   const auto arms = arm_columns(plan.cells);
   std::string heads;
   for (const auto& [key, width] : arms) heads += fmt::format("{:{}} ", key, width);
-  fmt::print("{:12} {:>6} {:9} {:9} {}{:>4} {:>9} {:>8} {:>12} {:>10} {:>9}\n", "run_id", "batch",
-             "optimizer", "protocol", heads, "seed", "rate", "updates", "gradients", "probe", "seconds");
+  size_t seed_width = 4;
+  for (const Cell& cell : plan.cells)
+    seed_width = std::max(seed_width, std::to_string(cell.options.train.seed).size());
+  fmt::print("{:12} {:>6} {:9} {:9} {}{:>{}} {:>9} {:>8} {:>12} {:>10} {:>9}\n", "run_id", "batch",
+             "optimizer", "protocol", heads, "seed", seed_width, "rate", "updates", "gradients", "probe",
+             "seconds");
   for (size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     const TrainOptions& train = cell.options.train;
     const CellWork& work = costs.work(cell.run_id);
     std::string texts;
     for (const auto& [key, width] : arms) texts += fmt::format("{:{}} ", arm_text(cell.arms, key), width);
-    fmt::print("{:12} {:>6} {:9} {:9} {}{:>4} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9}{}\n", cell.run_id,
-               train.batch_size, cell.options.optimizer, train.protocol, texts, train.seed,
+    fmt::print("{:12} {:>6} {:9} {:9} {}{:>{}} {:>9g} {:>8} {:>11.0f}{} {:>10.0f} {:>9}{}\n", cell.run_id,
+               train.batch_size, cell.options.optimizer, train.protocol, texts, train.seed, seed_width,
                train.learning_rate, work.updates, work.gradients,
                work.gradients_expected                 ? '~'
                : train.ends_by(Protocol::matched_loss) ? '<'

@@ -308,8 +308,8 @@ TEST(SweepCommand, SaysWhatARunCameToAndEndsWithTheTable) {
                                                 number("train_loss"), 100 * number("test_acc"))));
   EXPECT_THAT(result.out, HasSubstr("batch size  optimiser  learning rate  runs        test accuracy, %"));
   EXPECT_THAT(result.out, HasSubstr(fmt::format("{:.4g} (1)", 100 * number("test_acc"))));
-  EXPECT_THAT(result.out,
-              ::testing::HasSubstr("sweep.h5 and table.md are complete; python -m basin.report makes"));
+  EXPECT_THAT(result.out, ::testing::HasSubstr(
+                              "sweep.h5 and table.md are complete; for a report: python -m basin.report"));
 }
 
 TEST(SweepCommand, WarnsWhereProbesCostMoreThanTraining) {
