@@ -24,7 +24,7 @@ set = "cifar10-5k"
 test_examples = 10
 """
 PLAIN = ()
-NORMALISED = ("small_cnn.norm=batch", "ghost_batch=128")
+NORMALISED = ("small_cnn.norm=batch", "ghost_batch=32")
 # What is set, and what the run is compared with.
 OPTIONS = {
     ("noise_scale_every=1",): PLAIN,
