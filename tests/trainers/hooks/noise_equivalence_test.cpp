@@ -44,7 +44,8 @@ Difference difference(const std::vector<double>& a, const std::vector<double>& b
 // 95 %; SGD's effect is too small for that at forty seeds. Third moments differ and single weights are negative, so exactly nothing isn't to
 // be expected.
 TEST(SlowNoiseEquivalence, TrainsAsPlainSmallBatches) {
-  for (const auto& [optimizer, rate] : {std::pair{std::string("sgd"), 0.02}, {"adam", 0.001}, {"lars", 3.0}}) {
+  for (const auto& [optimizer, rate] :
+       {std::pair{std::string("sgd"), 0.02}, {"adam", 0.001}, {"lars", 3.0}}) {
     for (const char* distribution : {"gaussian", "rademacher"}) {
       std::vector<double> small, large, noisy;
       for (int64_t seed = 1; seed <= kSeeds; ++seed) {
