@@ -26,6 +26,13 @@ MAY_DIFFER = {
         "loss_levels": "checkpoints of the study alone",
         "data.path": "tuning has it from the command line",
     },
+    "explain-matched.toml": {
+        "loss_levels": "checkpoints of the study alone",
+        "data.set": "the study's are embedded by default; to confirm, it gets those of the tuning from the command line",
+        "data.path": "the same",
+        "data.train_examples": "the same",
+        "data.validation": "tuning holds other images back to choose by",
+    },
     "explain.toml": {
         "data.validation": "tuning holds a tenth back to choose by",
         "lars.trust_from": "frozen arms are in the study alone, at the rate of the run that they take their ratios from",
