@@ -74,7 +74,7 @@ int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
   fmt::print("{}", arguments.tuning_alone ? outcome.selection : aligned_tables(outcome.table));
   if (outcome.problems.empty() && outcome.file_fault.empty()) {
     fmt::print(
-        "{0}/{1}\n", arguments.out,
+        "{}/{}\n", arguments.out,
         arguments.tuning_alone
             ? "tune.h5 and selection.toml are complete"
             : "sweep.h5 and table.md are complete; for a report: python -m basin.report " + arguments.out);

@@ -44,18 +44,20 @@ Score score_of(const std::vector<const Trial*>& trials) {
   return score;
 }
 
-// What is looked at before the loss; less is better.
-std::tuple<bool, int64_t> class_of(const Score& score, bool matched_loss) {
-  const bool reached = matched_loss && std::isfinite(score.gradients);
-  return {matched_loss && !reached, reached ? score.overshot : 0};
+bool has_reached(const Score& score, const Choice& choice) {
+  return protocol_named(choice.protocol) == Protocol::matched_loss && std::isfinite(score.gradients);
 }
 
-bool better(const Score& a, const Score& b, bool matched_loss, bool by_speed) {
+// What is looked at before the loss; less is better.
+std::tuple<bool, double, int64_t> class_of(const Score& score, const Choice& choice) {
+  if (!has_reached(score, choice)) return {protocol_named(choice.protocol) == Protocol::matched_loss, 0, 0};
+  return {false, choice.select == kByGradients ? score.gradients : 0, score.overshot};
+}
+
+bool better(const Score& a, const Score& b, const Choice& choice) {
   const auto key = [&](const Score& s) {
-    const bool reached = matched_loss && std::isfinite(s.gradients);
-    const double gradients = reached ? s.gradients : 0.0;
-    return std::make_tuple(matched_loss && !reached, by_speed ? gradients : 0.0, class_of(s, matched_loss),
-                           s.validation_loss, gradients, s.candidate.rate(), s.candidate.trial);
+    return std::make_tuple(class_of(s, choice), s.validation_loss, has_reached(s, choice) ? s.gradients : 0.0,
+                           s.candidate.rate(), s.candidate.trial);
   };
   return key(a) < key(b);
 }
@@ -74,10 +76,8 @@ Choice choose_one(const std::vector<const Trial*>& trials, const std::string& se
     choice.order.push_back(choice.scores.size());
     choice.scores.push_back(score_of(runs));
   }
-  const bool matched_loss = protocol_named(choice.protocol) == Protocol::matched_loss;
-  std::sort(choice.order.begin(), choice.order.end(), [&](size_t a, size_t b) {
-    return better(choice.scores[a], choice.scores[b], matched_loss, select == kByGradients);
-  });
+  std::sort(choice.order.begin(), choice.order.end(),
+            [&](size_t a, size_t b) { return better(choice.scores[a], choice.scores[b], choice); });
   choice.winner = choice.best().candidate;
   choice.any_ended = std::isfinite(choice.best().validation_loss);
   return choice;
@@ -97,9 +97,8 @@ std::vector<Choice> choose(const std::vector<Trial>& trials, const std::string& 
   return choices;
 }
 
-bool of_one_class(const Score& a, const Score& b, const std::string& protocol) {
-  const bool matched_loss = protocol_named(protocol) == Protocol::matched_loss;
-  return class_of(a, matched_loss) == class_of(b, matched_loss);
+bool of_one_class(const Score& a, const Score& b, const Choice& choice) {
+  return class_of(a, choice) == class_of(b, choice);
 }
 
 Entrants best_of(const std::vector<Choice>& choices, int64_t count) {

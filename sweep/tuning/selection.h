@@ -62,7 +62,7 @@ std::vector<Choice> choose(const std::vector<Trial>& trials, const std::string& 
 
 /// Whether `b` stands behind `a` by its loss (or gradients, rate, trial) alone: nothing that comes first
 /// tells them apart.
-bool of_one_class(const Score& a, const Score& b, const std::string& protocol);
+bool of_one_class(const Score& a, const Score& b, const Choice& choice);
 
 /// The best of each group, that many.
 Entrants best_of(const std::vector<Choice>& choices, int64_t count);

@@ -139,8 +139,7 @@ std::string selection_toml(const std::vector<Choice>& choices, const Study& stud
       "the keys mean.\n";
   text += tuning.options.select == kByLoss
               ? "# Least mean validation loss; in protocol B among those that reached the target with every "
-                "seed, "
-                "clean ends first.\n"
+                "seed, clean ends first.\n"
               : "# Fewest image gradients among those that reached the target with every seed.\n";
   text += "select = " + to_toml(OptionValue(tuning.options.select)) + "\n";
   text += "select_seeds = " + to_toml(OptionValue(tuning.options.seeds)) + "\n";

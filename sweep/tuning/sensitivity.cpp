@@ -76,7 +76,7 @@ Sensitivity sensitivity_of(const Choice& choice) {
       result.to_second = by_loss ? difference : LossDifference{NAN, NAN, LossComparison::by_gradients};
       if (by_loss) result.distance = difference.value / difference.standard_error;
     }
-    if (!has_error || !of_one_class(winner, other, choice.protocol) || !is_like(difference)) continue;
+    if (!has_error || !of_one_class(winner, other, choice) || !is_like(difference)) continue;
     result.like_winner->push_back(other.candidate.trial);
     widen(result.span, other.candidate);
   }

@@ -54,6 +54,7 @@ def ledger_on_the_way(sweep: Sweep) -> Figure | None:
     colours = style.batch_colours(part.batch_size)
     for row, (column, label) in zip(axes, PANELS.items()):
         row[0].set_ylabel(label)
+        values = np.concatenate([means[column] for means in lines.values()])
         for ax, optimizer in zip(row, optimizers):
             mine = part[part.optimizer == optimizer]
             for run_id, size, arm in zip(mine.run_id, mine.batch_size, mine[ARM]):
@@ -61,7 +62,7 @@ def ledger_on_the_way(sweep: Sweep) -> Figure | None:
                 ax.plot(means.batch_loss, means[column], color=colours[float(size)], linewidth=0.9, alpha=0.8,
                         linestyle=style.arm_line(arms.index(arm)))  # fmt: skip
             if column in LOGARITHMIC:
-                style.positive_log(ax, np.concatenate([means[column] for means in lines.values()]))
+                style.positive_log(ax, values)
     for ax, optimizer in zip(axes[0], optimizers):
         ax.set_title(sweep.names.label("optimizers", optimizer))
     style.training_axes(axes, np.concatenate([means.batch_loss for means in lines.values()]), "batch loss (nat)")
