@@ -53,7 +53,7 @@ def ledger_on_the_way(sweep: Sweep) -> Figure | None:
     figure, axes = style.panels(len(PANELS), len(optimizers), 4.0, 2.4, sharex=True, sharey="row")
     colours = style.batch_colours(part.batch_size)
     for row, (column, label) in zip(axes, PANELS.items()):
-        row[0].set_ylabel(label)
+        row[0].set_ylabel(style.up(label, 2.2))
         values = np.concatenate([means[column] for means in lines.values()])
         for ax, optimizer in zip(row, optimizers):
             mine = part[part.optimizer == optimizer]
