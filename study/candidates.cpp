@@ -54,8 +54,10 @@ std::string to_toml(const Settings& settings) {
 }
 
 void bind_select(OptionTable& table, TuneOptions& options) {
-  table.add("select", options.select, one_of({kByLoss, kByGradients}),
-            "what the winner has least of: validation loss, or image gradients to the target (protocol B)");
+  table.add("select", options.select, one_of({kByLoss, kByErrors, kByGradients}),
+            "what the winner has least of: validation loss, the share of the validation examples that it "
+            "gets wrong, or "
+            "image gradients to the target (protocol B)");
 }
 
 void bind_options(OptionTable& table, TuneOptions& options) {

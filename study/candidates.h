@@ -20,11 +20,12 @@ std::string to_text(const Settings& settings);
 std::string to_toml(const Settings& settings);
 
 inline constexpr const char* kByLoss = "validation_loss";
+inline constexpr const char* kByErrors = "validation_errors";
 inline constexpr const char* kByGradients = "gradients";
 
 /// [tune]; docs/study.md.
 struct TuneOptions {
-  std::string select = kByLoss;  // or kByGradients: what the winner has least of
+  std::string select = kByLoss;  // or kByErrors, kByGradients: what the winner has least of
   int64_t trials = 16;           // in each group: the budget is equal for all
   std::vector<int64_t> seeds;
   int64_t sampler_seed = 1;

@@ -1,7 +1,6 @@
 #include "sweep/tuning/file.h"
 
 #include "core/math/nan.h"
-#include "core/math/statistics.h"
 #include "io/schema.h"
 #include "sweep/collect/columns.h"
 #include "sweep/tuning/sensitivity.h"
@@ -20,6 +19,7 @@ const Meanings& tuning_meanings() {
       {"validation_loss_error",
        {"nat", "standard error of the validation loss from its examples alone",
         "standard-error-of-examples"}},
+      {"validation_error", {"1", "share of the validation examples that is wrong", "share-of-errors"}},
       {"place", {"1", "place in the order of the choice, 1 the best", "selection"}},
       {"promoted", {"", "goes on to the next rung, or has won", "selection"}},
       {"seeds", {"1", "runs", "selection"}},
@@ -35,7 +35,8 @@ const Meanings& tuning_meanings() {
       {"any_ended",
        {"", "whether any candidate came to an end; else the smallest rate was taken", "selection"}},
       {"second_trial", {"1", "candidate that would have won without the winner", "sensitivity"}},
-      {"second_difference", {"nat", "its validation loss less the winner's", "loss-difference"}},
+      {"second_difference",
+       {"nat", "its validation loss (by errors: share of errors) less the winner's", "loss-difference"}},
       {"second_difference_error",
        {"nat", "standard error of that difference from the examples", "loss-difference"}},
       {"second_distance", {"1", "that difference in units of its error", "sensitivity"}},
@@ -46,8 +47,12 @@ const Meanings& tuning_meanings() {
   return table;
 }
 
-Meaning meaning_of(const std::string& column) {
-  if (const auto it = tuning_meanings().find(column); it != tuning_meanings().end()) return it->second;
+Meaning meaning_of(const std::string& column, const std::string& select) {
+  if (const auto it = tuning_meanings().find(column); it != tuning_meanings().end()) {
+    Meaning meaning = it->second;
+    if (select == kByErrors && column.rfind("second_difference", 0) == 0) meaning.units = "1";
+    return meaning;
+  }
   const auto ends_with = [&](const std::string& end) {
     return column.size() > end.size() && column.compare(column.size() - end.size(), end.size(), end) == 0;
   };
@@ -73,10 +78,10 @@ ColumnRow run_row(const Trial& trial, const std::vector<Rung>& rungs) {
   add(row, trial.when);
   add(row, trial.candidate.settings());
   for (const TunedValue& tuned : trial.candidate.values) row.emplace_back("unit." + tuned.key, tuned.unit);
-  const double error = trial.losses.size() > 1 ? mean_of(trial.losses).standard_error : kNaN;
   add(row, {{"status", std::string(to_string(trial.status))},
             {"validation_loss", trial.ended() ? trial.validation_loss : kNaN},
-            {"validation_loss_error", trial.ended() ? error : kNaN},
+            {"validation_loss_error", trial.ended() ? standard_error_of(trial.losses) : kNaN},
+            {"validation_error", trial.ended() ? trial.validation_error : kNaN},
             {"gradients", trial.gradients},
             {"overshot", trial.overshot}});
   return row;
@@ -102,7 +107,8 @@ ColumnRow score_row(const Choice& choice, size_t place, size_t rung, const std::
             {"diverged", score.diverged},
             {"failed", score.failed},
             {"validation_loss", score.validation_loss},
-            {"validation_loss_error", score.standard_error},
+            {"validation_loss_error", standard_error_of(score.losses)},
+            {"validation_error", score.validation_error},
             {"gradients", score.gradients},
             {"difference", difference.value},
             {"difference_error", difference.standard_error},
@@ -123,7 +129,8 @@ ColumnRow winner_row(const Choice& choice, int64_t trials, int64_t diverged, int
   }
   const double like = sensitivity.like_winner ? static_cast<double>(sensitivity.like_winner->size()) : kNaN;
   add(row, {{"validation_loss", choice.best().validation_loss},
-            {"validation_loss_error", choice.best().standard_error},
+            {"validation_loss_error", standard_error_of(choice.best().losses)},
+            {"validation_error", choice.best().validation_error},
             {"second_trial", sensitivity.second ? static_cast<double>(*sensitivity.second) : kNaN},
             {"second_difference", sensitivity.to_second.value},
             {"second_difference_error", sensitivity.to_second.standard_error},
@@ -139,7 +146,8 @@ ColumnRow winner_row(const Choice& choice, int64_t trials, int64_t diverged, int
 
 // The column `scale_name` is the rows' dimension scale.
 void write_table(h5::File& file, const std::string& name, const std::string& long_name,
-                 const std::string& scale_name, const std::vector<ColumnRow>& rows) {
+                 const std::string& scale_name, const std::vector<ColumnRow>& rows,
+                 const std::string& select) {
   h5::Group group = file.create_group(name);
   group.set_attribute("long_name", long_name);
   std::vector<const ColumnRow*> pointers;
@@ -149,11 +157,11 @@ void write_table(h5::File& file, const std::string& name, const std::string& lon
       std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.first == scale_name; });
   std::rotate(columns.begin(), scale_at, scale_at + 1);
   h5::DataSet scale = write_column(group, scale_name, columns.front().second);
-  describe(scale, meaning_of(scale_name));
+  describe(scale, meaning_of(scale_name, select));
   scale.make_scale(scale_name);
   for (size_t i = 1; i < columns.size(); ++i) {
     h5::DataSet data = write_column(group, columns[i].first, columns[i].second);
-    describe(data, meaning_of(columns[i].first));
+    describe(data, meaning_of(columns[i].first, select));
     data.attach_scale(0, scale);
   }
 }
@@ -186,6 +194,7 @@ void write_attributes(h5::File& file, const Study& study) {
   file.set_attribute("default", std::string("scores"));
   file.set_attribute("study", study.text);
   file.set_attribute("candidates", std::string(tuning.sampled ? "ranges" : "list"));
+  file.set_attribute("select", tuning.options.select);
   file.set_attribute("seeds", tuning.options.seeds);
   if (!tuning.sampled) return;
   file.set_attribute("trials", tuning.options.trials);
@@ -216,10 +225,10 @@ void write_tune_file(const std::string& path, const Study& study, const std::vec
     winners.push_back(
         winner_row(choice, static_cast<int64_t>(group.trials.size()), group.diverged, group.failed));
   }
-  write_table(file, "runs", "one row per tuning run", "run_id", runs);
-  write_table(file, "scores", "one row per candidate of a group at a rung, means over seeds", "group",
-              scores);
-  write_table(file, "winners", "one row per group: its winner and how sure it is", "group", winners);
+  write_table(file, "runs", "one row per tuning run", "run_id", runs, select);
+  write_table(file, "scores", "one row per candidate of a group at a rung, means over seeds", "group", scores,
+              select);
+  write_table(file, "winners", "one row per group: its winner and how sure it is", "group", winners, select);
   file.save();
 }
 

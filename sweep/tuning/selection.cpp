@@ -14,13 +14,22 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Example by example, the mean over seeds; empty unless all have the same examples.
-std::vector<double> mean_losses(const std::vector<const Trial*>& trials) {
-  std::vector<double> mean(trials.front()->losses.size(), 0.0);
+std::vector<double> mean_by_example(const std::vector<const Trial*>& trials,
+                                    std::vector<double> Trial::*numbers) {
+  std::vector<double> mean((trials.front()->*numbers).size(), 0.0);
   for (const Trial* trial : trials) {
-    if (trial->losses.size() != mean.size()) return {};
-    for (size_t i = 0; i < mean.size(); ++i) mean[i] += trial->losses[i] / static_cast<double>(trials.size());
+    const std::vector<double>& of_trial = trial->*numbers;
+    if (of_trial.size() != mean.size()) return {};
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += of_trial[i] / static_cast<double>(trials.size());
   }
   return mean;
+}
+
+double mean_over_seeds(const std::vector<const Trial*>& trials, double Trial::*number) {
+  double mean = 0;
+  for (const Trial* trial : trials)
+    mean += (trial->ended() ? trial->*number : kInfinity) / static_cast<double>(trials.size());
+  return std::isnan(mean) ? kInfinity : mean;
 }
 
 Score score_of(const std::vector<const Trial*>& trials) {
@@ -32,15 +41,16 @@ Score score_of(const std::vector<const Trial*>& trials) {
     score.reached += trial->status == RunState::finished;
     score.overshot += trial->overshot;
     score.diverged += trial->status == RunState::diverged;
-    score.validation_loss +=
-        (trial->ended() ? trial->validation_loss : kInfinity) / static_cast<double>(trials.size());
     score.gradients += trial->gradients / static_cast<double>(trials.size());
   }
   score.failed = score.seeds - score.ended - score.diverged;
-  if (std::isnan(score.validation_loss)) score.validation_loss = kInfinity;
+  score.validation_loss = mean_over_seeds(trials, &Trial::validation_loss);
+  score.validation_error = mean_over_seeds(trials, &Trial::validation_error);
   if (score.reached < score.seeds) score.gradients = kInfinity;
-  if (score.ended == score.seeds) score.losses = mean_losses(trials);
-  if (score.losses.size() > 1) score.standard_error = mean_of(score.losses).standard_error;
+  if (score.ended == score.seeds) {
+    score.losses = mean_by_example(trials, &Trial::losses);
+    score.errors = mean_by_example(trials, &Trial::errors);
+  }
   return score;
 }
 
@@ -56,8 +66,9 @@ std::tuple<bool, double, int64_t> class_of(const Score& score, const Choice& cho
 
 bool better(const Score& a, const Score& b, const Choice& choice) {
   const auto key = [&](const Score& s) {
-    return std::make_tuple(class_of(s, choice), s.validation_loss, has_reached(s, choice) ? s.gradients : 0.0,
-                           s.candidate.rate(), s.candidate.trial);
+    return std::make_tuple(class_of(s, choice), choice.select == kByErrors ? s.validation_error : 0.0,
+                           s.validation_loss, has_reached(s, choice) ? s.gradients : 0.0, s.candidate.rate(),
+                           s.candidate.trial);
   };
   return key(a) < key(b);
 }
@@ -97,6 +108,11 @@ std::vector<Choice> choose(const std::vector<Trial>& trials, const std::string& 
   return choices;
 }
 
+double standard_error_of(const std::vector<double>& by_example) {
+  return by_example.size() > 1 ? mean_of(by_example).standard_error
+                               : std::numeric_limits<double>::quiet_NaN();
+}
+
 bool of_one_class(const Score& a, const Score& b, const Choice& choice) {
   return class_of(a, choice) == class_of(b, choice);
 }
@@ -125,12 +141,15 @@ Trial read_trial(const Cell& cell, const std::string& run_folder) {
     const RunRecord record = read_run_file(run_folder + "/run.h5");
     for (const auto& [name, value] : record.summary) {
       if (name == "validation_loss" && trial.ended()) trial.validation_loss = as_number(value);
+      if (name == "validation_acc" && trial.ended()) trial.validation_error = 1 - as_number(value);
       if (name == "gradients") trial.gradients = as_number(value);
       if (name == "overshot") trial.overshot = as_number(value) != 0;
     }
     const auto outcomes = record.outcomes.find("validation");
-    if (outcomes != record.outcomes.end())
+    if (outcomes != record.outcomes.end()) {
       trial.losses.assign(outcomes->second.loss.begin(), outcomes->second.loss.end());
+      for (const uint8_t correct : outcomes->second.correct) trial.errors.push_back(correct ? 0 : 1);
+    }
   } catch (const IoError&) {
     trial.status = RunState::failed;
   }

@@ -21,24 +21,26 @@ struct Trial {
   int64_t seed = 0;
   double validation_loss =
       std::numeric_limits<double>::infinity();  // infinite where the run diverged or failed
-  double gradients = 0;                         // image gradients computed
+  double validation_error = std::numeric_limits<double>::infinity();  // share of the examples, likewise
+  double gradients = 0;                                               // image gradients computed
   bool overshot = false;
-  std::vector<double> losses;  // by validation example; empty where the run has not recorded them
+  std::vector<double> losses, errors;  // by validation example, errors 0 or 1; empty where the run has not
+                                       // recorded them
 
   bool ended() const { return status == RunState::finished || status == RunState::target_not_reached; }
 };
 
 /// Means over the seeds of a candidate's tuning runs. `gradients` is infinite unless every seed reached the
-/// target (protocol B), `validation_loss` unless every seed came to an end.
+/// target (protocol B), `validation_loss` and `validation_error` unless every seed came to an end.
 struct Score {
   Candidate candidate;
   int64_t seeds = 0, ended = 0, reached = 0, overshot = 0, diverged = 0, failed = 0;
-  double validation_loss = 0, gradients = 0;
-  double standard_error =
-      std::numeric_limits<double>::quiet_NaN();  // of validation_loss, from the examples alone
-  std::vector<double>
-      losses;  // by validation example, mean over seeds; empty unless every seed has recorded them
+  double validation_loss = 0, validation_error = 0, gradients = 0;
+  std::vector<double> losses, errors;  // by validation example, means over seeds; empty unless every seed has
+                                       // recorded them
 };
+/// Of the mean over the examples, from the examples alone; NaN for fewer than two.
+double standard_error_of(const std::vector<double>& by_example);
 
 /// What was chosen for one group at one rung; at the last rung it is the choice.
 struct Choice {
@@ -57,7 +59,8 @@ struct Choice {
 /// Protocol B first takes the candidates with which every seed reached the target, and among those the ones
 /// of which fewer seeds overshot; where none got there with every seed, validation loss alone decides. Equal
 /// losses: the fewest image gradients (protocol B), then the smaller rate, then the earlier trial. With `select`
-/// kByGradients the fewest image gradients come before the loss and before overshooting.
+/// kByErrors the share of examples that are wrong stands in the place of the loss, with kByGradients the fewest
+/// image gradients come before the loss and before overshooting.
 std::vector<Choice> choose(const std::vector<Trial>& trials, const std::string& select = kByLoss);
 
 /// Whether `b` stands behind `a` by its loss (or gradients, rate, trial) alone: nothing that comes first

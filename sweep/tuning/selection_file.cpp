@@ -36,13 +36,15 @@ double like_winner(const Sensitivity& sensitivity) {
 
 std::string tried_rows(const Choice& choice) {
   std::string text =
-      "#  rate  seeds  ended  reached  overshot  validation_loss  gradients  standard_error  trial\ntried = "
+      "#  rate  seeds  ended  reached  overshot  validation_loss  gradients  standard_error  trial  "
+      "validation_error\ntried = "
       "[\n";
   for (const Score& s : choice.scores) {
-    text += fmt::format("  [{}, {}, {}, {}, {}, {}, {}, {}, {}],\n", to_toml(OptionValue(s.candidate.rate())),
-                        s.seeds, s.ended, s.reached, s.overshot, to_toml(OptionValue(s.validation_loss)),
-                        to_toml(OptionValue(s.gradients)), to_toml(OptionValue(s.standard_error)),
-                        s.candidate.trial);
+    text +=
+        fmt::format("  [{}, {}, {}, {}, {}, {}, {}, {}, {}, {}],\n", to_toml(OptionValue(s.candidate.rate())),
+                    s.seeds, s.ended, s.reached, s.overshot, to_toml(OptionValue(s.validation_loss)),
+                    to_toml(OptionValue(s.gradients)), to_toml(OptionValue(standard_error_of(s.losses))),
+                    s.candidate.trial, to_toml(OptionValue(s.validation_error)));
   }
   return text + "]\n";
 }
@@ -61,7 +63,11 @@ std::string choice_toml(const Choice& choice, const Study& study) {
   }
   if (!choice.any_ended) text += "# every run diverged or failed\n";
   text += fmt::format("validation_loss = {}\nstandard_error = {}\n", toml(choice.best().validation_loss),
-                      toml(choice.best().standard_error));
+                      toml(standard_error_of(choice.best().losses)));
+  if (choice.select == kByErrors) {
+    text += fmt::format("validation_error = {}\nvalidation_error_error = {}\n",
+                        toml(choice.best().validation_error), toml(standard_error_of(choice.best().errors)));
+  }
   Settings second = {{"status", std::string(to_string(sensitivity.status))}};
   if (sensitivity.second) {
     const LossDifference& difference = sensitivity.to_second;
@@ -137,10 +143,13 @@ std::string selection_toml(const std::vector<Choice>& choices, const Study& stud
   std::string text =
       "# Learning rates, and what else was searched, chosen by tuning runs; docs/study.md says how and what "
       "the keys mean.\n";
-  text += tuning.options.select == kByLoss
-              ? "# Least mean validation loss; in protocol B among those that reached the target with every "
-                "seed, clean ends first.\n"
-              : "# Fewest image gradients among those that reached the target with every seed.\n";
+  text += tuning.options.select == kByGradients
+              ? std::string("# Fewest image gradients among those that reached the target with every seed.\n")
+              : fmt::format(
+                    "# {}; in protocol B among those that reached the target with every seed, clean "
+                    "ends first.\n",
+                    tuning.options.select == kByErrors ? "Fewest errors on the validation examples"
+                                                       : "Least mean validation loss");
   text += "select = " + to_toml(OptionValue(tuning.options.select)) + "\n";
   text += "select_seeds = " + to_toml(OptionValue(tuning.options.seeds)) + "\n";
   if (tuning.sampled) {
@@ -168,22 +177,24 @@ std::string selection_table(const std::vector<Choice>& choices, const Study& stu
     columns.erase(columns.find_last_not_of(' ') + 1);
     text += columns + "\n";
   };
-  line("group", "winner", "validation loss", "second best", "like it", "");
+  const bool by_errors = study.tuning.options.select == kByErrors;
+  const std::string judged = by_errors ? "validation error" : "validation loss";
+  line("group", "winner", judged, "second best", "like it", "");
   for (const Choice& choice : choices) {
     const Sensitivity sensitivity = sensitivity_of(choice);
     const Score& best = choice.best();
-    const std::string error =
-        std::isfinite(best.standard_error) ? fmt::format(" ± {:.4f}", best.standard_error) : "";
+    const double deviation = standard_error_of(by_errors ? best.errors : best.losses);
+    const std::string error = std::isfinite(deviation) ? fmt::format(" ± {:.4f}", deviation) : "";
     line(choice.group, to_text(choice.winner.settings()),
-         fmt::format("{:.4f}{}", best.validation_loss, error), second_text(sensitivity),
+         fmt::format("{:.4f}{}", by_errors ? best.validation_error : best.validation_loss, error),
+         second_text(sensitivity),
          sensitivity.like_winner
              ? fmt::format("{} of {}", sensitivity.like_winner->size(), choice.scores.size() - 1)
              : std::string("unknown"),
          notes_on(choice, sensitivity));
   }
-  return text +
-         "validation loss ± standard error from the examples; second best: how much greater, in brackets in "
-         "errors of the "
+  return text + judged + (by_errors ? ": share of the examples that is wrong," : "") +
+         " ± standard error from the examples; second best: how much greater, in brackets in errors of the "
          "difference; like it: others within 1.96 errors, and the values that they span\n";
 }
 

@@ -1,6 +1,5 @@
 #include "sweep/tuning/sensitivity.h"
 
-#include "core/math/statistics.h"
 #include "sweep/collect/rows.h"
 
 namespace basin {
@@ -47,22 +46,27 @@ const char* to_string(LossComparison comparison) {
   return "";
 }
 
-LossDifference difference_to(const Score& winner, const Score& other) {
+LossDifference difference_to(const Score& winner, const Score& other, const std::string& select) {
   if (!std::isfinite(winner.validation_loss) || !std::isfinite(other.validation_loss))
     return {NAN, NAN, LossComparison::diverged};
-  const double value = other.validation_loss - winner.validation_loss;
-  if (winner.losses.size() < 2 || other.losses.size() < 2) return {value, NAN, LossComparison::not_recorded};
-  if (winner.losses.size() != other.losses.size())
-    return {value, std::hypot(winner.standard_error, other.standard_error), LossComparison::unpaired};
-  const double error = mean_of(differences(other.losses, winner.losses)).standard_error;
+  const bool by_errors = select == kByErrors;
+  const double value = by_errors ? other.validation_error - winner.validation_error
+                                 : other.validation_loss - winner.validation_loss;
+  const std::vector<double>&ours = by_errors ? winner.errors : winner.losses,
+        &theirs = by_errors ? other.errors : other.losses;
+  if (ours.size() < 2 || theirs.size() < 2) return {value, NAN, LossComparison::not_recorded};
+  if (ours.size() != theirs.size()) {
+    return {value, std::hypot(standard_error_of(ours), standard_error_of(theirs)), LossComparison::unpaired};
+  }
+  const double error = standard_error_of(differences(theirs, ours));
   return {value, error, error > 0 ? LossComparison::paired : LossComparison::identical};
 }
 
 Sensitivity sensitivity_of(const Choice& choice) {
   const Score& winner = choice.best();
   Sensitivity result;
-  const bool by_loss = choice.select == kByLoss;
-  const bool has_error = by_loss && std::isfinite(winner.standard_error);
+  const bool by_examples = choice.select != kByGradients;
+  const bool has_error = by_examples && winner.losses.size() > 1;
   if (has_error) result.like_winner.emplace();
   for (const TunedValue& tuned : choice.winner.values) {
     const double value = has_error ? as_number(tuned.value) : NAN;
@@ -70,11 +74,11 @@ Sensitivity sensitivity_of(const Choice& choice) {
   }
   for (size_t place = 1; place < choice.order.size(); ++place) {
     const Score& other = choice.scores[choice.order[place]];
-    const LossDifference difference = difference_to(winner, other);
+    const LossDifference difference = difference_to(winner, other, choice.select);
     if (place == 1) {
       result.second = other.candidate.trial;
-      result.to_second = by_loss ? difference : LossDifference{NAN, NAN, LossComparison::by_gradients};
-      if (by_loss) result.distance = difference.value / difference.standard_error;
+      result.to_second = by_examples ? difference : LossDifference{NAN, NAN, LossComparison::by_gradients};
+      if (by_examples) result.distance = difference.value / difference.standard_error;
     }
     if (!has_error || !of_one_class(winner, other, choice) || !is_like(difference)) continue;
     result.like_winner->push_back(other.candidate.trial);

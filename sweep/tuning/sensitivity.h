@@ -12,7 +12,7 @@
 
 namespace basin {
 
-/// How two mean validation losses were compared, and so what the error of their difference is.
+/// How two mean validation losses, or shares of errors, were compared, and so what the error of their difference is.
 ///   paired    both have the losses of the same n examples: sd(l_other,i - l_winner,i) / sqrt(n)
 ///   unpaired  not the same number of examples: the root of the sum of both squared errors, as if independent
 ///             (too large, since the examples are mostly the same)
@@ -23,12 +23,13 @@ namespace basin {
 enum class LossComparison { paired, unpaired, identical, diverged, not_recorded, by_gradients, alone };
 const char* to_string(LossComparison comparison);
 
-/// A difference of two mean validation losses, L_other - L_winner, with its standard error from the examples.
+/// A difference of two means over the validation examples, other - winner, with its standard error from the
+/// examples: of losses in nat, or of errors as a share.
 struct LossDifference {
   double value = NAN, standard_error = NAN;
   LossComparison status = LossComparison::not_recorded;
 };
-LossDifference difference_to(const Score& winner, const Score& other);
+LossDifference difference_to(const Score& winner, const Score& other, const std::string& select = kByLoss);
 
 /// How sure the winner of a group is, among those that were tried to the end of the budget. A winner by gradients has a second and no
 /// more: one number by seed, whose spread a tuning's one or two seeds don't show.
@@ -38,8 +39,8 @@ struct Sensitivity {
   LossDifference to_second;
   double distance =
       NAN;  // the difference in units of its error; below 0 where protocol B put a greater loss first
-  /// Candidates that can't be distinguished from the winner: nothing comes before the loss in the choice, and the loss
-  /// is at most 1.96 errors greater. Each is looked at by itself, and the winner had the luck of the least of
+  /// Candidates that can't be distinguished from the winner: nothing comes before the loss (or errors) in the choice, and
+  /// it is at most 1.96 errors greater. Each is looked at by itself, and the winner had the luck of the least of
   /// several. Nothing where the winner's loss has no error.
   std::optional<std::vector<int64_t>> like_winner;  // trials
   std::vector<std::pair<double, double>>

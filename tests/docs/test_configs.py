@@ -28,6 +28,7 @@ MAY_DIFFER = {
     },
     "explain-matched.toml": {
         "loss_levels": "checkpoints of the study alone",
+        "max_gradients": "the cap: slow seeds may go on in the study",
         "data.set": "the study's are embedded by default; to confirm, it gets those of the tuning from the command line",
         "data.path": "the same",
         "data.train_examples": "the same",

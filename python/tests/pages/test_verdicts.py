@@ -1,5 +1,7 @@
 """The verdicts as files, in the report and on a terminal."""
 
+import shutil
+
 import h5py
 import numpy as np
 import pytest
@@ -104,6 +106,28 @@ def test_the_command_pastes_table_and_picture(folder, tmp_path, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert verdicts.main([str(folder), "--into", str(tmp_path / "none.md")]) == 1
     assert "none.md" in capsys.readouterr().err
+
+
+def test_several_studies_have_a_row_for_each_hypothesis_and_a_table_each(folder, tmp_path, capsys):
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    assert verdicts.main([str(folder), str(other)]) == 0
+    overview, *studies = capsys.readouterr().out.split("\n## ")
+    sweep = basin.open_sweep(folder)
+    answers = verdicts_of(sweep).answers
+    rows = overview.splitlines()[2:]
+    assert len([row for row in rows if row]) == 2 * len(answers) and len(studies) == 2
+    for row, answer in zip(rows, answers, strict=False):
+        cells = row.strip("| ").split(" | ")
+        counts = dict(reversed(count.split()) for count in cells[5].split(", "))
+        words = [part.verdict for part in answer.parts]
+        assert cells[1] == answer.plan.claim and cells[6] == answer.verdict
+        assert counts == {word: str(words.count(word)) for word in set(words)}
+    assert [study.split("]")[0] for study in studies] == ["[s", "[other"]
+    assert all(f"\n{len(sweep.runs)} runs on " in study and "seeds of one setting" in study for study in studies)
+    with pytest.raises(SystemExit):
+        verdicts.main([str(folder), str(other), "--picture", str(tmp_path / "a.png")])
+    assert "give one OUT" in capsys.readouterr().err
 
 
 def test_a_study_without_hypotheses_is_one_line(tmp_path, capsys):

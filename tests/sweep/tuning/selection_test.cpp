@@ -70,6 +70,32 @@ TEST(Choose, GoesByGradientsWhereAsked) {
   EXPECT_TRUE(std::isnan(sure.distance));
 }
 
+// By hand: 0.2 has the fewest errors (1 of 4) and the worst loss; 0.4 never got to the target. The second has one error more on example
+// 0 and one less on none: differences 1, 0, 0, 0, mean 1/4, sd 1/2.
+TEST(Choose, GoesByErrorsWhereAsked) {
+  std::vector<Trial> trials = {with_losses(0.1, {1, 1, 1, 1}), with_losses(0.2, {3, 0, 0, 9}),
+                               with_losses(0.4, {0, 0, 0, 0})};
+  const std::vector<std::vector<double>> errors = {{1, 0, 0, 1}, {0, 0, 0, 1}, {0, 0, 0, 0}};
+  for (size_t i = 0; i < 3; ++i) {
+    trials[i].protocol = "B";
+    trials[i].errors = errors[i];
+    trials[i].validation_error = std::accumulate(errors[i].begin(), errors[i].end(), 0.0) / 4;
+  }
+  trials[2].status = RunState::target_not_reached;
+  const Choice choice = choose(trials, kByErrors)[0];
+  EXPECT_THAT(choice.order, ElementsAre(1, 0, 2));
+  EXPECT_EQ(choose(trials)[0].winner.rate(), 0.1);
+  const Sensitivity sure = sensitivity_of(choice);
+  EXPECT_EQ(sure.status, LossComparison::paired);
+  EXPECT_EQ(sure.second, 100);
+  EXPECT_DOUBLE_EQ(sure.to_second.value, 0.25);
+  EXPECT_DOUBLE_EQ(sure.to_second.standard_error, 0.25);
+  EXPECT_DOUBLE_EQ(sure.distance, 1);
+  EXPECT_THAT(sure.like_winner, Optional(ElementsAre(100)));
+  trials[1].validation_error = trials[0].validation_error = 0.5;  // equal: the loss decides
+  EXPECT_EQ(choose(trials, kByErrors)[0].winner.rate(), 0.1);
+}
+
 TEST(Choose, MatchedLossGoesByValidationLossOfThoseThatReachedTheTarget) {
   // 0.1 never got there, 0.4 is there with fewer gradients than 0.2 but a worse validation loss, 0.8
   // overshot.
@@ -128,7 +154,8 @@ TEST(Sensitivity, ComparesExampleByExample) {
   const Choice choice = choose({with_losses(0.1, {1, 2, 3, 4}), with_losses(0.2, {1.2, 2, 3.2, 4}),
                                 with_losses(0.4, {2, 3, 4, 6}), trial(0.8, RunState::diverged, NAN)})[0];
   // sd of 1, 2, 3, 4 is sqrt(5/3).
-  EXPECT_NEAR(choice.best().standard_error, std::sqrt(5.0 / 3) / 2, 1e-12);  // float64 sums of four numbers
+  EXPECT_NEAR(standard_error_of(choice.best().losses), std::sqrt(5.0 / 3) / 2,
+              1e-12);  // float64 sums of four numbers
   const Sensitivity sensitivity = sensitivity_of(choice);
   EXPECT_EQ(sensitivity.status, LossComparison::paired);
   EXPECT_EQ(sensitivity.second, 200);
