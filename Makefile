@@ -39,9 +39,11 @@ study: program   ## the quick study on the embedded data: out/quick/{table.md,sw
 	$(BASIN) sweep configs/quick.toml --out out/quick --jobs $(JOBS)
 	$(PYTHON) -m basin.report out/quick
 
-explain: program ## why accuracy drops: configs/explain.toml on the embedded data: out/explain/{table.md,verdicts.md,report.html}
+explain: program ## why accuracy drops, both stages on the embedded data: out/explain{,-matched}/{table.md,verdicts.md,report.html}
 	$(BASIN) sweep configs/explain.toml --out out/explain --jobs $(JOBS)
 	$(PYTHON) -m basin.report out/explain
+	$(BASIN) sweep configs/explain-matched.toml --out out/explain-matched --jobs $(JOBS)
+	$(PYTHON) -m basin.report out/explain-matched
 
 check:           ## without a build: format, lint, types, rooms, links of docs, phrases
 	@scripts/setup check

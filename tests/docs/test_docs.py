@@ -12,7 +12,6 @@ import pytest
 
 import basin
 from basin.analysis import noisy_quadratic
-from basin.analysis.verdict_tables import verdicts_of
 from basin.pages import quadratic, verdicts
 from basin.pages.paste import PasteError, passage, paste
 from basin.pages.summary import PASSAGE as SUMMARY
@@ -122,9 +121,12 @@ def test_the_readmes_numbers_are_those_of_the_results(listing):
     assert passage(ROOT / "README.md", SUMMARY) == summary(basin.open_sweep(folder / "sweep.h5"))
 
 
-def test_whys_verdicts_are_those_of_the_results(listing):
-    folder = results_named_in("docs/why.md", r"results/[0-9-]+explain(?![\w-])")
-    assert passage(ROOT / "docs/why.md", "verdicts") == verdicts.markdown(verdicts_of(basin.open_sweep(folder)))
+def test_the_verdicts_are_those_of_the_results(listing):
+    page = ROOT / "docs/verdicts.md"
+    folders = re.search(r"pages\.verdicts ((?:results/[\w-]+\s+)+)--into", page.read_text())[1].split()
+    asked = {str(p.parent.relative_to(ROOT)) for p in (ROOT / "results").glob("*/verdicts.h5")}
+    assert asked == set(folders), "every study with hypotheses is on the page"
+    assert passage(page, "verdicts") == verdicts.markdown([basin.open_sweep(ROOT / f) for f in folders], page.parent)
 
 
 def test_the_tuning_tables_are_those_of_the_results(listing):

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ..reader.sweep import Sweep
-from .arms import ARM, with_arms
+from .arms import ARM, with_arms, without_rate
 from .branches import branches_of, without_branches
 from .effects import Effect, by_seed, crossed
 
@@ -71,7 +71,8 @@ def annealed_branches(sweep: Sweep) -> pd.DataFrame:
     rows = rows[(rows.k == 1) & (rows.rate_factor == 1) & (rows.differs == "")]
     labels = with_arms(without_branches(sweep)).drop_duplicates("config_id").set_index("config_id")[ARM]
     runs = sweep.runs.set_index("run_id").loc[rows.run_id]
-    rows = rows.assign(share=rows.anneal, arm=rows.parent_config.map(labels).fillna("").to_numpy())
+    arms = rows.parent_config.map(labels).fillna("").map(without_rate)
+    rows = rows.assign(share=rows.anneal, arm=arms.to_numpy())
     for column in ("train_loss", *OUTCOMES):
         mine, averaged = (
             pd.to_numeric(runs[c], errors="coerce").to_numpy(float) if c in runs else np.full(len(rows), np.nan)

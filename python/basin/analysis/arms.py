@@ -72,6 +72,11 @@ def arm_labels(sweep: Sweep) -> pd.Series:
     return labels
 
 
+def without_rate(label: str) -> str:
+    """What is left of a label where the rate, which is tuned for each setting, is no part of it."""
+    return ", ".join(part for part in label.split(", ") if part.split("=")[0] not in LAST)
+
+
 def _telling(configs: pd.DataFrame, options: list[str]) -> list[str]:
     """Those that tell settings apart which the cell and the options before don't."""
     classes = configs.groupby(CELL).ngroup()
