@@ -39,7 +39,7 @@ struct Score {
   std::vector<double> losses, errors;  // by validation example, means over seeds; empty unless every seed has
                                        // recorded them
 };
-/// Of the mean over the examples, from the examples alone; NaN for fewer than two.
+/// The standard error of the mean over examples, from the examples alone; NaN for fewer than two.
 double standard_error_of(const std::vector<double>& by_example);
 
 /// What was chosen for one group at one rung; at the last rung it is the choice.

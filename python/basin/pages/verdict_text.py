@@ -12,7 +12,7 @@ from ..analysis.effects import Effect
 from ..analysis.number_text import interval, p_said, p_text, points
 from ..analysis.same_cell import SameCell
 from ..analysis.verdict_tables import Verdicts
-from ..analysis.verdicts import Answer, Part
+from ..analysis.verdicts import Answer
 
 FIGURE = "The effect of each contrast of a hypothesis with its interval, coloured by verdict"
 COLOURS = {"confirmed": "equal", "refuted": "gap", "undecided": "open"}
@@ -22,14 +22,18 @@ def effect_text(e: Effect | None, outcome: str, scale: str) -> str:
     """ "+2.1 [0.3, 3.9] points", "×0.29 [0.16, 0.53]"."""
     if e is None:
         return "–"
-    low, high = e.interval()
+    value, low, high = (float(np.exp(x)) if scale == "ratio" else x for x in (e.value, *e.interval()))
+    return numbers_text(value, low, high, outcome, scale)
+
+
+def numbers_text(value: float, low: float, high: float, outcome: str, scale: str) -> str:
+    """The same from numbers, of a ratio the factors."""
     if scale == "ratio":
-        known = f" [{np.exp(low):.3g}, {np.exp(high):.3g}]" if np.isfinite(low) else ""
-        return f"×{np.exp(e.value):.3g}{known}"
+        return f"×{value:.3g}" + (f" [{low:.3g}, {high:.3g}]" if np.isfinite(low) else "")
     if outcome == "test_acc":
-        return points(e.value) + (f" {interval(low, high)}" if np.isfinite(low) else "") + " points"
+        return points(value) + (f" {interval(low, high)}" if np.isfinite(low) else "") + " points"
     known = f" [{low:+.3g}, {high:+.3g}]" if np.isfinite(low) else ""
-    return f"{e.value:+.3g}{known}{' nat' if outcome == 'test_loss' else ''}".replace("-", "−")
+    return f"{value:+.3g}{known}{' nat' if outcome == 'test_loss' else ''}".replace("-", "−")
 
 
 def share_of_gap(f: Found) -> str:
@@ -68,20 +72,21 @@ def hypothesis_rows(v: Verdicts) -> pd.DataFrame:
                 "claim": (f"{a.plan.claim} ({a.status})" if a.plan.claim else a.plan.name) if i == 0 else "",
                 "source": (a.plan.source or "–") if i == 0 else "", "contrast": part.contrast,
                 "effect [95 %]": " ".join(filter(None, (effect_text(f.effect, f.plan.outcome, f.plan.scale), share_of_gap(f)))),
-                "expected": f"{part.expect}{_margin_text(f, part)}", "seeds": str(len(f.seeds)), "this part": part.verdict,
+                "expected": part.expect + margin_text(part.margin, f.kind, f.plan.outcome, f.plan.scale),
+                "seeds": str(len(f.seeds)), "this part": part.verdict,
                 "p (Holm)": p_text(a.p_holm) if i == 0 else "", "verdict": _verdict_text(a) if i == 0 else "",
             })  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def _margin_text(f: Found, part: Part) -> str:
-    if not np.isfinite(part.margin):
+def margin_text(margin: float, kind: str, outcome: str, scale: str) -> str:
+    if not np.isfinite(margin):
         return ""
-    if f.plan.recovers:
-        return f", margin {part.margin:g} of the gap"
-    if f.plan.scale == "ratio":
-        return f", margin ×{np.exp(part.margin):.3g}"
-    return f", margin {100 * part.margin:g} points" if f.plan.outcome == "test_acc" else f", margin {part.margin:g}"
+    if kind == "recovery":
+        return f", margin {margin:g} of the gap"
+    if scale == "ratio":
+        return f", margin ×{np.exp(margin):.3g}"
+    return f", margin {100 * margin:g} points" if outcome == "test_acc" else f", margin {margin:g}"
 
 
 def _verdict_text(a: Answer) -> str:

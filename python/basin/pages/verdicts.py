@@ -1,5 +1,5 @@
-"""python -m basin.pages.verdicts OUT... [--into FILE.md [--passage NAME]] [--picture FILE.png]: the verdicts on hypotheses as Markdown,
-first a row for each hypothesis of all the studies, then a table for each study; and the figure of one study's effects."""
+"""python -m basin.pages.verdicts OUT... [--into FILE.md [--passage NAME]] [--picture FILE.png]: the verdicts on hypotheses, from the
+studies' verdicts.h5, as Markdown: a row for each hypothesis of all, then a table for each study; and the figure of one study's effects."""
 
 from __future__ import annotations
 
@@ -7,67 +7,95 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
+import h5py
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ..analysis.verdict_tables import Verdicts, verdicts_of
+from ..analysis.verdict_tables import verdicts_of
 from ..figures.effects import effects
 from ..reader.fault import ReadError
-from ..reader.sweep import Sweep, open_sweep
+from ..reader.schema import open_file, text
+from ..reader.sweep import Sweep
 from .output import ReportError, nothing_in_home, save_picture
 from .paste import PasteError, paste
-from .verdict_text import COLOURS, hypothesis_rows, same_text, table
+from .verdict_text import COLOURS, margin_text, numbers_text, table
+
+Tables = dict[str, pd.DataFrame]
 
 
-def markdown(sweeps: list[Sweep], beside: Path) -> str:
-    """`beside`: the folder that links are relative to."""
-    all_of_them = [(sweep, _asked(sweep)) for sweep in sweeps]
-    links = [_link(sweep, beside) for sweep, _ in all_of_them]
-    lines = list(table(pd.concat(_overview(link, v) for link, (_, v) in zip(links, all_of_them, strict=True))))
-    for link, (sweep, v) in zip(links, all_of_them, strict=True):
-        lines += ["", f"## {link}", "", _made_of(sweep), "", *table(hypothesis_rows(v)), "", same_text(v.same)]
+def markdown(folders: list[Path], page_folder: Path) -> str:
+    """`page_folder`: what links are relative to."""
+    studies = {f"[{f.name}]({Path(os.path.relpath(f, page_folder)).as_posix()})": kept_verdicts(f) for f in folders}
+    lines = list(table(pd.concat(_overview(link, tables) for link, tables in studies.items())))
+    for link, tables in studies.items():
+        lines += ["", f"## {link}", "", *table(_contrasts(tables)), "", _same_text(tables["contrasts"])]
     return "\n".join(lines)
 
 
-def _link(sweep: Sweep, beside: Path) -> str:
-    folder = sweep.path if sweep.path.is_dir() else sweep.path.parent
-    return f"[{folder.name}]({Path(os.path.relpath(folder, beside)).as_posix()})"
+def kept_verdicts(folder: Path) -> Tables:
+    """The three tables of OUT/verdicts.h5, which the report writes."""
+    path = folder / "verdicts.h5"
+    if not path.is_file():
+        raise ReportError(f"{path}: no such file: write it with python -m basin.report {folder}")
+    with open_file(path, "verdicts") as file:
+        tables = {name: pd.DataFrame({c: _column(data) for c, data in file[name].items()}) for name in file}
+    if tables["hypotheses"].empty:
+        raise ReportError(f"{path}: its study has no [[hypothesis]]")
+    return tables
 
 
-def _overview(link: str, v: Verdicts) -> pd.DataFrame:
+def _column(data: h5py.Dataset) -> list:
+    return [text(v) for v in data] if data.dtype.kind == "O" else data[:].tolist()
+
+
+def _overview(link: str, tables: Tables) -> pd.DataFrame:
     """A row for each hypothesis: how many of its contrasts came out as what, and what it comes to."""
+    seeds = tables["contrasts"].set_index("name").seeds
     rows = []
-    for a in v.answers:
-        words = [part.verdict for part in a.parts]
-        seeds = sorted({len(v.found[part.contrast].seeds) for part in a.parts})
+    for h in tables["hypotheses"].itertuples():
+        parts = tables["parts"][tables["parts"].hypothesis == h.name]
+        words, counts = list(parts.verdict), sorted(seeds[parts.contrast])
         rows.append({
-            "study": link, "claim": a.plan.claim or a.plan.name, "source": a.plan.source or "–", "status": a.status,
-            "seeds": " to ".join(str(n) for n in dict.fromkeys((seeds[0], seeds[-1]))),
-            "contrasts": ", ".join(f"{words.count(word)} {word}" for word in COLOURS if word in words), "verdict": a.verdict,
+            "study": link, "claim": h.claim or h.name, "source": h.source or "–", "status": h.status,
+            "seeds": " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1]))),
+            "contrasts": ", ".join(f"{words.count(word)} {word}" for word in COLOURS if word in words), "verdict": h.verdict,
         })  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def _made_of(sweep: Sweep) -> str:
-    """Data, number of runs and what they cost."""
-    runs = sweep.runs
-    data = ", ".join(
-        f"{row['dataset.name']} ({row['dataset.n_train']:,} training and {row['dataset.n_test']:,} test images, pixels {row['dataset.pixels']})"
-        for _, row in runs.drop_duplicates(["dataset.name", "dataset.n_train", "dataset.n_test"]).iterrows()
-    )
-    return f"{len(runs)} runs on {data}; {runs['seconds'].sum() / 3600:.1f} hours of training in all, one core each, probes not counted."
+def _contrasts(tables: Tables) -> pd.DataFrame:
+    """A row for each contrast of each hypothesis."""
+    contrasts = {c.name: c for c in tables["contrasts"].itertuples()}
+    rows = []
+    for h in tables["hypotheses"].itertuples():
+        for i, part in enumerate(tables["parts"][tables["parts"].hypothesis == h.name].itertuples()):
+            c, first = contrasts[part.contrast], i == 0
+            rows.append({
+                "hypothesis": h.name if first else "", "contrast": c.name, "of": f"{c.outcome}, {c.at}", "effect [95 %]": _effect(c),
+                "expected": part.expect + margin_text(part.margin, c.kind, c.outcome, c.scale), "seeds": str(c.seeds),
+                "this part": part.verdict, "what forbids a verdict": c.reason or "–", "verdict": h.verdict if first else "",
+            })  # fmt: skip
+    return pd.DataFrame(rows)
 
 
-def _asked(sweep: Sweep) -> Verdicts:
-    v = verdicts_of(sweep)
-    if not v.answers:
-        raise ReportError(f"{sweep.path}: its study has no [[hypothesis]]")
-    return v
+def _effect(c: Any) -> str:
+    said = numbers_text(c.effect, c.low, c.high, c.outcome, c.scale)
+    if not np.isfinite(c.share_low):
+        return said
+    return said + f", R = {c.share:.2f} [{c.share_low:.2f}, {c.share_high:.2f}]".replace("-", "−")
+
+
+def _same_text(contrasts: pd.DataFrame) -> str:
+    same = contrasts[contrasts.kind == "same_cell"]
+    odd = (same.verdict != "nothing").sum()
+    return f"A/A contrasts: {len(same)}, of which {odd} came out as something."
 
 
 def _figure(sweep: Sweep) -> Figure:
-    figure = effects(_asked(sweep), sweep)
+    figure = effects(verdicts_of(sweep), sweep)
     if figure is None:
         raise ReportError(f"{sweep.path}: no contrast of a hypothesis has an effect yet")
     return figure
@@ -75,19 +103,20 @@ def _figure(sweep: Sweep) -> Figure:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m basin.pages.verdicts", description=(__doc__ or "").split(": ", 1)[1])
-    parser.add_argument("folders", nargs="+", metavar="OUT", help="a sweep's folder or its sweep.h5")
-    parser.add_argument("--into", help="replace what stands between <!-- NAME --> and <!-- end of NAME --> in this file")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="OUT", help="a sweep's folder with its verdicts.h5")
+    parser.add_argument(
+        "--into", type=Path, help="replace what stands between <!-- NAME --> and <!-- end of NAME --> in this file"
+    )
     parser.add_argument("--passage", default="verdicts", help="NAME (default: verdicts)")
     parser.add_argument("--picture", type=Path, help="a .png file for the figure, of one study")
     options = parser.parse_args(arguments)
     if options.picture and len(options.folders) > 1:
         parser.error("--picture draws the effects of one study: give one OUT")
     try:
-        beside = Path(options.into).parent if options.into else Path()
-        content = markdown([open_sweep(folder) for folder in options.folders], beside)
         if options.picture:
             with nothing_in_home():
                 save_picture(_figure, options.folders[0], options.picture)
+        content = markdown(options.folders, options.into.parent if options.into else Path())
         if options.into:
             paste(options.into, options.passage, content)
         elif not options.picture:

@@ -100,21 +100,24 @@ def test_the_figure_has_a_row_for_each_contrast_of_a_hypothesis(folder):
 def test_the_command_pastes_table_and_picture(folder, tmp_path, capsys):
     page, picture = tmp_path / "page.md", tmp_path / "effects.png"
     page.write_text("before\n<!-- mine -->\nold\n<!-- end of mine -->\nafter\n")
+    write_verdicts(folder, verdicts_of(basin.open_sweep(folder)))
     assert verdicts.main([str(folder), "--into", str(page), "--passage", "mine", "--picture", str(picture)]) == 0
     text_now = page.read_text()
-    assert "| claim | source | contrast |" in text_now and "old" not in text_now and text_now.endswith("after\n")
+    assert "| hypothesis | contrast |" in text_now and "old" not in text_now and text_now.endswith("after\n")
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert verdicts.main([str(folder), "--into", str(tmp_path / "none.md")]) == 1
     assert "none.md" in capsys.readouterr().err
 
 
 def test_several_studies_have_a_row_for_each_hypothesis_and_a_table_each(folder, tmp_path, capsys):
+    sweep = basin.open_sweep(folder)
+    v = verdicts_of(sweep)
+    write_verdicts(folder, v)
     other = tmp_path / "other"
     shutil.copytree(folder, other)
     assert verdicts.main([str(folder), str(other)]) == 0
     overview, *studies = capsys.readouterr().out.split("\n## ")
-    sweep = basin.open_sweep(folder)
-    answers = verdicts_of(sweep).answers
+    answers = v.answers
     rows = overview.splitlines()[2:]
     assert len([row for row in rows if row]) == 2 * len(answers) and len(studies) == 2
     for row, answer in zip(rows, answers, strict=False):
@@ -124,7 +127,13 @@ def test_several_studies_have_a_row_for_each_hypothesis_and_a_table_each(folder,
         assert cells[1] == answer.plan.claim and cells[6] == answer.verdict
         assert counts == {word: str(words.count(word)) for word in set(words)}
     assert [study.split("]")[0] for study in studies] == ["[s", "[other"]
-    assert all(f"\n{len(sweep.runs)} runs on " in study and "seeds of one setting" in study for study in studies)
+    odd = sum(s.verdict != "nothing" for s in v.same)
+    assert all(f"A/A contrasts: {len(v.same)}, of which {odd} came" in study for study in studies)
+    of_effects = verdict_text.hypothesis_rows(v).set_index("contrast")["effect [95 %]"]
+    for line in studies[0].splitlines():
+        if line.count(" | ") == 8 and "effect" not in line:
+            cells = [cell.strip() for cell in line.split("|")]
+            assert of_effects[cells[2]].startswith(cells[4].split(", R")[0]), "from the file as from the sweep"
     with pytest.raises(SystemExit):
         verdicts.main([str(folder), str(other), "--picture", str(tmp_path / "a.png")])
     assert "give one OUT" in capsys.readouterr().err
@@ -133,4 +142,4 @@ def test_several_studies_have_a_row_for_each_hypothesis_and_a_table_each(folder,
 def test_a_study_without_hypotheses_is_one_line(tmp_path, capsys):
     make_sweep(tmp_path / "s", Plan(batch_sizes=(32,), optimizers=("sgd",), images=20, updates=3))
     assert verdicts.main([str(tmp_path / "s")]) == 1
-    assert "has no [[hypothesis]]" in capsys.readouterr().err
+    assert "verdicts.h5: no such file: write it with python -m basin.report" in capsys.readouterr().err
