@@ -64,18 +64,28 @@ void check_outcome(const std::string& outcome, const std::string& where) {
   }
 }
 
+bool is_loss(const std::string& at, const std::string& start) {
+  const std::string loss = at.starts_with(start) ? at.substr(start.size()) : "";
+  return !loss.empty() && loss.find_first_not_of("0123456789.e-+") == std::string::npos;
+}
+
 void check_place(const Contrast& contrast, const std::string& where) {
   const auto& [at, twin] = contrast_place(contrast.at);
   if (twin && probe_outcome(contrast.outcome).probe.empty())
     throw ConfigError(
         fmt::format("{}: at = \"{}\": only probes measure at the twin, and {} is no probe's number", where,
                     contrast.at, contrast.outcome));
-  if (at == "end" || at == "budget") return;
-  const std::string level = at.starts_with("loss-") ? at.substr(5) : "";
-  if (!level.empty() && level.find_first_not_of("0123456789.e-+") == std::string::npos) return;
-  throw ConfigError(
-      where + ": " +
-      unknown_name("at", contrast.at, {"end", "budget", "loss-LEVEL", "end@twin", "loss-LEVEL@twin"}));
+  if (at == "end" || at == "budget" || is_loss(at, "loss-")) return;
+  if (!is_loss(at, kAnnealed)) {
+    throw ConfigError(where + ": " +
+                      unknown_name("at", contrast.at,
+                                   {"end", "budget", "loss-LEVEL", "annealed-LOSS", "end@twin", "loss-LEVEL@twin",
+                                    "annealed-LOSS@twin"}));
+  }
+  if (contrast.outcome == "updates" || contrast.outcome == "examples") {
+    throw ConfigError(fmt::format("{}: at = \"{}\": {} of annealed branches say nothing", where, contrast.at,
+                                  contrast.outcome));
+  }
 }
 
 // One table of [[contrast]].

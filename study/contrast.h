@@ -54,6 +54,9 @@ std::vector<TomlEntry> arm_conditions(const std::vector<TomlEntry>& base, const 
 /// The smallest margin of the hypotheses that name the contrast; NaN where none does.
 double margin_of(const Contrast& contrast, const std::vector<Hypothesis>& hypotheses);
 
+/// Before a training loss: outcomes where annealed branches end at it, by interpolation between a run's own.
+inline constexpr const char* kAnnealed = "annealed-";
+
 /// "end@twin" as "end" and true: the number that a probe measured at the equal-norm twin (models/twin.h).
 struct ContrastPlace {
   std::string label;

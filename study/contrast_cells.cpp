@@ -52,16 +52,11 @@ std::string places_of(const TrainOptions& train) {
   return places.empty() ? "none" : fmt::format("{}", fmt::join(places, ", "));
 }
 
-/// Why the outcome isn't measured there; empty where it is.
-std::string unmeasured(const Contrast& contrast, const RunOptions& options) {
-  const TrainOptions& train = options.train;
-  const auto& [place, twin] = contrast_place(contrast.at);
-  if (place == "budget" && train.ends_by(Protocol::matched_loss))
-    return fmt::format("has no fixed budget (protocol {})", train.protocol);
-  const std::string checkpoint = checkpoint_at(place, train);
-  if (checkpoint.empty()) return fmt::format("has no {} (levels: {})", place, places_of(train));
+/// Why a probe's number isn't measured at the checkpoint; empty where it is, and for other outcomes.
+std::string unprobed(const Contrast& contrast, const std::string& checkpoint, const RunOptions& options) {
   const std::string probe = probe_outcome(contrast.outcome).probe;
   if (probe.empty()) return "";
+  const bool twin = contrast_place(contrast.at).twin;
   const std::vector<std::string>&run = twin ? options.probes.twin : options.probes.run,
         &at = options.probes.at;
   if (!contains(run, probe))
@@ -69,6 +64,18 @@ std::string unmeasured(const Contrast& contrast, const RunOptions& options) {
   if (contains(at, checkpoint) || contains(at, std::string("all"))) return "";
   if (checkpoint != "end" && contains(at, std::string("loss"))) return "";
   return fmt::format("does not measure {} at {} (probes.at = {})", probe, checkpoint, to_toml(at));
+}
+
+/// Why the outcome isn't measured there; empty where it is.
+std::string unmeasured(const Contrast& contrast, const RunOptions& options) {
+  const TrainOptions& train = options.train;
+  const std::string place = contrast_place(contrast.at).label;
+  if (place == "budget" && train.ends_by(Protocol::matched_loss))
+    return fmt::format("has no fixed budget (protocol {})", train.protocol);
+  if (place.starts_with(kAnnealed)) return "";  // what that needs are its branches
+  const std::string checkpoint = checkpoint_at(place, train);
+  if (checkpoint.empty()) return fmt::format("has no {} (levels: {})", place, places_of(train));
+  return unprobed(contrast, checkpoint, options);
 }
 
 class ContrastResolver {
@@ -130,7 +137,8 @@ class ContrastResolver {
         throw ConfigError(fmt::format("{} picks several settings, which differ in {}", what,
                                       difference(*members.front(), *cell)));
       }
-      const std::string reason = unmeasured(contrast, cell->cell->options);
+      std::string reason = unmeasured(contrast, cell->cell->options);
+      if (reason.empty() && contrast.at.starts_with(kAnnealed)) reason = not_annealed(contrast, *cell->cell);
       if (!reason.empty())
         throw ConfigError(
             fmt::format("{}: {}: run {} {}", what, contrast.outcome, cell->cell->label, reason));
@@ -141,6 +149,25 @@ class ContrastResolver {
         throw ConfigError(fmt::format("{} picks the same setting as its {}", what, other.role));
     }
     found.settings.push_back(std::move(picked));
+  }
+
+  // Why branches of the run can't be compared at one loss; empty where they can.
+  std::string not_annealed(const Contrast& contrast, const Cell& parent) const {
+    std::set<std::string> places;
+    std::set<double> shares;
+    std::string lacks;
+    for (const KnownCell& known : cells_) {
+      const auto& branch = known.cell->options.train.branch;
+      if (branch.from != parent.run_id || branch.anneal == 0) continue;
+      const std::string reason = unprobed(contrast, "end", known.cell->options);
+      if (!reason.empty()) lacks = fmt::format("; another one {}", reason);
+      if (!reason.empty()) continue;
+      places.insert(branch.at);
+      shares.insert(branch.anneal);
+    }
+    if (places.size() < 2)
+      return fmt::format("has annealed branches from {} places, and two are needed{}", places.size(), lacks);
+    return shares.size() > 1 ? "has branches annealed over several shares" : "";
   }
 
   const KnownCell& known_of(const Cell& cell) const {

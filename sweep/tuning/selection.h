@@ -38,6 +38,14 @@ struct Score {
   double validation_loss = 0, validation_error = 0, gradients = 0;
   std::vector<double> losses, errors;  // by validation example, means over seeds; empty unless every seed has
                                        // recorded them
+
+  /// The mean that `select` judges by, of errors or losses, and what it is the mean of.
+  double judged(const std::string& select) const {
+    return select == kByErrors ? validation_error : validation_loss;
+  }
+  const std::vector<double>& judged_by_example(const std::string& select) const {
+    return select == kByErrors ? errors : losses;
+  }
 };
 /// The standard error of the mean over examples, from the examples alone; NaN for fewer than two.
 double standard_error_of(const std::vector<double>& by_example);

@@ -65,7 +65,7 @@ std::string choice_toml(const Choice& choice, const Study& study) {
   text += fmt::format("validation_loss = {}\nstandard_error = {}\n", toml(choice.best().validation_loss),
                       toml(standard_error_of(choice.best().losses)));
   if (choice.select == kByErrors) {
-    text += fmt::format("validation_error = {}\nvalidation_error_error = {}\n",
+    text += fmt::format("validation_error = {}\nvalidation_error_standard_error = {}\n",
                         toml(choice.best().validation_error), toml(standard_error_of(choice.best().errors)));
   }
   Settings second = {{"status", std::string(to_string(sensitivity.status))}};
@@ -177,16 +177,17 @@ std::string selection_table(const std::vector<Choice>& choices, const Study& stu
     columns.erase(columns.find_last_not_of(' ') + 1);
     text += columns + "\n";
   };
-  const bool by_errors = study.tuning.options.select == kByErrors;
+  const std::string& select = study.tuning.options.select;
+  const bool by_errors = select == kByErrors;
   const std::string judged = by_errors ? "validation error" : "validation loss";
   line("group", "winner", judged, "second best", "like it", "");
   for (const Choice& choice : choices) {
     const Sensitivity sensitivity = sensitivity_of(choice);
     const Score& best = choice.best();
-    const double deviation = standard_error_of(by_errors ? best.errors : best.losses);
+    const double deviation = standard_error_of(best.judged_by_example(select));
     const std::string error = std::isfinite(deviation) ? fmt::format(" ± {:.4f}", deviation) : "";
     line(choice.group, to_text(choice.winner.settings()),
-         fmt::format("{:.4f}{}", by_errors ? best.validation_error : best.validation_loss, error),
+         fmt::format("{:.4f}{}", best.judged(select), error),
          second_text(sensitivity),
          sensitivity.like_winner
              ? fmt::format("{} of {}", sensitivity.like_winner->size(), choice.scores.size() - 1)

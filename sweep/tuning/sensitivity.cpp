@@ -49,11 +49,9 @@ const char* to_string(LossComparison comparison) {
 LossDifference difference_to(const Score& winner, const Score& other, const std::string& select) {
   if (!std::isfinite(winner.validation_loss) || !std::isfinite(other.validation_loss))
     return {NAN, NAN, LossComparison::diverged};
-  const bool by_errors = select == kByErrors;
-  const double value = by_errors ? other.validation_error - winner.validation_error
-                                 : other.validation_loss - winner.validation_loss;
-  const std::vector<double>&ours = by_errors ? winner.errors : winner.losses,
-        &theirs = by_errors ? other.errors : other.losses;
+  const double value = other.judged(select) - winner.judged(select);
+  const std::vector<double>&ours = winner.judged_by_example(select),
+        &theirs = other.judged_by_example(select);
   if (ours.size() < 2 || theirs.size() < 2) return {value, NAN, LossComparison::not_recorded};
   if (ours.size() != theirs.size()) {
     return {value, std::hypot(standard_error_of(ours), standard_error_of(theirs)), LossComparison::unpaired};

@@ -11,7 +11,7 @@ mean of two branches'. The outcomes of averaged weights are one number per run, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,8 +67,7 @@ def kind_text(arm: str, share: float) -> str:
 def annealed_branches(sweep: Sweep) -> pd.DataFrame:
     """A row per branch that changes nothing but its phase, with `share` (AVERAGED where it isn't annealed), the parent's arm, and loss and
     outcomes at its end. Empty unless some annealed branches of a setting begin at several places."""
-    rows = branches_of(sweep)
-    rows = rows[(rows.k == 1) & (rows.rate_factor == 1) & (rows.differs == "")]
+    rows = _unchanged(branches_of(sweep))
     labels = with_arms(without_branches(sweep)).drop_duplicates("config_id").set_index("config_id")[ARM]
     runs = sweep.runs.set_index("run_id").loc[rows.run_id]
     arms = rows.parent_config.map(labels).fillna("").map(without_rate)
@@ -82,6 +81,41 @@ def annealed_branches(sweep: Sweep) -> pd.DataFrame:
     rows = rows[np.isfinite(rows.train_loss) | (rows.share > 0)]
     places = rows[rows.share > 0].groupby(["parent_config", "share"])["at"].nunique()
     return rows if (places >= LEAST_LEVELS).any() else rows.head(0)
+
+
+def _unchanged(rows: pd.DataFrame) -> pd.DataFrame:
+    """Branches that change nothing but their phase."""
+    return rows[(rows.k == 1) & (rows.rate_factor == 1) & (rows.differs == "")]
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The branches of one run between whose annealed losses a loss lies, by linear weight. Where there are none `word` says why."""
+
+    weights: dict[str, float]
+    word: str = ""
+
+
+def annealed_mixes(sweep: Sweep, run_ids: Collection[str], loss: float) -> dict[str, Mix]:
+    """By run. None of a run without branches from two places that ended, or whose branches the loss doesn't lie between."""
+    rows = _unchanged(branches_of(sweep, run_ids))
+    rows = rows[rows.anneal > 0]
+    return {run_id: _mix(rows[rows.parent == run_id], loss) for run_id in run_ids}
+
+
+def _mix(mine: pd.DataFrame, loss: float) -> Mix:
+    if (mine.status == "diverged").any():
+        return Mix({}, "diverged")
+    mine = mine[np.isfinite(mine.loss_after)].sort_values("loss_after")
+    losses = mine.loss_after.to_numpy(float)
+    if mine.anneal.nunique() > 1:
+        return Mix({}, "several_shares")
+    if mine["at"].nunique() < LEAST_LEVELS or len(np.unique(losses)) < len(losses):
+        return Mix({}, "too_few_branches")
+    if not losses[0] <= loss <= losses[-1]:
+        return Mix({}, "loss_not_spanned")
+    weights = Course(losses, np.eye(len(losses))).at(loss)
+    return Mix({run: float(w) for run, w in zip(mine.run_id, weights) if w > 0})
 
 
 def same_phase(sweep: Sweep) -> list[SamePhase]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def branches_of(sweep: Sweep) -> pd.DataFrame:
-    """One row per branch that has ended and whose parent is a run of the sweep, with the parent's batch size, peak rate and setting.
+def branches_of(sweep: Sweep, parents: Collection[str] | None = None) -> pd.DataFrame:
+    """One row per branch that has ended and whose parent is a run of the sweep (or one of `parents`), with the parent's batch size, peak
+    rate and setting.
 
     `k` and `rate_factor`: batch size and peak rate over the parent's. `updates` and `examples`: the branch's own. `loss_before` and
     `loss_after`: over the whole training set, infinite after a divergence; `averaged`: of the averaged weights, NaN without them.
@@ -35,7 +37,7 @@ def branches_of(sweep: Sweep) -> pd.DataFrame:
     if FROM not in runs:
         return pd.DataFrame(columns=COLUMNS)
     known = {str(row.run_id): i for i, row in enumerate(runs.itertuples())}
-    mine = runs[runs[FROM].isin(known) & runs.status.isin(ENDED)]
+    mine = runs[runs[FROM].isin(known if parents is None else parents) & runs.status.isin(ENDED)]
     rows = [_row(sweep, branch, runs.iloc[known[str(branch[FROM])]]) for _, branch in mine.iterrows()]
     return pd.DataFrame(rows, columns=COLUMNS)
 

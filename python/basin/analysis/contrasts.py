@@ -140,7 +140,7 @@ def _losses(sweep: Sweep, values: Iterable[Values], seeds: list[int]) -> dict[st
     if "train_loss" not in sweep.runs:
         return {}
     loss = pd.Series(sweep.runs.train_loss.to_numpy(float), index=sweep.runs.run_id)
-    return {v.role: float(loss[[v.run_ids[s] for s in seeds]].mean()) for v in values}
+    return {v.role: float(np.mean([sum(w * loss[run] for run, w in v.mixes[s].items()) for s in seeds])) for v in values}
 
 
 def _no_claim(found: Found, values: list[Values]) -> str:
@@ -160,7 +160,7 @@ def _no_claim(found: Found, values: list[Values]) -> str:
 def _stands(found: Found, chosen: list[Values]) -> bool:
     """A worse arm at a fixed budget of which only the arm's seeds diverged."""
     plan, effect = found.plan, found.effect
-    if found.kind != "plain" or effect is None or plan.outcome not in IMAGES or plan.at.startswith("loss-"):
+    if found.kind != "plain" or effect is None or plan.outcome not in IMAGES or plan.at.startswith(("loss-", "annealed-")):
         return False
     worse = effect.value < 0 if plan.outcome in RISING else effect.value > 0
     fixed = all((setting.runs.protocol != "B").all() for _, setting in found.terms)

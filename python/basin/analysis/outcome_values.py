@@ -2,7 +2,8 @@
 
 Which runs count: at the end those of matched.comparable; at a loss level those that reached it and didn't fall below 0.8 of it. Protocol B
 with that level as its target ends there. A level's outcomes are those stored at its checkpoint; a sweep that has none there is read
-at the first evaluation at or below the level, without single images.
+at the first evaluation at or below the level, without single images. At an annealed loss those with annealed branches on both sides of it
+(annealed.py), whose outcomes are mixed by linear interpolation.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..reader.questions import TWIN
+from ..reader.questions import TWIN, annealed_loss
 from ..reader.sweep import Sweep
+from .annealed import annealed_mixes
 from .matched import OVERSHOT, UNFINISHED, Lost, comparable
 from .settings import Setting
 
@@ -23,11 +25,11 @@ AT_THE_TARGET = {"updates": "steps_to_target", "examples": "examples"}
 
 @dataclass(frozen=True)
 class Values:
-    """`numbers`: by seed, of the runs that count; `run_ids` likewise. `stored`: where single images are looked for ("end", a level);
-    empty: nowhere. `reason`: why there is none."""
+    """`numbers`: by seed, of the runs that count; `mixes` likewise, the runs that a seed's outcome is made of with their weights.
+    `stored`: where single images are looked for ("end", a level); empty: nowhere. `reason`: why there is none."""
 
     role: str
-    run_ids: dict[int, str]
+    mixes: dict[int, dict[str, float]]
     numbers: dict[int, float]
     outcome: str
     stored: str = ""
@@ -36,7 +38,7 @@ class Values:
 
     def table(self, sweep: Sweep, seeds: list[int]) -> np.ndarray | None:
         """[seed, image]: right or wrong, or losses; None where they aren't stored."""
-        return _images(sweep, [self.run_ids[s] for s in seeds], self.outcome, self.stored) if self.stored else None
+        return _mixed(sweep, [self.mixes[s] for s in seeds], self.outcome, self.stored) if self.stored else None
 
     def column(self, seeds: list[int]) -> np.ndarray:
         return np.array([self.numbers[s] for s in seeds])
@@ -50,6 +52,8 @@ def values_of(sweep: Sweep, setting: Setting, outcome: str, at: str) -> Values:
     ends_there = (runs.protocol == "B") & np.isclose(pd.to_numeric(runs.get("target_loss", np.nan), errors="coerce"), level)
     if at == "budget" and (runs.protocol == "B").any():
         return Values(setting.role, {}, {}, outcome, reason=f"{setting.role}: protocol B has no fixed budget")
+    if (annealed := annealed_loss(at)) is not None:
+        return _at_annealed(sweep, setting, outcome, annealed, twin)
     if np.isnan(level) or bool(ends_there.all()):
         return _at_end(setting, outcome, not np.isnan(level), twin)
     return _at_level(sweep, setting, outcome, at, level, twin)
@@ -92,6 +96,33 @@ def _at_level(sweep: Sweep, setting: Setting, outcome: str, at: str, level: floa
     return _found(setting, outcome, numbers, good, words, stored)
 
 
+def _at_annealed(sweep: Sweep, setting: Setting, outcome: str, loss: float, twin: str) -> Values:
+    runs = setting.runs
+    mixes = annealed_mixes(sweep, list(runs.run_id), loss)
+    ends = _numbers(sweep.runs, outcome, f"end{twin}", False).set_axis(sweep.runs.run_id)
+    parts = [ends.loc[list(mixes[run].weights)] for run in runs.run_id]
+    numbers = pd.DataFrame({
+        "value": pd.Series([part.value @ list(mixes[run].weights.values()) for run, part in zip(runs.run_id, parts)], dtype=float),
+        "status": [next((s for s in part.status if s != "ok"), "ok") for part in parts],
+    }).set_axis(runs.index)  # fmt: skip
+    word = pd.Series([mixes[run].word for run in runs.run_id], index=runs.index)
+    good = word == ""
+    used = [mixes[run].weights for run in runs.run_id[good]]
+    stored = "end" if used and _mixed(sweep, used, outcome, "end") is not None else ""
+    words = runs.status.where(runs.status.isin(UNFINISHED), word)
+    return _found(setting, outcome, numbers, good, words, stored, {run: mixes[run].weights for run in runs.run_id})
+
+
+def _mixed(sweep: Sweep, mixes: list[dict[str, float]], outcome: str, at: str) -> np.ndarray | None:
+    """[mix, image], weighted sums of outcomes; None where they aren't stored."""
+    run_ids = list(dict.fromkeys(run for mix in mixes for run in mix))
+    table = _images(sweep, run_ids, outcome, at)
+    if table is None:
+        return None
+    row = {run: i for i, run in enumerate(run_ids)}
+    return np.array([np.sum([w * table[row[run]] for run, w in mix.items()], axis=0) for mix in mixes])
+
+
 def _images(sweep: Sweep, run_ids: list[str], outcome: str, at: str) -> np.ndarray | None:
     """[run, image]: right or wrong, or losses; None where they aren't stored."""
     if outcome not in IMAGES:
@@ -125,8 +156,11 @@ def _reached_by_probe(sweep: Sweep, runs: pd.DataFrame, at: str, level: float) -
     return reached & ~overshot, word
 
 
-def _found(setting: Setting, outcome: str, numbers: pd.DataFrame, good: pd.Series, words: pd.Series, stored: str) -> Values:
-    """Runs whose outcome is not ok are lost, runs in which it wasn't measured are not there."""
+def _found(
+    setting: Setting, outcome: str, numbers: pd.DataFrame, good: pd.Series, words: pd.Series, stored: str,
+    mixes: dict[str, dict[str, float]] | None = None,
+) -> Values:  # fmt: skip
+    """Runs whose outcome is not ok are lost, runs in which it wasn't measured are not there. Without `mixes` a run's outcome is its own."""
     runs = setting.runs
     measured = good & (numbers.status != "")
     ok = measured & (numbers.status == "ok") & np.isfinite(numbers.value)
@@ -143,5 +177,6 @@ def _found(setting: Setting, outcome: str, numbers: pd.DataFrame, good: pd.Serie
         )
     seeds = counted.seed.astype(int)
     return Values(
-        setting.role, dict(zip(seeds, counted.run_id)), dict(zip(seeds, numbers.value[ok].astype(float))), outcome, stored, lost, reason
+        setting.role, {s: mixes[run] if mixes else {run: 1.0} for s, run in zip(seeds, counted.run_id)},
+        dict(zip(seeds, numbers.value[ok].astype(float))), outcome, stored, lost, reason,
     )  # fmt: skip

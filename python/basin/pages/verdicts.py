@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,8 +16,9 @@ from matplotlib.figure import Figure
 from ..analysis.verdict_tables import verdicts_of
 from ..figures.effects import effects
 from ..reader.fault import ReadError
-from ..reader.schema import open_file, text
+from ..reader.schema import open_file
 from ..reader.sweep import Sweep
+from ..reader.tables import table_of
 from .output import ReportError, nothing_in_home, save_picture
 from .paste import PasteError, paste
 from .verdict_text import COLOURS, margin_text, numbers_text, table
@@ -41,14 +41,10 @@ def kept_verdicts(folder: Path) -> Tables:
     if not path.is_file():
         raise ReportError(f"{path}: no such file: write it with python -m basin.report {folder}")
     with open_file(path, "verdicts") as file:
-        tables = {name: pd.DataFrame({c: _column(data) for c, data in file[name].items()}) for name in file}
+        tables = {name: table_of(file[name]) for name in file}
     if tables["hypotheses"].empty:
         raise ReportError(f"{path}: its study has no [[hypothesis]]")
     return tables
-
-
-def _column(data: h5py.Dataset) -> list:
-    return [text(v) for v in data] if data.dtype.kind == "O" else data[:].tolist()
 
 
 def _overview(link: str, tables: Tables) -> pd.DataFrame:

@@ -122,10 +122,14 @@ def _contrast(tables: dict[str, dict], name: str, through: tuple[str, ...], wher
     _one_of(scale, SCALES, f"{start}: scale")
     at = made[0].at if made else table.get("at", "end")
     place = at.removesuffix(TWIN)
-    if (place not in ("end", "budget") and not _is_level(place)) or (place != at and not outcome.startswith("probe.")):
+    known = place in ("end", "budget") or _loss_in(place, "loss-") is not None
+    known = known or annealed_loss(place) is not None
+    if not known or (place != at and not outcome.startswith("probe.")):
         raise ReadError(
-            f"{start}: at = {at!r} is none of end, budget, loss-LEVEL, or for a probe's number one of these with {TWIN}"
+            f"{start}: at = {at!r} is none of end, budget, loss-LEVEL, annealed-LOSS, or for a probe's number one of these with {TWIN}"
         )
+    if annealed_loss(place) is not None and outcome in ("updates", "examples"):
+        raise ReadError(f"{start}: at = {at!r}: {outcome} of annealed branches say nothing")
     plan = ContrastPlan(name, flat(table.get("base", {})), flat(table.get("arm", {})), outcome, at, scale, **parts)
     if not plan.minuend and not plan.arm:
         raise ReadError(f"{start}: no arm: nothing differs from base")
@@ -134,11 +138,17 @@ def _contrast(tables: dict[str, dict], name: str, through: tuple[str, ...], wher
     return plan
 
 
-def _is_level(at: str) -> bool:
+def annealed_loss(at: str) -> float | None:
+    """0.15 of "annealed-0.15": outcomes where annealed branches end at that training loss."""
+    return _loss_in(at, "annealed-")
+
+
+def _loss_in(at: str, start: str) -> float | None:
     try:
-        return at.startswith("loss-") and float(at[5:]) > 0
+        loss = float(at.removeprefix(start)) if at.startswith(start) else 0.0
     except ValueError:
-        return False
+        return None
+    return loss if loss > 0 else None
 
 
 def _hypothesis(table: dict, contrasts: dict[str, ContrastPlan], where: str | Path) -> HypothesisPlan:

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pandas as pd
 
@@ -18,7 +17,8 @@ from .layers import Layers, layers_of_sweep
 from .names import MEASURE, Names, column_of, names_in, names_of_program
 from .probe import PROBE_COLUMNS, ProbeResult, name_options, read_probe
 from .run import TABLES, Run, load_run, read_status
-from .schema import attributes, axis_label, meaning, reading, require, strings, text
+from .schema import axis_label, meaning, reading, require, strings, text
+from .tables import table_of
 
 NOT_THERE = 255  # in /outcomes/test/correct and predicted: the run has no such outcome
 ASKED_FOR = "option."  # before the name of an option that a result is also called by: `epochs` are those done
@@ -166,10 +166,10 @@ class FileSweep(Sweep):
         self.path, self.verify = path, verify
         with reading(path, "sweep", verify) as file:
             self.study = text(file.attrs.get("study", ""))
-            self.runs = _without_gaps_in_texts(_columns(file["runs"]))
+            self.runs = _without_gaps_in_texts(table_of(file["runs"]))
             options = {c for c in self.runs if text(file["runs"][c].attrs.get("definition", "")) == "option"}
             self.probes = (
-                _probe_table(_columns(file["probes"]), self.runs) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
+                _probe_table(table_of(file["probes"]), self.runs) if "probes" in file else pd.DataFrame(columns=PROBE_COLUMNS)
             )
             self._known_splits = set(file["outcomes"]) if "outcomes" in file else set()
         self.options = _options(self.runs, options)
@@ -368,18 +368,6 @@ def option_text(value: Any) -> Any:
         + ", ".join(f'"{v}"' if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else repr(v) for v in value)
         + "]"
     )
-
-
-def _columns(group: h5py.Group) -> pd.DataFrame:
-    columns = {}
-    for name, data in group.items():
-        if data.ndim != 1:
-            continue
-        values = strings(data) if data.dtype.kind in "OS" else data[()]
-        columns[name] = values.astype(bool) if text(data.attrs.get("type", "")) == "bool" else values
-    order = attributes(group).get("columns")
-    frame = pd.DataFrame(columns)
-    return frame[[c for c in order if c in frame]] if isinstance(order, list) else frame
 
 
 def _probe_table(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import h5py
 import pandas as pd
 
 from .names import Names, known_names
-from .schema import attributes, reading, strings
+from .schema import attributes, reading
+from .tables import table_of
 
 
 @dataclass
@@ -39,12 +39,4 @@ def load_tuning(path: str | Path, verify: bool = True) -> Tuning:
     path = Path(path)
     path = path / "tune.h5" if path.is_dir() else path
     with reading(path, "tune", verify) as file:
-        return Tuning(path, attributes(file), *(_table(file[name]) for name in ("runs", "scores", "winners")))
-
-
-def _table(group: h5py.Group) -> pd.DataFrame:
-    columns = {}
-    for name, data in group.items():
-        values = strings(data) if data.dtype.kind in "OS" else data[()]
-        columns[name] = values.astype(bool) if attributes(data).get("type") == "bool" else values
-    return pd.DataFrame(columns)
+        return Tuning(path, attributes(file), *(table_of(file[name]) for name in ("runs", "scores", "winners")))

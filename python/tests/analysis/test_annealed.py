@@ -5,8 +5,13 @@ import pytest
 from scipy.stats import t as student
 
 from basin.analysis.annealed import AVERAGED, Course, annealed_branches, same_phase
+from basin.analysis.contrasts import evaluate
+from basin.analysis.outcome_values import values_of
+from basin.analysis.settings import Setting
 from basin.figures import annealed
 from basin.pages import report
+from basin.reader.fault import ReadError
+from basin.reader.questions import read_questions
 from branched_sweep import branch
 from planned import open_planned
 
@@ -105,6 +110,93 @@ def test_nothing_without_branches_from_several_places(tmp_path):
     one_level = lambda rows, curves: [b for b in plan()["more"](rows, curves) if b[0]["branch.at"] == "loss-1.5"]  # noqa: E731
     sweep = opened(tmp_path / "one", more=one_level)
     assert same_phase(sweep) == [] and annealed.annealed_outcomes(sweep) is None
+
+
+ASKED = """
+[[sweep.arm]]
+when = { batch_size = [32, 1024] }
+set = { branch.from = 'protocol = "B"', branch.at = ["loss-1.8", "loss-1.5", "loss-1.2"], branch.anneal = 0.2 }
+[[contrast]]
+name = "equal"
+base = { batch_size = 32 }
+arm = { batch_size = 1024 }
+outcome = "test_acc"
+at = "annealed-1.4"
+[[contrast]]
+name = "outside"
+base = { batch_size = 32 }
+arm = { batch_size = 1024 }
+outcome = "test_acc"
+at = "annealed-1.65"
+"""
+
+
+def contrasts_of(folder, **options):
+    sweep = opened(folder, shares=(0.2,), averaged=False, **options)
+    sweep.study += ASKED
+    return evaluate(sweep, read_questions(sweep.study, folder, folder))
+
+
+def test_a_contrast_at_an_annealed_loss_is_the_distance_of_the_lines(tmp_path):
+    """At 1.4 both are between branches, 1.32 and 1.62 at 32, 1.12 and 1.42 at 1,024; at 1.65 only the large batch's are on both sides."""
+    found = contrasts_of(tmp_path / "s")
+    d = np.array([SEED[s] - 0.05 for s in (1, 2, 3)])
+    equal, outside = found["equal"], found["outside"]
+    assert equal.effect.value == pytest.approx(d.mean()) and equal.seeds == [1, 2, 3] and not equal.claims
+    assert equal.effect.error == pytest.approx(d.std(ddof=1) / np.sqrt(3))
+    assert equal.losses == pytest.approx({"base": 1.4, "arm": 1.4}), "of the branches, by the same weights"
+    assert outside.effect is None and "no annealed branches on both sides of the loss" in outside.reason
+
+
+def test_its_images_are_mixed_as_the_outcomes_are(tmp_path):
+    sweep = open_planned(tmp_path / "s", plan(images=1000, by_image=True, averaged=False, shares=(0.2,)))
+    setting = Setting("base", sweep.runs[(sweep.runs.batch_size == 32) & (sweep.runs["branch.from"] == "")])
+    values = values_of(sweep, setting, "test_acc", "annealed-1.4")
+    table = values.table(sweep, [1, 2, 3])
+    assert table.shape == (3, 1000) and set(np.unique(table)) > {0.0, 1.0}, "images that one branch gets right are between"
+    np.testing.assert_allclose(table.mean(1), values.column([1, 2, 3]), atol=0.001)  # rounded to 1,000 images
+
+
+def test_a_probes_number_is_mixed_and_counts_only_where_both_measurements_are_sound(tmp_path):
+    """lambda_1 = 10 - 2 loss at 32 and 1.5 times that at 1,024; one measurement of seed 3 did not converge."""
+    sweep = opened(tmp_path / "s", shares=(0.2,), averaged=False)
+    column = "probe.end@twin.top_eigenvalues.lambda_1"
+    runs = sweep.runs.copy()
+    runs[column] = (10 - 2 * runs.train_loss) * np.where(runs.batch_size == 32, 1.0, 1.5)
+    runs[f"{column}.status"] = "ok"
+    bad = (runs.seed == 3) & (runs.batch_size == 32) & (runs["branch.at"] == "loss-1.5")
+    runs.loc[bad, f"{column}.status"] = "not_converged"
+    sweep.runs = runs
+    sweep.study += ASKED.replace("test_acc", "probe.top_eigenvalues.lambda_1").replace("annealed-1.4", "annealed-1.4@twin")
+    found = evaluate(sweep, read_questions(sweep.study, tmp_path, tmp_path))["equal"]
+    assert np.exp(found.effect.value) == pytest.approx(1.5) and found.seeds == [1, 2]
+    assert found.lost == ["base: 1 of 3 reference seeds didn't converge"]
+
+
+def test_a_seed_whose_branch_diverged_is_lost(tmp_path):
+    def one_diverged(rows, curves):
+        for row, curve in plan(shares=(0.2,), averaged=False)["more"](rows, curves):
+            if row["seed"] == 2 and row["batch_size"] == 1024 and row["branch.at"] == "loss-1.2":
+                row |= {"status": "diverged", "train_loss": np.nan}
+            yield row, curve
+
+    equal = contrasts_of(tmp_path / "s", more=one_diverged)["equal"]
+    assert equal.seeds == [1, 3] and equal.lost == ["arm: 1 of 3 seeds diverged"]
+
+
+@pytest.mark.parametrize(
+    ("at", "outcome", "said"),
+    [
+        ("annealed-", "test_acc", "none of end, budget"),
+        ("annealed-0", "test_acc", "none of end, budget"),
+        ("annealed-1.4", "updates", "updates of annealed branches say nothing"),
+        ("annealed-1.4@twin", "test_loss", "for a probe's number one of these"),
+    ],
+)
+def test_a_place_that_is_none_is_refused(tmp_path, at, outcome, said):
+    study = ASKED.replace("annealed-1.4", at).replace("test_acc", outcome, 1)
+    with pytest.raises(ReadError, match=said):
+        read_questions(study, tmp_path, tmp_path)
 
 
 def test_the_figure_has_a_mark_for_each_branch_and_a_line_for_each_kind(tmp_path, drawing):
