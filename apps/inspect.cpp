@@ -51,9 +51,11 @@ void print_dataset(const h5::DataSet& dataset, const std::string& name, const st
   fmt::print("\n");
 }
 
-void print_group(const h5::Group& group, const std::string& indent) {
+/// Without the child `shown_before`.
+void print_group(const h5::Group& group, const std::string& indent, const std::string& shown_before = "") {
   for (const std::string& name : group.dataset_names()) print_dataset(group.dataset(name), name, indent);
   for (const std::string& name : group.group_names()) {
+    if (name == shown_before) continue;
     const h5::Group child = group.group(name);
     fmt::print("{}{}/\n", indent, name);
     print_attributes(child.attributes(), indent + "  ");
@@ -178,7 +180,7 @@ void print_file(const std::string& path) {
   fmt::print("{}\n", path);
   print_headline(path, file);
   print_attributes(file.attributes(), "");
-  print_group(file, "");
+  print_group(file, "", schema_of(file) == kRunSchema ? "summary" : "");
 }
 
 // ---- the same for programs

@@ -12,6 +12,8 @@ namespace basin {
   entry(larc) \
   entry(lamb) \
   entry(lambc) \
+  entry(lion) \
+  entry(signsgd) \
   entry(lbfgs)
 // clang-format on
 

@@ -257,6 +257,23 @@ struct UpdateMoments {
   }
 };
 
+template <Norms norms, bool average>
+struct UpdateSigns {
+  static constexpr Wanted kSums = of_an_update(norms);
+  template <class T>
+  static Seen at(const Memory<T>& at, const SignElement<double>& e, int64_t i) {
+    const double w = at.w[i], g = at.g[i];
+    double m = 0;
+    if constexpr (average) {
+      m = at.first[i];
+      at.first[i] = static_cast<T>(e.next_average(m, g));
+    }
+    const double change = e.change(w, e.direction(m, g));
+    at.w[i] = static_cast<T>(w - change);
+    return {.weight = w, .gradient = g, .change = change};
+  }
+};
+
 template <class F>
 PassSums by_norms(Norms norms, const F& f) {
   switch (norms) {
@@ -319,6 +336,14 @@ PassSums update_moments(const TensorLists& lists, const MomentElements& elements
     return by_case(
         [&](auto plain) { return over_tensors<UpdateMoments<wanted.value, plain.value>>(lists, elements); },
         std::all_of(elements.begin(), elements.end(), is_plain));
+  });
+}
+
+PassSums update_signs(const TensorLists& lists, const SignElements& elements, Norms norms) {
+  return by_norms(norms, [&](auto wanted) {
+    return by_case(
+        [&](auto average) { return over_tensors<UpdateSigns<wanted.value, average.value>>(lists, elements); },
+        !lists.first.empty());
   });
 }
 

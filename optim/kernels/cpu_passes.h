@@ -10,6 +10,7 @@ namespace basin {
 
 using MomentumElements = std::vector<MomentumElement<double>>;  // one per tensor
 using MomentElements = std::vector<MomentElement<double>>;
+using SignElements = std::vector<SignElement<double>>;
 
 /// Each pass reads and writes every tensor once and returns the sums of what it saw, one entry per tensor. An
 /// element is computed in float64 (but for the root of the second moment and the division by it) and rounded
@@ -34,5 +35,8 @@ PassSums advance_moments(const TensorLists& lists, const MomentElements& element
 PassSums apply_moments(const TensorLists& lists, const MomentElements& elements, Norms norms);
 /// m, v and w at once, where no ratio has to be known before.
 PassSums update_moments(const TensorLists& lists, const MomentElements& elements, Norms norms);
+
+/// m, where there is one, and w.
+PassSums update_signs(const TensorLists& lists, const SignElements& elements, Norms norms);
 
 }  // namespace basin

@@ -1,4 +1,4 @@
-// defines: MomentumElement and MomentElement, what one element of a parameter goes through in an update, the one place
+// defines: MomentumElement, MomentElement and SignElement, what one element of a parameter goes through in an update, the one place
 // that the CPU's loops and the CUDA kernels share; TensorSums, Treatment and StepScalars, what their coefficients are of.
 #pragma once
 
@@ -105,6 +105,25 @@ struct MomentElement {
   BASIN_HOST_DEVICE T next_second(T v, T d) const { return beta2 * v + new2 * d * d; }
   BASIN_HOST_DEVICE T normalised(T m, T v) const { return m == 0 ? T(0) : m / (std::sqrt(v) * second + eps); }
   BASIN_HOST_DEVICE T direction(T w, T m, T v) const { return normalised(m, v) + decay * w; }
+  BASIN_HOST_DEVICE T change(T w, T u) const { return shrink * w + rate * u; }
+};
+
+/// Lion and signSGD:
+///
+///   u  = sign(blend m + fresh g)
+///   w <- w - (shrink w + rate u)
+///   m <- keep m + add g
+template <class T>
+struct SignElement {
+  T blend = 0, fresh = 1;
+  T keep = 0, add = 1;
+  T shrink = 0, rate = 0;
+
+  BASIN_HOST_DEVICE T direction(T m, T g) const {
+    const T c = blend * m + fresh * g;
+    return c > 0 ? T(1) : (c < 0 ? T(-1) : c);  // 0 and NaN as they are
+  }
+  BASIN_HOST_DEVICE T next_average(T m, T g) const { return keep * m + add * g; }
   BASIN_HOST_DEVICE T change(T w, T u) const { return shrink * w + rate * u; }
 };
 

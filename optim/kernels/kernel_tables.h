@@ -8,6 +8,7 @@
 
 #include "optim/kernels/moment_rule.h"
 #include "optim/kernels/momentum_rule.h"
+#include "optim/kernels/sign_rule.h"
 #include "optim/kernels/tensor_lists.h"
 
 namespace basin {
@@ -48,6 +49,7 @@ class KernelTables {
 /// In multi_tensor.cu. Nothing waits for the device.
 void momentum_kernels(const MomentumRule& rule, const StepScalars& step, KernelTables& tables);
 void moment_kernels(const MomentRule& rule, const StepScalars& step, KernelTables& tables);
+void sign_kernels(const SignRule& rule, const StepScalars& step, KernelTables& tables);
 /// [tensors, 5] on the CPU, waiting for the device: sums of squares of weight, gradient, direction and change; ratio.
 at::Tensor kernel_report(KernelTables& tables);
 int64_t kernel_chunk();         // elements of a chunk

@@ -124,6 +124,21 @@ StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vect
   return report;
 }
 
+StepReport sign_step(const SignRule& rule, const StepScalars& step, const std::vector<Treatment>& treatments,
+                     const TensorLists& lists, std::shared_ptr<KernelTables>& tables) {
+  if (on_gpu(lists)) {
+    tables_for(lists, treatments, tables);
+    sign_kernels(rule, step, *tables);
+    return {};
+  }
+  const size_t n = lists.weights.size();
+  StepReport report{PassSums(n), std::vector<double>(n, 1)};
+  SignElements elements(n);
+  for (size_t i = 0; i < n; ++i) elements[i] = rule.element(treatments[i], step);
+  complete(report, update_signs(lists, elements, norms_left(step, false)), false);
+  return report;
+}
+
 StepReport last_report(KernelTables& tables) {
   const at::Tensor rows = kernel_report(tables);
   StepReport report;

@@ -1,4 +1,4 @@
-// The two steps of multi_tensor.h as kernels: all tensors in one launch per pass, nothing read back by the host.
+// The steps of multi_tensor.h as kernels: all tensors in one launch per pass, nothing read back by the host.
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
@@ -157,6 +157,30 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class T>
+__global__ void __launch_bounds__(kThreads)
+    sign_update(DeviceTables tables, SignRule rule, StepScalars step, Partial* partials, double* ratios) {
+  const int64_t tensor = tables.tensor_of_chunk[blockIdx.x];
+  const Pointers<T> p = pointers<T>(tables, tensor);
+  const auto element = rule.element(tables.treatments[tensor], step);
+  Partial sums{};
+  const bool averaged = p.first != nullptr;
+  const auto load = [&](int64_t i) { return Loaded<T>{p.w[i], p.g[i], averaged ? p.first[i] : T(0), T(0)}; };
+  over_chunk(tables, tensor, load, [&](int64_t i, const Loaded<T>& x) {
+    const double w = x.w, g = x.g, m = x.first;
+    if (averaged) p.first[i] = static_cast<T>(element.next_average(m, g));
+    const double change = element.change(w, element.direction(m, g));
+    p.w[i] = static_cast<T>(w - change);
+    sums.weight += w * w;
+    sums.gradient += g * g;
+    sums.change += change * change;
+  });
+  sums = block_sum(sums);
+  if (threadIdx.x != 0) return;
+  partials[blockIdx.x] = sums;
+  if (blockIdx.x == tables.first_chunk[tensor]) ratios[tensor] = 1;
+}
+
+template <class T>
 __global__ void __launch_bounds__(kThreads) gradient_norms(DeviceTables tables, Partial* partials) {
   const int64_t tensor = tables.tensor_of_chunk[blockIdx.x];
   const Pointers<T> p = pointers<T>(tables, tensor);
@@ -280,6 +304,18 @@ void moment_kernels(const MomentRule& rule, const StepScalars& step, KernelTable
     if (rule.needs_gradient_norm()) gradient_norms<T><<<blocks, kThreads, 0, stream>>>(on_device, sums);
     moment_advance<T><<<blocks, kThreads, 0, stream>>>(on_device, rule, step, sums, norms);
     moment_apply<T><<<blocks, kThreads, 0, stream>>>(on_device, rule, step, norms, sums, ratios);
+  });
+}
+
+void sign_kernels(const SignRule& rule, const StepScalars& step, KernelTables& tables) {
+  const auto stream = at::cuda::getCurrentCUDAStream();
+  const DeviceTables on_device = tables.on_device();
+  const auto blocks = static_cast<unsigned>(on_device.chunks);
+  Partial* sums = partials_of(tables.sums());
+  double* ratios = tables.ratios().mutable_data_ptr<double>();
+  by_type(tables, [&](auto type) {
+    using T = decltype(type);
+    sign_update<T><<<blocks, kThreads, 0, stream>>>(on_device, rule, step, sums, ratios);
   });
 }
 

@@ -1,4 +1,4 @@
-// defines: StepReport, and momentum_step() and moment_step(): one update of all parameters.
+// defines: StepReport, and momentum_step(), moment_step() and sign_step(): one update of all parameters.
 #pragma once
 
 #include <memory>
@@ -6,6 +6,7 @@
 
 #include "optim/kernels/moment_rule.h"
 #include "optim/kernels/momentum_rule.h"
+#include "optim/kernels/sign_rule.h"
 #include "optim/kernels/tensor_lists.h"
 
 namespace basin {
@@ -25,7 +26,7 @@ class KernelTables;  // optim/kernels/kernel_tables.h
 /// another over the gradients. With TensorLists::clean_gradients one more over them, and SGD ignores them.
 ///
 /// On a CPU by the passes of optim/kernels/cpu_passes.h. The cost is memory traffic: with float32 20 bytes per element for
-/// SGD, 28 for LARS, Adam and AdamW, 44 for LAMB.
+/// SGD, Lion and signSGD, 28 for LARS, Adam and AdamW, 44 for LAMB.
 ///
 /// On a GPU the same by kernels, all tensors in one launch per pass: the report is left on the device, for last_report().
 /// `tables` is the caller's to keep from step to step.
@@ -34,6 +35,8 @@ StepReport momentum_step(const MomentumRule& rule, const StepScalars& step,
                          std::shared_ptr<KernelTables>& tables);
 StepReport moment_step(const MomentRule& rule, StepScalars step, const std::vector<Treatment>& treatments,
                        const TensorLists& lists, std::shared_ptr<KernelTables>& tables);
+StepReport sign_step(const SignRule& rule, const StepScalars& step, const std::vector<Treatment>& treatments,
+                     const TensorLists& lists, std::shared_ptr<KernelTables>& tables);
 /// The report of the last update on a GPU; waits for it.
 StepReport last_report(KernelTables& tables);
 

@@ -140,6 +140,7 @@ TEST(Inspect, SaysWhatIsInARunAndItsJournal) {
     const std::string told = output_of({"inspect", path});
     EXPECT_THAT(told, HasSubstr("run 0123456789ab"));
     EXPECT_THAT(told, HasSubstr("test_acc = 0.625"));
+    EXPECT_EQ(told.find("test_acc = "), told.rfind("test_acc = ")) << "said once";
     EXPECT_THAT(told, HasSubstr("validation_loss = not measured"));
     EXPECT_THAT(told, HasSubstr("train: 2 rows x 2 columns"));
   }

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "core/nearest.h"
 #include "core/seed.h"
 #include "tests/optim/optim_support.h"
 
@@ -19,6 +20,9 @@ std::ostream& operator<<(std::ostream& out, const CleanCase& c) {
   return out << fmt::format("{} {}", c.name, fmt::join(c.settings, " "));
 }
 
+/// Methods that take none.
+const std::vector<std::string> kWithoutClean{"lbfgs", "lion", "signsgd"};
+
 /// Every method that takes them, and every way in which a gradient comes into what normalises a step.
 std::vector<CleanCase> cases() {
   std::vector<CleanCase> all{
@@ -32,7 +36,7 @@ std::vector<CleanCase> cases() {
       {"lamb", {"normalise_gradient=true", "decay=gradient"}},
       {"lamb", {"bias_correction=none", "trust=shuffled", "exclude_from_trust=[]"}}};
   for (const OptimizerEntry& entry : optimizer_registry())
-    if (entry.name != "lbfgs") all.push_back({entry.name, {}});
+    if (!contains(kWithoutClean, entry.name)) all.push_back({entry.name, {}});
   return all;
 }
 
@@ -284,11 +288,14 @@ TEST(CleanGradientsByHand, LambsPreconditionerHasTheCleanRatio) {
   }
 }
 
-TEST(CleanGradientsByHand, LbfgsTakesNone) {
-  const auto parameters = two_weights();
-  const auto optimizer = make_test_optimizer("lbfgs", {}, parameters);
-  EXPECT_FALSE(optimizer->takes_clean_gradients());
-  EXPECT_THROW(optimizer->set_clean_gradients(drawn(parameters, 1)), c10::Error);
+// Their direction and what normalises it are one thing: a Hessian, a sign.
+TEST(CleanGradientsByHand, SomeMethodsTakeNone) {
+  for (const std::string& name : kWithoutClean) {
+    const auto parameters = two_weights();
+    const auto optimizer = make_test_optimizer(name, {}, parameters);
+    EXPECT_FALSE(optimizer->takes_clean_gradients()) << name;
+    EXPECT_THROW(optimizer->set_clean_gradients(drawn(parameters, 1)), c10::Error) << name;
+  }
 }
 
 }  // namespace

@@ -52,6 +52,8 @@ const std::vector<Properties>& table() {
        by_norm,
        {},
        NAN},
+      {"lion", {"beta1=0"}, true, by_sign, {}, NAN},
+      {"signsgd", {"momentum=0"}, true, by_sign, {}, NAN},
       // The first gradient is longer than 1, so the first step is one by norm; then H is the inverse curvature.
       {"lbfgs", {}, true, by_norm, {}, NAN},
   };

@@ -86,6 +86,12 @@ CASES = [
             "decay_factors": ["norm_weight=3", "weight=0.5"],
         },
     ),
+    ("lion", {}),
+    ("lion", {"beta1": 0.5, "beta2": 0.75, "weight_decay": 0.1, "exclude_from_decay": []}),
+    ("lion", {"weight_decay": 0.1, "lr_factors": ["bias=8", "name:zero*=0.5"], "decay_factors": ["weight=0.25"]}),
+    ("signsgd", {"momentum": 0.0}),
+    ("signsgd", {"weight_decay": 0.1}),
+    ("signsgd", {"momentum": 0.5, "weight_decay": 0.1, "exclude_from_decay": [], "lr_factors": ["norm_weight=3"]}),
     # What stands in the place of trust ratios. The last two of the four tensors have none by default.
     ("lars", {"trust_coefficient": 0.1, "trust": "frozen", "trust_ratios": ["fc.weight=0.3", "zero.weight=0.05"]}),
     ("lars", {"trust_coefficient": 0.1, "trust": "mean", "exclude_from_trust": [], "weight_decay": 0.05}),
@@ -187,8 +193,24 @@ def lamb(
     return w - lr * ratio * u, ratio if trusted else None
 
 
-METHODS = {"sgd": sgd, "adamw": adamw, "lars": lars, "lamb": lamb}
-DECAYS = {"sgd": 0.0, "adamw": 0.01, "lars": 5e-4, "lamb": 0.01}  # by default
+def lion(w, g, state, lr, t, kind, beta1=0.9, beta2=0.99, weight_decay=0.0, exclude_from_decay=USUAL):
+    """Chen et al. 2023, algorithm 2."""
+    wd = 0.0 if kind in exclude_from_decay else weight_decay
+    m = state.get("m", np.zeros_like(w))
+    u = np.sign(beta1 * m + (1 - beta1) * g)
+    state["m"] = beta2 * m + (1 - beta2) * g
+    return w - lr * (u + wd * w), None
+
+
+def signsgd(w, g, state, lr, t, kind, momentum=0.9, weight_decay=0.0, exclude_from_decay=USUAL):
+    """Bernstein et al. 2018, algorithm 2; without momentum algorithm 1."""
+    wd = 0.0 if kind in exclude_from_decay else weight_decay
+    state["m"] = momentum * state.get("m", np.zeros_like(w)) + (1 - momentum) * g
+    return w - lr * (np.sign(state["m"]) + wd * w), None
+
+
+METHODS = {"sgd": sgd, "adamw": adamw, "lars": lars, "lamb": lamb, "lion": lion, "signsgd": signsgd}
+DECAYS = {"sgd": 0.0, "adamw": 0.01, "lars": 5e-4, "lamb": 0.01, "lion": 0.0, "signsgd": 0.0}  # by default
 
 
 def factors(entries):
