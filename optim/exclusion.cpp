@@ -85,6 +85,12 @@ void bind_factors(OptionTable& table, Factors& lr_factors, Factors& decay_factor
   table.add("decay_factors", decay_factors, constraint, "factors on weight_decay, likewise");
 }
 
+std::vector<bool> matched_by(const std::vector<ParameterInfo>& parameters, const Exclusions& list) {
+  std::vector<bool> matched;
+  for (const ParameterInfo& parameter : parameters) matched.push_back(excluded(parameter, list));
+  return matched;
+}
+
 std::vector<double> factors_of(const std::vector<ParameterInfo>& parameters, const Factors& list) {
   std::vector<double> factors(parameters.size(), 1);
   for (const std::string& text : list) {

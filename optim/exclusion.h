@@ -43,6 +43,8 @@ struct TreatmentRules {
 };
 /// One entry per parameter.
 std::vector<Treatment> treatments(const std::vector<ParameterInfo>& parameters, const TreatmentRules& rules);
+/// One entry per parameter: whether an element of the list matches it.
+std::vector<bool> matched_by(const std::vector<ParameterInfo>& parameters, const Exclusions& list);
 /// One factor per parameter. ConfigError for an element that is none.
 std::vector<double> factors_of(const std::vector<ParameterInfo>& parameters, const Factors& list);
 

@@ -65,12 +65,6 @@ void Lbfgs::set_overlap(Vector with_last, Vector with_next) {
   with_next_ = std::move(with_next);
 }
 
-std::vector<at::Tensor> Lbfgs::preconditioner(const std::vector<at::Tensor>& gradients) const {
-  Vector unknown = Optimizer::preconditioner(gradients);
-  for (at::Tensor& p : unknown) p.fill_(NAN);
-  return unknown;
-}
-
 void Lbfgs::update(TensorLists& lists) {
   StepReport norms;
   for (size_t i = 0; i < lists.weights.size(); ++i) {

@@ -38,7 +38,9 @@ class Lbfgs : public Optimizer {
   double overlap() const override { return options_.overlap; }
   void set_overlap(std::vector<at::Tensor> with_last, std::vector<at::Tensor> with_next) override;
   /// NaN: H is no diagonal.
-  std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
+  std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& /*gradients*/) const override {
+    return no_diagonal();
+  }
   double stability_limit() const override { return NAN; }
 
  private:

@@ -122,10 +122,22 @@ std::vector<at::Tensor> Optimizer::preconditioner(const std::vector<at::Tensor>&
   return p;
 }
 
+std::vector<at::Tensor> Optimizer::no_diagonal() const {
+  std::vector<at::Tensor> unknown = Optimizer::preconditioner({});
+  for (at::Tensor& p : unknown) p.fill_(NAN);
+  return unknown;
+}
+
 void Optimizer::add_slot(const std::string& name) {
+  add_slot(name, std::vector<bool>(parameters_.size(), true));
+}
+
+void Optimizer::add_slot(const std::string& name, const std::vector<bool>& needed) {
   std::vector<at::Tensor> tensors;
-  for (const ParameterInfo& parameter : parameters_)
-    tensors.push_back(at::zeros_like(parameter.tensor.detach()));
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor weights = parameters_[i].tensor.detach();
+    tensors.push_back(needed[i] ? at::zeros_like(weights) : at::empty({0}, weights.options()));
+  }
   slots_.emplace_back(name, std::move(tensors));
 }
 

@@ -90,8 +90,11 @@ class Optimizer : public torch::optim::Optimizer {
   /// and gradients, these of their weights' type and strides; after set_clean_gradients() the clean ones, and the clean twin.
   /// Runs without gradient recording.
   virtual void update(TensorLists& lists) = 0;
-  /// Declares a zero-initialised state tensor for each parameter; for derived constructors.
+  /// Declares a zero-initialised state tensor for each parameter; for derived constructors. Empty for those that need none.
   void add_slot(const std::string& name);
+  void add_slot(const std::string& name, const std::vector<bool>& needed);
+  /// What preconditioner() is of a method that steps by no diagonal.
+  std::vector<at::Tensor> no_diagonal() const;
   /// The first slot is to have a twin, "clean_" and its name, of the clean gradients while there are such.
   void add_clean_twin() { has_clean_twin_ = true; }
   /// The twin where there is one at present, else the slot itself.

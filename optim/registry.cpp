@@ -14,6 +14,7 @@ namespace basin {
   entry(lambc) \
   entry(lion) \
   entry(signsgd) \
+  entry(muon) \
   entry(lbfgs)
 // clang-format on
 

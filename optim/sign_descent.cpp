@@ -48,12 +48,6 @@ SignDescent::SignDescent(std::vector<ParameterInfo> parameters, const SignSgdOpt
   if (options.momentum > 0) add_slot("average");
 }
 
-std::vector<at::Tensor> SignDescent::preconditioner(const std::vector<at::Tensor>& gradients) const {
-  std::vector<at::Tensor> unknown = Optimizer::preconditioner(gradients);
-  for (at::Tensor& p : unknown) p.fill_(NAN);
-  return unknown;
-}
-
 void SignDescent::update(TensorLists& lists) {
   if (rule_.blend > 0 || rule_.keep > 0) lists.first = slot(0);
   report(sign_step(rule_, {.rate = learning_rate(), .norms = takes_norms()}, treatments_, lists, tables_));

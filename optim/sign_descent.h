@@ -38,7 +38,9 @@ class SignDescent : public Optimizer {
   SignDescent(std::vector<ParameterInfo> parameters, const LionOptions& options);
   SignDescent(std::vector<ParameterInfo> parameters, const SignSgdOptions& options);
   /// NaN: the diagonal |g| by which sign(g) is a step along P^{-1} g is 0 where g is, and moves with g.
-  std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const override;
+  std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& /*gradients*/) const override {
+    return no_diagonal();
+  }
   double stability_limit() const override { return NAN; }
 
  private:

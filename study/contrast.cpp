@@ -79,8 +79,8 @@ void check_place(const Contrast& contrast, const std::string& where) {
   if (!is_loss(at, kAnnealed)) {
     throw ConfigError(where + ": " +
                       unknown_name("at", contrast.at,
-                                   {"end", "budget", "loss-LEVEL", "annealed-LOSS", "end@twin", "loss-LEVEL@twin",
-                                    "annealed-LOSS@twin"}));
+                                   {"end", "budget", "loss-LEVEL", "annealed-LOSS", "end@twin",
+                                    "loss-LEVEL@twin", "annealed-LOSS@twin"}));
   }
   if (contrast.outcome == "updates" || contrast.outcome == "examples") {
     throw ConfigError(fmt::format("{}: at = \"{}\": {} of annealed branches say nothing", where, contrast.at,

@@ -186,8 +186,7 @@ std::string selection_table(const std::vector<Choice>& choices, const Study& stu
     const Score& best = choice.best();
     const double deviation = standard_error_of(best.judged_by_example(select));
     const std::string error = std::isfinite(deviation) ? fmt::format(" ± {:.4f}", deviation) : "";
-    line(choice.group, to_text(choice.winner.settings()),
-         fmt::format("{:.4f}{}", best.judged(select), error),
+    line(choice.group, to_text(choice.winner.settings()), fmt::format("{:.4f}{}", best.judged(select), error),
          second_text(sensitivity),
          sensitivity.like_winner
              ? fmt::format("{} of {}", sensitivity.like_winner->size(), choice.scores.size() - 1)

@@ -74,9 +74,10 @@ TEST(Contrast, AtAnAnnealedLossPicksTheRunsWhoseBranchesAreAnnealed) {
       "[[sweep.arm]]\nwhen = { optimizer = 'sgd' }\n"
       "set = { branch.from = 'warmup = 0.05', branch.at = ['loss-1.5', 'end'], branch.anneal = 0.2 }\n";
   const std::string asked = "[[contrast]]\nname = 'c'\noutcome = 'test_acc'\nat = 'annealed-1.25'\n";
-  const Study study = study_of(kGrid + branches + asked +
-                               "base = { optimizer = 'sgd', batch_size = 32, protocol = 'B', warmup = 0.05 }\n"
-                               "arm = { batch_size = 64 }\n");
+  const Study study =
+      study_of(kGrid + branches + asked +
+               "base = { optimizer = 'sgd', batch_size = 32, protocol = 'B', warmup = 0.05 }\n"
+               "arm = { batch_size = 64 }\n");
   const std::vector<Cell> cells = expand(study);
   const ContrastCells found = cells_of_contrasts(study, cells)[0];
   EXPECT_EQ(labels(found.settings[1])[0], "sgd B=64 protocol B warmup=0.05 seed 1");
@@ -188,7 +189,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "did you mean \"lambda_min\"?"},
         BadClaim{"unknown_place", sgd(kOne, "batch_size = 64", kAccuracy + "at = 'finish'\n"),
                  "s.toml:15: unknown at \"finish\""},
-        BadClaim{"annealed_without_branches", sgd(kOneB, "batch_size = 64", kAccuracy + "at = 'annealed-1'\n"),
+        BadClaim{"annealed_without_branches",
+                 sgd(kOneB, "batch_size = 64", kAccuracy + "at = 'annealed-1'\n"),
                  "run sgd B=32 protocol B warmup=0.05 seed 1 has annealed branches from 0 places, and two"},
         BadClaim{"annealed_from_one_place",
                  "[[sweep.arm]]\nwhen = { optimizer = 'sgd' }\n"
@@ -197,16 +199,18 @@ INSTANTIATE_TEST_SUITE_P(
                  "has annealed branches from 1 places"},
         BadClaim{"annealed_over_several_shares",
                  "[[sweep.arm]]\nwhen = { optimizer = 'sgd' }\n"
-                 "set = { branch.from = 'warmup = 0.05', branch.at = ['loss-1.5', 'end'], branch.anneal = [0.2, 0.4] }\n" +
+                 "set = { branch.from = 'warmup = 0.05', branch.at = ['loss-1.5', 'end'], branch.anneal = "
+                 "[0.2, 0.4] }\n" +
                      sgd(kOneB, "batch_size = 64", kAccuracy + "at = 'annealed-1'\n"),
                  "has branches annealed over several shares"},
-        BadClaim{"annealed_and_not_probed",
-                 "[[sweep.arm]]\nwhen = { optimizer = 'sgd' }\n"
-                 "set = { branch.from = 'warmup = 0.05', branch.at = ['loss-1.5', 'end'], branch.anneal = 0.2 }\n"
-                 "[[sweep.set]]\nwhen = { branch.at = 'end' }\nset = { probes.run = [] }\n" +
-                     sgd(kOneB, "batch_size = 64",
-                         "outcome = 'probe.top_eigenvalues.lambda_1'\nat = 'annealed-1'\n"),
-                 "from 1 places, and two are needed; another one does not measure top_eigenvalues"},
+        BadClaim{
+            "annealed_and_not_probed",
+            "[[sweep.arm]]\nwhen = { optimizer = 'sgd' }\n"
+            "set = { branch.from = 'warmup = 0.05', branch.at = ['loss-1.5', 'end'], branch.anneal = 0.2 }\n"
+            "[[sweep.set]]\nwhen = { branch.at = 'end' }\nset = { probes.run = [] }\n" +
+                sgd(kOneB, "batch_size = 64",
+                    "outcome = 'probe.top_eigenvalues.lambda_1'\nat = 'annealed-1'\n"),
+            "from 1 places, and two are needed; another one does not measure top_eigenvalues"},
         BadClaim{"annealed_updates",
                  sgd(kOneB, "batch_size = 64", "outcome = 'updates'\nat = 'annealed-1'\n"),
                  "at = \"annealed-1\": updates of annealed branches say nothing"},
