@@ -91,6 +91,9 @@ TRAININGS = {
     'sgd.decay_factors=["norm_bias=0.015625"]',
     "davidnet": f"{A} model=davidnet davidnet.width=4 optimizer=lambc epochs=1 schedule=cosine schedule_unit=updates horizon=20 "
     "regime_batch=16",
+    "lion": f"{A} optimizer=lion lion.weight_decay=0.1 learning_rate=1e-3 epochs=2",
+    "signsgd": f"{A} optimizer=signsgd signsgd.weight_decay=0.1 learning_rate=1e-3 epochs=2",
+    "muon": f"{A} optimizer=muon muon.weight_decay=0.1 learning_rate=0.01 epochs=2",
     "lbfgs": "protocol=A-updates updates=12 batch_size=64 micro_batch=32 model=mlp mlp.hidden=[8] mlp.activation=tanh "
     "optimizer=lbfgs dtype=float64 learning_rate=0.5",
     "noisy-quadratic": "protocol=B model=noisy_quadratic loss=mse data.set=coin_flips data.train_examples=1024 optimizer=sgd "
@@ -123,16 +126,6 @@ def recovered(basin: Program):
     run = basin.train(TRAININGS["growing-batch"])
     (basin.folder / run / "run.h5").unlink()
     basin("recover", run)
-
-
-def branches(basin: Program):
-    """One with nothing changed, and one of it that is annealed, from a file and from a run's folder."""
-    parent = basin.train("checkpoint_every=4 batch_size=16 protocol=A-epochs")
-    same = f"checkpoint_every=4 batch_size=16 protocol=A-epochs branch.from={parent}/ckpt/u000004.h5"
-    child = basin.train(same)
-    basin.train(
-        f"batch_size=16 protocol=A-epochs branch.from={child} branch.at=u000008 branch.anneal=0.5 branch.stream=restarted"
-    )
 
 
 def training(settings):
@@ -203,6 +196,27 @@ set = { scaling_rule = "sqrt", base_batch = 32, warmup_from = "base", effective_
 
 def rules(basin: Program):
     basin("sweep", basin.write("rules.toml", RULES), "--out", "out", "--jobs", 2, *NOT_BY_TIME)
+
+
+BRANCHES = (
+    GRID.replace("updates = 6", "updates = 6\ncheckpoint_every = 2")
+    + """
+optimizer = ["sgd", "lamb"]
+[[sweep.arm]]
+when = { optimizer = ["sgd", "lamb"] }
+set.branch.from = 'protocol = "A-updates"'
+set.branch.at = ["u000004", "end"]
+set.branch.anneal = [0.0, 0.5]
+set.branch.stream = ["continued", "restarted"]
+[[sweep.skip]]
+when = { branch.at = "end", branch.anneal = 0.0 }
+"""
+)
+
+
+def branches(basin: Program):
+    """Of runs of the study: one from a path is named by its parent's file, which has times in it."""
+    basin("sweep", basin.write("branches.toml", BRANCHES), "--out", "out", "--jobs", 2, *NOT_BY_TIME)
 
 
 TUNE = """

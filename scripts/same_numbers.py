@@ -46,6 +46,8 @@ MAY_DIFFER = {
     "*/images_per_second": "rate",
     "*@images_per_second": "rate",
     "*.h5:/log/time": "time",
+    "*/ckpt/*.h5:/progress@branch_sha256": "of the parent's file, with wall times in it",
+    "*/run.h5:/provenance@branch_parent_sha256": "the same",
     "*/ckpt/*.h5:/@journal_offset": "the journal has command line and folder as text",
 }
 
