@@ -215,7 +215,7 @@ when = { branch.at = "end", branch.anneal = 0.0 }
 
 
 def branches(basin: Program):
-    """Of runs of the study: one from a path is named by its parent's file, which has times in it."""
+    """All from runs of the study. The name of a branch that begins from a path is made from that file, with wall times in it."""
     basin("sweep", basin.write("branches.toml", BRANCHES), "--out", "out", "--jobs", 2, *NOT_BY_TIME)
 
 
