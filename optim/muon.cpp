@@ -12,7 +12,7 @@ namespace basin {
 namespace {
 
 constexpr double kLinear = 3.4445, kCubic = -4.7750, kQuintic = 2.0315;
-constexpr double kAboveZero = 1e-7;  // added to the norm, as torch does
+constexpr double kAboveZero = 1e-7;  // added to the norm, as in the published code; torch takes the larger
 
 at::Tensor as_matrix(const at::Tensor& tensor) { return tensor.reshape({tensor.size(0), -1}); }
 
