@@ -160,8 +160,10 @@ class ContrastResolver {
       const auto& branch = known.cell->options.train.branch;
       if (branch.from != parent.run_id || branch.anneal == 0) continue;
       const std::string reason = unprobed(contrast, "end", known.cell->options);
-      if (!reason.empty()) lacks = fmt::format("; another one {}", reason);
-      if (!reason.empty()) continue;
+      if (!reason.empty()) {
+        lacks = fmt::format("; another one {}", reason);
+        continue;
+      }
       places.insert(branch.at);
       shares.insert(branch.anneal);
     }

@@ -56,6 +56,18 @@ def opened(folder, **options):
     return sweep
 
 
+def with_diverged(places, **options):
+    """The branches of seed 2 at 1,024 that begin there have diverged."""
+
+    def branches(rows, curves):
+        for row, curve in plan(**options)["more"](rows, curves):
+            if row["seed"] == 2 and row["batch_size"] == 1024 and row["branch.at"] in places:
+                row |= {"status": "diverged", "train_loss": np.nan}
+            yield row, curve
+
+    return branches
+
+
 def test_a_course_is_linear_between_its_branches():
     course = Course(np.array([1.0, 1.5, 2.0]), np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]))
     np.testing.assert_allclose(course.at(1.25), [0.5, 1.0])
@@ -95,13 +107,7 @@ def test_what_cannot_be_compared_says_why(tmp_path):
     found = same_phase(opened(tmp_path / "s", more=ended_apart))
     assert {s.reason for s in found} == {"the branches end at no common loss"}
 
-    def one_diverged(rows, curves):
-        for row, curve in plan()["more"](rows, curves):
-            if row["seed"] == 2 and row["batch_size"] == 1024 and row["branch.at"] != "loss-1.2":
-                row |= {"status": "diverged", "train_loss": np.nan}
-            yield row, curve
-
-    found = same_phase(opened(tmp_path / "t", more=one_diverged))
+    found = same_phase(opened(tmp_path / "t", more=with_diverged(("loss-1.8", "loss-1.5"))))
     assert all(s.effect.seeds == 2 and s.asked == 3 for s in found if s.share > 0)
 
 
@@ -174,13 +180,8 @@ def test_a_probes_number_is_mixed_and_counts_only_where_both_measurements_are_so
 
 
 def test_a_seed_whose_branch_diverged_is_lost(tmp_path):
-    def one_diverged(rows, curves):
-        for row, curve in plan(shares=(0.2,), averaged=False)["more"](rows, curves):
-            if row["seed"] == 2 and row["batch_size"] == 1024 and row["branch.at"] == "loss-1.2":
-                row |= {"status": "diverged", "train_loss": np.nan}
-            yield row, curve
-
-    equal = contrasts_of(tmp_path / "s", more=one_diverged)["equal"]
+    more = with_diverged(("loss-1.2",), shares=(0.2,), averaged=False)
+    equal = contrasts_of(tmp_path / "s", more=more)["equal"]
     assert equal.seeds == [1, 3] and equal.lost == ["arm: 1 of 3 seeds diverged"]
 
 
