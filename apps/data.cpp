@@ -24,9 +24,9 @@ struct DataArguments {
 void print_split(const Dataset& data, const char* name, const Split& split) {
   if (split.size() == 0) return;
   const at::Tensor counts = at::bincount(split.labels, {}, data.classes());
-  fmt::print("{:<11} {} images of {}x{}x{}, {} to {} per class\n", name, split.size(), split.images.size(1),
-             split.images.size(2), split.images.size(3), counts.min().item<int64_t>(),
-             counts.max().item<int64_t>());
+  fmt::print("{:<11} {} {} of {}, {} to {} per class\n", name, split.size(),
+             split.has_pictures() ? "images" : "examples", fmt::join(split.inputs.sizes().slice(1), "x"),
+             counts.min().item<int64_t>(), counts.max().item<int64_t>());
 }
 
 void print_class_balance(const Dataset& data) {
@@ -44,7 +44,7 @@ Json json_of(const Dataset& data, const Split& split) {
   const at::Tensor counts =
       split.size() ? at::bincount(split.labels, {}, data.classes()) : at::zeros({data.classes()}, at::kLong);
   return {{"images", split.size()},
-          {"shape", split.size() ? split.images.sizes().slice(1).vec() : std::vector<int64_t>()},
+          {"shape", split.size() ? split.inputs.sizes().slice(1).vec() : std::vector<int64_t>()},
           {"per_class",
            std::vector<int64_t>(counts.data_ptr<int64_t>(), counts.data_ptr<int64_t>() + counts.numel())}};
 }
@@ -69,8 +69,11 @@ void print_description(const Dataset& data) {
   print_split(data, "train", data.train);
   print_split(data, "validation", data.validation);
   print_split(data, "test", data.test);
-  fmt::print("{:<11} {:.6f}  (of pixel/255, by channel, over train)\n", "mean", fmt::join(data.mean, " "));
-  fmt::print("{:<11} {:.6f}\n", "std", fmt::join(data.std, " "));
+  if (!data.mean.empty()) {
+    fmt::print("{:<11} {:.6f}  ({}by channel, over train)\n", "mean", fmt::join(data.mean, " "),
+               data.train.has_pictures() ? "of pixel/255, " : "");
+    fmt::print("{:<11} {:.6f}\n", "std", fmt::join(data.std, " "));
+  }
   fmt::print("{:<11} {}\n", "sha256", data.sha256);
   fmt::print("{:<11} {}\n", "split_hash", data.split_hash);
   print_class_balance(data);

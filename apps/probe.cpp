@@ -4,18 +4,21 @@
 #include "apps/output/json_output.h"
 #include "apps/output/probe_display.h"
 #include "apps/subcommands.h"
+#include "core/error.h"
 #include "core/nearest.h"
 #include "io/probe_file.h"
 #include "runs/checkpoints.h"
 #include "runs/probe_options.h"
 #include "runs/probing.h"
+#include "runs/script_subject.h"
 #include "study/checkpoint_names.h"
 
 namespace basin {
 namespace {
 
 struct ProbeArguments {
-  std::string folder;
+  std::string folder, out;
+  ScriptSubject subject;
   std::vector<std::string> only, checkpoints, sets;
   std::optional<int64_t> subset, micro_batch;
   std::optional<std::string> dtype;
@@ -78,7 +81,26 @@ std::vector<ProbeOutcome> measured(const ProbeArguments& arguments) {
                    [&](const ProbeStep& step) { display.show(step); });
 }
 
-int run_probe(const ProbeArguments& arguments) {
+/// With --script the folder of a run that is made of it.
+ProbeArguments resolved(ProbeArguments arguments) {
+  const bool script = !arguments.subject.script.empty();
+  if (script == !arguments.folder.empty())
+    throw ConfigError(script ? "a run and --script: one of them is measured at a time"
+                             : "nothing to measure: name a run, or --script and --data");
+  if (!script && !(arguments.subject.data.empty() && arguments.out.empty()))
+    throw ConfigError("--data and --out go with --script; a run has its own");
+  if (!script) return arguments;
+  if (arguments.subject.data.empty())
+    throw ConfigError(
+        "--script needs --data: examples as set = \"arrays\" reads them, or a set that comes with Basin");
+  const std::string stem = std::filesystem::path(arguments.subject.script).stem();
+  arguments.folder =
+      write_script_subject(arguments.subject, arguments.out.empty() ? "out/" + stem : arguments.out);
+  return arguments;
+}
+
+int run_probe(const ProbeArguments& given) {
+  const ProbeArguments arguments = resolved(given);
   check_checkpoints(arguments);
   const std::vector<ProbeOutcome> outcomes = measured(arguments);
   if (outcomes.empty())
@@ -93,6 +115,7 @@ int run_probe(const ProbeArguments& arguments) {
       print_outcome(outcome);
     failed = failed || outcome.status == ProbeStatus::failed;
   }
+  if (!arguments.json && !given.subject.script.empty()) fmt::print("all in {}\n", arguments.folder);
   if (arguments.json) print_json("probe", {{"run", arguments.folder}, {"results", std::move(results)}});
   return failed ? 1 : 0;
 }
@@ -102,7 +125,17 @@ int run_probe(const ProbeArguments& arguments) {
 void add_probe(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<ProbeArguments>();
   CLI::App* command = app.add_subcommand("probe", "Measure checkpoints of a run, at any time after training");
-  command->add_option("run", arguments->folder, "folder of the run, OUT/runs/<run_id>")->required();
+  command->add_option("run", arguments->folder, "folder of the run, OUT/runs/<run_id>");
+  command->add_option(
+      "--script", arguments->subject.script,
+      "in place of a run: the weights of a TorchScript file as they are (docs/your-network.md)");
+  command->add_option(
+      "--data", arguments->subject.data,
+      "with --script: a .npz, a folder of .npy, an HDF5 file, or a set that comes with Basin");
+  take_one_of(*command->add_option("--loss", arguments->subject.loss, "with --script"), "loss",
+              values_of("loss"));
+  command->add_option("--out", arguments->out,
+                      "with --script: folder of the results; default: out/NAME of the file NAME.pt");
   add_list_option(*command, "--only", arguments->only, "names of probes; default: the study's, or all",
                   [] { return values_of("probes.run"); });
   add_list_option(*command, "--checkpoint", arguments->checkpoints,

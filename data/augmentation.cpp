@@ -33,9 +33,9 @@ Augmentation::Augmentation(const DataOptions& options, uint64_t master_seed, con
       padding_(options.padding),
       cutout_(options.cutout),
       epoch_examples_(train.size()),
-      channels_(train.images.size(1)),
-      height_(train.images.size(2)),
-      width_(train.images.size(3)),
+      channels_(train.has_pictures() ? train.inputs.size(1) : 0),
+      height_(train.has_pictures() ? train.inputs.size(2) : 0),
+      width_(train.has_pictures() ? train.inputs.size(3) : 0),
       shift_seed_(derive_seed(master_seed, "augmentation")),
       flip_seed_(derive_seed(master_seed, "flip")),
       cutout_seed_(derive_seed(master_seed, "cutout")) {}
@@ -139,7 +139,10 @@ at::Tensor Augmentation::apply_by_gather(const at::Tensor& inputs, const at::Ten
 
 void check_augmentation(const DataOptions& options, const Split& train) {
   if (options.augmentation == "none") return;
-  const int64_t side = std::min(train.images.size(2), train.images.size(3));
+  if (!train.has_pictures())
+    throw ConfigError(fmt::format("data.augmentation = \"{}\" is for pictures; the inputs of {} are numbers",
+                                  options.augmentation, options.set));
+  const int64_t side = std::min(train.inputs.size(2), train.inputs.size(3));
   if (options.padding_mode == "reflect" && options.padding >= side) {
     throw ConfigError(fmt::format("data.padding = {} must be below the images' {} pixels to reflect them",
                                   options.padding, side));

@@ -9,11 +9,12 @@
 
 namespace basin {
 
-/// Examples as they lie in the official files. images uint8 [n, C, H, W], labels int64 [n]; `source_index`
-/// int64 [n] is the position in the split that the example was read from (so a validation share remains
-/// traceable).
+/// Examples as they lie in the files. inputs: pictures, uint8 [n, C, H, W], or numbers, float32, float64 or int64 [n, ...]; labels
+/// int64 [n]; `source_index` int64 [n] is the position in the split that the example was read from (so a validation share
+/// remains traceable).
 struct Split {
-  at::Tensor images, labels, source_index;
+  at::Tensor inputs, labels, source_index;
+  bool has_pictures() const { return inputs.scalar_type() == at::kByte; }
   int64_t size() const { return labels.defined() ? labels.size(0) : 0; }
 };
 
@@ -25,9 +26,9 @@ struct Dataset {
   std::string pixels;  // "official", "jpeg copy", "synthetic", kUnverified: always said with a result
   std::vector<std::string> class_names;
   Split train, validation, test;
-  std::vector<double> mean,
-      std;                 // per channel of the training split, of pixel/255; what inputs are normalised by
-  at::Tensor levels;       // float64 [C, 256]: (v/255 - mean)/std, what byte v of a channel is as an input
+  // Per channel (axis 1) of the training split, of pixel/255 or of the numbers; what inputs are normalised by. Empty: they aren't.
+  std::vector<double> mean, std;
+  at::Tensor levels;       // of pictures, float64 [C, 256]: what byte v of a channel is as an input
   std::string sha256;      // of the contents of all files read, end to end in manifest order
   std::string split_hash;  // SHA-256 over the training split's source_index (int64, little-endian)
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
@@ -36,7 +37,8 @@ struct Dataset {
 struct DataOptions {
   std::string set = "cifar10-5k";      // a registry name
   std::string path;                    // folder or official archive; empty for embedded and synthetic sets
-  double validation = 0.0;             // share of the training set, chosen by a hash of the image bytes
+  std::string normalise = "auto";      // auto | channels | none
+  double validation = 0.0;             // share of the training set, chosen by a hash of the inputs' bytes
   int64_t train_examples = 0;          // 0: all; else the first n of the training split by image hash
   int64_t test_examples = 0;           // likewise
   std::string augmentation = "none";   // none | crop_flip; the rest is of crop_flip (data/augmentation.h)
@@ -45,12 +47,11 @@ struct DataOptions {
   std::string flip = "random";         // random | alternating | none
   int64_t cutout = 0;                  // side of the square that is cut out; 0: none
 };
-/// The `count` examples of a split with the smallest SHA-256 of their image bytes and label (one byte after
-/// them), ascending index: a subset that depends on the data alone. count = 0 or >= size: all. Cost: one hash
+/// The `count` examples of a split with the smallest SHA-256 of their inputs' bytes and label (after them; one byte, or eight from
+/// 256 classes on), ascending index: a subset that depends on the data alone. count = 0 or >= size: all. Cost: one hash
 /// per example.
 at::Tensor hashed_subset(const Split& split, int64_t count);
-/// SHA-256 over the chosen examples' bytes (image, then label byte) in the order of `index`; recorded as
-/// `subset_hash`.
+/// SHA-256 over the chosen examples' bytes, each as above, in the order of `index`; recorded as `subset_hash`.
 std::string subset_hash(const Split& split, const at::Tensor& index);
 
 /// Those examples as a split of their own.

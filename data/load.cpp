@@ -33,10 +33,10 @@ void take_validation(Dataset& data, double share) {
 }
 
 /// Exact: the sums run over counts of byte values.
-void measure_channels(Dataset& data) {
+void measure_bytes(Dataset& data) {
   const Split& train = data.train;
-  const int64_t n = train.size(), channels = train.images.size(1), plane = train.images[0][0].numel();
-  const auto* pixels = train.images.const_data_ptr<uint8_t>();
+  const int64_t n = train.size(), channels = train.inputs.size(1), plane = train.inputs[0][0].numel();
+  const auto* pixels = train.inputs.const_data_ptr<uint8_t>();
   for (int64_t c = 0; c < channels; ++c) {
     std::array<int64_t, 256> counts{};
     for (int64_t i = 0; i < n; ++i) {
@@ -54,12 +54,42 @@ void measure_channels(Dataset& data) {
   }
 }
 
+/// The same of numbers, in float64.
+void measure_numbers(Dataset& data) {
+  const at::Tensor& inputs = data.train.inputs;
+  const int64_t channels = inputs.dim() > 1 ? inputs.size(1) : 1;
+  const at::Tensor columns = inputs.reshape({inputs.size(0), channels, -1});
+  for (int64_t c = 0; c < channels; ++c) {
+    const at::Tensor values = columns.select(1, c).to(at::kDouble);
+    const auto mean = values.mean().item<double>(),
+               std = (values - mean).square().mean().sqrt().item<double>();
+    if (std == 0)
+      throw DataError(fmt::format("{}: channel {} is constant over the training split", data.name, c));
+    data.mean.push_back(mean);
+    data.std.push_back(std);
+  }
+}
+
 void fill_levels(Dataset& data) {
-  const auto channels = static_cast<int64_t>(data.mean.size());
+  const int64_t channels = data.train.inputs.size(1);
   data.levels = at::empty({channels, 256}, at::kDouble);
   auto* level = data.levels.mutable_data_ptr<double>();
-  for (size_t c = 0; c < data.mean.size(); ++c)
-    for (int v = 0; v < 256; ++v) *level++ = (static_cast<double>(v) / 255 - data.mean[c]) / data.std[c];
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto at = static_cast<size_t>(c);
+    const double mean = data.mean.empty() ? 0 : data.mean[at], std = data.std.empty() ? 1 : data.std[at];
+    for (int v = 0; v < 256; ++v) *level++ = (static_cast<double>(v) / 255 - mean) / std;
+  }
+}
+
+void normalise(Dataset& data, const DataOptions& options) {
+  const bool pictures = data.train.has_pictures();
+  const bool integers = !pictures && !data.train.inputs.is_floating_point();
+  if (options.normalise == "channels" && integers)
+    throw ConfigError(
+        fmt::format("data.normalise = \"channels\", but the inputs of {} are integers", data.name));
+  if (options.normalise == "channels" || (options.normalise == "auto" && pictures))
+    pictures ? measure_bytes(data) : measure_numbers(data);
+  if (pictures) fill_levels(data);
 }
 
 }  // namespace
@@ -70,8 +100,13 @@ void bind_options(OptionTable& table, DataOptions& options) {
     t.add("path", options.path, anything(),
           "folder or official archive; empty for embedded and synthetic sets")
         .execution();
+    t.add("normalise", options.normalise, one_of({"auto", "channels", "none"}),
+          "inputs less their mean over the training split, over their standard deviation, by channel (axis "
+          "1); auto: pictures are, numbers "
+          "stay as they are")
+        .quiet_default();
     t.add("validation", options.validation, half_open(0, 1),
-          "share of the training set held out for validation, chosen by a hash of the image bytes");
+          "share of the training set held out for validation, chosen by a hash of the inputs' bytes");
     t.add("train_examples", options.train_examples, at_least(0),
           "number of training examples, the first in order of hash; 0: all");
     t.add("test_examples", options.test_examples, at_least(0),
@@ -97,8 +132,7 @@ Dataset load_dataset(const DataOptions& options) {
   limit(data.train, options.train_examples, "train_examples", entry);
   limit(data.test, options.test_examples, "test_examples", entry);
   check_augmentation(options, data.train);
-  measure_channels(data);
-  fill_levels(data);
+  normalise(data, options);
   data.split_hash = sha256_hex(data.train.source_index.const_data_ptr(), data.train.source_index.nbytes());
   return data;
 }

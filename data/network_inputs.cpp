@@ -8,10 +8,10 @@ namespace {
 /// Writes channels-last through a table of the 256 values of each channel.
 template <class T>
 void fill_inputs(const Dataset& data, const Split& split, const int64_t* index, int64_t n, T* out) {
-  const int64_t channels = split.images.size(1), plane = split.images.size(2) * split.images.size(3);
+  const int64_t channels = split.inputs.size(1), plane = split.inputs.size(2) * split.inputs.size(3);
   const at::Tensor levels = data.levels.to(c10::CppTypeToScalarType<T>::value);
   const T* table = levels.const_data_ptr<T>();
-  const auto* images = split.images.const_data_ptr<uint8_t>();
+  const auto* images = split.inputs.const_data_ptr<uint8_t>();
   for (int64_t i = 0; i < n; ++i) {
     const uint8_t* image = images + index[i] * channels * plane;
     T* row = out + i * channels * plane;
@@ -22,19 +22,35 @@ void fill_inputs(const Dataset& data, const Split& split, const int64_t* index, 
   }
 }
 
+/// Numbers of any shape: rows, in float64 where they are normalised.
+at::Tensor numbers_of(const Dataset& data, const Split& split, const at::Tensor& index,
+                      at::ScalarType dtype) {
+  const at::Tensor rows = split.inputs.index_select(0, index);
+  if (!rows.is_floating_point()) return rows;
+  if (data.mean.empty()) return rows.to(dtype);
+  std::vector<int64_t> by_channel(static_cast<size_t>(rows.dim()), 1);
+  if (rows.dim() > 1) by_channel[1] = rows.size(1);
+  const auto column = [&](const std::vector<double>& values) {
+    return at::tensor(values, at::kDouble).to(rows.device()).view(by_channel);
+  };
+  return rows.to(at::kDouble).sub_(column(data.mean)).div_(column(data.std)).to(dtype);
+}
+
 }  // namespace
 
 at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index,
                           at::ScalarType dtype, at::Device device) {
   TORCH_CHECK(dtype == at::kFloat || dtype == at::kDouble, "network inputs are float32 or float64");
   TORCH_CHECK(index.device().is_cpu() && index.scalar_type() == at::kLong, "index must be int64 on the CPU");
-  if (!split.images.device().is_cpu())
-    return gathered_inputs(data, split, index.to(split.images.device()), dtype);
+  if (!split.has_pictures())
+    return numbers_of(data, split, index.to(split.inputs.device()), dtype).to(device);
+  if (!split.inputs.device().is_cpu())
+    return gathered_inputs(data, split, index.to(split.inputs.device()), dtype);
   const at::Tensor rows = index.contiguous();
   const int64_t n = rows.numel();
   TORCH_CHECK(n == 0 || (rows.min().item<int64_t>() >= 0 && rows.max().item<int64_t>() < split.size()),
               "example index out of range");
-  at::Tensor inputs = at::empty({n, split.images.size(1), split.images.size(2), split.images.size(3)},
+  at::Tensor inputs = at::empty({n, split.inputs.size(1), split.inputs.size(2), split.inputs.size(3)},
                                 at::TensorOptions(dtype).memory_format(at::MemoryFormat::ChannelsLast));
   const auto* first = rows.const_data_ptr<int64_t>();
   if (dtype == at::kFloat)

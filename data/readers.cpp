@@ -15,11 +15,11 @@ class SplitBuilder {
     int64_t n = 0;
     for (const ManifestFile& file : manifest.files)
       if (file.test == test && file.role != FileRole::labels) n += file.examples;
-    split_.images = at::empty({n, manifest.channels, manifest.height, manifest.width}, at::kByte);
+    split_.inputs = at::empty({n, manifest.channels, manifest.height, manifest.width}, at::kByte);
     split_.labels = at::empty({n}, at::kLong);
     split_.source_index = at::arange(n, at::kLong);
   }
-  uint8_t* next_image() { return split_.images.data_ptr<uint8_t>() + pixels_ * images_++; }
+  uint8_t* next_image() { return split_.inputs.data_ptr<uint8_t>() + pixels_ * images_++; }
   int64_t& next_label() { return split_.labels.data_ptr<int64_t>()[labels_++]; }
   Split finish() { return split_; }
 

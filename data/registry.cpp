@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
   entry(cifar100) \
   entry(fashion_mnist) \
   entry(cifar10_5k) \
+  entry(arrays) \
   entry(synthetic) \
   entry(coin_flips)
 // clang-format on

@@ -9,8 +9,9 @@ Split on_device(const Split& split, at::Device device) {
   Split there = split;
   if (!split.labels.defined()) return there;
   there.labels = split.labels.to(device);
-  there.images = split.images.to(device);
-  if (!device.is_cpu()) there.images = there.images.contiguous(at::MemoryFormat::ChannelsLast);
+  there.inputs = split.inputs.to(device);
+  if (!device.is_cpu() && split.has_pictures())
+    there.inputs = there.inputs.contiguous(at::MemoryFormat::ChannelsLast);
   return there;
 }
 
@@ -18,18 +19,18 @@ Split on_device(const Split& split, at::Device device) {
 
 Dataset on_device(const Dataset& data, at::Device device) {
   Dataset there = data;
-  there.levels = data.levels.to(device);
+  if (data.levels.defined()) there.levels = data.levels.to(device);
   for (Split* split : {&there.train, &there.validation, &there.test}) *split = on_device(*split, device);
   return there;
 }
 
 at::Tensor gathered_inputs(const Dataset& data, const Split& split, const at::Tensor& index,
                            at::ScalarType dtype) {
-  const int64_t channels = split.images.size(1);
+  const int64_t channels = split.inputs.size(1);
   const at::Tensor first_level =
-      at::arange(0, channels * kLevels, kLevels, at::TensorOptions(at::kInt).device(split.images.device()));
+      at::arange(0, channels * kLevels, kLevels, at::TensorOptions(at::kInt).device(split.inputs.device()));
   // Pixels outermost: [n, H, W, C].
-  const at::Tensor bytes = split.images.permute({0, 2, 3, 1}).index_select(0, index);
+  const at::Tensor bytes = split.inputs.permute({0, 2, 3, 1}).index_select(0, index);
   const at::Tensor level = bytes.to(at::kInt).add_(first_level);
   const at::Tensor inputs = data.levels.to(dtype).view(-1).index_select(0, level.view(-1));
   return inputs.view(bytes.sizes()).permute({0, 3, 1, 2});

@@ -75,13 +75,15 @@ std::string read_member(archive* handle, const std::string& path) {
   }
 }
 
-/// Members whose file name (without folders) is wanted, by that name.
+}  // namespace
+
 std::map<std::string, std::string> read_members(const std::string& path,
                                                 const std::set<std::string>& wanted) {
   const ArchiveHandle handle(archive_read_new(), archive_read_free);
   archive_read_support_filter_gzip(handle.get());
   archive_read_support_filter_xz(handle.get());
   archive_read_support_format_tar(handle.get());
+  archive_read_support_format_zip(handle.get());
   if (archive_read_open_filename(handle.get(), path.c_str(), 1 << 20) != ARCHIVE_OK)
     fail_archive(handle.get(), path);
   std::map<std::string, std::string> members;
@@ -96,6 +98,8 @@ std::map<std::string, std::string> read_members(const std::string& path,
       throw DataError(fmt::format("{}: holds two files {}", path, name));
   }
 }
+
+namespace {
 
 std::vector<SourceFile> read_archive(const Manifest& manifest, const std::string& path) {
   std::set<std::string> wanted;

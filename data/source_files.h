@@ -1,6 +1,8 @@
 // defines: reading the files of a manifest from a folder or a .tar.gz, and telling which known copy they are.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,10 @@ struct SourceFile {
   std::string name;    // as found: an idx file may lack the manifest's ".gz"
   std::string stored;  // its bytes as they lie there
 };
+
+/// The members of an archive (tar, with or without gzip or xz, or zip) by their file names without folders: those of `wanted` that
+/// it holds. DataError for one that isn't whole.
+std::map<std::string, std::string> read_members(const std::string& path, const std::set<std::string>& wanted);
 
 /// The manifest's files in its order, from `path`: a folder that holds them, a folder that holds
 /// manifest.folder, or an archive (.tar.gz, read in memory). Throws DataError naming the first missing file.

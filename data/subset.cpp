@@ -6,16 +6,19 @@
 namespace basin {
 namespace {
 
-size_t image_bytes(const Split& split) { return static_cast<size_t>(split.images[0].numel()); }
+constexpr int64_t kLabelsOfAByte = 256;
 
-const uint8_t* image_of(const Split& split, int64_t example) {
-  return split.images.const_data_ptr<uint8_t>() + example * static_cast<int64_t>(image_bytes(split));
+size_t bytes_per_example(const Split& split) { return split.inputs[0].nbytes(); }
+
+const uint8_t* bytes_of(const Split& split, int64_t example) {
+  return static_cast<const uint8_t*>(split.inputs.const_data_ptr()) +
+         example * static_cast<int64_t>(bytes_per_example(split));
 }
 
 void add_example(Sha256& hash, const Split& split, int64_t example) {
-  const auto label = static_cast<uint8_t>(split.labels.const_data_ptr<int64_t>()[example]);
-  hash.update(image_of(split, example), image_bytes(split));
-  hash.update(&label, 1);
+  const int64_t label = split.labels.const_data_ptr<int64_t>()[example];
+  hash.update(bytes_of(split, example), bytes_per_example(split));
+  hash.update(&label, label < kLabelsOfAByte ? 1 : sizeof(label));  // little-endian
 }
 
 }  // namespace
@@ -48,7 +51,7 @@ std::string subset_hash(const Split& split, const at::Tensor& index) {
 std::pair<at::Tensor, at::Tensor> validation_share(const Split& split, double share) {
   std::vector<int64_t> inside, outside;
   for (int64_t i = 0; i < split.size(); ++i) {
-    const std::string digest = sha256_hex(image_of(split, i), image_bytes(split));
+    const std::string digest = sha256_hex(bytes_of(split, i), bytes_per_example(split));
     const uint64_t leading = std::stoull(digest.substr(0, 16), nullptr, 16);
     (std::ldexp(static_cast<double>(leading), -64) < share ? inside : outside).push_back(i);
   }
@@ -56,7 +59,7 @@ std::pair<at::Tensor, at::Tensor> validation_share(const Split& split, double sh
 }
 
 Split take(const Split& split, const at::Tensor& index) {
-  return {split.images.index_select(0, index), split.labels.index_select(0, index),
+  return {split.inputs.index_select(0, index), split.labels.index_select(0, index),
           split.source_index.index_select(0, index)};
 }
 

@@ -49,10 +49,10 @@ std::vector<int> draw_prototypes() {
 Split draw_split(int64_t n, const std::vector<int>& prototypes, uint64_t stream_index) {
   ByteStream bytes(stream_index);
   Split split;
-  split.images = at::empty({n, kChannels, kSide, kSide}, at::kByte);
+  split.inputs = at::empty({n, kChannels, kSide, kSide}, at::kByte);
   split.source_index = at::arange(n, at::kLong);
   split.labels = at::remainder(split.source_index, kClasses);
-  auto* pixel = split.images.data_ptr<uint8_t>();
+  auto* pixel = split.inputs.data_ptr<uint8_t>();
   for (int64_t i = 0; i < n; ++i) {
     const int* prototype = prototypes.data() + (i % kClasses) * kPixels;
     for (int64_t p = 0; p < kPixels; ++p) {
@@ -67,10 +67,10 @@ Split draw_split(int64_t n, const std::vector<int>& prototypes, uint64_t stream_
 Split draw_flips(int64_t n, uint64_t stream_index) {
   std::mt19937_64 engine(derive_seed(0, "synthetic", stream_index));
   Split split;
-  split.images = at::empty({n, kCoins, 1, 1}, at::kByte);
+  split.inputs = at::empty({n, kCoins, 1, 1}, at::kByte);
   split.source_index = at::arange(n, at::kLong);
   split.labels = at::zeros({n}, at::kLong);
-  auto* pixel = split.images.data_ptr<uint8_t>();
+  auto* pixel = split.inputs.data_ptr<uint8_t>();
   uint64_t word = 0;
   for (int64_t i = 0; i < n * kCoins; ++i, word >>= 1) {
     if (i % 64 == 0) word = engine();
@@ -89,7 +89,7 @@ Dataset made_here(const std::string& name, int64_t classes, Split train, Split t
   Sha256 hash;
   for (const Split* split : {&data.train, &data.test}) {
     hash.update(split->labels.data_ptr<int64_t>(), split->labels.nbytes());
-    hash.update(split->images.data_ptr<uint8_t>(), split->images.nbytes());
+    hash.update(split->inputs.data_ptr<uint8_t>(), split->inputs.nbytes());
   }
   data.sha256 = hash.hex_digest();
   return data;

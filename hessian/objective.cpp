@@ -22,7 +22,7 @@ Objective::Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inp
         fmt::format("an objective needs as many labels as inputs and at least one; got {} inputs, {} labels",
                     inputs.size(0), labels.size(0)));
   }
-  inputs_ = inputs.to(device(), dtype());
+  inputs_ = inputs.is_floating_point() ? inputs.to(device(), dtype()) : inputs.to(device());
   labels_ = labels.to(device(), at::kLong);
   model_->eval();
   model_->set_norm_mode(fold_norm ? NormMode::folded : NormMode::running);

@@ -16,7 +16,7 @@ void bind_options(OptionTable& table, MlpOptions& options) {
 Mlp::Mlp(const MlpOptions& options, const InputShape& shape, at::Generator& init)
     : activation_(activation_named(options.activation)) {
   const Builder builder{*this, init};
-  int64_t width = shape.channels * shape.height * shape.width;
+  int64_t width = c10::multiply_integers(shape.example());
   for (size_t i = 0; i < options.hidden.size(); ++i) {
     linears_.emplace_back(builder, fmt::format("fc{}", i + 1), width, options.hidden[i]);
     width = options.hidden[i];
@@ -48,7 +48,8 @@ ModelEntry mlp_entry() {
        "Fully connected layers.",
        {"hidden=[6]", "activation=softplus"},
        norm_variants(),
-       {"activation=relu"}},
+       {"activation=relu"},
+       ModelInputs::numbers},
       [](const MlpOptions& o) { return ModelTraits{.batch_statistics = has_batch_statistics(o.norm)}; });
 }
 

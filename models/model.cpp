@@ -15,6 +15,10 @@ std::string module_name(std::string name) {
 
 }  // namespace
 
+std::vector<int64_t> InputShape::example() const {
+  return sizes.empty() ? std::vector<int64_t>{channels, height, width} : sizes;
+}
+
 int64_t Model::parameter_count() const {
   int64_t count = 0;
   for (const ParameterInfo& parameter : parameter_table_) count += parameter.tensor.numel();

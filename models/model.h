@@ -18,6 +18,10 @@ namespace basin {
 
 struct InputShape {
   int64_t channels = 3, height = 32, width = 32, classes = 10;
+  std::vector<int64_t> sizes = {};  // of one example where it isn't channels x height x width
+  int64_t tokens = 0;               // inputs are integers below this; 0: floating-point numbers
+
+  std::vector<int64_t> example() const;
 };
 
 /// How batch normalisation layers take their statistics in a forward pass.
@@ -59,6 +63,8 @@ class Model : public torch::nn::Module {
   /// "norm1.running_var", and frozen weights.
   const NamedTensors& buffer_table() const { return buffer_table_; }
   int64_t parameter_count() const;
+  /// Whether it is built from models/layers.h, whose layers note their calls, fold norms and follow Autocast.
+  virtual bool has_own_layers() const { return true; }
   /// Hidden units that may change places without changing the function; none where nothing is known.
   virtual std::vector<UnitGroup> unit_groups() const { return {}; }
 

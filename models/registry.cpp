@@ -13,7 +13,8 @@ namespace basin {
   entry(resnet20) \
   entry(davidnet) \
   entry(airbench) \
-  entry(noisy_quadratic)
+  entry(noisy_quadratic) \
+  entry(torchscript)
 // clang-format on
 
 #define BASIN_DECLARE(name) ModelEntry name##_entry();
@@ -25,11 +26,25 @@ const std::vector<ModelEntry>& model_registry() {
   return table;
 }
 
+void check_inputs(const ModelEntry& entry, const InputShape& shape, const std::string& data_set) {
+  if (entry.inputs == ModelInputs::any) return;
+  if (shape.tokens > 0)
+    throw ConfigError(
+        fmt::format("model = \"{}\" takes floating-point numbers, and the inputs of {} are integers",
+                    entry.name, data_set));
+  if (entry.inputs == ModelInputs::pictures && shape.example().size() != 3)
+    throw ConfigError(
+        fmt::format("model = \"{}\" takes pictures, [channels, height, width], and an example of {} is [{}]",
+                    entry.name, data_set, fmt::join(shape.example(), ", ")));
+}
+
 namespace {
 
-// set_data() keeps the tensor objects, which layers and tables share.
-void move(at::Tensor& tensor, at::ScalarType dtype, at::Device device) {
-  const auto format = tensor.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+// set_data() keeps the tensor objects, which layers and tables share. A network that isn't ours may ask for views of
+// activations, which channels-last weights would forbid.
+void move(at::Tensor& tensor, at::ScalarType dtype, at::Device device, bool own_layers) {
+  const auto format =
+      own_layers && tensor.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
   tensor.set_data(tensor.detach().to(device, dtype).contiguous(format));
 }
 
@@ -40,8 +55,10 @@ std::shared_ptr<Model> make_model(const std::string& name, const AnyOptions& opt
   const ModelEntry& entry = find_entry(model_registry(), name, "model");
   at::Generator init = make_generator(derive_seed(master_seed, "init"));
   std::shared_ptr<Model> model = entry.make(options, shape, init);
-  for (ParameterInfo parameter : model->parameter_table()) move(parameter.tensor, dtype, device);
-  for (auto [buffer_name, buffer] : model->buffer_table()) move(buffer, dtype, device);
+  for (ParameterInfo parameter : model->parameter_table())
+    move(parameter.tensor, dtype, device, model->has_own_layers());
+  for (auto [buffer_name, buffer] : model->buffer_table())
+    move(buffer, dtype, device, model->has_own_layers());
   model->seed_dropout(master_seed);
   return model;
 }

@@ -13,6 +13,9 @@
 
 namespace basin {
 
+/// What a network takes: floating-point [n, C, H, W]; floating-point [n, ...]; whatever the user made it for.
+enum class ModelInputs { pictures, numbers, any };
+
 struct ModelEntry {
   std::string name;
   std::string label;  // in figures and tables
@@ -25,6 +28,8 @@ struct ModelEntry {
   std::vector<std::vector<std::string>> variants = {};
   /// On top of those, too: what makes the activations ReLUs. None where they are anyway, or there are none.
   std::vector<std::string> rectified = {};
+  ModelInputs inputs = ModelInputs::pictures;
+  bool needs_file = false;  // the network is what a file of the user's says; without one there is none
   std::unique_ptr<AnyOptions> (*make_options)() = nullptr;
   std::shared_ptr<Model> (*make)(const AnyOptions& options, const InputShape& shape,
                                  at::Generator& init) = nullptr;
@@ -42,6 +47,9 @@ ModelEntry model_entry(ModelEntry entry, ModelTraits (*traits)(const O&)) {
   entry.traits = [traits](const AnyOptions& options) { return traits(options_as<O>(options)); };
   return entry;
 }
+
+/// ConfigError that names both where the entry's network doesn't take inputs of that shape.
+void check_inputs(const ModelEntry& entry, const InputShape& shape, const std::string& data_set);
 
 /// In the order of lists and figures. A new model is one file and one line in registry.cpp.
 const std::vector<ModelEntry>& model_registry();

@@ -66,6 +66,11 @@ class RelativeFlatness final : public Probe {
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
     Objective& objective = context.objective;
+    if (!objective.model().has_own_layers()) {
+      result.status = ProbeStatus::not_resolved;
+      result.message = "the layers of a script aren't known";
+      return;
+    }
     if (closed_ && objective.loss_kind() != LossKind::cross_entropy)
       refuse("method", options_.method, "only known for loss = \"cross_entropy\"; use method = \"hessian\"");
     const ScopedNormMode unfolded(objective.model(), NormMode::running);  // W as it is

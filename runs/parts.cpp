@@ -5,10 +5,28 @@
 
 namespace basin {
 
+namespace {
+
+InputShape shape_of(const Dataset& data) {
+  const at::Tensor& inputs = data.train.inputs;
+  InputShape shape{.classes = data.classes()};
+  if (inputs.dim() == 4) {
+    shape.channels = inputs.size(1), shape.height = inputs.size(2), shape.width = inputs.size(3);
+  } else {
+    shape.sizes = inputs.sizes().slice(1).vec();
+  }
+  if (data.train.has_pictures() || inputs.is_floating_point()) return shape;
+  for (const Split* split : {&data.train, &data.validation, &data.test})
+    if (split->size() > 0) shape.tokens = std::max(shape.tokens, split->inputs.max().item<int64_t>() + 1);
+  return shape;
+}
+
+}  // namespace
+
 std::shared_ptr<Model> build_model(const RunOptions& options, const Dataset& data, at::ScalarType dtype,
                                    at::Device device) {
-  const at::Tensor& images = data.train.images;
-  const InputShape shape{images.size(1), images.size(2), images.size(3), data.classes()};
+  const InputShape shape = shape_of(data);
+  check_inputs(find_entry(model_registry(), options.model, "model"), shape, data.name);
   return make_model(options.model, options.models.at(options.model), shape,
                     static_cast<uint64_t>(options.train.seed), dtype, device);
 }

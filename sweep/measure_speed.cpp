@@ -26,7 +26,7 @@ constexpr int64_t kImages = 1024;  // that are kept of the data
 
 Split first_examples(const Split& split, int64_t count) {
   count = std::min(count, split.size());
-  return {split.images.narrow(0, 0, count).clone(), split.labels.narrow(0, 0, count).clone(),
+  return {split.inputs.narrow(0, 0, count).clone(), split.labels.narrow(0, 0, count).clone(),
           split.source_index.narrow(0, 0, count).clone()};
 }
 

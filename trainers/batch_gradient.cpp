@@ -1,5 +1,6 @@
 #include "trainers/batch_gradient.h"
 
+#include "core/error.h"
 #include "data/network_inputs.h"
 #include "data/resident.h"
 #include "models/layers/autocast.h"
@@ -9,7 +10,8 @@ namespace basin {
 GradientExecution gradient_execution(bool graphs_wanted, at::Device device, const Model& model) {
   GradientExecution execution;
   execution.gather = !device.is_cpu();
-  const std::string why = why_eager(graphs_wanted, device.type(), model.has_dropout());
+  const std::string why =
+      why_eager(graphs_wanted, device.type(), model.has_own_layers(), model.has_dropout());
   if (why.empty()) execution.capture = cuda_capture(device);
   execution.description = why.empty() ? "graph" : "eager: " + why;
   return execution;
@@ -33,6 +35,9 @@ BatchGradient::BatchGradient(std::shared_ptr<Model> model, const Dataset& data,
       step_([this](const at::Tensor& indices, int64_t size) { accumulate(indices, size); }, device,
             execution.capture),
       capture_(execution.capture) {
+  if (autocast_ && !model_->has_own_layers())
+    throw ConfigError(
+        fmt::format("autocast = \"{}\" is for Basin's own networks, not for a file's", options.autocast));
   const at::NoGradGuard no_grad;
   for (const ParameterInfo& parameter : model_->parameter_table()) {
     at::Tensor tensor = parameter.tensor;

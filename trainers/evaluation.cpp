@@ -49,10 +49,13 @@ void append(std::vector<T>& to, const at::Tensor& from) {
 
 Views views_named(const std::string& name, const Split& split) {
   if (name == "none") return Views::one;
+  if (!split.has_pictures())
+    throw ConfigError(
+        fmt::format("test_time_augmentation = \"{}\" is for pictures; the inputs are numbers", name));
   if (name == "flip") return Views::flip;
-  if (split.images.size(2) < 2 || split.images.size(3) < 2) {
+  if (split.inputs.size(2) < 2 || split.inputs.size(3) < 2) {
     throw ConfigError(fmt::format("test_time_augmentation = \"{}\" can't shift images of {} x {}", name,
-                                  split.images.size(2), split.images.size(3)));
+                                  split.inputs.size(2), split.inputs.size(3)));
   }
   return Views::flip_shift;
 }

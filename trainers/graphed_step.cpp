@@ -10,9 +10,10 @@ at::Tensor for_copy_to(at::Device device, const at::Tensor& indices) {
 
 }  // namespace
 
-std::string why_eager(bool wanted, at::DeviceType device, bool has_dropout) {
+std::string why_eager(bool wanted, at::DeviceType device, bool own_layers, bool has_dropout) {
   if (device != at::kCUDA) return "no GPU";
   if (!wanted) return "runtime.cuda_graph = false";
+  if (!own_layers) return "the network is a script, which may read from the device";
   if (has_dropout) return "dropout masks are drawn on the host";
   return {};
 }

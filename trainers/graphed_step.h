@@ -29,7 +29,7 @@ class StepCapture {
 std::shared_ptr<StepCapture> cuda_capture(at::Device device);
 
 /// Why gradients are computed without graphs; empty: with them.
-std::string why_eager(bool wanted, at::DeviceType device, bool has_dropout);
+std::string why_eager(bool wanted, at::DeviceType device, bool own_layers, bool has_dropout);
 
 /// A step done many times in few shapes: a function of one int64 tensor on the device, [rows, n], and of a
 /// number. All else that it reads or writes keeps its place in memory; what it writes is read after run().

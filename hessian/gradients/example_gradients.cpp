@@ -175,6 +175,10 @@ std::unique_ptr<ExampleGradients> weight_gradients(const LayerCall& call, const 
 
 }  // namespace
 
+std::unique_ptr<ExampleGradients> plain_gradients(const at::Tensor& g, at::IntArrayRef sizes) {
+  return std::make_unique<PlainGradients>(g.flatten(1), sizes);
+}
+
 std::vector<ParameterGradients> gradients_of(const LayerCall& call, const at::Tensor& delta) {
   std::vector<ParameterGradients> found;
   if (is_trained(call.weight)) found.push_back({call.weight, weight_gradients(call, delta)});

@@ -35,6 +35,9 @@ class ExampleGradients {
   virtual at::Tensor products(const at::Tensor& a, const at::Tensor& b) const = 0;
 };
 
+/// Gradients that are known one by one: g [m, ...], of a parameter of these sizes.
+std::unique_ptr<ExampleGradients> plain_gradients(const at::Tensor& g, at::IntArrayRef sizes);
+
 struct ParameterGradients {
   at::Tensor parameter;
   std::unique_ptr<ExampleGradients> gradients;

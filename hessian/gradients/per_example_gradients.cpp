@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "core/error.h"
 #include "core/interrupt.h"
@@ -71,9 +72,27 @@ void PerExampleGradients::for_each(const Take& take) {
   Model& model = objective_.model();
   const bool folded = model.norm_mode() == NormMode::folded;
   const ScopedNormMode as_layers(model, folded ? NormMode::running : model.norm_mode());
+  check_mode();
   for (int64_t first = 0; first < objective_.examples(); first += objective_.micro_batch()) {
     throw_if_interrupted();
-    take_micro_batch(first, std::min(objective_.micro_batch(), objective_.examples() - first), take);
+    const int64_t count = std::min(objective_.micro_batch(), objective_.examples() - first);
+    model.has_own_layers() ? take_micro_batch(first, count, take) : take_one_by_one(first, count, take);
+  }
+}
+
+void PerExampleGradients::take_one_by_one(int64_t first, int64_t count, const Take& take) {
+  const ParameterVector& vector = objective_.parameters();
+  for (int64_t i = first; i < first + count; ++i) {
+    throw_if_interrupted();
+    const at::AutoGradMode record(true);
+    const at::Tensor loss = objective_.losses(objective_.logits(i, 1), i, 1).sum();
+    const auto gradients = torch::autograd::grad({loss}, vector.tensors(), {}, /*retain_graph=*/false,
+                                                 /*create_graph=*/false, /*allow_unused=*/true);
+    const at::NoGradGuard no_grad;
+    for (size_t tensor = 0; tensor < gradients.size(); ++tensor) {
+      if (gradients[tensor].defined())
+        take(i, tensor, *plain_gradients(gradients[tensor].unsqueeze(0), gradients[tensor].sizes()));
+    }
   }
 }
 
@@ -99,10 +118,15 @@ void PerExampleGradients::take_micro_batch(int64_t first, int64_t count, const T
   });
 }
 
+void PerExampleGradients::check_mode() const {
+  const Model& model = objective_.model();
+  if (model.is_training()) refuse("the network is in training mode; they exist in eval mode alone");
+  if (!model.has_own_layers() && model.has_batch_statistics() && model.norm_mode() != NormMode::running)
+    refuse("the network normalises by statistics of the batch");
+}
+
 void PerExampleGradients::check(const at::Tensor& loss, const std::vector<LayerCall>& calls) const {
   const ParameterVector& vector = objective_.parameters();
-  if (objective_.model().is_training())
-    refuse("the network is in training mode; they exist in eval mode alone");
   for (const LayerCall& call : calls) {
     if (call.kind == LayerCall::Kind::batch_statistics)
       refuse(fmt::format("layer {} normalises by statistics of the batch", layer_of(vector, call)));

@@ -38,6 +38,9 @@ struct ExampleWeights {
 /// above, a linear layer over more than vectors. Which is seen from the graph, before anything is computed
 /// with it.
 ///
+/// A network without layers of ours (Model::has_own_layers()) notes no calls: there each example has a forward and a backward pass of its
+/// own, n of them, which take several times as long.
+///
 /// Cost: a pass is a forward and a backward pass in which other products stand in for the gradients by the
 /// weights, docs/probes.md#gradient-statistics; n does not enter by the example. Memory: one micro-batch's
 /// graph, one layer's inputs and gradients by outputs again, and a piece of gradients; then 8 bytes per
@@ -56,6 +59,8 @@ class PerExampleGradients {
   using Take = std::function<void(int64_t first, size_t tensor, const ExampleGradients&)>;
   void for_each(const Take& take);
   void take_micro_batch(int64_t first, int64_t count, const Take& take);
+  void take_one_by_one(int64_t first, int64_t count, const Take& take);
+  void check_mode() const;
   void check(const at::Tensor& loss, const std::vector<LayerCall>& calls) const;
   at::Tensor by_example() const;
 

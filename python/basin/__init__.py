@@ -8,6 +8,7 @@ arrays; `train` runs the program.
 """
 
 from .asked import contrasts
+from .exporting import Exported, ExportError, export
 from .reader.fault import ReadError, SchemaError
 from .reader.landscape import Surface, surface
 from .reader.layers import Layers
@@ -18,6 +19,7 @@ from .reader.tune import Tuning, load_tuning
 from .training import TrainError, train
 
 __all__ = [
-    "Layers", "Outcomes", "ProbeName", "ProbeResult", "ReadError", "Run", "SchemaError", "Surface", "Sweep", "TrainError", "Tuning",
-    "contrasts", "load_run", "load_sweep", "load_tuning", "open_sweep", "read_probe", "surface", "train",
+    "ExportError", "Exported", "Layers", "Outcomes", "ProbeName", "ProbeResult", "ReadError", "Run", "SchemaError", "Surface", "Sweep",
+    "TrainError", "Tuning",
+    "contrasts", "export", "load_run", "load_sweep", "load_tuning", "open_sweep", "read_probe", "surface", "train",
 ]  # fmt: skip

@@ -108,10 +108,10 @@ TEST(Embedded, DamageOrAbsenceIsReported) {
 Split random_split() {
   Split split;
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(11);
-  split.images = at::randint(0, 256, {400, 1, 2, 2}, generator, at::kLong).to(at::kByte);
+  split.inputs = at::randint(0, 256, {400, 1, 2, 2}, generator, at::kLong).to(at::kByte);
   split.labels = at::arange(400, at::kLong).remainder(3);
   split.source_index = at::arange(400, at::kLong);
-  for (int64_t i = 10; i < 400; i += 10) split.images[i].copy_(split.images[i - 1]);
+  for (int64_t i = 10; i < 400; i += 10) split.inputs[i].copy_(split.inputs[i - 1]);
   return split;
 }
 
@@ -167,9 +167,9 @@ TEST(Synthetic, IsTheSameEverywhereAndForEverySize) {
   options.test_examples = 30;
   const Dataset other = load_dataset(options);
   EXPECT_EQ(other.train.size(), 700);
-  EXPECT_TRUE(at::equal(other.train.images.slice(0, 0, 512), data.train.images));
-  EXPECT_TRUE(at::equal(other.test.images, data.test.images.slice(0, 0, 30)));
-  EXPECT_FALSE(at::equal(data.train.images[0], data.test.images[0]));
+  EXPECT_TRUE(at::equal(other.train.inputs.slice(0, 0, 512), data.train.inputs));
+  EXPECT_TRUE(at::equal(other.test.inputs, data.test.inputs.slice(0, 0, 30)));
+  EXPECT_FALSE(at::equal(data.train.inputs[0], data.test.inputs[0]));
 }
 
 TEST(Synthetic, CanBeLearnt) {
@@ -191,12 +191,12 @@ TEST(CoinFlips, AreFairNormalisedAndTheSameForEverySize) {
   options.set = "coin_flips";
   const Dataset data = load_dataset(options);
   const int64_t n = 8192, coins = 256;
-  EXPECT_EQ(data.train.images.sizes(), (std::vector<int64_t>{n, coins, 1, 1}));
+  EXPECT_EQ(data.train.inputs.sizes(), (std::vector<int64_t>{n, coins, 1, 1}));
   EXPECT_EQ(data.classes(), coins);
   EXPECT_EQ(data.test.size(), 256);
   EXPECT_EQ(data.pixels, "synthetic");
   EXPECT_TRUE(at::equal(data.train.labels, at::zeros({n}, at::kLong)));
-  const at::Tensor images = data.train.images;
+  const at::Tensor images = data.train.inputs;
   EXPECT_TRUE(images.eq(0).logical_or(images.eq(255)).all().item<bool>());
   const at::Tensor inputs =
       network_inputs(data, data.train, at::arange(n, at::kLong), at::kDouble, at::kCPU).flatten(1);
@@ -212,8 +212,8 @@ TEST(CoinFlips, AreFairNormalisedAndTheSameForEverySize) {
 
   options.train_examples = 300;
   const Dataset smaller = load_dataset(options);
-  EXPECT_TRUE(at::equal(smaller.train.images, images.slice(0, 0, 300)));
-  EXPECT_FALSE(at::equal(data.test.images[0], images[0]));
+  EXPECT_TRUE(at::equal(smaller.train.inputs, images.slice(0, 0, 300)));
+  EXPECT_FALSE(at::equal(data.test.inputs[0], images[0]));
 }
 
 TEST(LoadDataset, RefusesOptionsThatDoNotFit) {
@@ -265,13 +265,13 @@ TEST(LoadDataset, EverySetThatIsAtHandIsWholeAndReadsTheSameTwice) {
     EXPECT_EQ(data.test.size(), 20);
     EXPECT_FALSE(data.pixels.empty());
     for (const Split* split : {&data.train, &data.test}) {
-      EXPECT_EQ(split->images.scalar_type(), at::kByte);
-      EXPECT_EQ(split->images.size(0), split->size());
+      EXPECT_EQ(split->inputs.scalar_type(), at::kByte);
+      EXPECT_EQ(split->inputs.size(0), split->size());
       EXPECT_TRUE(((split->labels >= 0) & (split->labels < data.classes())).all().item<bool>());
     }
     EXPECT_EQ(data.sha256, again.sha256);
     EXPECT_EQ(data.split_hash, again.split_hash);
-    EXPECT_TRUE(at::equal(data.train.images, again.train.images));
+    EXPECT_TRUE(at::equal(data.train.inputs, again.train.inputs));
   }
 }
 

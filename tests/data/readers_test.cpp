@@ -24,7 +24,7 @@ void expect_tiny(const Split& split, int64_t first, int64_t n, int64_t pixels) {
     for (int64_t p = 0; p < pixels; ++p) bytes.push_back(10 * r + p);
   }
   EXPECT_EQ(values(split.labels), labels);
-  EXPECT_EQ(values(split.images), bytes);
+  EXPECT_EQ(values(split.inputs), bytes);
   EXPECT_EQ(values(split.source_index), source);
 }
 
@@ -48,7 +48,7 @@ TEST_P(Cifar, FolderFolderInsideAndArchiveHoldTheSameSet) {
     const Dataset data = read_set(manifest_, folder_ / place);
     expect_tiny(data.train, 0, 5, 12);
     expect_tiny(data.test, 5, 2, 12);
-    EXPECT_EQ(data.train.images.sizes(), (std::vector<int64_t>{5, 2, 2, 3}));
+    EXPECT_EQ(data.train.inputs.sizes(), (std::vector<int64_t>{5, 2, 2, 3}));
     EXPECT_EQ(data.sha256, sha256_hex(all));
     EXPECT_EQ(data.pixels, "unverified");
     EXPECT_EQ(data.class_names, manifest_.class_names);
@@ -183,7 +183,7 @@ TEST_P(Idx, ReadsImagesAndLabels) {
   const Dataset data = read_set(tiny_idx(), folder_ / "set");
   expect_tiny(data.train, 0, 3, 6);
   expect_tiny(data.test, 3, 2, 6);
-  EXPECT_EQ(data.train.images.sizes(), (std::vector<int64_t>{3, 1, 2, 3}));
+  EXPECT_EQ(data.train.inputs.sizes(), (std::vector<int64_t>{3, 1, 2, 3}));
   EXPECT_EQ(data.sha256, sha256_hex(tiny_idx_images(0, 3) + tiny_idx_labels(0, 3) + tiny_idx_images(3, 2) +
                                     tiny_idx_labels(3, 2)));  // of what the files say, packed or not
 }

@@ -37,13 +37,13 @@ TEST(Resident, ChannelsLastImagesGiveTheSame) {
   Dataset data = data_of("cifar10-5k");
   const at::Tensor index = at::arange(7, at::kLong);
   const at::Tensor expected = gathered_inputs(data, data.test, index, at::kFloat);
-  data.test.images = data.test.images.contiguous(at::MemoryFormat::ChannelsLast);  // as on a device
+  data.test.inputs = data.test.inputs.contiguous(at::MemoryFormat::ChannelsLast);  // as on a device
   EXPECT_TRUE(at::equal(gathered_inputs(data, data.test, index, at::kFloat), expected));
 }
 
 TEST(Resident, CopiesNothingOnTheCpu) {
   const Dataset data = data_of("synthetic"), there = on_device(data, at::kCPU);
-  EXPECT_EQ(there.train.images.data_ptr(), data.train.images.data_ptr());
+  EXPECT_EQ(there.train.inputs.data_ptr(), data.train.inputs.data_ptr());
   EXPECT_EQ(there.test.labels.data_ptr(), data.test.labels.data_ptr());
   EXPECT_EQ(there.validation.size(), 0);
 }

@@ -73,6 +73,8 @@ def test_documented_python_runs(folder, where):
     assert blocks and blocks[0]
     run_id = next(p.name for p in (folder / "runs").iterdir())
     for block in blocks:
+        if "basin.export(" in block:  # needs PyTorch: tests/oracles/torchscript.py
+            continue
         code = block.replace("out/quick", str(folder))
         code = code.replace("<run_id>", run_id).replace("0123456789ab", run_id)
         assert code.count(str(folder)) >= 1

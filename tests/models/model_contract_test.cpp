@@ -69,8 +69,7 @@ bool has_norms(const Model& model) {
 std::string entry_name(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
 
 class ModelContract : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Registry, ModelContract, ::testing::ValuesIn(names_of(model_registry())),
-                         entry_name);
+INSTANTIATE_TEST_SUITE_P(Registry, ModelContract, ::testing::ValuesIn(testing::own_models()), entry_name);
 
 TEST_P(ModelContract, NamesAreUniqueAndBelongToTheirLayers) {
   const auto model = tiny_model(GetParam());

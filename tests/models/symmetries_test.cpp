@@ -25,7 +25,7 @@ struct Network {
 /// Every model in every variant for which `has` holds.
 std::vector<Network> networks_where(bool (*has)(const Model&)) {
   std::vector<Network> found;
-  for (const std::string& name : names_of(model_registry())) {
+  for (const std::string& name : testing::own_models()) {
     for (const Settings& settings : variants_of(name))
       if (has(*testing::tiny_model(name, settings))) found.push_back({name, settings});
   }
@@ -271,7 +271,7 @@ bool normalises_examples(const Model& model) {
 }
 
 TEST(UnitGroups, AreTheSameInEveryVariantWithoutNormsOfExamples) {
-  for (const std::string& name : names_of(model_registry())) {
+  for (const std::string& name : testing::own_models()) {
     std::set<std::string> found;
     for (const Settings& settings : variants_of(name)) {
       const auto model = testing::tiny_model(name, settings);
@@ -282,7 +282,7 @@ TEST(UnitGroups, AreTheSameInEveryVariantWithoutNormsOfExamples) {
 }
 
 TEST(UnitGroups, AreNoneWhereNormsOfExamplesTieNeighboursTogether) {
-  for (const std::string& name : names_of(model_registry())) {
+  for (const std::string& name : testing::own_models()) {
     for (const Settings& settings : variants_of(name)) {
       const auto model = testing::tiny_model(name, settings);
       if (!normalises_examples(*model)) continue;
@@ -298,7 +298,7 @@ TEST(UnitGroups, AreNoneWhereNormsOfExamplesTieNeighboursTogether) {
 }
 
 TEST(UnitGroups, ArentRescalableBehindAnActivationThatBends) {
-  for (const std::string& name : names_of(model_registry())) {
+  for (const std::string& name : testing::own_models()) {
     if (testing::rectified(name).empty()) continue;  // its smooth version may be linear
     for (const UnitGroup& group : testing::tiny_model(name)->unit_groups())
       EXPECT_FALSE(group.rescalable) << name;

@@ -1,6 +1,7 @@
 """Golden traces of the optimisers, in numpy from the printed formulas alone.
 
     optim_golden.py            compares tests/optim/golden_traces.h with what this program computes, and that with torch.optim
+                               and pytorch-optimizer
     optim_golden.py --write    writes that file
 
 Four tensors: an ordinary weight whose gradient is zero in the second step, a weight that starts at zero, a bias and a norm
@@ -345,7 +346,9 @@ def header():
 
 
 def torch_optimizer(torch, method, options, parameters):
-    """The torch.optim twin of a case, or None where torch means something else by the same options."""
+    """The twin of a case in torch.optim or pytorch_optimizer, or None where they mean something else by the same options."""
+    import pytorch_optimizer
+
     options, own = {"exclude_from_decay": USUAL, **options}, own_settings(method, options)
     excluded = options.pop("exclude_from_decay")
     for key in ("weight_decay", "lr_factors", "decay_factors"):
@@ -359,6 +362,11 @@ def torch_optimizer(torch, method, options, parameters):
     if method == "adamw" and options.get("eps") != 0.0:  # torch has 0/0 where there was no gradient yet
         betas = (options.pop("beta1", 0.9), options.pop("beta2", 0.999))
         return torch.optim.AdamW(groups, lr=0.0, betas=betas, **options)
+    if method == "lion":
+        betas = (options.pop("beta1", 0.9), options.pop("beta2", 0.99))
+        return pytorch_optimizer.Lion(groups, lr=0.0, betas=betas, **options)
+    if method == "signsgd":
+        return pytorch_optimizer.SignSGD(groups, lr=0.0, **{"momentum": 0.9, **options})
     return None
 
 
@@ -380,7 +388,7 @@ def compare_with_torch():
             optimizer.step()
         got = torch.cat([p.detach() for p in parameters]).numpy()
         compare(
-            f"{method}, case {number}, and torch.optim",
+            f"{method}, case {number}, and {type(optimizer).__module__.partition('.')[0]}",
             trace(method, options)[-1][0],
             got,
             atol=1e-13,

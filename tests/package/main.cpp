@@ -8,6 +8,7 @@
 int main() {
   for (const auto& entry : basin::probe_registry()) std::printf("probe %s\n", entry.name.c_str());
   for (const auto& entry : basin::model_registry()) {
+    if (entry.needs_file) continue;
     const auto options = entry.make_options();
     at::Generator generator = basin::make_generator(basin::derive_seed(1, "init"));
     const auto model = entry.make(*options, {3, 32, 32, 10}, generator);

@@ -40,7 +40,7 @@ TEST(NoiseScale, PerExampleMatchesKnownGradients) {
 // Groups of one take a backward pass each, per_example none.
 TEST(NoiseScale, PerExampleIsThatOfGroupsOfOne) {
   const auto batch = testing::tiny_batch(testing::tiny_image_shape(), 20);
-  for (const std::string& name : names_of(model_registry())) {
+  for (const std::string& name : testing::own_models()) {
     Objective objective(testing::tiny_model(name), LossKind::cross_entropy, batch.images, batch.labels, 8);
     const ProbeResult singly = run_probe("noise_scale", objective, {"group_size=1"}, 11, 50);
     const ProbeResult at_once = run_probe("noise_scale", objective, {"estimator=per_example"}, 11, 50);

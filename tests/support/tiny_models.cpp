@@ -15,6 +15,13 @@ std::unique_ptr<AnyOptions> test_options(const std::string& model, const std::ve
   return options_with(find_entry(model_registry(), model, "model"), settings);
 }
 
+std::vector<std::string> own_models() {
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : model_registry())
+    if (!entry.needs_file) names.push_back(entry.name);
+  return names;
+}
+
 std::vector<std::vector<std::string>> variants_of(const std::string& model) {
   const auto& variants = find_entry(model_registry(), model, "model").variants;
   return variants.empty() ? std::vector<std::vector<std::string>>{{}} : variants;

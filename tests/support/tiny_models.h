@@ -20,6 +20,9 @@ std::shared_ptr<Model> make_test_model(const std::string& name, const std::vecto
 /// Those options alone.
 std::unique_ptr<AnyOptions> test_options(const std::string& model, const std::vector<std::string>& settings);
 
+/// The registry's models but for those that need a file.
+std::vector<std::string> own_models();
+
 /// What its entry says a model is to be tried with: ModelEntry::variants, or the one without settings.
 std::vector<std::vector<std::string>> variants_of(const std::string& model);
 /// ModelEntry::rectified.

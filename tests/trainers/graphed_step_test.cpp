@@ -60,10 +60,12 @@ TEST(GraphedStep, CapturesAFewShapesAndCallsTheRest) {
 }
 
 TEST(GraphedStep, SaysWhyNothingIsCaptured) {
-  EXPECT_EQ(why_eager(true, at::kCUDA, false), "");
-  EXPECT_EQ(why_eager(true, at::kCPU, true), "no GPU");
-  EXPECT_EQ(why_eager(false, at::kCUDA, true), "runtime.cuda_graph = false");
-  EXPECT_EQ(why_eager(true, at::kCUDA, true), "dropout masks are drawn on the host");
+  EXPECT_EQ(why_eager(true, at::kCUDA, true, false), "");
+  EXPECT_EQ(why_eager(true, at::kCPU, true, true), "no GPU");
+  EXPECT_EQ(why_eager(false, at::kCUDA, true, true), "runtime.cuda_graph = false");
+  EXPECT_EQ(why_eager(true, at::kCUDA, true, true), "dropout masks are drawn on the host");
+  EXPECT_EQ(why_eager(true, at::kCUDA, false, false),
+            "the network is a script, which may read from the device");
   TestRun run(small_settings());
   EXPECT_EQ(run.trainer->execution(), "eager: no GPU");
 }

@@ -86,7 +86,7 @@ void Listener::on_checkpoint(const std::string& label) {
 }
 
 TestRun::TestRun(const RunSettings& s) : settings(s), data(load_dataset(s.data)) {
-  const auto& images = data.train.images;
+  const auto& images = data.train.inputs;
   const auto dtype = s.train.dtype == "float64" ? at::kDouble : at::kFloat;
   const auto& model_entry = find_entry(model_registry(), s.model, "model");
   model = make_model(s.model, *options_with(model_entry, s.model_settings),

@@ -30,7 +30,7 @@ DatasetEntry toy_stripes_entry() {
             data.class_names = {"first", "second", "third", "fourth"};
             data.train = stripes(options.train_examples > 0 ? options.train_examples : 256);
             data.test = stripes(options.test_examples > 0 ? options.test_examples : 64);
-            data.sha256 = sha256_hex(data.train.images.const_data_ptr(), data.train.images.nbytes());
+            data.sha256 = sha256_hex(data.train.inputs.const_data_ptr(), data.train.inputs.nbytes());
             return data;
           }};
 }

@@ -11,6 +11,8 @@
 #include "models/registry.h"
 #include "tests/support/analytic_models.h"
 #include "tests/support/message_of.h"
+#include "tests/support/script_nets.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -86,7 +88,7 @@ void expect_brute_force(Objective& objective, const std::string& about) {
 }
 
 class PerExampleGradientsTest : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Models, PerExampleGradientsTest, ::testing::ValuesIn(names_of(model_registry())),
+INSTANTIATE_TEST_SUITE_P(Models, PerExampleGradientsTest, ::testing::ValuesIn(testing::own_models()),
                          [](const auto& info) { return info.param; });
 
 TEST_P(PerExampleGradientsTest, AreThoseOfOneBackwardPassEach) {
@@ -133,6 +135,25 @@ TEST_P(PerExampleGradientsTest, OfFloat32AreNear) {
   EXPECT_LT(relative(found.squared_norms, expected.squared_norms), 1e-5);
   EXPECT_LT(relative(found.mean, expected.mean), 1e-5);
   EXPECT_LT(relative(found.mean_square, expected.mean_square), 1e-5);
+}
+
+TEST(PerExampleGradients, OfAScriptAreItsTwins) {
+  const testing::TemporaryFolder folder;
+  testing::write_small_cnn_script(folder / "net.pt");
+  const auto script = testing::script_model(folder / "net.pt"), own = tiny_model("small_cnn", {"norm=batch"});
+  leave_the_start(*own);
+  testing::copy_tensors(*own, *script);
+  const auto batch = tiny_batch(tiny_image_shape(), 7);
+  Objective of_script(script, LossKind::cross_entropy, batch.images, batch.labels, 3);
+  Objective of_own(own, LossKind::cross_entropy, batch.images, batch.labels, 3);
+  const ExampleSums found = PerExampleGradients(of_script).sums(true),
+                    expected = PerExampleGradients(of_own).sums(true);
+  // Modules come in another order than layers: sums over all tensors.
+  EXPECT_LT(relative(found.squared_norms.sum(1), expected.squared_norms.sum(1)), kRounding);
+  EXPECT_LT(relative(found.mean.square().sum(), expected.mean.square().sum()), kRounding);
+  EXPECT_LT(relative(found.mean_square.sum(), expected.mean_square.sum()), kRounding);
+  script->set_norm_mode(NormMode::ghost_batch, 3);
+  EXPECT_THROW(PerExampleGradients(of_script).sums(), ConfigError);
 }
 
 TEST(PerExampleGradients, OfStridesKernelsAndShortcuts) {

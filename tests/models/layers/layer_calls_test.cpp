@@ -10,7 +10,7 @@ namespace basin {
 namespace {
 
 class LayerCallsTest : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Registry, LayerCallsTest, ::testing::ValuesIn(names_of(model_registry())),
+INSTANTIATE_TEST_SUITE_P(Registry, LayerCallsTest, ::testing::ValuesIn(testing::own_models()),
                          [](const auto& info) { return info.param; });
 
 TEST_P(LayerCallsTest, HaveEveryParameterOnceAndChangeNothing) {

@@ -25,7 +25,7 @@ RunSettings viewed_settings() {
 SplitScore score_by_hand(TestRun& run, bool shifted) {
   const at::NoGradGuard no_grad;
   const Split& test = run.data.test;
-  const int64_t n = test.size(), last = test.images.size(2) - 1;
+  const int64_t n = test.size(), last = test.inputs.size(2) - 1;
   const at::Tensor images = network_inputs(run.data, test, at::arange(n, at::kLong), at::kDouble, at::kCPU);
   const auto mirrored = [&](int64_t i) { return i < 0 ? -i : i > last ? 2 * last - i : i; };
   const auto view = [&](int64_t shift, bool flip) {

@@ -1,0 +1,21 @@
+// defines: try_script(), what a script must be able to do, and what is learned from trying.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "models/script/script_norm.h"
+
+namespace basin {
+
+/// Runs the module on a few random inputs of the shape and puts everything back. Returns the momentum of each of norms_of(), in their
+/// order. ConfigError that begins with `where` for what TorchScript (models/script/torchscript.h) refuses.
+std::vector<double> try_script(const torch::jit::Module& module, const InputShape& shape,
+                               const std::string& where);
+
+/// The logits [n, classes] of what a script returned; ConfigError that begins with `where` for anything else.
+at::Tensor script_logits(const torch::jit::IValue& returned, int64_t n, int64_t classes,
+                         const std::string& where);
+
+}  // namespace basin

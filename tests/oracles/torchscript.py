@@ -1,0 +1,272 @@
+"""Networks that Basin doesn't know, exported by basin.export(), trained and measured by the program and by PyTorch itself.
+
+    torchscript.py      ($BASIN_BINARY is the program)
+
+For each network: five full-batch updates of SGD with momentum in float64 and the weights they end at; then loss, accuracy and the largest
+Hessian eigenvalue there, ours from the probes, theirs from double backward products and scipy's eigsh. Examples and files come from here,
+the running statistics of batch norm from Basin's checkpoint. Then what basin.export() refuses.
+"""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.sparse.linalg import LinearOperator, eigsh
+from torch import nn
+
+from _oracle import compare, finish
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("exporting", ROOT / "python/basin/exporting.py")
+exporting = importlib.util.module_from_spec(SPEC)
+sys.modules["exporting"] = exporting  # dataclasses look there
+SPEC.loader.exec_module(exporting)
+
+N, CLASSES, RATE, MOMENTUM, UPDATES = 40, 4, 0.05, 0.9, 5
+STUDY = """
+model = "torchscript"
+optimizer = "sgd"
+sgd.momentum = {momentum}
+schedule = "constant"
+warmup = 0.0
+protocol = "A-updates"
+updates = {updates}
+batch_size = {n}
+ghost_batch = {n}
+micro_batch = {n}
+learning_rate = {rate}
+dtype = "float64"
+data.set = "arrays"
+data.path = "{data}"
+runtime.progress = false
+[torchscript]
+file = "{file}"
+[probes]
+run = ["top_eigenvalues", "gradient_statistics"]
+dtype = "float64"
+micro_batch = 16
+[top_eigenvalues]
+count = 1
+tolerance = 1e-6
+[sweep]
+seed = [1]
+"""
+
+
+class Residual(nn.Module):
+    def __init__(self, width, norm):
+        super().__init__()
+        self.conv1, self.norm1 = nn.Conv2d(width, width, 3, padding=1, bias=False), norm(width)
+        self.conv2, self.norm2 = nn.Conv2d(width, width, 3, padding=1, bias=False), norm(width)
+
+    def forward(self, x):
+        y = F.softplus(self.norm1(self.conv1(x)))
+        return F.softplus(x + self.norm2(self.conv2(y)))
+
+
+def resnet(norm):
+    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), Residual(8, norm), nn.AvgPool2d(2), Residual(8, norm), nn.AdaptiveAvgPool2d(1),
+                         nn.Flatten(), nn.Linear(8, CLASSES))  # fmt: skip
+
+
+class Transformer(nn.Module):
+    """Rows of the picture as tokens; scaled_dot_product_attention as it comes."""
+
+    def __init__(self, width=12, heads=3):
+        super().__init__()
+        self.heads = heads
+        self.embed, self.position = nn.Linear(24, width), nn.Parameter(0.1 * torch.randn(1, 8, width))
+        self.norm1, self.qkv, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.norm2, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        self.head = nn.Linear(width, CLASSES)
+
+    def forward(self, x):
+        x = self.embed(x.transpose(1, 2).flatten(2)) + self.position
+        q, k, v = [t.view(t.size(0), t.size(1), self.heads, -1).transpose(1, 2) for t in self.qkv(self.norm1(x)).chunk(3, dim=2)]
+        y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        x = x + self.out(y)
+        x = x + self.down(F.gelu(self.up(self.norm2(x))))
+        return self.head(x.mean(1))
+
+
+def networks():
+    torch.manual_seed(1)
+    yield "ResNet with group norm", resnet(lambda width: nn.GroupNorm(2, width))
+    yield "ResNet with batch norm", resnet(nn.BatchNorm2d)
+    yield "transformer", Transformer()
+
+
+def data(folder):
+    random = np.random.default_rng(2)
+    arrays = {"train_inputs": random.normal(size=(N, 3, 8, 8)).astype(np.float32), "train_targets": np.arange(N) % CLASSES}
+    np.savez(folder / "set.npz", **arrays)
+    return torch.tensor(arrays["train_inputs"], dtype=torch.float64), torch.tensor(arrays["train_targets"])
+
+
+def trained_by_basin(folder, file):
+    (folder / "study.toml").write_text(
+        STUDY.format(momentum=MOMENTUM, updates=UPDATES, n=N, rate=RATE, data=folder / "set.npz", file=file)
+    )
+    command = [os.environ["BASIN_BINARY"], "sweep", str(folder / "study.toml"), "--out", str(folder / "out")]
+    subprocess.run(command, check=True, capture_output=True)
+    [path] = folder.glob("out/runs/*")
+    return path
+
+
+def trained_by_torch(net, x, y):
+    net = net.double().train()
+    velocity = [torch.zeros_like(p) for p in net.parameters()]
+    for _ in range(UPDATES):
+        loss = F.cross_entropy(net(x), y)
+        for p, v, g in zip(net.parameters(), velocity, torch.autograd.grad(loss, list(net.parameters()))):
+            v.mul_(MOMENTUM).add_(g)
+            p.data.sub_(RATE * v)
+    return net.eval()
+
+
+def stored(file, group):
+    found = {}
+    file[group].visititems(lambda name, item: found.update({name: item[...]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def largest_eigenvalue(net, x, y):
+    parameters = list(net.parameters())
+    gradient = torch.autograd.grad(F.cross_entropy(net(x), y), parameters, create_graph=True)
+    size = sum(p.numel() for p in parameters)
+
+    def product(v):
+        parts = torch.tensor(v.ravel()).split([p.numel() for p in parameters])
+        dot = sum((g * part.view_as(g)).sum() for g, part in zip(gradient, parts))
+        return torch.cat([h.ravel() for h in torch.autograd.grad(dot, parameters, retain_graph=True)]).numpy()
+
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        return eigsh(LinearOperator((size, size), matvec=product, dtype=np.float64), k=1, which="LA")[0][0]
+
+
+def gradient_variance(net, x, y):
+    """tr Sigma of single examples' gradients, unbiased; one backward pass each."""
+    rows = []
+    for i in range(N):
+        gradient = torch.autograd.grad(F.cross_entropy(net(x[i : i + 1]), y[i : i + 1]), list(net.parameters()))
+        rows.append(torch.cat([g.ravel() for g in gradient]))
+    return torch.stack(rows).var(0).sum().item()
+
+
+def check(name, net, folder):
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        x, y = data(folder)
+        exported = exporting.export(net, x[:5].float(), folder / "net.pt")
+        run = trained_by_basin(folder, exported.path)
+        theirs = trained_by_torch(net, x, y)
+        named = dict(theirs.named_parameters())
+        with h5py.File(run / "ckpt/end.h5") as file:
+            weights, buffers = stored(file, "model"), stored(file, "buffers")
+        for key, value in weights.items():
+            compare(f"{name}: {key} after {UPDATES} updates", value, named[key.removeprefix("self.")].detach().numpy(), atol=1e-11,
+                    why="float64, some thousand roundings amplified by training")  # fmt: skip
+        state = theirs.state_dict()
+        for key, value in buffers.items():
+            state[key].copy_(torch.tensor(value))
+        if buffers:
+            norm = [part for part in theirs.modules() if isinstance(part, nn.BatchNorm2d)]
+            for part in norm:
+                part.reset_running_stats()
+                part.momentum = 1.0
+            theirs.train()
+            theirs(x)
+            theirs.eval()
+            for key, value in buffers.items():
+                compare(
+                    f"{name}: {key}",
+                    value,
+                    theirs.state_dict()[key].numpy(),
+                    atol=1e-10,
+                    why="float64, divided by a momentum found by trial",
+                )
+        with h5py.File(run / "run.h5") as file:
+            loss = file["summary"].attrs["train_loss"]
+        compare(f"{name}: training loss", loss, F.cross_entropy(theirs(x), y).item(), rtol=1e-10, why="float64")
+        with h5py.File(run / "probes/end.top_eigenvalues.h5") as file:
+            top = file["quantities/lambda"]
+            found, residual = np.ravel(top["value"][()])[0], np.ravel(top["uncertainty"][()])[0]
+        compare(
+            f"{name}: largest eigenvalue",
+            found,
+            largest_eigenvalue(theirs, x, y),
+            atol=residual + 1e-9,
+            why="the stored residual, and rounding",
+        )
+        with h5py.File(run / "probes/end.gradient_statistics.h5") as file:
+            found = np.ravel(file["quantities/tr_sigma/value"][()])[0]
+        compare(
+            f"{name}: variance of single gradients",
+            found,
+            gradient_variance(theirs, x, y),
+            rtol=1e-9,
+            why="float64, a difference of squares",
+        )
+
+
+def refuses(what, net, example, said):
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            exporting.export(net, example, pathlib.Path(folder) / "net.pt")
+            text = "nothing"
+        except exporting.ExportError as fault:
+            text = str(fault)
+    compare(f'basin.export() refuses {what}: "{text}"', said in text, True, why=f'it must say "{said}"')
+
+
+class Returns(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.linear, self.function = nn.Linear(6, 3), function
+
+    def forward(self, x):
+        return self.function(self.linear(x))
+
+
+class Fixed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.linear(x.view(4, 6))
+
+
+def refusals():
+    x = torch.randn(4, 6)
+    refuses("two outputs", Returns(lambda y: (y, y)), x, "returns tuple, not one tensor of logits")
+    refuses("sequences", Returns(lambda y: y.unsqueeze(1)), x, "returns [4, 1, 3] for 4 inputs; [4, classes] is expected")
+    refuses("a fixed batch", Fixed(), x, "fails on another number of inputs")
+    refuses("outputs that depend on each other", nn.Sequential(nn.Linear(6, 3), nn.Softmax(dim=0)), x, "depends on the others")
+    refuses(
+        "a mode that a trace would fix",
+        nn.Sequential(Returns(lambda y: y), nn.Dropout(0.5)),
+        x,
+        "a trace would fix the mode of 1",
+    )
+    refuses("one example", nn.Linear(6, 3), x[:1], "example has one input")
+    frozen = nn.Linear(6, 3).requires_grad_(False)
+    refuses("frozen weights", frozen, x, "no parameter requires a gradient")
+
+
+def main():
+    for name, net in networks():
+        with tempfile.TemporaryDirectory() as folder:
+            check(name, net, pathlib.Path(folder))
+    refusals()
+    finish()
+
+
+if __name__ == "__main__":
+    main()
