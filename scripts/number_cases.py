@@ -27,6 +27,7 @@ class Program:
         self.binary, self.folder = binary, folder
         folder.mkdir(parents=True)
         shutil.copy(configs / "tiny.toml", folder)
+        shutil.copy(configs.parent / "tests/python/script_net.pt", folder)
 
     def __call__(self, *arguments) -> str:
         words = [str(word) for word in arguments]
@@ -96,6 +97,7 @@ TRAININGS = {
     "muon": f"{A} optimizer=muon muon.weight_decay=0.1 learning_rate=0.01 epochs=2",
     "lbfgs": "protocol=A-updates updates=12 batch_size=64 micro_batch=32 model=mlp mlp.hidden=[8] mlp.activation=tanh "
     "optimizer=lbfgs dtype=float64 learning_rate=0.5",
+    "torchscript": f"{A} model=torchscript torchscript.file=script_net.pt optimizer=sgd epochs=2 ghost_batch=16",
     "noisy-quadratic": "protocol=B model=noisy_quadratic loss=mse data.set=coin_flips data.train_examples=1024 optimizer=sgd "
     "sgd.momentum=0 batch_size=64 learning_rate=0.5 schedule=constant warmup=0 dtype=float64 target_loss=129 "
     "max_gradients=20000 loss_levels=[130]",

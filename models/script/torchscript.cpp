@@ -14,9 +14,10 @@
 namespace basin {
 
 void bind_options(OptionTable& table, TorchScriptOptions& options) {
-  // A file is named by what is in it. A recorded run brings the hash of its own, which comes after.
+  // A file is named by what is in it, unless the hash is set by hand, before or after: then it has to be that one.
   const auto note_contents = [&options](const std::string& /*name*/, const OptionValue& value) {
     const auto& file = std::get<std::string>(value);
+    if (options.sha256_by_hand || file.empty()) return;
     options.sha256 = std::filesystem::is_regular_file(file) ? sha256_of_file(file) : "";
   };
   table.watch(
@@ -26,8 +27,14 @@ void bind_options(OptionTable& table, TorchScriptOptions& options) {
             .execution();
       },
       note_contents);
-  table.add("sha256", options.sha256, anything(),
-            "of the file, from which it is taken; another file under its name is refused");
+  table.watch(
+      [&](OptionTable& t) {
+        t.add("sha256", options.sha256, anything(),
+              "of the file, from which it is taken; another file under its name is refused");
+      },
+      [&options](const std::string&, const OptionValue& value) {
+        options.sha256_by_hand = !std::get<std::string>(value).empty();
+      });
   table.add("start", options.start, one_of({"file", "drawn"}),
             "initial weights: the file's for every seed, or drawn anew as PyTorch draws those of each layer");
   table.add("kinds", options.kinds, anything(),

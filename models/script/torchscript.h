@@ -13,6 +13,7 @@ namespace basin {
 struct TorchScriptOptions {
   std::string file;
   std::string sha256;                // of the file; part of a run's name, which the file's place isn't
+  bool sha256_by_hand = false;       // no option: whether it was set, and not taken from the file
   std::string start = "file";        // file | drawn
   std::vector<std::string> kinds{};  // "PATTERN=KIND"
 };

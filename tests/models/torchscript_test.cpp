@@ -216,6 +216,8 @@ TEST_F(TorchScriptTest, IsNamedByItsContents) {
   EXPECT_NE(sha(path_), before);
   EXPECT_THAT(message_of([&] { script_model(path_, {"sha256=" + before}); }),
               HasSubstr("net.pt\": another network: its SHA-256 is "));
+  const auto first = testing::test_options("torchscript", {"sha256=" + before, "file=" + path_});
+  EXPECT_EQ(std::get<std::string>(first->view().at("sha256").get()), before);
 }
 
 TEST_F(TorchScriptTest, RefusesInOneLineWhatItCannotMeasure) {

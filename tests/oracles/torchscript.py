@@ -1,13 +1,18 @@
 """Networks that Basin doesn't know, exported by basin.export(), trained and measured by the program and by PyTorch itself.
 
-    torchscript.py      ($BASIN_BINARY is the program)
+    torchscript.py           ($BASIN_BINARY is the program)
+    torchscript.py --write   writes tests/python/script_net.pt and what PyTorch makes of it, script_net.json
 
 For each network: five full-batch updates of SGD with momentum in float64 and the weights they end at; then loss, accuracy and the largest
 Hessian eigenvalue there, ours from the probes, theirs from double backward products and scipy's eigsh. Examples and files come from here,
 the running statistics of batch norm from Basin's checkpoint. Then what basin.export() refuses.
+
+script_net.pt is such a network in small, for tests without PyTorch: 10 classes, pictures of any size, batch norm whose running statistics
+are those of one batch. Its examples are a formula's (`sine_examples`).
 """
 
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -29,6 +34,7 @@ exporting = importlib.util.module_from_spec(SPEC)
 sys.modules["exporting"] = exporting  # dataclasses look there
 SPEC.loader.exec_module(exporting)
 
+FIXTURE = ROOT / "tests/python/script_net"
 N, CLASSES, RATE, MOMENTUM, UPDATES = 40, 4, 0.05, 0.9, 5
 STUDY = """
 model = "torchscript"
@@ -154,7 +160,7 @@ def largest_eigenvalue(net, x, y):
 def gradient_variance(net, x, y):
     """tr Sigma of single examples' gradients, unbiased; one backward pass each."""
     rows = []
-    for i in range(N):
+    for i in range(len(x)):
         gradient = torch.autograd.grad(F.cross_entropy(net(x[i : i + 1]), y[i : i + 1]), list(net.parameters()))
         rows.append(torch.cat([g.ravel() for g in gradient]))
     return torch.stack(rows).var(0).sum().item()
@@ -260,7 +266,29 @@ def refusals():
     refuses("frozen weights", frozen, x, "no parameter requires a gradient")
 
 
+def sine_examples():
+    """Also in tests/python/test_torchscript.py."""
+    x = np.sin(1 + 3 * np.arange(24 * 3 * 8 * 8)).reshape(24, 3, 8, 8).astype(np.float32)
+    return torch.tensor(x), torch.arange(24) % 10
+
+
+def write_fixture():
+    torch.manual_seed(4)
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1), Residual(4, nn.BatchNorm2d), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 10)
+    )
+    x, y = sine_examples()
+    net.train()(x)
+    exporting.export(net.eval(), x, FIXTURE.with_suffix(".pt"))
+    net, x = net.double(), x.double()
+    numbers = {"lambda_1": largest_eigenvalue(net, x, y), "tr_sigma": gradient_variance(net, x, y)}
+    FIXTURE.with_suffix(".json").write_text(json.dumps(numbers) + "\n")
+
+
 def main():
+    if sys.argv[1:] == ["--write"]:
+        write_fixture()
+        return
     for name, net in networks():
         with tempfile.TemporaryDirectory() as folder:
             check(name, net, pathlib.Path(folder))
