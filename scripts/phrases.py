@@ -17,7 +17,7 @@ from tree_files import ROOT, tree_files
 
 NOT_READ = re.compile(
     r"tests/.*/golden_.*\.h|scripts/phrases\.py|LICENSE|results/.*\.toml|results/.*/.*\.md|tests/fuzz/corpus/.*|"
-    r".*\.(csv|json|png|xz|sha256|h5)"
+    r".*\.(csv|json|png|pt|xz|sha256|h5)"
 )
 
 COUNTED = (

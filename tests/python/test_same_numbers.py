@@ -232,7 +232,7 @@ def test_nothing_compared_is_no_agreement(capsys):
 @pytest.mark.parametrize("name", TRAININGS)
 def test_the_program_takes_the_settings_of_every_training(name):
     command = [BASIN, "train", ROOT / "configs" / "tiny.toml", "--print-config", *sets(TRAININGS[name])]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "tests/python")  # script_net.pt
     assert done.returncode == 0, done.stderr
 
 

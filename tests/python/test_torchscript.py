@@ -1,4 +1,4 @@
-"""A network from a file without PyTorch: what the program measures on script_net.pt is what PyTorch wrote next to it, and a study trains it.
+"""A network from a file without PyTorch: what is measured on script_net.pt is what PyTorch wrote next to it, and a study trains it.
 
 tests/oracles/torchscript.py wrote both files, and compares with PyTorch itself.
 """
