@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kPictureDimensions = 4;
+constexpr int64_t kPictureDimensions = 4, kMostClasses = 1'000'000;
 constexpr const char* kArrays[] = {"train_inputs", "train_targets", "test_inputs", "test_targets"};
 
 /// Where an array was found, for messages, and its numbers.
@@ -61,11 +61,11 @@ Arrays arrays_at(const std::string& path) {
 at::Tensor as_inputs(const Array& array) {
   const at::Tensor& x = array.values;
   const at::ScalarType type = x.scalar_type();
-  if (x.dim() < 2 || x.size(0) == 0)
+  if (x.dim() < 2 || x.numel() == 0)
     throw DataError(fmt::format("{}: [{}]; one row per example is expected, [n, ...]", array.where,
                                 fmt::join(x.sizes(), ", ")));
   if (type == at::kByte && x.dim() == kPictureDimensions) return x.contiguous();
-  if (type == at::kByte || type == at::kBool || type == at::kHalf) return x.to(at::kFloat);
+  if (type == at::kByte || type == at::kBool) return x.to(at::kFloat);
   if (!x.is_floating_point()) {
     if (x.min().item<int64_t>() < 0)
       throw DataError(array.where + ": a negative integer; integer inputs are tokens, from 0");
@@ -75,7 +75,7 @@ at::Tensor as_inputs(const Array& array) {
   if (!finite.all().item<bool>())
     throw DataError(fmt::format("{}: example {} has a NaN or an infinity", array.where,
                                 at::argmin(finite.to(at::kByte)).item<int64_t>()));
-  return x.contiguous();
+  return (type == at::kHalf ? x.to(at::kFloat) : x).contiguous();
 }
 
 at::Tensor as_labels(const Array& array, int64_t examples) {
@@ -89,6 +89,9 @@ at::Tensor as_labels(const Array& array, int64_t examples) {
   if (labels.min().item<int64_t>() < 0)
     throw DataError(
         fmt::format("{}: label {}; classes count from 0", array.where, labels.min().item<int64_t>()));
+  if (const auto largest = labels.max().item<int64_t>(); largest >= kMostClasses)
+    throw DataError(
+        fmt::format("{}: label {}; more than {} classes are no classes", array.where, largest, kMostClasses));
   return labels;
 }
 

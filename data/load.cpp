@@ -63,7 +63,7 @@ void measure_numbers(Dataset& data) {
     const at::Tensor values = columns.select(1, c).to(at::kDouble);
     const auto mean = values.mean().item<double>(),
                std = (values - mean).square().mean().sqrt().item<double>();
-    if (std == 0)
+    if (values.min().equal(values.max()))  // std may be a rounding
       throw DataError(fmt::format("{}: channel {} is constant over the training split", data.name, c));
     data.mean.push_back(mean);
     data.std.push_back(std);

@@ -13,6 +13,7 @@
 namespace basin {
 namespace {
 
+constexpr size_t kLongestHeader = 10'000;  // as numpy has it
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 
 struct Header {
@@ -56,10 +57,12 @@ Header parsed(const std::string& text, const std::string& where) {
 
 /// Bytes of the numbers; DataError where the shape asks for more than `available`.
 size_t bytes_of(const Header& header, size_t available, const std::string& where) {
+  if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end())
+    throw DataError(where + ": an array without numbers");
   size_t bytes = c10::elementSize(header.type);
   for (const int64_t extent : header.shape) {
     const auto n = static_cast<size_t>(extent);
-    if (n > 0 && bytes > available / n)
+    if (bytes > available / n)
       throw DataError(fmt::format("{}: truncated: [{}] is more than its {} bytes of numbers", where,
                                   fmt::join(header.shape, ", "), available));
     bytes *= n;
@@ -76,6 +79,7 @@ at::Tensor npy_tensor(const std::shared_ptr<const void>& keep, const char* bytes
   const bool wide = byte(6) > 1;  // the header's length has four bytes from version 2 on
   const size_t start = wide ? 12 : 10,
                length = byte(8) + (byte(9) << 8) + (wide ? (byte(10) << 16) + (byte(11) << 24) : 0);
+  if (length > kLongestHeader) throw DataError(where + ": its header is absurdly long");
   if (length > size - start) throw DataError(where + ": truncated in its header");
   Header header = parsed(std::string(bytes + start, length), where);
   const char* data = bytes + start + length;

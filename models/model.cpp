@@ -9,7 +9,7 @@ namespace {
 
 // torch::nn::Module refuses dots in names.
 std::string module_name(std::string name) {
-  std::replace(name.begin(), name.end(), '.', '_');
+  std::replace(name.begin(), name.end(), '.', '/');
   return name;
 }
 

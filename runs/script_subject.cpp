@@ -54,8 +54,11 @@ std::string write_script_subject(const ScriptSubject& subject, const std::string
   const RunOptions options = options_of(subject);
   const Checkpoint checkpoint = untrained(options);
   const std::string folder = run_folder(out, options);
+  const std::string path = checkpoint_path(folder, checkpoint.label);
+  // The run's name says which network and set were asked for, not what lay there.
+  if (std::filesystem::exists(path)) check_same_data(path, read_checkpoint(path).data, checkpoint.data);
   make_folders(folder + "/ckpt");
-  write_checkpoint(checkpoint_path(folder, checkpoint.label), checkpoint);
+  write_checkpoint(path, checkpoint);
   return folder;
 }
 

@@ -176,7 +176,7 @@ std::unique_ptr<ExampleGradients> weight_gradients(const LayerCall& call, const 
 }  // namespace
 
 std::unique_ptr<ExampleGradients> plain_gradients(const at::Tensor& g, at::IntArrayRef sizes) {
-  return std::make_unique<PlainGradients>(g.flatten(1), sizes);
+  return std::make_unique<PlainGradients>(g.reshape({g.size(0), -1}), sizes);
 }
 
 std::vector<ParameterGradients> gradients_of(const LayerCall& call, const at::Tensor& delta) {

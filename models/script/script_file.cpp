@@ -1,6 +1,7 @@
 #include "models/script/script_file.h"
 
 #include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/serialization/import.h>
 
@@ -10,17 +11,34 @@
 namespace basin {
 namespace {
 
+/// Operations that draw, but where they have such an argument and it is 0: its name.
+const std::map<std::string, std::string>& drawing_operations() {
+  static const std::map<std::string, std::string> known = [] {
+    std::map<std::string, std::string> all;
+    for (const char* name :
+         {"dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout",
+          "bernoulli", "rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm",
+          "multinomial", "uniform", "normal", "exponential", "rrelu"})
+      all[std::string("aten::") + name] = all[std::string("aten::") + name + "_"] = "";
+    for (const char* name : {"lstm", "gru", "rnn_tanh", "rnn_relu"})
+      all[std::string("aten::") + name] = "dropout";
+    all["aten::scaled_dot_product_attention"] = "dropout_p";
+    return all;
+  }();
+  return known;
+}
+
+bool draws(const torch::jit::Node& node) {
+  const auto found = drawing_operations().find(node.kind().toQualString());
+  if (found == drawing_operations().end()) return false;
+  if (found->second.empty() || !node.hasNamedInput(found->second)) return true;
+  const auto share = torch::jit::toIValue(node.namedInput(found->second));
+  return !share || !share->isDouble() || share->toDouble() != 0;
+}
+
 bool draws(const torch::jit::Block& block) {
-  static const std::set<std::string> kinds = {"aten::dropout",         "aten::dropout_",
-                                              "aten::feature_dropout", "aten::feature_dropout_",
-                                              "aten::alpha_dropout",   "aten::bernoulli",
-                                              "aten::bernoulli_",      "aten::rand",
-                                              "aten::rand_like",       "aten::randn",
-                                              "aten::randn_like",      "aten::uniform_",
-                                              "aten::normal_",         "aten::feature_alpha_dropout",
-                                              "aten::native_dropout"};
   for (const torch::jit::Node* node : block.nodes()) {
-    if (kinds.count(node->kind().toQualString()) > 0) return true;
+    if (draws(*node)) return true;
     for (const torch::jit::Block* inner : node->blocks())
       if (draws(*inner)) return true;
   }

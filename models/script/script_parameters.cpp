@@ -5,6 +5,12 @@ namespace {
 
 bool is_norm(const std::string& name) { return name.find("Norm") != std::string::npos; }
 
+bool is_known_norm(const std::string& name) {
+  static const std::set<std::string> known = {"BatchNorm1d",    "BatchNorm2d",    "BatchNorm3d", "LayerNorm",
+                                              "InstanceNorm1d", "InstanceNorm2d", "GroupNorm",   "RMSNorm"};
+  return known.count(name) > 0;
+}
+
 bool is_linear_map(const std::string& name) {
   static const std::set<std::string> known = {"Linear", "Conv1d", "Conv2d", "Conv3d"};
   return known.count(name) > 0;
@@ -29,7 +35,7 @@ bool redraw(const torch::jit::Module& module, const std::string& name, at::Tenso
             at::Generator& generator) {
   const at::NoGradGuard no_grad;
   const std::string type = class_of(module);
-  if (is_norm(type)) {
+  if (is_known_norm(type)) {
     parameter.fill_(name.ends_with("bias") ? 0 : 1);
   } else if (is_linear_map(type)) {
     const at::Tensor weight = module.attr("weight").toTensor();

@@ -20,7 +20,9 @@ at::Tensor trial_inputs(const InputShape& shape, at::ScalarType dtype) {
 class Trial {
  public:
   Trial(const torch::jit::Module& module, const InputShape& shape, const std::string& where)
-      : module_(module.deepcopy()), shape_(shape), where_(where) {}
+      : module_(module.deepcopy()), shape_(shape), where_(where) {
+    cast(at::kFloat);
+  }
 
   void refuse_frozen() const {
     for (const at::Tensor& parameter : module_.parameters())
@@ -33,12 +35,15 @@ class Trial {
     const at::NoGradGuard no_grad;
     module_.eval();
     const at::Tensor x = trial_inputs(shape_, at::kFloat);
-    const at::Tensor all = logits(x), some = logits(x.narrow(0, 0, kExamples - 1));
+    const at::Tensor all = logits(x);
     // Float32 sums in another order; a fault is of order one.
-    if (!at::allclose(all.narrow(0, 0, kExamples - 1), some, 1e-3, 1e-3))
-      throw ConfigError(where_ +
-                        ": in eval mode the output of an example depends on the others in the batch, or is "
-                        "drawn at random");
+    for (const int64_t n : {kExamples - 1, int64_t{1}}) {
+      const at::Tensor some = logits(x.narrow(0, 0, n));
+      if (!at::allclose(all.narrow(0, 0, n), some, 1e-3, 1e-3, /*equal_nan=*/true))
+        throw ConfigError(where_ +
+                          ": in eval mode the output of an example depends on the others in the batch, or is "
+                          "drawn at random");
+    }
   }
 
   void refuse_without_second_derivatives() {
@@ -67,12 +72,13 @@ class Trial {
   std::vector<double> momenta() {
     std::vector<ScriptNorm> norms = norms_of(module_);
     if (norms.empty()) return {};
-    module_.to(at::kDouble);
+    cast(at::kDouble);
     const std::vector<at::Tensor> from_zero = statistics_after(norms, 0),
                                   from_one = statistics_after(norms, 1);
     std::vector<double> momenta;
     for (size_t i = 0; i < norms.size(); ++i) {
       const double kept = (from_one[i] - from_zero[i]).mean().item<double>();
+      if (std::isnan(kept)) throw ConfigError(where_ + ": random inputs give a batch norm NaN");
       if (!(kept < 1 - 1e-9) || !(kept > -1e-9))
         throw ConfigError(
             where_ +
@@ -84,6 +90,15 @@ class Trial {
   }
 
  private:
+  // Integers stay: Module::to() would make numbers of positions.
+  void cast(at::ScalarType dtype) {
+    const auto change = [&](at::Tensor tensor) {
+      if (tensor.is_floating_point()) tensor.set_data(tensor.detach().to(dtype));
+    };
+    for (const at::Tensor& parameter : module_.parameters()) change(parameter);
+    for (const at::Tensor& buffer : module_.buffers()) change(buffer);
+  }
+
   at::Tensor logits(const at::Tensor& x) {
     try {
       return script_logits(run_script(module_, x), x.size(0), shape_.classes, where_);

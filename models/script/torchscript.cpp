@@ -32,8 +32,9 @@ void bind_options(OptionTable& table, TorchScriptOptions& options) {
         t.add("sha256", options.sha256, anything(),
               "of the file, from which it is taken; another file under its name is refused");
       },
-      [&options](const std::string&, const OptionValue& value) {
+      [&options, note_contents](const std::string& name, const OptionValue& value) {
         options.sha256_by_hand = !std::get<std::string>(value).empty();
+        if (!options.sha256_by_hand) note_contents(name, options.file);
       });
   table.add("start", options.start, one_of({"file", "drawn"}),
             "initial weights: the file's for every seed, or drawn anew as PyTorch draws those of each layer");
@@ -168,8 +169,14 @@ TorchScript::TorchScript(const TorchScriptOptions& options, const InputShape& sh
   const std::vector<double> momenta = try_script(net_->module, shape, net_->where);
   take_tensors(options, init);
   size_t i = 0;
-  for (ScriptNorm& norm : norms_of(net_->module))
+  for (ScriptNorm& norm : norms_of(net_->module)) {
+    for (const NormInUse& other : net_->norms)
+      if (other.mean.is_same(norm.mean()))
+        throw ConfigError(
+            net_->where +
+            ": a batch norm stands in two places, so its running statistics are those of neither");
     net_->norms.push_back({norm, norm.mean(), norm.variance(), {}, {}, momenta.at(i++), add_batch_norm()});
+  }
   if (script_traits(options.file, options.sha256).dropout) net_->dropout_slot = add_dropout();
   net_->use(/*training=*/false, /*batch=*/false);
 }

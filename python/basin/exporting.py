@@ -41,9 +41,9 @@ class Exported:
         return f'model = "torchscript"\n\n[torchscript]\nfile = "{self.path}"\nsha256 = "{self.sha256}"\n'
 
 
-def export(module: torch.nn.Module, example: torch.Tensor, path: str | os.PathLike[str]) -> Exported:
+def export(module: torch.nn.Module, example: Any, path: str | os.PathLike[str]) -> Exported:
     """Writes `module` to `path` and returns what a study file says to use it; print() shows that. `example`: inputs [n, ...] with n > 1
-    as the network takes them, normalised. The module itself stays as it is; the file has its weights, in float32, on the CPU.
+    as the network takes them, normalised; a tensor or a numpy array. The module itself stays as it is; the file has its weights, in float32, on the CPU.
 
     The network is scripted (torch.jit.script) where that works, else traced, unless it has batch norm or dropout, whose mode a trace
     would fix. Tried before anything is written: the same outputs in eval mode, another batch size, training mode, and derivatives of the
@@ -51,10 +51,11 @@ def export(module: torch.nn.Module, example: torch.Tensor, path: str | os.PathLi
     """
     import torch
 
-    if example.shape[0] < 2:
+    if len(example) < 2:
         raise ExportError("example has one input; two or more are needed to see whether the network takes any number of them")
     net = copy.deepcopy(module).float().cpu().eval()
-    example = example.detach().cpu()
+    example = torch.as_tensor(example).detach().cpu()
+    example = example.float() if example.is_floating_point() else example
     with _attention_with_second_derivatives():
         expected = _outputs(net, example)
         script, method = _script_of(net, example)
@@ -109,7 +110,16 @@ def _script_of(net: torch.nn.Module, example: torch.Tensor) -> tuple[Any, str]:
         moded = [name for name, part in net.named_modules() if "Dropout" in type(part).__name__ or hasattr(part, "running_mean")]
         if moded:
             raise ExportError(f"torch.jit.script fails ({why}), and a trace would fix the mode of {moded[0]}")
+        if not _modes_agree(net, example):
+            raise ExportError(f"torch.jit.script fails ({why}), and a trace would fix the mode: training and eval mode differ")
         return torch.jit.trace(net, example, check_trace=False), "trace"
+
+
+def _modes_agree(net: torch.nn.Module, example: torch.Tensor) -> bool:
+    import torch
+
+    with torch.no_grad():
+        return torch.allclose(copy.deepcopy(net).train()(example), net(example), **CLOSE)
 
 
 def _compare(script: Any, example: torch.Tensor, expected: torch.Tensor) -> None:

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include "core/hash.h"
 #include "models/loss.h"
@@ -201,6 +202,44 @@ TEST_F(TorchScriptTest, DropoutRepeatsAtItsPlaceAlone) {
     EXPECT_FALSE(at::equal(first, other));
   model->eval();
   EXPECT_TRUE(at::equal(model->forward(batch.images), model->forward(batch.images)));
+}
+
+TEST_F(TorchScriptTest, DropoutOfNothingIsNone) {
+  const auto draws = [&](const std::string& p) {
+    written("q = x[:, 0]\n  y = torch.scaled_dot_product_attention(q, q, q, dropout_p=" + p +
+            ")\n  return torch.linear(torch.flatten(torch.cat([y, y], 1), 1), self.w, self.b)");
+    return script_model(path_)->has_dropout();
+  };
+  EXPECT_FALSE(draws("0.0"));
+  EXPECT_TRUE(draws("0.1 if self.training else 0.0"));
+}
+
+TEST_F(TorchScriptTest, NumbersOfAnyTypeAndIntegersNextToBatchNormsAreTaken) {
+  torch::jit::Module norm = testing::batch_norm_script(2);
+  torch::jit::Module net("__torch__.Net");
+  net.register_module("norm", norm);
+  net.register_parameter("w", at::ones({3, 128}, at::kDouble).requires_grad_(), false);
+  net.register_buffer("order", at::arange(128, at::kLong));
+  net.register_attribute("training", c10::BoolType::get(), true);
+  net.define(
+      "def forward(self, x: Tensor):\n  return torch.linear(torch.flatten(self.norm.forward(x), 1)[:, "
+      "self.order], self.w)\n");
+  net.to(at::kDouble);
+  net.setattr("order", at::arange(128, at::kLong));
+  net.save(path_);
+  // The statistics, and the norm's counter, of which Module::to() makes a number.
+  EXPECT_EQ(script_model(path_)->buffer_table().size(), 3U);
+  torch::jit::Module twice("__torch__.Net");
+  twice.register_module("norm", norm);
+  twice.register_module("again", norm);
+  twice.register_parameter("w", at::ones({3, 128}).requires_grad_(), false);
+  twice.register_attribute("training", c10::BoolType::get(), true);
+  twice.define(
+      "def forward(self, x: Tensor):\n  return "
+      "torch.linear(torch.flatten(self.again.forward(self.norm.forward(x)), 1), self.w)\n");
+  twice.to(at::kFloat);
+  twice.save(path_);
+  EXPECT_THAT(message_of([&] { script_model(path_); }), HasSubstr("a batch norm stands in two places"));
 }
 
 TEST_F(TorchScriptTest, IsNamedByItsContents) {

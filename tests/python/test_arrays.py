@@ -185,7 +185,10 @@ NAN[5, 1, 1] = np.nan
         (changed(train_targets=np.linspace(0, 1, 23)), "class labels are expected, one integer per example"),
         (changed(train_inputs=NAN), "train_inputs.npy: example 5 has a NaN or an infinity"),
         (changed(train_inputs=-np.arange(69).reshape(23, 3)), "a negative integer; integer inputs are tokens, from 0"),
+        (changed(train_inputs=NAN.astype(np.float16)), "train_inputs.npy: example 5 has a NaN or an infinity"),
         (changed(train_inputs=np.zeros(23)), "one row per example is expected"),
+        (changed(train_inputs=np.zeros((23, 0))), "an array without numbers"),
+        (changed(train_targets=np.full(23, 2**40)), "label 1099511627776; more than 1000000 classes are no classes"),
         (
             changed(test_inputs=np.zeros((7, 5), np.float32)),
             "test_inputs.npy: examples of Float [5], and of Float [3, 4] to train on",
@@ -199,6 +202,13 @@ def test_what_does_not_fit_is_one_line(tmp_path, write, arrays, said):
     assert said in refusal(write(tmp_path, arrays))
 
 
+def test_a_constant_channel_has_no_deviation(tmp_path):
+    arrays = examples()
+    arrays["train_inputs"][:, 1] = 0.1
+    done = trained(tmp_path, write_npz(tmp_path, arrays), "channels")
+    assert done.returncode == 3 and "channel 1 is constant over the training split" in done.stderr
+
+
 def test_damage_is_one_line(tmp_path):
     folder = write_folder(tmp_path, examples())
     whole = (folder / "train_inputs.npy").read_bytes()
@@ -206,6 +216,8 @@ def test_damage_is_one_line(tmp_path):
     assert "train_inputs.npy: truncated: [23, 3, 4] is more than its 1100 bytes of numbers" in refusal(folder)
     (folder / "train_inputs.npy").write_bytes(whole[:40])
     assert "train_inputs.npy: truncated in its header" in refusal(folder)
+    (folder / "train_inputs.npy").write_bytes(b"\x93NUMPY\x02\0\0\0\1\0" + b"(1," * 30000)
+    assert "train_inputs.npy: its header is absurdly long" in refusal(folder)
     (folder / "train_inputs.npy").write_bytes(b"")
     assert "train_inputs.npy: not a .npy file" in refusal(folder)
     (tmp_path / "set.npz").write_bytes(write_npz(tmp_path, examples()).read_bytes()[:900])

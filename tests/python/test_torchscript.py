@@ -62,6 +62,16 @@ def test_the_weights_as_they_are_can_be_put_in_a_landscape(tmp_path, data):
     assert done.returncode == 0, done.stderr
 
 
+def test_other_examples_do_not_join_what_was_measured(tmp_path, data):
+    other = tmp_path / "other.npz"
+    with np.load(data) as arrays:
+        np.savez(other, train_inputs=2 * arrays["train_inputs"], train_targets=arrays["train_targets"])
+    for path, code in ((data, 0), (data, 0), (other, 4)):
+        done = program("probe", "--script", NET, "--data", path, "--only", "weight_norms", "--out", tmp_path)
+        assert done.returncode == code, done.stderr
+    assert "made from other data" in done.stderr and done.stderr.count("\n") == 1
+
+
 STUDY = """
 model = "torchscript"
 protocol = "A-updates"

@@ -34,7 +34,9 @@ Module convolution(int64_t in, int64_t out) {
   return layer("Conv2d", {out, in, 3, 3}, "return torch.conv2d(x, self.weight, self.bias, [1, 1], [1, 1])");
 }
 
-Module batch_norm(int64_t channels, double momentum) {
+}  // namespace
+
+Module batch_norm_script(int64_t channels, double momentum) {
   Module module("__torch__.BatchNorm2d");
   add(module, "weight", at::ones({channels}).requires_grad_());
   add(module, "bias", at::zeros({channels}).requires_grad_());
@@ -49,8 +51,6 @@ def forward(self, x: Tensor) -> Tensor:
                             momentum));
   return module;
 }
-
-}  // namespace
 
 void write_script(const std::string& path, const std::string& body, const NamedTensors& parameters) {
   Module module("__torch__.Net");
@@ -68,9 +68,9 @@ void write_small_cnn_script(const std::string& path, double momentum) {
   Module net("__torch__.SmallCnn");
   net.register_attribute("training", c10::BoolType::get(), true);
   net.register_module("conv1", convolution(2, 3));
-  net.register_module("norm1", batch_norm(3, momentum));
+  net.register_module("norm1", batch_norm_script(3, momentum));
   net.register_module("conv2", convolution(3, 4));
-  net.register_module("norm2", batch_norm(4, momentum));
+  net.register_module("norm2", batch_norm_script(4, momentum));
   net.register_module("fc", layer("Linear", {3, 16}, "return torch.linear(x, self.weight, self.bias)"));
   net.define(R"(
 def forward(self, x: Tensor) -> Tensor:

@@ -1,6 +1,8 @@
 // defines: networks written as TorchScript, for tests of what is read from a file.
 #pragma once
 
+#include <torch/csrc/jit/api/module.h>
+
 #include <string>
 #include <vector>
 
@@ -17,6 +19,9 @@ void write_script(const std::string& path, const std::string& body);
 /// Writes small_cnn's function at its smallest (ModelEntry::tiny, norm = "batch") for tiny_image_shape(), its modules named and
 /// classed as PyTorch's are, with batch norms of this momentum.
 void write_small_cnn_script(const std::string& path, double momentum = 0.1);
+
+/// A module BatchNorm2d as PyTorch scripts it.
+torch::jit::Module batch_norm_script(int64_t channels, double momentum = 0.1);
 
 /// The model "torchscript" of such a file.
 std::shared_ptr<Model> script_model(const std::string& path, const std::vector<std::string>& settings = {},
