@@ -43,7 +43,8 @@ class Exported:
 
 def export(module: torch.nn.Module, example: Any, path: str | os.PathLike[str]) -> Exported:
     """Writes `module` to `path` and returns what a study file says to use it; print() shows that. `example`: inputs [n, ...] with n > 1
-    as the network takes them, normalised; a tensor or a numpy array. The module itself stays as it is; the file has its weights, in float32, on the CPU.
+    as the network takes them, normalised; a tensor or a numpy array. The module itself stays as it is; the file has its weights, in
+    float32, on the CPU.
 
     The network is scripted (torch.jit.script) where that works, else traced, unless it has batch norm or dropout, whose mode a trace
     would fix. Tried before anything is written: the same outputs in eval mode, another batch size, training mode, and derivatives of the
