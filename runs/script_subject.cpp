@@ -8,6 +8,7 @@
 #include "runs/folder.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
+#include "trainers/trainer.h"
 
 namespace basin {
 namespace {
@@ -30,8 +31,6 @@ RunOptions options_of(const ScriptSubject& subject) {
   return options;
 }
 
-at::Tensor on_host(const at::Tensor& tensor) { return tensor.detach().to(at::kCPU).contiguous(); }
-
 Checkpoint untrained(const RunOptions& options) {
   const Dataset data = load_dataset(options.data);
   const auto model = build_model(options, data, at::kFloat, at::kCPU);
@@ -41,10 +40,7 @@ Checkpoint untrained(const RunOptions& options) {
   checkpoint.config = options.resolved();
   checkpoint.label = "end";
   checkpoint.data = data_attributes(data);
-  checkpoint.parameters = model->parameter_table();
-  for (ParameterInfo& parameter : checkpoint.parameters) parameter.tensor = on_host(parameter.tensor);
-  checkpoint.buffers = model->buffer_table();
-  for (auto& [name, tensor] : checkpoint.buffers) tensor = on_host(tensor);
+  store_model(*model, checkpoint);
   return checkpoint;
 }
 

@@ -156,6 +156,8 @@ class Trainer : private HookedRun {
   Clock::time_point clock_, last_checkpoint_;
 };
 
+/// Parameters and buffers, on the host, into the checkpoint.
+void store_model(const Model& model, Checkpoint& checkpoint);
 /// Parameters and buffers by name; IoError where one is missing or shaped differently. For probes too.
 void restore_model(Model& model, const Checkpoint& checkpoint);
 

@@ -92,10 +92,7 @@ void Trainer::save(Checkpoint& checkpoint) const {
   if (known_score_ && known_score_->first == progress_.update)
     checkpoint.progress["train_loss"] = known_score_->second.loss;
 
-  checkpoint.parameters = setup_.model->parameter_table();
-  for (ParameterInfo& parameter : checkpoint.parameters) parameter.tensor = on_host(parameter.tensor);
-  checkpoint.buffers = setup_.model->buffer_table();
-  for (auto& [name, tensor] : checkpoint.buffers) tensor = on_host(tensor);
+  store_model(*setup_.model, checkpoint);
   checkpoint.optimizer = setup_.optimizer.state();
   for (auto& [name, tensor] : checkpoint.optimizer) tensor = on_host(tensor);
   checkpoint.states.clear();
@@ -165,6 +162,13 @@ void Trainer::take_optimizer_state(const Checkpoint& parent) {
 double Trainer::last_rate() const {
   if (progress_.update > course_.first()) return course_.rate(rates_, progress_.update - 1);
   return branch_ ? branch_->learning_rate : rates_.at(0);
+}
+
+void store_model(const Model& model, Checkpoint& checkpoint) {
+  checkpoint.parameters = model.parameter_table();
+  for (ParameterInfo& parameter : checkpoint.parameters) parameter.tensor = on_host(parameter.tensor);
+  checkpoint.buffers = model.buffer_table();
+  for (auto& [name, tensor] : checkpoint.buffers) tensor = on_host(tensor);
 }
 
 void restore_model(Model& model, const Checkpoint& checkpoint) {

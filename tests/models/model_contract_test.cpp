@@ -5,6 +5,7 @@
 #include "models/layers.h"
 #include "models/loss.h"
 #include "models/registry.h"
+#include "tests/models/dropout_at_its_place.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -296,18 +297,7 @@ TEST_P(ModelContract, DropoutActsInTrainingAloneAndRepeatsAtItsPlace) {
   for (const Settings& settings : variants_of(GetParam())) {
     SCOPED_TRACE(fmt::format("{}", settings));
     const auto model = tiny_model(GetParam(), settings);
-    model->train();
-    const auto at_place = [&](uint64_t seed, const DropoutPlace& place) {
-      model->seed_dropout(seed);
-      model->set_dropout_place(place);
-      return model->forward(batch.images);
-    };
-    const at::Tensor first = at_place(3, {2, 0});
-    EXPECT_TRUE(at::equal(first, at_place(3, {2, 0})));
-    for (const at::Tensor& other : {at_place(3, {3, 0}), at_place(3, {2, 4}), at_place(4, {2, 0})})
-      EXPECT_EQ(at::equal(first, other), !model->has_dropout());
-    model->eval();
-    EXPECT_TRUE(at::equal(model->forward(batch.images), model->forward(batch.images)));
+    testing::expect_dropout_at_its_place(*model, batch.images);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "models/loss.h"
 #include "models/registry.h"
 #include "models/running_statistics.h"
+#include "tests/models/dropout_at_its_place.h"
 #include "tests/support/message_of.h"
 #include "tests/support/script_nets.h"
 #include "tests/support/temporary_folder.h"
@@ -190,18 +191,7 @@ TEST_F(TorchScriptTest, DropoutRepeatsAtItsPlaceAlone) {
                   .traits(*testing::test_options("torchscript", {"file=" + path_}))
                   .dropout);
   const auto batch = tiny_batch(tiny_image_shape(), 4);
-  model->train();
-  const auto at_place = [&](uint64_t seed, const DropoutPlace& place) {
-    model->seed_dropout(seed);
-    model->set_dropout_place(place);
-    return model->forward(batch.images);
-  };
-  const at::Tensor first = at_place(3, {2, 0});
-  EXPECT_TRUE(at::equal(first, at_place(3, {2, 0})));
-  for (const at::Tensor& other : {at_place(3, {3, 0}), at_place(3, {2, 4}), at_place(4, {2, 0})})
-    EXPECT_FALSE(at::equal(first, other));
-  model->eval();
-  EXPECT_TRUE(at::equal(model->forward(batch.images), model->forward(batch.images)));
+  testing::expect_dropout_at_its_place(*model, batch.images);
 }
 
 TEST_F(TorchScriptTest, DropoutOfNothingIsNone) {
