@@ -97,7 +97,11 @@ Json traits_of(const OptimizerEntry& entry) {
   const OptimizerTraits traits = entry.traits(*entry.make_options());
   return {{"overlap", traits.overlap},
           {"squares_in", traits.squares_in},
-          {"steps_along_gradients", traits.steps_along_gradients}};
+          {"weights_in", traits.weights_in},
+          {"state_by_weight", traits.state_by_weight},
+          {"steps_along_gradients", traits.steps_along_gradients},
+          {"gradients_elsewhere", traits.gradients_elsewhere},
+          {"magnifies_rounding", traits.magnifies_rounding}};
 }
 
 Json traits_of(const ProbeEntry& entry) { return {{"draws", entry.draws}}; }

@@ -12,7 +12,7 @@ namespace basin {
 struct SoapOptions {
   double beta1 = 0.95, beta2 = 0.95, eps = 1e-8;
   int64_t precondition_frequency = 10;
-  int64_t max_dimension = 10'000;
+  int64_t max_dimension = 2048;
   bool precondition_vectors = false, skip_first = false;
   double weight_decay = 0.01;
   Exclusions exclude_from_decay = default_exclusions();
@@ -27,7 +27,8 @@ void bind_options(OptionTable& table, SoapOptions& options);
 /// and after every precondition_frequency updates one step of a power iteration: the columns of Q_L, and V with them, sorted by
 /// the diagonal of Q_L' L Q_L, then Q_L <- QR(L Q_L), likewise Q_R. At first L, R are of the first gradient and Q their eigenvectors.
 /// Tensors of more dimensions have a matrix along each (kernels of convolutions too), without merging. A dimension above
-/// max_dimension has none, nor have vectors without precondition_vectors: all identity, that is Adam.
+/// max_dimension has none (the code's default is 10,000: minutes of eigendecompositions on a CPU), nor have vectors without
+/// precondition_vectors: all identity, that is Adam.
 ///
 /// As in the code, eps is added before the correction of V, and an element with M = 0 has N = 0 as in our Adam. The code makes no
 /// step of the first gradient, because its basis is made of it (skip_first = true); where a run has few updates each counts, so the

@@ -169,7 +169,8 @@ double distance(const std::vector<ParameterInfo>& a, const std::vector<Parameter
 }
 
 // Twenty updates, each rounded to float32 (6e-8) in state and weights; Adam's r of an element with a tiny gradient magnifies
-// a rounding up to a hundred times. With overlap (L-BFGS) y is the difference of two gradients a thousandth apart: a thousand times.
+// a rounding up to a hundred times. With overlap (L-BFGS) y is the difference of two gradients a thousandth apart: a thousand times;
+// and so does an inverse root (Shampoo), up to eps^(-1/2) = 1000 where a vector's gradients had no part.
 TEST_P(OptimizerProperty, Float32FollowsFloat64) {
   const OptimizerEntry& entry = find_entry(optimizer_registry(), GetParam(), "optimizer");
   if (entry.traits(*entry.make_options()).magnifies_rounding)
@@ -179,7 +180,8 @@ TEST_P(OptimizerProperty, Float32FollowsFloat64) {
   const auto optimizer = make_test_optimizer(GetParam(), {}, rounded);
   take_steps(*optimizer, rounded, 20);
   const double found = distance(exact, rounded);
-  EXPECT_LT(found, optimizer->overlap() > 0 ? 1e-4 : 1e-5);
+  const bool has_roots = !optimizer->preconditioner_bases().empty();
+  EXPECT_LT(found, optimizer->overlap() > 0 || has_roots ? 1e-4 : 1e-5);
   EXPECT_GT(found, 0);  // or nothing was rounded
 }
 
