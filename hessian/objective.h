@@ -12,7 +12,7 @@
 
 namespace basin {
 
-/// What may stand between a network's logits and the loss: [n, classes] -> [n, classes], differentiable.
+/// What may stand between a network's outputs and the loss: [n, ...] -> the same, differentiable.
 using LogitMap = at::Tensor (*)(const at::Tensor& logits);
 
 /// L(w) = 1/n sum_i loss(f_w(x_i), y_i) over all n examples given, without weight decay or dropout,
@@ -24,7 +24,7 @@ using LogitMap = at::Tensor (*)(const at::Tensor& logits);
 /// Products with its curvature matrices: hessian/curvature_operator.h.
 class Objective {
  public:
-  /// inputs [n, ...] and labels [n] stay resident. Puts the model in eval mode with frozen statistics.
+  /// inputs [n, ...] and labels [n, ...] (models/loss.h) stay resident. Puts the model in eval mode with frozen statistics.
   /// graph_memory: bytes that products of a curvature operator may take, graphs kept between them included.
   Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inputs, at::Tensor labels,
             int64_t micro_batch, int64_t graph_memory = 0, bool fold_norm = true);
@@ -42,6 +42,7 @@ class Objective {
   Model& model() const { return *model_; }
 
   double loss();
+  /// The mean of example_hits(): NaN where the labels are numbers.
   double accuracy();
   /// Flat mean gradient at the current parameters; also sets `loss` where given.
   at::Tensor gradient(double* loss = nullptr);
@@ -50,6 +51,8 @@ class Objective {
   /// The logits of examples first .. first + count - 1, with the graph where gradients are recorded.
   at::Tensor logits(int64_t first, int64_t count);
   at::Tensor losses(const at::Tensor& logits, int64_t first, int64_t count) const;
+  at::Tensor labels(int64_t first, int64_t count) const { return labels_.narrow(0, first, count); }
+  LabelKind label_kind() const { return basin::label_kind(labels_); }
   LossKind loss_kind() const { return loss_; }
   int64_t micro_batch() const { return micro_batch_; }
   int64_t micro_batches() const { return (examples() + micro_batch_ - 1) / micro_batch_; }

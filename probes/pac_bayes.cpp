@@ -33,6 +33,11 @@ class PacBayes final : public Probe {
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
     Objective& objective = context.objective;
+    if (objective.label_kind() == LabelKind::numbers) {
+      result.status = ProbeStatus::not_resolved;
+      result.message = "no accuracy to lose: the labels are numbers";
+      return;
+    }
     const DisplacedWeights weights(objective.parameters());
     const bool finite = std::isfinite(objective.loss());
     const double accuracy = objective.accuracy();

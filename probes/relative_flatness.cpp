@@ -66,13 +66,10 @@ class RelativeFlatness final : public Probe {
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
     Objective& objective = context.objective;
-    if (!objective.model().has_own_layers()) {
+    if (result.message = why_unknown(objective); !result.message.empty()) {
       result.status = ProbeStatus::not_resolved;
-      result.message = "the layers of a script aren't known";
       return;
     }
-    if (closed_ && objective.loss_kind() != LossKind::cross_entropy)
-      refuse("method", options_.method, "only known for loss = \"cross_entropy\"; use method = \"hessian\"");
     const ScopedNormMode unfolded(objective.model(), NormMode::running);  // W as it is
     const ParameterInfo& target = weight_of(objective.parameters().parameters(), options_.layer);
     begin(target.tensor, context.seed);
@@ -94,6 +91,16 @@ class RelativeFlatness final : public Probe {
       result.message = "a logit or a second derivative is not finite";
     if (result.status == ProbeStatus::not_resolved)
       result.message = "one example says nothing about a set of examples";
+  }
+
+  /// Empty where it is known.
+  std::string why_unknown(const Objective& objective) const {
+    if (!objective.model().has_own_layers()) return "the layers of a script aren't known";
+    if (objective.label_kind() == LabelKind::tokens)
+      return "known for a layer that takes one vector per example; here it takes one per token";
+    if (closed_ && objective.loss_kind() != LossKind::cross_entropy)
+      return "the closed form is that of loss = \"cross_entropy\"; method = \"hessian\" knows others";
+    return "";
   }
 
   void begin(const at::Tensor& weight, uint64_t seed) {

@@ -106,16 +106,40 @@ void PerExampleGradients::take_micro_batch(int64_t first, int64_t count, const T
     calls = noted.list();
   }
   check(loss, calls);
-  const std::vector<ParameterInfo>& parameters = objective_.parameters().parameters();
+  const std::vector<int64_t> count_of = calls_by_parameter(calls);
+  std::vector<at::Tensor> sums(count_of.size());  // of parameters with several calls
   for_each_output_gradient(loss, calls, [&](size_t which, const at::Tensor& gradient) {
     const at::NoGradGuard no_grad;
     for (const ParameterGradients& one : gradients_of(calls[which], gradient)) {
-      const auto same = [&](const ParameterInfo& p) { return p.tensor.is_same(one.parameter); };
-      const auto place = std::find_if(parameters.begin(), parameters.end(), same);
-      take(first, static_cast<size_t>(place - parameters.begin()), *one.gradients);
+      const size_t place = place_of(one.parameter);
+      if (count_of[place] == 1) {
+        take(first, place, *one.gradients);
+      } else {
+        const at::Tensor formed = one.gradients->formed();
+        sums[place] = sums[place].defined() ? sums[place] + formed : formed;
+      }
     }
     calls[which].x.reset();  // the graph alone holds it now
   });
+  const at::NoGradGuard no_grad;
+  for (size_t place = 0; place < sums.size(); ++place)
+    if (sums[place].defined())
+      take(first, place, *plain_gradients(sums[place], sums[place].sizes().slice(1)));
+}
+
+size_t PerExampleGradients::place_of(const at::Tensor& parameter) const {
+  const std::vector<ParameterInfo>& parameters = objective_.parameters().parameters();
+  const auto place = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const ParameterInfo& p) { return p.tensor.is_same(parameter); });
+  return static_cast<size_t>(place - parameters.begin());
+}
+
+std::vector<int64_t> PerExampleGradients::calls_by_parameter(const std::vector<LayerCall>& calls) const {
+  std::vector<int64_t> counts(objective_.parameters().parameters().size() + 1);  // the last: of no parameter
+  for (const LayerCall& call : calls)
+    for (const at::Tensor& tensor : {call.weight, call.bias})
+      if (tensor.defined()) ++counts[place_of(tensor)];
+  return counts;
 }
 
 void PerExampleGradients::check_mode() const {
@@ -130,23 +154,21 @@ void PerExampleGradients::check(const at::Tensor& loss, const std::vector<LayerC
   for (const LayerCall& call : calls) {
     if (call.kind == LayerCall::Kind::batch_statistics)
       refuse(fmt::format("layer {} normalises by statistics of the batch", layer_of(vector, call)));
-    if (call.kind == LayerCall::Kind::linear && call.x.dim() != 2) {
-      refuse(fmt::format("layer {} is linear over inputs of {} dimensions; only 2 are supported",
+    if (call.kind == LayerCall::Kind::linear && call.x.dim() > 3) {
+      refuse(fmt::format("layer {} is linear over inputs of {} dimensions; only 2 and 3 are supported",
                          layer_of(vector, call), call.x.dim()));
     }
   }
   const auto uses = uses_of_leaves(loss);
-  for (const ParameterInfo& p : vector.parameters()) {
+  const std::vector<int64_t> known = calls_by_parameter(calls);
+  for (size_t i = 0; i < vector.parameters().size(); ++i) {
+    const ParameterInfo& p = vector.parameters()[i];
     const auto used = uses.find(p.tensor.unsafeGetTensorImpl());
     if (used == uses.end()) continue;
-    if (used->second > 1)
-      refuse(fmt::format("{} of layer {} enters the loss {} times", p.name, p.layer, used->second));
-    const bool known = std::any_of(calls.begin(), calls.end(), [&](const LayerCall& call) {
-      return p.tensor.is_same(call.weight) || p.tensor.is_same(call.bias);
-    });
-    if (!known) {
-      refuse(fmt::format("{} of layer {} enters the loss outside of convolutions, linear layers and norms",
-                         p.name, p.layer));
+    if (used->second > known[i]) {
+      refuse(fmt::format(
+          "{} of layer {} enters the loss outside of convolutions, linear layers, embeddings and norms",
+          p.name, p.layer));
     }
   }
 }

@@ -28,14 +28,14 @@ struct ExampleWeights {
 /// g_i, the gradients of the single examples' losses of an objective, exactly (but for rounding) and without
 /// a backward pass each. One forward pass over a micro-batch notes what each layer was called with, one
 /// backward pass gives the gradients by the layers' outputs, and from both follow sums over each g_i
-/// (hessian/gradients/example_gradients.h): convolutions, linear layers, normalisation by frozen statistics or by
-/// example, biases. Exact because in eval mode an example's output depends on that example alone.
+/// (hessian/gradients/example_gradients.h): convolutions, linear layers, embeddings, normalisation by frozen statistics or
+/// by example, biases. A parameter that several of them share has its gradients formed and added up. Exact because in eval mode an example's output depends on that example alone.
 ///
 /// Norms are computed as layers of their own (NormMode::running), also where the objective folds them.
 ///
 /// Refused with a ConfigError that names layer or parameter: a network in training mode or with statistics of
-/// the batch, a parameter that enters the loss more than once, one that enters it outside of the layers
-/// above, a linear layer over more than vectors. Which is seen from the graph, before anything is computed
+/// the batch, a parameter that enters the loss outside of the layers above, a linear layer over more than vectors or
+/// sequences of them. Which is seen from the graph, before anything is computed
 /// with it.
 ///
 /// A network without layers of ours (Model::has_own_layers()) notes no calls: there each example has a forward and a backward pass of its
@@ -62,6 +62,8 @@ class PerExampleGradients {
   void take_one_by_one(int64_t first, int64_t count, const Take& take);
   void check_mode() const;
   void check(const at::Tensor& loss, const std::vector<LayerCall>& calls) const;
+  size_t place_of(const at::Tensor& parameter) const;
+  std::vector<int64_t> calls_by_parameter(const std::vector<LayerCall>& calls) const;
   at::Tensor by_example() const;
 
   Objective& objective_;

@@ -92,9 +92,10 @@ def _outputs(net: torch.nn.Module, example: torch.Tensor) -> torch.Tensor:
         raise ExportError(
             f"the network returns {type(outputs).__name__}, not one tensor of logits: wrap it in a module that picks them"
         )
-    if outputs.dim() != 2 or outputs.shape[0] != example.shape[0]:
+    if outputs.dim() not in (2, 3) or outputs.shape[0] != example.shape[0]:
         raise ExportError(
-            f"the network returns {list(outputs.shape)} for {example.shape[0]} inputs; [{example.shape[0]}, classes] is expected"
+            f"the network returns {list(outputs.shape)} for {example.shape[0]} inputs; [{example.shape[0]}, classes] is expected, or "
+            f"[{example.shape[0]}, tokens, classes]"
         )
     return outputs
 
