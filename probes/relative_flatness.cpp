@@ -62,15 +62,11 @@ class RelativeFlatness final : public Probe {
     if (closed_) return {1.0 / 3, 0};
     return {1, static_cast<double>(options_.samples)};
   }
+  std::vector<Answer> needs() const override { return {Answer::logits, Answer::layers}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Objective& objective = context.objective;
-    if (!objective.model().has_own_layers()) {
-      result.status = ProbeStatus::not_resolved;
-      result.message = "the layers of a script aren't known";
-      return;
-    }
+    Objective& objective = context.network();
     if (closed_ && objective.loss_kind() != LossKind::cross_entropy)
       refuse("method", options_.method, "only known for loss = \"cross_entropy\"; use method = \"hessian\"");
     const ScopedNormMode unfolded(objective.model(), NormMode::running);  // W as it is
@@ -182,7 +178,7 @@ class RelativeFlatness final : public Probe {
 
   void add_quantities(const std::vector<Shares>& shares, bool finite, const ProbeContext& context,
                       ProbeResult& result) const {
-    const std::string units = units_of(context.objective.loss_kind()), end = closed_ ? "" : "-hessian";
+    const std::string units = context.problem.loss_units(), end = closed_ ? "" : "-hessian";
     const auto joined = [&](at::Tensor Shares::*field) {
       std::vector<at::Tensor> parts;
       for (const Shares& part : shares) parts.push_back(part.*field);
