@@ -43,7 +43,7 @@ Json json_of(const ProbeOutcome& outcome) {
           {"message", outcome.message}};
 }
 
-/// What is wrong is told to whoever started this, while it is there.
+/// What is wrong is said to whoever started this, while it is there.
 int measure_for(Partner& partner, const std::function<Json()>& work) {
   try {
     partner.say(work().dump(-1, ' ', false, Json::error_handler_t::replace));

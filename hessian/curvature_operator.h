@@ -29,7 +29,7 @@ class CurvatureOperator : public CurvatureProducts {
   int64_t products() const { return products_; }
   int64_t graphs_kept() const { return static_cast<int64_t>(graphs_.size()); }
   int64_t bytes_kept() const { return bytes_; }
-  /// Of the same few examples (8, or what there is), graph and all. Costs 16/n products.
+  /// Both are with the same few examples (8, or what there is), graph and all. Costs 16/n products.
   double repeat_difference() override;
 
  private:

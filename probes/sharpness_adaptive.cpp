@@ -91,7 +91,7 @@ class SharpnessAdaptive final : public Probe {
     }
     return {gradients * static_cast<double>(options_.logits.size()), 0};
   }
-  /// Of the loss on normalised logits, logits too.
+  /// What is measured on normalised logits needs logits too.
   std::vector<Answer> needs() const override {
     std::vector<Answer> needed;
     for (const Kind& kind : kinds()) {

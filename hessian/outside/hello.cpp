@@ -89,11 +89,13 @@ PartnerHello parse_hello(const std::string& line) {
   if (protocol != kProtocol) wrong(fmt::format("speaks protocol {}, this program {}", protocol, kProtocol));
   PartnerHello hello;
   std::set<std::string> names;
+  int64_t numbers = 0;
   for (const json& entry : list(said, "parameters")) {
     hello.parameters.push_back(parameter(entry));
     if (!names.insert(hello.parameters.back().name).second)
       wrong(fmt::format("two parameters are named \"{}\"", hello.parameters.back().name));
-    if (hello.size() > kMostNumbers) wrong("more numbers than any memory holds");
+    numbers += c10::multiply_integers(hello.parameters.back().shape);
+    if (numbers > kMostNumbers) wrong("more numbers than any memory holds");
   }
   if (names.empty()) wrong("no parameters");
   const std::string dtype = text(said, "dtype");

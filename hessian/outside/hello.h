@@ -1,4 +1,4 @@
-// defines: PartnerHello, what a process that answers says of its problem first.
+// defines: PartnerHello, how a process that answers introduces its problem.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 
@@ -17,9 +18,17 @@ namespace {
 constexpr size_t kLongestLine = size_t{256} << 20;  // a hello names every parameter
 constexpr double kSlice = 0.5;                      // seconds between two looks for a signal
 
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, '?');
+  return text;
+}
+
 [[noreturn]] void ended() { throw PartnerError("the process that answers ended"); }
 
 }  // namespace
+
+PartnerError::PartnerError(std::string message) : DataError(printable(std::move(message))) {}
 
 LineChannel::LineChannel(int descriptor, double silence) : descriptor_(descriptor), silence_(silence) {}
 

@@ -11,7 +11,8 @@ namespace basin {
 /// The process that answers ended, fell silent, or said something that makes no sense: one line. Nothing further can be
 /// measured.
 struct PartnerError : DataError {
-  explicit PartnerError(const std::string& m) : DataError(m) {}
+  /// What the other process said may be quoted: line ends and other control characters become "?".
+  explicit PartnerError(std::string message);
 };
 
 /// Lines over a socket. The end of the other process is the end of the file, at once; a process that hangs is one that

@@ -25,7 +25,7 @@ class OutsideProblem : public Problem {
   double loss() override { return partner_->loss(index_); }
   at::Tensor gradient(double* loss = nullptr) override;
   at::Tensor gradient_over(const at::Tensor& index) override;
-  /// Of each example, float64.
+  /// l_i of each example, float64.
   at::Tensor losses() const { return partner_->losses(by_example()); }
   /// Unanswered for all but the Hessian.
   std::unique_ptr<CurvatureProducts> curvature(Curvature kind) override;

@@ -35,7 +35,7 @@ class Partner {
   // An empty `index` (undefined tensor) is the whole set, else the mean over those examples. Unanswered for what the
   // partner doesn't answer.
   double loss(const at::Tensor& index);
-  /// Of each of these examples, float64.
+  /// l_i of each of these examples, float64.
   at::Tensor losses(const at::Tensor& index);
   at::Tensor gradient(const at::Tensor& index, double* loss);
   at::Tensor product(const at::Tensor& v, const at::Tensor& index);

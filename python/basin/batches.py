@@ -41,7 +41,7 @@ def arrays_of(batch: Any) -> Iterator[Any]:
 
 
 def count_of(batch: Any) -> int:
-    """Of examples."""
+    """How many examples there are."""
     counts = {int(array.shape[0]) for array in arrays_of(batch)}
     if len(counts) != 1 or 0 in counts:
         raise MeasureError(f"the arrays of a batch have {sorted(counts) or 'no'} examples; one number is expected")

@@ -119,7 +119,7 @@ def engine(command: list[str], memory: int, log: IO[bytes] | None) -> Iterator[t
 
 
 def _last_words(child: subprocess.Popen, log: IO[bytes]) -> str:
-    """Of an engine that ended before it could say why over the socket."""
+    """What an engine printed that ended before it could say why over the socket."""
     try:
         code = child.wait(PATIENCE)
     except subprocess.TimeoutExpired:

@@ -170,7 +170,7 @@ class TorchProblem(Problem):
         return (self.loss_fn(self.module, take(batch, [i])) for i in range(count_of(batch)))
 
     def _weighted(self, shares: np.ndarray) -> Callable[[Any], torch.Tensor]:
-        """Of equal weights the mean will do."""
+        """Where all weights are equal the mean will do."""
 
         def loss(batch: Any) -> torch.Tensor:
             if np.all(shares == shares[0]):

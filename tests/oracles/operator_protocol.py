@@ -24,8 +24,6 @@ PROBES = ["top_eigenvalues", "sharpness_sam", "noise_scale", "sharpness_keskar",
 OPTIONS = {"top_eigenvalues.tolerance": 1e-7, "sharpness_sam.group_size": 8, "sharpness_adaptive.logits": ["plain"]}
 N, CLASSES = 40, 4
 SUMS = "float64 sums in another order"
-# Entries found by a search whose path depends on every rounding, and how far apart they may be.
-SEARCHED = {"phi_": 1e-4, "worst_": 1e-6}
 
 
 class Residual(nn.Module):
@@ -48,6 +46,10 @@ class Logits(nn.Module):
     def __init__(self, model):
         super().__init__()
         self.model = model
+        for part in list(model.modules()):  # a trace would fix their mode, and basin.export() refuses it
+            for name, child in part.named_children():
+                if isinstance(child, nn.Dropout):
+                    setattr(part, name, nn.Identity())
 
     def forward(self, pixels):
         return self.model(pixels).logits
@@ -102,9 +104,6 @@ def compare_tables(name, within, folder):
             allowed, why = {"rtol": 1e-8}, SUMS
             if a.uncertainty_kind == "residual" and a.units.startswith("loss"):
                 allowed, why = {"atol": a.uncertainty + b.uncertainty, "rtol": 1e-8}, "both residuals"
-            for beginning, relative in SEARCHED.items():
-                if a.entry.startswith(beginning):
-                    allowed, why = {"rtol": relative}, "a search that follows every rounding"
             compare(f"{name}: {a.entry} of {probe}", a.value, b.value, **allowed, why=why)
 
 
@@ -184,17 +183,19 @@ def check_jax():
 
 
 def check_language_model():
-    """A mean over tokens, tied embeddings, and parameters that aren't trained."""
+    """A mean over tokens, tied embeddings, and parameters that aren't trained. transformers computes the loss in float32."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(5)
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=29, n_positions=16, n_embd=12, n_layer=2, n_head=2)).double()
+    model = GPT2LMHeadModel(
+        GPT2Config(vocab_size=29, n_positions=16, n_embd=12, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0)
+    ).double()
     model.transformer.wpe.weight.requires_grad_(False)
     tokens = torch.randint(29, (24, 16), generator=torch.Generator().manual_seed(6))
     batches = [{"input_ids": part, "labels": part} for part in tokens.split(10)]
     table = basin.measure(
         basin.transformers_problem(model, batches), ["top_eigenvalues", "noise_scale"],
-        options={"top_eigenvalues.tolerance": 1e-6, "noise_scale.estimator": "per_example"}, progress=False,
+        options={"top_eigenvalues.tolerance": 1e-5, "noise_scale.estimator": "per_example"}, progress=False,
     )  # fmt: skip
     parameters = [p for p in model.parameters() if p.requires_grad]
     size = sum(p.numel() for p in parameters)
@@ -215,10 +216,10 @@ def check_language_model():
             rows.append(torch.cat([g.reshape(-1) for g in single]))
     [ours] = table[table.entry == "lambda_1"].itertuples()
     compare(
-        "GPT-2: largest eigenvalue", ours.value, theirs, atol=ours.uncertainty + 1e-9, why="the stored residual, and rounding"
+        "GPT-2: largest eigenvalue", ours.value, theirs, atol=ours.uncertainty, rtol=1e-6, why="the stored residual, and float32"
     )
     [noise] = table[table.entry == "tr_sigma"].itertuples()
-    compare("GPT-2: variance of single gradients", noise.value, torch.stack(rows).var(0).sum().item(), rtol=1e-8, why=SUMS)
+    compare("GPT-2: variance of single gradients", noise.value, torch.stack(rows).var(0).sum().item(), rtol=1e-6, why="float32")
 
 
 def refuses(what, make, said):

@@ -55,6 +55,9 @@ TEST(Hello, IsRefusedInOneLineThatNamesTheKey) {
   EXPECT_EQ(said(first("shape", {4, 0})), of + "an extent of block.conv.weight is no number of at least 1");
   EXPECT_EQ(said(first("shape", {1 << 30, 1 << 30, 1 << 30})),
             of + "block.conv.weight is larger than any memory");
+  EXPECT_EQ(
+      said(first("kind", "a\nb")),
+      of + "block.conv.weight: unknown parameter kind \"a?b\"; known: weight, bias, norm_weight, norm_bias");
   EXPECT_EQ(said(first("name", 3)), of + "\"name\" is no text");
   EXPECT_EQ(said([](json& h) { h["dtype"] = "float16"; }),
             of + "dtype \"float16\" is not float32 or float64");

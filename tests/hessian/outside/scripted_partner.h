@@ -1,4 +1,4 @@
-// defines: ScriptedPartner, the other side of a Partner: a thread in which a network answers over the wire, and errs as told.
+// defines: ScriptedPartner, the other side of a Partner: a thread in which a network answers over the wire, and errs as a script says.
 #pragma once
 
 #include <nlohmann/json.hpp>
