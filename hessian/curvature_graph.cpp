@@ -67,20 +67,6 @@ class SoftmaxGaussNewtonGraph final : public JacobianGraph {
 
 }  // namespace
 
-const char* to_string(Curvature kind) {
-  switch (kind) {
-    case Curvature::hessian:
-      return "hessian";
-    case Curvature::gauss_newton:
-      return "gauss_newton";
-    case Curvature::empirical_fisher:
-      return "empirical_fisher";
-    case Curvature::gradient_covariance:
-      return "gradient_covariance";
-  }
-  return "";
-}
-
 std::unique_ptr<CurvatureGraph> make_curvature_graph(Curvature kind, Objective& objective, int64_t first,
                                                      int64_t count) {
   at::AutoGradMode record(true);

@@ -28,16 +28,14 @@ Objective::Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inp
   model_->set_norm_mode(fold_norm ? NormMode::folded : NormMode::running);
 }
 
-at::ScalarType Objective::dtype() const { return vector_.parameters().front().tensor.scalar_type(); }
+bool Objective::answers(Answer answer) const { return answer != Answer::layers || model_->has_own_layers(); }
 
-at::Device Objective::device() const { return vector_.parameters().front().tensor.device(); }
-
-Objective Objective::part(const at::Tensor& index) const {
-  Objective part(*this);
+std::unique_ptr<Problem> Objective::part(const at::Tensor& index) const {
+  auto part = std::make_unique<Objective>(*this);
   const at::Tensor on_device = index.to(device());
-  part.inputs_ = inputs_.index_select(0, on_device);
-  part.labels_ = labels_.index_select(0, on_device);
-  part.gradients_done_ = 0;
+  part->inputs_ = inputs_.index_select(0, on_device);
+  part->labels_ = labels_.index_select(0, on_device);
+  part->gradients_done_ = 0;
   return part;
 }
 

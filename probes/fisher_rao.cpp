@@ -94,14 +94,15 @@ class FisherRao final : public Probe {
   explicit FisherRao(const FisherRaoOptions& options) : Probe("fisher_rao"), options_(options) {}
 
   ProbeCost expected_cost() const override { return {1.0 / 3, 1}; }
+  std::vector<Answer> needs() const override { return {Answer::logits}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    const Slopes slopes = all_slopes(context.objective);
+    const Slopes slopes = all_slopes(context.network());
     const bool finite =
         at::isfinite(slopes.logits).all().item<bool>() && at::isfinite(slopes.along_w).all().item<bool>();
     const Homogeneity homogeneity = finite ? homogeneity_of(slopes) : Homogeneity();
-    const std::string units = fmt::format("{}^2", units_of(context.objective.loss_kind()));
+    const std::string units = fmt::format("{}^2", context.problem.loss_units());
     const auto add = [&](const QuantityNaming& naming, const at::Tensor& values, bool exists) {
       const Estimate e = finite && exists ? mean_of_set(values, context.train_examples) : no_estimate();
       result.quantities.push_back(measured(naming, e, status_of(e, !std::isnan(e.error), !finite)));

@@ -42,15 +42,16 @@ class Margins final : public Probe {
   explicit Margins(const MarginsOptions& options) : Probe("margins"), options_(options) {}
 
   ProbeCost expected_cost() const override { return {1.0 / 3, 0}; }  // a forward pass
+  std::vector<Answer> needs() const override { return {Answer::logits}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    if (context.objective.label_kind() == LabelKind::numbers) {
-      result.status = ProbeStatus::not_resolved;
+    if (context.network().label_kind() == LabelKind::numbers) {
+      result.status = ProbeStatus::unavailable;
       result.message = "no margins: the labels are numbers";
       return;
     }
-    const at::Tensor margins = margins_of(context.objective);
+    const at::Tensor margins = margins_of(context.network());
     const int64_t n = margins.numel(), set = context.train_examples;
     const bool finite = at::isfinite(margins).all().item<bool>();
     std::vector<double> sorted = to_doubles(std::get<0>(margins.sort()));
@@ -68,7 +69,7 @@ class Margins final : public Probe {
     }
     add({"negative_share", "share of margins below 0", "margin-negative-share", "1"},
         finite ? share_of_set(wrong, n, set) : no_estimate(), finite, result);
-    add_normalised(context.objective, percentile(kGamma), finite, result);
+    add_normalised(context.network(), percentile(kGamma), finite, result);
     result.attributes.emplace_back("forwards", int64_t{1});
     conclude(finite, result);
   }

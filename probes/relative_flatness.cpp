@@ -62,12 +62,13 @@ class RelativeFlatness final : public Probe {
     if (closed_) return {1.0 / 3, 0};
     return {1, static_cast<double>(options_.samples)};
   }
+  std::vector<Answer> needs() const override { return {Answer::logits, Answer::layers}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Objective& objective = context.objective;
+    Objective& objective = context.network();
     if (result.message = why_unknown(objective); !result.message.empty()) {
-      result.status = ProbeStatus::not_resolved;
+      result.status = ProbeStatus::unavailable;
       return;
     }
     const ScopedNormMode unfolded(objective.model(), NormMode::running);  // W as it is
@@ -95,7 +96,6 @@ class RelativeFlatness final : public Probe {
 
   /// Empty where it is known.
   std::string why_unknown(const Objective& objective) const {
-    if (!objective.model().has_own_layers()) return "the layers of a script aren't known";
     if (objective.label_kind() == LabelKind::tokens)
       return "known for a layer that takes one vector per example; here it takes one per token";
     if (closed_ && objective.loss_kind() != LossKind::cross_entropy)
@@ -189,7 +189,7 @@ class RelativeFlatness final : public Probe {
 
   void add_quantities(const std::vector<Shares>& shares, bool finite, const ProbeContext& context,
                       ProbeResult& result) const {
-    const std::string units = units_of(context.objective.loss_kind()), end = closed_ ? "" : "-hessian";
+    const std::string units = context.problem.loss_units(), end = closed_ ? "" : "-hessian";
     const auto joined = [&](at::Tensor Shares::*field) {
       std::vector<at::Tensor> parts;
       for (const Shares& part : shares) parts.push_back(part.*field);

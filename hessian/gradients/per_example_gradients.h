@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hessian/gradients/example_gradients.h"
-#include "hessian/objective.h"
+#include "hessian/problem.h"
 
 namespace basin {
 
@@ -38,8 +38,8 @@ struct ExampleWeights {
 /// sequences of them. Which is seen from the graph, before anything is computed
 /// with it.
 ///
-/// A network without layers of ours (Model::has_own_layers()) notes no calls: there each example has a forward and a backward pass of its
-/// own, n of them, which take several times as long.
+/// A network without layers of ours (Model::has_own_layers()) notes no calls, and one in another process none that are seen here: there
+/// each example has a batch_gradient of its own, n of them, which take several times as long.
 ///
 /// Cost: a pass is a forward and a backward pass in which other products stand in for the gradients by the
 /// weights, docs/probes.md#gradient-statistics; n does not enter by the example. Memory: one micro-batch's
@@ -47,7 +47,7 @@ struct ExampleWeights {
 /// parameter and sum, and 8 n bytes per tensor.
 class PerExampleGradients {
  public:
-  explicit PerExampleGradients(Objective& objective) : objective_(objective) {}
+  explicit PerExampleGradients(Problem& problem) : problem_(problem) {}
 
   /// One pass. `squares`: mean_square too, for which the gradients of convolutions are formed one by one.
   ExampleSums sums(bool squares = false);
@@ -58,15 +58,15 @@ class PerExampleGradients {
  private:
   using Take = std::function<void(int64_t first, size_t tensor, const ExampleGradients&)>;
   void for_each(const Take& take);
-  void take_micro_batch(int64_t first, int64_t count, const Take& take);
-  void take_one_by_one(int64_t first, int64_t count, const Take& take);
-  void check_mode() const;
+  void take_by_layers(Objective& objective, const Take& take);
+  void take_micro_batch(Objective& objective, int64_t first, int64_t count, const Take& take);
+  void take_one_by_one(const Take& take);
   void check(const at::Tensor& loss, const std::vector<LayerCall>& calls) const;
   size_t place_of(const at::Tensor& parameter) const;
   std::vector<int64_t> calls_by_parameter(const std::vector<LayerCall>& calls) const;
   at::Tensor by_example() const;
 
-  Objective& objective_;
+  Problem& problem_;
 };
 
 }  // namespace basin

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "hessian/objective.h"
 #include "models/layers.h"
 #include "models/registry.h"
 #include "tests/support/analytic_models.h"
