@@ -1,9 +1,10 @@
-// defines: RestrictedOperator, AffineOperator, PreconditionedOperator and their base DerivedOperator.
+// defines: RestrictedOperator, AffineOperator, RotatedOperator, PreconditionedOperator and their base DerivedOperator.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <utility>
 
 #include "core/parameter.h"
 #include "hessian/linear_operator.h"
@@ -48,6 +49,18 @@ class AffineOperator : public DerivedOperator {
 
  private:
   double scale_, shift_;
+};
+
+/// Q' A Q, Q orthogonal, as functions of flat vectors.
+class RotatedOperator : public DerivedOperator {
+ public:
+  using Rotation = std::function<at::Tensor(const at::Tensor&)>;
+  RotatedOperator(LinearOperator& inner, Rotation rotated, Rotation rotated_back)
+      : DerivedOperator(inner), rotated_(std::move(rotated)), rotated_back_(std::move(rotated_back)) {}
+  at::Tensor apply(const at::Tensor& x) override { return rotated_back_(inner_.apply(rotated_(x))); }
+
+ private:
+  Rotation rotated_, rotated_back_;  // Q x and Q' x
 };
 
 /// P^{-1/2} A P^{-1/2} with a diagonal P > 0: the curvature that an optimiser with steps -lr P^{-1} g sees.

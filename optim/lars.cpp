@@ -18,8 +18,10 @@ const std::vector<std::pair<std::string, Denominator>> kDenominators{
     {"gradient", Denominator::gradient},
     {"momentum", Denominator::momentum}};
 
-std::vector<std::string> memoryless() { return {"momentum=0", "weight_decay=0", "exclude_from_trust=[]"}; }
-std::vector<std::string> undecayed() { return {"weight_decay=0", "trust_coefficient=1"}; }
+std::vector<std::string> memoryless_lars() {
+  return {"momentum=0", "weight_decay=0", "exclude_from_trust=[]"};
+}
+std::vector<std::string> undecayed_lars() { return {"weight_decay=0", "trust_coefficient=1"}; }
 
 Denominator denominator_of(const std::string& name) {
   for (const auto& [known, value] : kDenominators)
@@ -192,14 +194,14 @@ OptimizerEntry lars_entry() {
   return optimizer_entry<Lars, LarsOptions>(
       {"lars", "LARS",
        "Layer-wise adaptive rate scaling (You et al. 2017); biases and norms excluded by default.",
-       memoryless(), undecayed()},
+       memoryless_lars(), undecayed_lars()},
       traits_of_lars);
 }
 
 OptimizerEntry larc_entry() {
   return optimizer_entry<Lars, LarcOptions>(
-      {"larc", "LARC", "LARS with a local rate of at most the learning rate, as in apex.", memoryless(),
-       undecayed()},
+      {"larc", "LARC", "LARS with a local rate of at most the learning rate, as in apex.", memoryless_lars(),
+       undecayed_lars()},
       [](const LarcOptions& o) { return traits_of_lars(o); });
 }
 

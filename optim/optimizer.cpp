@@ -46,10 +46,12 @@ Optimizer::Optimizer(std::vector<ParameterInfo> parameters)
 torch::Tensor Optimizer::step(LossClosure closure) {
   torch::Tensor loss;
   if (closure) {
+    go_to_gradient_point();
     at::AutoGradMode enable_grad(true);
     loss = closure();
   }
   at::NoGradGuard no_grad;
+  leave_gradient_point();
   prepare_twin();
   TensorLists lists = weights_and_gradients();
   update(lists);
@@ -144,6 +146,7 @@ void Optimizer::add_slot(const std::string& name, const std::vector<bool>& neede
 NamedTensors Optimizer::state() const {
   NamedTensors state;
   for (const auto& [name, value] : counters_) state.emplace_back(name, at::scalar_tensor(*value, at::kLong));
+  for (const auto& [name, value] : numbers_) state.emplace_back(name, at::scalar_tensor(*value, at::kDouble));
   for (const auto& [name, tensors] : slots_) {
     for (size_t i = 0; i < tensors.size(); ++i)
       state.emplace_back(name + "/" + parameters_[i].name, tensors[i].clone());
@@ -160,14 +163,23 @@ void Optimizer::load_state(const NamedTensors& state) {
     if (node.empty()) throw IoError("optimiser state lacks \"" + name + "\"");
     return node.mapped();
   };
+  const auto take_one = [&](const std::string& name, bool holds_type(const at::Tensor&), const char* type) {
+    const at::Tensor one = take(name);
+    if (one.numel() != 1 || !holds_type(one))
+      throw IoError(fmt::format("optimiser state \"{}\": expected one {}, found {} {}", name, type,
+                                c10::toString(one.scalar_type()), one.sizes().vec()));
+    return one;
+  };
   std::vector<int64_t> counts;
-  for (const auto& [name, value] : counters_) {
-    const at::Tensor count = take(name);
-    if (count.numel() != 1 || count.scalar_type() != at::kLong)
-      throw IoError(fmt::format("optimiser state \"{}\": expected one Long, found {} {}", name,
-                                c10::toString(count.scalar_type()), count.sizes().vec()));
-    counts.push_back(count.item<int64_t>());
-  }
+  for (const auto& [name, value] : counters_)
+    counts.push_back(take_one(
+                         name, [](const at::Tensor& t) { return t.scalar_type() == at::kLong; }, "Long")
+                         .item<int64_t>());
+  std::vector<double> numbers;  // of any floating type: probes read the state in theirs
+  for (const auto& [name, value] : numbers_)
+    numbers.push_back(take_one(
+                          name, [](const at::Tensor& t) { return t.is_floating_point(); }, "Double")
+                          .item<double>());
   const auto restore_slot = [&](const std::string& name, const std::vector<at::Tensor>& tensors) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const std::string full_name = name + "/" + parameters_[i].name;
@@ -182,6 +194,7 @@ void Optimizer::load_state(const NamedTensors& state) {
   }
   if (!saved.empty()) throw IoError("optimiser state has an unknown entry \"" + saved.begin()->first + "\"");
   for (size_t i = 0; i < counts.size(); ++i) *counters_[i].second = counts[i];
+  for (size_t i = 0; i < numbers.size(); ++i) *numbers_[i].second = numbers[i];
 }
 
 }  // namespace basin

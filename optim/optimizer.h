@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/math/kronecker.h"
 #include "core/parameter.h"
 #include "optim/kernels/multi_tensor.h"
 
@@ -31,8 +32,14 @@ class Optimizer : public torch::optim::Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One update with the current learning rate. An undefined gradient counts as zero.
+  /// One update with the current learning rate. An undefined gradient counts as zero. A closure is called at the gradient point.
   torch::Tensor step(LossClosure closure = nullptr) final;
+
+  /// Moves the weights to where the method wants the next gradient; step() and leave_gradient_point() move them back, to the same
+  /// bits. Between updates they are those to be evaluated, stored and probed. Mostly both are one, and neither does anything.
+  virtual void go_to_gradient_point() {}
+  virtual void leave_gradient_point() {}
+
   void set_learning_rate(double value) { param_groups_.front().options().set_lr(value); }
   double learning_rate() const { return param_groups_.front().options().get_lr(); }
 
@@ -55,6 +62,9 @@ class Optimizer : public torch::optim::Optimizer {
   /// one tensor per parameter, where trust ratios depend on it.
   /// NaN where the state says nothing yet (Adam's moments before the first update).
   virtual std::vector<at::Tensor> preconditioner(const std::vector<at::Tensor>& gradients) const;
+  /// Where P is diagonal in another basis: orthogonal Q_1 x ... x Q_k for each parameter, P = Q D Q', and preconditioner() gives D.
+  /// Empty for methods with no such basis; a parameter without one has no factors.
+  virtual std::vector<KroneckerFactors> preconditioner_bases() const { return {}; }
   /// The largest learning_rate() lambda(P^{-1} H) at which steps on a quadratic with this P, held fixed, do
   /// not grow: 2 without momentum (Cohen et al., ICLR 2021, section 2 and appendix B; arXiv 2207.14484,
   /// section 3). NaN where the method has no such limit because P moves with the gradient.
@@ -93,6 +103,10 @@ class Optimizer : public torch::optim::Optimizer {
   /// Declares a zero-initialised state tensor for each parameter; for derived constructors. Empty for those that need none.
   void add_slot(const std::string& name);
   void add_slot(const std::string& name, const std::vector<bool>& needed);
+  /// Declares tensors of shapes of their own, one for each parameter; an empty one where it isn't needed.
+  void add_slot(const std::string& name, std::vector<at::Tensor> tensors) {
+    slots_.emplace_back(name, std::move(tensors));
+  }
   /// What preconditioner() is of a method that steps by no diagonal.
   std::vector<at::Tensor> no_diagonal() const;
   /// The first slot is to have a twin, "clean_" and its name, of the clean gradients while there are such.
@@ -101,6 +115,9 @@ class Optimizer : public torch::optim::Optimizer {
   const std::vector<at::Tensor>& clean_first_slot() const { return twin_.empty() ? slot(0) : twin_; }
   /// Declares a whole number that is part of the state; `value` is a member of the derived class.
   void add_counter(const std::string& name, int64_t& value) { counters_.emplace_back(name, &value); }
+  /// The same of a float64.
+  void add_number(const std::string& name, double& value) { numbers_.emplace_back(name, &value); }
+  size_t slot_count() const { return slots_.size(); }
   std::vector<at::Tensor>& slot(size_t which) { return slots_[which].second; }
   const std::vector<at::Tensor>& slot(size_t which) const { return slots_[which].second; }
   /// An empty one: the report lies on the GPU. Nothing of it is kept where no norms are taken.
@@ -123,6 +140,7 @@ class Optimizer : public torch::optim::Optimizer {
   bool takes_norms_ = true;
   int64_t updates_ = 0;
   std::vector<std::pair<std::string, int64_t*>> counters_{{"updates", &updates_}};
+  std::vector<std::pair<std::string, double*>> numbers_;
   std::vector<std::pair<std::string, std::vector<at::Tensor>>> slots_;
   std::vector<at::Tensor> clean_gradients_, twin_;  // mostly empty
   bool has_clean_twin_ = false;

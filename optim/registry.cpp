@@ -15,6 +15,11 @@ namespace basin {
   entry(lion) \
   entry(signsgd) \
   entry(muon) \
+  entry(adafactor) \
+  entry(shampoo) \
+  entry(soap) \
+  entry(schedule_free_sgd) \
+  entry(schedule_free_adamw) \
   entry(lbfgs)
 // clang-format on
 

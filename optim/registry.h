@@ -29,6 +29,10 @@ struct OptimizerEntry {
   std::function<OptimizerTraits(const AnyOptions&)> traits = {};
   /// Adam's constants among its options; null for a method without.
   MomentOptions* (*moments)(AnyOptions& options) = nullptr;
+  /// Its weight decay among its options.
+  double* (*weight_decay)(AnyOptions& options) = nullptr;
+  /// The share of the second moment that an update keeps, among its options; null for a method without.
+  double* (*beta2)(AnyOptions& options) = nullptr;
   /// What stands in the place of trust ratios, among its options; null for a method without them.
   const TrustArm* (*trust_arm)(const AnyOptions& options) = nullptr;
   /// The factors of parameters among its options; null for a method without.
@@ -46,6 +50,10 @@ OptimizerEntry optimizer_entry(OptimizerEntry entry, OptimizerTraits (*traits)(c
   entry.traits = [traits](const AnyOptions& options) { return traits(options_as<O>(options)); };
   if constexpr (std::is_base_of_v<MomentOptions, O>)
     entry.moments = [](AnyOptions& options) -> MomentOptions* { return &options_as<O>(options); };
+  if constexpr (requires(O & o) { &o.weight_decay; })
+    entry.weight_decay = [](AnyOptions& options) { return &options_as<O>(options).weight_decay; };
+  if constexpr (requires(O & o) { &o.beta2; })
+    entry.beta2 = [](AnyOptions& options) { return &options_as<O>(options).beta2; };
   if constexpr (requires(const O& o) { FactorLists{o.lr_factors, o.decay_factors}; })
     entry.factors = [](const AnyOptions& options) {
       return FactorLists{options_as<O>(options).lr_factors, options_as<O>(options).decay_factors};

@@ -62,11 +62,34 @@ double scaled_beta(const std::string& key, double beta, double k) {
       key, 1 - beta, share, k));
 }
 
+void scale_by_malladi(const OptimizerEntry& entry, double k, AnyOptions& of_optimizer) {
+  if (!entry.moments) {
+    throw ConfigError(fmt::format(
+        "scaling_rule = \"malladi\" scales Adam's constants: optimizer = \"{}\" has no beta1, beta2 and eps",
+        entry.name));
+  }
+  MomentOptions& moments = *entry.moments(of_optimizer);
+  moments.beta1 = scaled_beta(entry.name + ".beta1", moments.beta1, k);
+  moments.beta2 = scaled_beta(entry.name + ".beta2", moments.beta2, k);
+  moments.eps /= std::sqrt(k);
+}
+
+// Lion's beta2 is of its average: the rule was made for second moments.
+void keep_half_life(const OptimizerEntry& entry, double k, AnyOptions& of_optimizer) {
+  if (!entry.beta2 || entry.traits(of_optimizer).squares_in.empty()) {
+    throw ConfigError(
+        fmt::format("beta2_rule = \"half_life\" scales a second moment's beta2: optimizer = \"{}\" has none",
+                    entry.name));
+  }
+  double& beta2 = *entry.beta2(of_optimizer);
+  beta2 = std::pow(beta2, k);
+}
+
 }  // namespace
 
 const std::vector<std::string>& scaling_rules() {
   static const std::vector<std::string> names = [] {
-    std::vector<std::string> rules{"none", "linear", "sqrt", "malladi"};
+    std::vector<std::string> rules{"none", "linear", "sqrt", "power", "malladi"};
     for (const PublishedTable& table : published_tables()) rules.push_back(table.name);
     return rules;
   }();
@@ -82,6 +105,7 @@ double rate_factor(const ScheduleOptions& options, int64_t batch_size) {
   if (rule == "none") return 1;
   if (rule == "linear") return ratio_of(options, batch_size);
   if (rule == "sqrt" || scales_moments(rule)) return std::sqrt(ratio_of(options, batch_size));
+  if (rule == "power") return std::pow(ratio_of(options, batch_size), options.scaling_power);
   if (const PublishedTable* table = table_of(rule)) return published_rate(*table, batch_size).rate;
   throw ConfigError(unknown_name("scaling_rule", rule, scaling_rules()));
 }
@@ -92,20 +116,23 @@ double warmup_at(const ScheduleOptions& options, int64_t batch_size) {
   return options.warmup_rule == "linear" ? options.warmup * ratio_of(options, batch_size) : options.warmup;
 }
 
-void scale_moments(const ScheduleOptions& options, int64_t batch_size, const std::string& optimizer,
+void scale_options(const ScheduleOptions& options, int64_t batch_size, const std::string& optimizer,
                    AnyOptions& of_optimizer) {
-  if (!scales_moments(options.scaling_rule)) return;
   const OptimizerEntry& entry = find_entry(optimizer_registry(), optimizer, "optimizer");
-  if (!entry.moments) {
-    throw ConfigError(fmt::format(
-        "scaling_rule = \"malladi\" scales Adam's constants: optimizer = \"{}\" has no beta1, beta2 and eps",
-        optimizer));
-  }
-  MomentOptions& moments = *entry.moments(of_optimizer);
   const double k = ratio_of(options, batch_size);
-  moments.beta1 = scaled_beta(optimizer + ".beta1", moments.beta1, k);
-  moments.beta2 = scaled_beta(optimizer + ".beta2", moments.beta2, k);
-  moments.eps /= std::sqrt(k);
+  if (scales_moments(options.scaling_rule)) {
+    if (options.beta2_rule != "none")
+      throw ConfigError(fmt::format(
+          "scaling_rule = \"malladi\" and beta2_rule = \"{}\" exclude each other: both scale beta2",
+          options.beta2_rule));
+    scale_by_malladi(entry, k, of_optimizer);
+  }
+  if (options.beta2_rule == "half_life") keep_half_life(entry, k, of_optimizer);
+  if (options.decay_rule == "none") return;
+  if (!entry.weight_decay)
+    throw ConfigError(fmt::format("decay_rule = \"{}\": optimizer = \"{}\" has no weight_decay",
+                                  options.decay_rule, optimizer));
+  *entry.weight_decay(of_optimizer) *= k;
 }
 
 }  // namespace basin

@@ -74,8 +74,20 @@ void bind_options(OptionTable& table, ScheduleOptions& options) {
   table.add("step_factor", options.step_factor, greater_than(0),
             "step: factor on the learning rate at each milestone");
   table.add("scaling_rule", options.scaling_rule, one_of(scaling_rules()),
-            "how learning_rate grows with batch_size; malladi: Adam's betas and eps as well; mlperf, "
-            "torchlars, tpu: published rates and warm-ups");
+            "how learning_rate grows with batch_size; power: as its scaling_power-th power; malladi: Adam's "
+            "betas and eps as well; mlperf, torchlars, tpu: published rates and warm-ups");
+  table
+      .add("scaling_power", options.scaling_power, between(0, 1),
+           "scaling_rule = \"power\": learning_rate x (batch_size / base_batch)^scaling_power")
+      .quiet_default();
+  table
+      .add("beta2_rule", options.beta2_rule, one_of({"none", "half_life"}),
+           "half_life: beta2^(batch_size / base_batch), the same half-life of second moments in examples")
+      .quiet_default();
+  table
+      .add("decay_rule", options.decay_rule, one_of({"none", "linear"}),
+           "linear: weight_decay x batch_size / base_batch, the same decay per example at one learning rate")
+      .quiet_default();
   table.add("base_batch", options.base_batch, at_least(1), "batch size at which learning_rate holds")
       .yardstick();
   table.add("effective_rate", options.effective_rate, anything(),

@@ -19,7 +19,10 @@ struct ScheduleOptions {
   double horizon = 0;                   // ... here; 0: with the run
   std::vector<double> milestones;       // step: where the rate falls
   double step_factor = 0.1;             // step: factor at each milestone
-  std::string scaling_rule = "none";    // none | linear | sqrt | malladi, or a published table
+  std::string scaling_rule = "none";    // none | linear | sqrt | power | malladi, or a published table
+  double scaling_power = 0.75;          // power: learning_rate (B/base_batch)^scaling_power
+  std::string beta2_rule = "none";      // none | half_life: beta2^(B/base_batch)
+  std::string decay_rule = "none";      // none | linear: weight_decay B/base_batch
   int64_t base_batch = 256;             // the batch size at which learning_rate holds
   bool effective_rate = false;          // learning_rate is the effective one
 };

@@ -10,6 +10,7 @@
 #include "probes/noise_scale.h"
 #include "probes/preconditioned_curvature.h"
 #include "probes/registry.h"
+#include "probes/run_preconditioner.h"
 
 namespace basin {
 namespace {
@@ -175,13 +176,10 @@ class Ledger final : public Probe {
     const ParameterVector& vector = problem.parameters();
     const at::Tensor gradient = problem.gradient(&found.loss);
     found.finite = std::isfinite(found.loss) && at::isfinite(gradient).all().item<bool>();
-    if (!context.optimizer || !found.finite) return found;
-    std::vector<at::Tensor> flat;
-    for (const at::Tensor& p : context.optimizer->preconditioner(vector.unflatten(gradient)))
-      flat.push_back(p.to(at::kDouble).contiguous().flatten());
-    const at::Tensor p = at::cat(flat), g = gradient.to(at::kDouble);
-    if (!at::isfinite(p).all().item<bool>() || !(p > 0).all().item<bool>()) return found;
-    const at::Tensor direction = g / p;
+    if (!found.finite) return found;
+    const RunPreconditioner p(context, gradient);
+    if (!p.exists()) return found;
+    const at::Tensor g = gradient.to(at::kDouble), direction = p.inverse(g);
     found.slope = (g * direction).sum().item<double>();
     const DisplacedWeights weights(vector);
     const auto loss = [&](double rate) {

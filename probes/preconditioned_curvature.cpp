@@ -7,6 +7,7 @@
 #include "probes/common.h"
 #include "probes/eigen_quantity.h"
 #include "probes/registry.h"
+#include "probes/run_preconditioner.h"
 
 namespace basin {
 namespace {
@@ -45,18 +46,12 @@ class PreconditionedCurvature final : public Probe {
 
   /// Without pairs where there is no preconditioner; unresolved_ then says why.
   TopEigenResult solve(const ProbeContext& context, CurvatureProducts& hessian) {
-    if (!context.optimizer) return nothing("the checkpoint has no optimiser");
-    const ParameterVector& vector = context.problem.parameters();
-    const at::Tensor gradient = context.problem.gradient();
-    if (!at::isfinite(gradient).all().item<bool>()) return nothing("");
-    std::vector<at::Tensor> flat;
-    for (const at::Tensor& p : context.optimizer->preconditioner(vector.unflatten(gradient)))
-      flat.push_back(p.to(at::kDouble).contiguous().flatten());
-    const at::Tensor p = at::cat(flat);
-    if (!at::isfinite(p).all().item<bool>())
-      return nothing("the optimiser has made no update yet, or its preconditioner isn't diagonal");
-    if (!(p > 0).all().item<bool>()) return nothing("the preconditioner is 0 for some weights");
-    PreconditionedOperator preconditioned(hessian, p);
+    const RunPreconditioner p(context, context.problem.gradient());
+    if (!p.exists()) return nothing(p.why_missing());
+    RotatedOperator rotated(
+        hessian, [&](const at::Tensor& x) { return p.rotated(x); },
+        [&](const at::Tensor& x) { return p.rotated_back(x); });
+    PreconditionedOperator preconditioned(rotated, p.diagonal());
     return lanczos_eigenpairs(preconditioned, solver_options(options_, /*smallest=*/0, context));
   }
 

@@ -11,9 +11,10 @@ namespace basin {
 struct PreconditionedCurvatureOptions : EigenSolverOptions {};
 void bind_options(OptionTable& table, PreconditionedCurvatureOptions& options);
 
-/// The `count` largest eigenvalues of P^{-1/2} H P^{-1/2}, which are those of P^{-1} H: the Hessian as the
+/// The `count` largest eigenvalues of P^{-1/2} H P^{-1/2} (in P's own basis, if it has one), which are those of P^{-1} H: the Hessian as the
 /// run's optimiser sees it, P its Optimizer::preconditioner() at the checkpoint (1 for SGD, Adam's
-/// denominator, LAMB's denominator over the trust ratio, the inverse of LARS's local rates; over lr_factors), and
+/// denominator, LAMB's denominator over the trust ratio, the inverse of LARS's local rates, Kronecker products of matrices for
+/// Shampoo and SOAP; over lr_factors), and
 /// learning_rate times the first, the dimensionless number that is compared with a method's stability limit, where it
 /// has one.
 ///

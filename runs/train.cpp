@@ -57,6 +57,22 @@ void add_factors(RunHeader& header, const RunOptions& options, const Optimizer& 
   }
 }
 
+/// What the rules for an optimiser's own options came to at this run's batch size.
+void add_scaled_options(RunHeader& header, const RunOptions& options) {
+  const OptimizerEntry& method = find_entry(optimizer_registry(), options.optimizer, "optimizer");
+  const std::unique_ptr<AnyOptions> scaled = scaled_optimizer_options(options);
+  const ScheduleOptions& rules = options.schedule;
+  if (scales_moments(rules.scaling_rule)) {
+    const MomentOptions& moments = *method.moments(*scaled);
+    header.options.emplace_back("scaled_beta1", moments.beta1);
+    header.options.emplace_back("scaled_beta2", moments.beta2);
+    header.options.emplace_back("scaled_eps", moments.eps);
+  }
+  if (rules.beta2_rule != "none") header.options.emplace_back("scaled_beta2", *method.beta2(*scaled));
+  if (rules.decay_rule != "none")
+    header.options.emplace_back("scaled_weight_decay", *method.weight_decay(*scaled));
+}
+
 /// What the rules of the learning rate came to at this run's batch size.
 void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data, const Optimizer& optimizer,
                const RateSchedule& rates) {
@@ -67,13 +83,7 @@ void add_rates(RunHeader& header, const RunOptions& options, const Dataset& data
     const double b = static_cast<double>(options.train.batch_size);
     header.options.emplace_back("sgd_noise_scale", rates.peak() * optimizer.gain() * (n / b));
   }
-  if (!scales_moments(options.schedule.scaling_rule)) return;
-  const std::unique_ptr<AnyOptions> scaled = scaled_optimizer_options(options);
-  const MomentOptions& moments =
-      *find_entry(optimizer_registry(), options.optimizer, "optimizer").moments(*scaled);
-  header.options.emplace_back("scaled_beta1", moments.beta1);
-  header.options.emplace_back("scaled_beta2", moments.beta2);
-  header.options.emplace_back("scaled_eps", moments.eps);
+  add_scaled_options(header, options);
 }
 
 /// Which bytes a branch began from: its name has the parent's, and these could be others.

@@ -95,6 +95,16 @@ TRAININGS = {
     "lion": f"{A} optimizer=lion lion.weight_decay=0.1 learning_rate=1e-3 epochs=2",
     "signsgd": f"{A} optimizer=signsgd signsgd.weight_decay=0.1 learning_rate=1e-3 epochs=2",
     "muon": f"{A} optimizer=muon muon.weight_decay=0.1 learning_rate=0.01 epochs=2",
+    "adafactor": f"{A} optimizer=adafactor adafactor.beta1=0.5 adafactor.relative_step=true adafactor.weight_decay=0.1 "
+    "learning_rate=0.1 epochs=2",
+    "shampoo": f"{A} optimizer=shampoo shampoo.accumulation=average shampoo.precondition_frequency=3 shampoo.max_dimension=20 "
+    "learning_rate=0.01 epochs=2",
+    "soap": f"{A} optimizer=soap soap.precondition_frequency=3 learning_rate=3e-3 epochs=2 scaling_rule=power base_batch=16 "
+    "beta2_rule=half_life decay_rule=linear",
+    "schedule-free-sgd": f"{A} optimizer=schedule_free_sgd schedule_free_sgd.weight_decay=1e-3 small_cnn.norm=batch ghost_batch=8 "
+    "epochs=2 schedule=constant evaluate_every=100 weight_average=0.9 clip_gradient=0.5",
+    "schedule-free-adamw": f"{A} optimizer=schedule_free_adamw schedule_free_adamw.weight_decay=0.1 learning_rate=3e-3 epochs=2 "
+    "schedule=constant perturbation.kind=sam",
     "lbfgs": "protocol=A-updates updates=12 batch_size=64 micro_batch=32 model=mlp mlp.hidden=[8] mlp.activation=tanh "
     "optimizer=lbfgs dtype=float64 learning_rate=0.5",
     "gpt": f"{A} model=gpt gpt.layers=1 gpt.heads=2 gpt.width=8 gpt.dropout=0.1 loss=token_cross_entropy data.set=moby_dick "

@@ -76,7 +76,7 @@ ModelTraits model_traits(const RunOptions& options) {
 
 std::unique_ptr<AnyOptions> scaled_optimizer_options(const RunOptions& options) {
   std::unique_ptr<AnyOptions> scaled = options.optimizers.at(options.optimizer).clone();
-  scale_moments(options.schedule, options.train.batch_size, options.optimizer, *scaled);
+  scale_options(options.schedule, options.train.batch_size, options.optimizer, *scaled);
   return scaled;
 }
 
@@ -219,8 +219,10 @@ RunOptions load_run_options(const std::string& path, const std::vector<std::stri
 }
 
 void check(const RunOptions& options) {
-  check_training(options.train, model_traits(options).batch_statistics, optimizer_traits(options).overlap);
-  check_branch(options.train.branch, optimizer_traits(options).overlap);
+  const OptimizerTraits optimizer = optimizer_traits(options);
+  check_training(options.train, model_traits(options).batch_statistics, optimizer.overlap,
+                 optimizer.gradients_elsewhere);
+  check_branch(options.train.branch, optimizer.overlap);
   check_schedule(options.schedule, options.train.learning_rate, options.train.batch_size);
   if (options.schedule.schedule_unit == "epochs" && !options.train.batch_milestones.empty()) {
     throw ConfigError(

@@ -45,7 +45,8 @@ int64_t overlap_of(const BatchPlan& plan, int64_t size) {
   return std::clamp<int64_t>(std::llround(plan.overlap * static_cast<double>(size)), 1, size);
 }
 
-void check_training(const TrainOptions& options, bool has_batch_statistics, double overlap) {
+void check_training(const TrainOptions& options, bool has_batch_statistics, double overlap,
+                    bool gradients_elsewhere) {
   if (options.label_smoothing > 0 && options.loss == "mse") {
     throw ConfigError(fmt::format("label_smoothing = {:g} needs a cross entropy as loss, not \"{}\"",
                                   options.label_smoothing, options.loss));
@@ -64,7 +65,7 @@ void check_training(const TrainOptions& options, bool has_batch_statistics, doub
   }
   largest_batch(options);
   const BatchPlan wanted = plan_of_hooks(options);
-  const HookCheck run{options, wanted, overlap, has_batch_statistics};
+  const HookCheck run{options, wanted, overlap, has_batch_statistics, gradients_elsewhere};
   for (const auto& hook : options.hooks.all()) hook->check(run);
   if (overlap > 0 && !options.batch_milestones.empty())
     throw ConfigError("batch_milestones and an optimiser with overlap exclude each other");

@@ -33,7 +33,8 @@ int64_t overlap_of(const BatchPlan& plan, int64_t size);
 /// ConfigError where options exclude one another: smoothed labels with mse, autocast of float64, batch_milestones under
 /// protocol B, regime_batch with another budget than epochs, a micro_batch that cuts ghost batches of a network with batch
 /// statistics; batch_milestones or cut ghost batches with an optimiser's overlap; and what the hooks exclude.
-void check_training(const TrainOptions& options, bool has_batch_statistics, double overlap);
+void check_training(const TrainOptions& options, bool has_batch_statistics, double overlap,
+                    bool gradients_elsewhere = false);
 /// After check_training(). Whether duplicates are merged depends on the model too. ConfigError for dropout with overlap:
 /// two gradients of the same examples would differ by their masks.
 BatchPlan plan_batches(const TrainOptions& options, const DataOptions& data, bool has_dropout,

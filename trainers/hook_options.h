@@ -23,6 +23,7 @@ struct HookCheck {
   const BatchPlan& plan;  // as hooks want batches cut: group, passes and random_weights alone
   double overlap;         // Optimizer::overlap()
   bool has_batch_statistics;
+  bool gradients_elsewhere = false;  // OptimizerTraits
 };
 
 /// A run of fewer updates is refused: "key = count is more than the run's updates (7): why".

@@ -111,6 +111,7 @@ void Trainer::take_update() {
   update.batch_size = batches_.batch_size(course_.position(progress_.update));
   const double loss = compute_gradient(update);
   if (is_divergence(loss)) {
+    setup_.optimizer.leave_gradient_point();
     diverge(fmt::format("batch loss {} at update {}", shown(loss), update.number));
     return;
   }
@@ -136,6 +137,7 @@ bool Trainer::takes_norms(int64_t update) const {
 
 /// Returns the batch's mean loss.
 double Trainer::compute_gradient(OngoingUpdate& update) {
+  setup_.optimizer.go_to_gradient_point();
   bool measured = false;
   for (const auto& hook : hooks_) {
     hook->before_gradient(update);

@@ -47,7 +47,7 @@ class Audit {
   /// Draw 0 is the run's own seed.
   Results measure(const Symmetry& symmetry, size_t draw) const {
     Prepared prepared =
-        subject_.prepare(transformed(checkpoint_, symmetry, optimizer_traits(subject_.options()).squares_in));
+        subject_.prepare(transformed(checkpoint_, symmetry, optimizer_traits(subject_.options())));
     if (prepared.initial_weights.defined())
       prepared.initial_weights = transformed(prepared.initial_weights, prepared.objective->model(), symmetry);
     ProbeContext context = subject_.context(prepared);

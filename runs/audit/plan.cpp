@@ -1,5 +1,6 @@
 #include "runs/audit/plan.h"
 
+#include "core/nearest.h"
 #include "core/seed.h"
 #include "probes/registry.h"
 
@@ -47,16 +48,15 @@ std::vector<AuditTrial> rescalings(const Model& model, const std::vector<UnitGro
 }
 
 /// Transforms each slot ("momentum/conv1.weight") tensor by tensor.
-void transform_optimizer(const Symmetry& symmetry, const NamedTensors& state,
-                         const std::vector<std::string>& squares_in) {
+void transform_optimizer(const Symmetry& symmetry, const NamedTensors& state, const OptimizerTraits& traits) {
   std::map<std::string, NamedTensors> slots;
   for (const auto& [name, tensor] : state) {
     const size_t slash = name.find('/');
     if (slash != std::string::npos) slots[name.substr(0, slash)].emplace_back(name.substr(slash + 1), tensor);
   }
   for (const auto& [slot, tensors] : slots) {
-    const bool squares = std::count(squares_in.begin(), squares_in.end(), slot) > 0;
-    apply_symmetry(symmetry, tensors, squares ? -2 : -1);
+    const int power = contains(traits.weights_in, slot) ? 1 : contains(traits.squares_in, slot) ? -2 : -1;
+    apply_symmetry(symmetry, tensors, power);
   }
 }
 
@@ -98,7 +98,7 @@ std::vector<AuditVariant> audit_variants(const std::vector<std::string>& probes,
 }
 
 Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry,
-                       const std::vector<std::string>& squares_in) {
+                       const OptimizerTraits& traits) {
   Checkpoint other = checkpoint;
   NamedTensors tensors;
   for (ParameterInfo& parameter : other.parameters) {
@@ -111,7 +111,11 @@ Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry,
   }
   for (auto& [name, tensor] : other.optimizer) tensor = copied(tensor);
   apply_symmetry(symmetry, tensors);
-  transform_optimizer(symmetry, other.optimizer, squares_in);
+  if (traits.state_by_weight) {
+    transform_optimizer(symmetry, other.optimizer, traits);
+  } else {
+    other.progress["learning_rate"] = NAN;
+  }
   return other;
 }
 

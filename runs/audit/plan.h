@@ -9,6 +9,7 @@
 #include "core/registry.h"
 #include "io/checkpoint.h"
 #include "models/symmetries.h"
+#include "optim/traits.h"
 #include "runs/audit/verdict.h"
 
 namespace basin {
@@ -43,9 +44,9 @@ std::vector<AuditVariant> audit_variants(const std::vector<std::string>& probes,
                                          const std::vector<std::string>& sets);
 
 /// As the checkpoint of the transformed network would have it, in float64: weights, statistics, and the
-/// gradients and their squares that the optimiser keeps, these in the slots `squares_in` (OptimizerTraits).
-Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry,
-                       const std::vector<std::string>& squares_in);
+/// gradients, their squares and the weights that the optimiser keeps, as its traits tell them apart. Where its state doesn't belong
+/// to single weights there is none to be had, and the checkpoint says, by a rate of NaN, that its optimiser isn't known.
+Checkpoint transformed(const Checkpoint& checkpoint, const Symmetry& symmetry, const OptimizerTraits& traits);
 
 /// Flat weights in the model's order, likewise.
 at::Tensor transformed(const at::Tensor& weights, const Model& model, const Symmetry& symmetry);

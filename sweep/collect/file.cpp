@@ -62,6 +62,7 @@ const Meanings& sweep_meanings() {
        {"1", "peak learning rate x gain x training examples / batch size", "sgd-noise-scale"}},
       {"scaled_beta1", {"1", "beta1 at this batch size, by the scaling rule", "scaled-beta"}},
       {"scaled_beta2", {"1", "beta2 at this batch size, by the scaling rule", "scaled-beta"}},
+      {"scaled_weight_decay", {"1", "weight decay at this batch size, by decay_rule", "scaled-weight-decay"}},
       {"scaled_eps", {"loss/weight", "eps at this batch size, by the scaling rule", "scaled-eps"}},
   }));
   return meanings;

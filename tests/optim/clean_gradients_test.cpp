@@ -21,7 +21,15 @@ std::ostream& operator<<(std::ostream& out, const CleanCase& c) {
 }
 
 /// Methods that take none.
-const std::vector<std::string> kWithoutClean{"lbfgs", "lion", "signsgd", "muon"};
+const std::vector<std::string> kWithoutClean{"lbfgs",
+                                             "lion",
+                                             "signsgd",
+                                             "muon",
+                                             "adafactor",
+                                             "shampoo",
+                                             "soap",
+                                             "schedule_free_sgd",
+                                             "schedule_free_adamw"};
 
 /// Every method that takes them, and every way in which a gradient comes into what normalises a step.
 std::vector<CleanCase> cases() {

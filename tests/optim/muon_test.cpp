@@ -4,6 +4,7 @@
 
 #include "core/seed.h"
 #include "optim/muon.h"
+#include "tests/optim/matrices.h"
 #include "tests/optim/optim_support.h"
 
 namespace basin {
@@ -11,36 +12,16 @@ namespace {
 
 using namespace testing;
 
-/// I - 2 v v' / v'v.
-at::Tensor reflection(int64_t size, uint64_t seed) {
-  at::Generator generator = make_generator(seed);
-  const at::Tensor v = at::empty({size, 1}, at::kDouble).normal_(0, 1, generator);
-  return at::eye(size, at::kDouble) - 2 * at::mm(v, v.t()) / v.square().sum();
-}
-
-/// U diag(values) V' with U and V two reflections each; rows x columns, as many values as the smaller.
-struct Factored {
-  at::Tensor u, v;
-  std::vector<double> values;
-  at::Tensor matrix(const std::vector<double>& of) const {
-    return at::mm(at::mm(u, at::diag(at::tensor(of, at::kDouble))), v.t());
-  }
-};
-
-Factored factored(int64_t rows, int64_t columns, const std::vector<double>& values) {
-  const auto n = static_cast<int64_t>(values.size());
-  return {at::mm(reflection(rows, 1), reflection(rows, 2)).narrow(1, 0, n),
-          at::mm(reflection(columns, 3), reflection(columns, 4)).narrow(1, 0, n), values};
-}
+const std::vector<double> kValues{3, 1, 0.2, 0.01};
 
 // Each singular value goes its own way by the published polynomial, from s / |S|; vectors stay.
 TEST(NewtonSchulz, IsThePolynomialOfEachSingularValue) {
   for (const auto& [rows, columns] : {std::pair{6, 4}, {4, 6}, {4, 4}}) {
-    const Factored f = factored(rows, columns, {3, 1, 0.2, 0.01});
+    const Factored f = factored(rows, columns);
     double squares = 0;
-    for (const double s : f.values) squares += s * s;
+    for (const double s : kValues) squares += s * s;
     std::vector<double> expected;
-    for (const double s : f.values) {
+    for (const double s : kValues) {
       double x = s / (std::sqrt(squares) + 1e-7);
       for (int i = 0; i < 5; ++i) x = 3.4445 * x - 4.7750 * x * x * x + 2.0315 * std::pow(x, 5);
       expected.push_back(x);
@@ -48,17 +29,13 @@ TEST(NewtonSchulz, IsThePolynomialOfEachSingularValue) {
     EXPECT_GT(expected[0], 0.6);
     EXPECT_LT(expected[0], 1.3);
     // Float64, some twenty products of numbers near 1, magnified up to 3.4^5 = 480 times in the smallest.
-    EXPECT_TRUE(at::allclose(newton_schulz(f.matrix(f.values), 5), f.matrix(expected), 0, 1e-12));
+    EXPECT_TRUE(at::allclose(newton_schulz(f.matrix(kValues), 5), f.matrix(expected), 0, 1e-12));
   }
-}
-
-ParameterInfo weight_of(const at::Tensor& values, const std::string& name = "fc.weight") {
-  return {name, "fc", ParameterKind::weight, values.clone().requires_grad_(true)};
 }
 
 // One step from a state of zeros: Nesterov or not, D is a multiple of the gradient, so the step is s lr U V'.
 TEST(Muon, ExactStepsHaveTheSingularVectorsOfTheGradient) {
-  const Factored f = factored(6, 4, {3, 1, 0.2, 0.01});
+  const Factored f = factored(6, 4);
   const at::Tensor uv = f.matrix({1, 1, 1, 1});
   for (const auto& [adjust, scale] :
        {std::pair{"adjust=rms", 0.2 * std::sqrt(6.0)}, {"adjust=spectral", std::sqrt(6.0 / 4)}}) {
@@ -66,7 +43,7 @@ TEST(Muon, ExactStepsHaveTheSingularVectorsOfTheGradient) {
       const std::vector<ParameterInfo> one{weight_of(at::ones({6, 4}, at::kDouble))};
       const auto muon =
           make_test_optimizer("muon", {"orthogonalise=exact", adjust, nesterov, "weight_decay=0.5"}, one);
-      at::Tensor(one[0].tensor).mutable_grad() = f.matrix(f.values);
+      at::Tensor(one[0].tensor).mutable_grad() = f.matrix(kValues);
       muon->set_learning_rate(0.1);
       muon->step();
       // w = 1 shrinks by lr wd = 0.05. The smallest singular value is 300 times below the largest: 1e-13 of its vectors.
@@ -78,8 +55,8 @@ TEST(Muon, ExactStepsHaveTheSingularVectorsOfTheGradient) {
 // Momentum over two steps, by hand: m = 0.5 (0.5 g1) + 0.5 g2, and with Nesterov 0.5 m + 0.5 g2. The gradients have the same
 // singular vectors, so UV' of any positive sum of them is one matrix; of g1 - 2 g2, a negative one, minus that.
 TEST(Muon, MomentumIsBlendedBeforeItIsOrthogonalised) {
-  const Factored f = factored(3, 3, {2, 1, 0.5});
-  const at::Tensor g = f.matrix(f.values), uv = f.matrix({1, 1, 1});
+  const Factored f = factored(3, 3);
+  const at::Tensor g = f.matrix({2, 1, 0.5}), uv = f.matrix({1, 1, 1});
   for (const auto& [nesterov, second] : {std::pair{"nesterov=false", 1.0}, {"nesterov=true", -1.0}}) {
     const std::vector<ParameterInfo> one{weight_of(at::zeros({3, 3}, at::kDouble))};
     const auto muon = make_test_optimizer(

@@ -25,7 +25,7 @@ inline ParameterInfo make_parameter(const std::string& name, ParameterKind kind,
 
 inline void set_gradient(const ParameterInfo& parameter, const std::vector<double>& values) {
   at::Tensor(parameter.tensor).mutable_grad() =
-      at::tensor(values, at::kDouble).to(parameter.tensor.scalar_type());
+      at::tensor(values, at::kDouble).to(parameter.tensor.scalar_type()).view(parameter.tensor.sizes());
 }
 
 inline std::vector<double> values_of(const at::Tensor& tensor) {

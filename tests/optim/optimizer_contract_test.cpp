@@ -77,6 +77,16 @@ TEST_P(OptimizerContract, StateRoundTripContinuesBitEqual) {
   }
 }
 
+/// Q D^{-1} Q' g with Q the dense Kronecker product of the bases.
+at::Tensor divided(const at::Tensor& gradient, const at::Tensor& diagonal, const KroneckerFactors& bases) {
+  at::Tensor q = at::ones({1, 1}, at::kDouble);
+  for (size_t d = 0; d < bases.size(); ++d)
+    q = at::kron(
+        q, bases[d].defined() ? bases[d] : at::eye(gradient.size(static_cast<int64_t>(d)), at::kDouble));
+  const at::Tensor g = gradient.reshape({-1}), p = diagonal.reshape({-1});
+  return at::mv(q, at::mv(q.t(), g) / p).view(gradient.sizes());
+}
+
 /// The preconditioner is that of one step, from a state of three.
 void expect_preconditioner_of_the_step(const std::string& name, const std::vector<std::string>& settings) {
   const auto parameters = two_layers(at::kDouble);
@@ -91,11 +101,14 @@ void expect_preconditioner_of_the_step(const std::string& name, const std::vecto
     parameters[i].tensor.detach().copy_(before[i].tensor.detach());  // trust ratios are those before the step
   }
   const std::vector<at::Tensor> p = optimizer->preconditioner(gradients);
+  const std::vector<KroneckerFactors> bases = optimizer->preconditioner_bases();
   for (size_t i = 0; i < parameters.size(); ++i) {
     EXPECT_TRUE((p[i] > 0).all().item<bool>());
+    const at::Tensor expected =
+        -0.04 * (bases.empty() ? gradients[i] / p[i] : divided(gradients[i], p[i], bases[i]));
     const at::Tensor step = after[i] - before[i].tensor.detach();
     // Rounding of two ways to the same number in float64.
-    EXPECT_TRUE(at::allclose(step, -0.04 * gradients[i] / p[i], 1e-10, 1e-14)) << parameters[i].name;
+    EXPECT_TRUE(at::allclose(step, expected, 1e-10, 1e-14)) << parameters[i].name;
   }
 }
 
@@ -110,15 +123,29 @@ std::vector<at::Tensor> preconditioner_of(const std::string& name) {
   return optimizer->preconditioner(gradients);
 }
 
-bool has_diagonal(const std::string& name) { return !preconditioner_of(name)[0].isnan().all().item<bool>(); }
+bool has_preconditioner(const std::string& name) {
+  return !preconditioner_of(name)[0].isnan().all().item<bool>();
+}
 
 TEST_P(OptimizerContract, PreconditionerIsThatOfTheStep) {
-  if (!has_diagonal(GetParam())) GTEST_SKIP() << "steps by no diagonal";
+  if (!has_preconditioner(GetParam())) GTEST_SKIP() << "steps by no diagonal in any basis";
   std::vector<std::string> settings = entry().memoryless;
   expect_preconditioner_of_the_step(GetParam(), settings);
   if (!entry().factors) return;
   settings.emplace_back("lr_factors=[\"bias=8\", \"name:fc*=0.3\"]");
   expect_preconditioner_of_the_step(GetParam(), settings);
+}
+
+/// Whether every slot's tensors are as large as the parameters, or empty.
+bool has_state_by_weight(const Optimizer& optimizer) {
+  std::map<std::string, int64_t> sizes;
+  for (const ParameterInfo& p : optimizer.parameter_table()) sizes[p.name] = p.tensor.numel();
+  for (const auto& [name, tensor] : optimizer.state()) {
+    const size_t slash = name.find('/');
+    if (slash == std::string::npos || tensor.numel() == 0) continue;
+    if (tensor.numel() != sizes.at(name.substr(slash + 1))) return false;
+  }
+  return true;
 }
 
 // Squares are nowhere below 0; gradients and steps of both signs are.
@@ -128,6 +155,7 @@ TEST_P(OptimizerContract, TraitsAreThoseOfTheMethod) {
   const auto optimizer = make_test_optimizer(GetParam(), {}, parameters);
   EXPECT_EQ(traits.overlap, optimizer->overlap());
   run(*optimizer, parameters, 0, 3);
+  EXPECT_EQ(traits.state_by_weight, has_state_by_weight(*optimizer));
   std::set<std::string> squares, others;
   for (const auto& [name, tensor] : optimizer->state()) {
     const size_t slash = name.find('/');
@@ -141,11 +169,26 @@ TEST_P(OptimizerContract, TraitsAreThoseOfTheMethod) {
   for (const at::Tensor& p : preconditioner_of(GetParam()))
     all_ones = all_ones && (p == 1).all().item<bool>();
   // A clipped trust ratio may be 1 here too (LARC), so the converse doesn't hold.
-  EXPECT_EQ(traits.steps_along_gradients, all_ones && !optimizer->has_trust_ratios());
+  EXPECT_EQ(traits.steps_along_gradients,
+            all_ones && !optimizer->has_trust_ratios() && !traits.gradients_elsewhere);
   // The first tensor's way among the others, and alone.
   const auto alone = std::vector<ParameterInfo>{two_layers().front()};
   run(*make_test_optimizer(GetParam(), {}, alone), alone, 0, 3);
   EXPECT_EQ(traits.couples_tensors, !at::equal(alone[0].tensor, parameters[0].tensor));
+}
+
+// Gradients are of the weights, but for methods that say so; and the weights come back as they were.
+TEST_P(OptimizerContract, GradientsAreElsewhereWhereTheTraitsSaySo) {
+  const auto parameters = two_layers();
+  const auto optimizer = make_test_optimizer(GetParam(), {}, parameters);
+  run(*optimizer, parameters, 0, 3);
+  const auto before = copy_of(parameters);
+  optimizer->go_to_gradient_point();
+  const bool moved = !at::equal(parameters[0].tensor, before[0].tensor);
+  EXPECT_EQ(moved, entry().traits(*entry().make_options()).gradients_elsewhere);
+  optimizer->leave_gradient_point();
+  for (size_t i = 0; i < parameters.size(); ++i)
+    EXPECT_TRUE(at::equal(parameters[i].tensor, before[i].tensor)) << parameters[i].name;
 }
 
 // Wherever a rule has the rate or the decay the factor stands with it: a power of two on all of them is
@@ -166,6 +209,9 @@ TEST_P(OptimizerContract, FactorsOnAllAreAnotherRateAndDecay) {
   ASSERT_EQ(state.size(), expected.size());
   for (size_t i = 0; i < state.size(); ++i) {
     EXPECT_EQ(state[i].first, expected[i].first);
+    const bool is_number =
+        state[i].first.find('/') == std::string::npos && state[i].second.is_floating_point();
+    if (is_number) continue;  // of the rate itself, without factors
     EXPECT_TRUE(at::equal(state[i].second, expected[i].second)) << state[i].first;
   }
   for (size_t i = 0; i < with.size(); ++i) {
@@ -371,6 +417,7 @@ TEST_P(OptimizerContract, FindsTheMinimumOfAQuadratic) {
   const auto optimizer = make_test_optimizer(GetParam(), entry().undecayed, parameters);
   const int steps = 2000;
   for (int step = 0; step < steps; ++step) {
+    optimizer->go_to_gradient_point();
     auto gradient = values_of(parameters[0].tensor);
     for (size_t j = 0; j < 3; ++j) gradient[j] = curvature[j] * (gradient[j] - minimum[j]);
     set_gradient(parameters[0], gradient);
@@ -421,36 +468,6 @@ TEST(Norm, SumsInFloat64WhateverTypeAndFormat) {
   // Squares that float32 cannot hold.
   EXPECT_NEAR(norm_of(at::full({4}, 1e30, at::kFloat)) / 2e30, 1, 1e-6);
   EXPECT_TRUE(std::isnan(norm_of(at::full({4}, NAN, at::kFloat))));
-}
-
-std::string config_error_of(const std::string& name, const std::vector<std::string>& settings) {
-  try {
-    make_test_optimizer(name, settings, two_layers());
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no ConfigError";
-}
-
-TEST(BadOptimizerOptions, AreNamed) {
-  for (const OptimizerEntry& entry : optimizer_registry()) {
-    if (!entry.moments) continue;
-    const std::string& name = entry.name;
-    EXPECT_NE(config_error_of(name, {"beta2=1.0"}).find("beta2 = 1"), std::string::npos);
-    EXPECT_NE(config_error_of(name, {"eps=-1e-8"}).find("eps"), std::string::npos);
-  }
-  EXPECT_NE(config_error_of("sgd", {"momentum=1.0"}).find("momentum"), std::string::npos);
-  EXPECT_NE(config_error_of("sgd", {"nesterov=true", "momentum=0.0"}).find("nesterov"), std::string::npos);
-  EXPECT_NE(config_error_of("lars", {"denominator=momentum"}).find("ratio_in"), std::string::npos);
-  EXPECT_NE(config_error_of("lars", {"preset=optax", "zero_norm_drops_decay=true"}).find("decayed_gradient"),
-            std::string::npos);
-  EXPECT_NE(config_error_of("lars", {"trust_coefficient=0.0"}).find("trust_coefficient"), std::string::npos);
-  EXPECT_NE(config_error_of("lamb", {"exclude_from_trust=[\"biases\"]"}).find("biases"), std::string::npos);
-  EXPECT_NE(config_error_of("lbfgs", {"lr_factors=[\"bias=2\"]"}).find("unknown key \"lr_factors\""),
-            std::string::npos);
-  EXPECT_NE(config_error_of("adagrad", {})
-                .find(fmt::format("known: {}", fmt::join(names_of(optimizer_registry()), ", "))),
-            std::string::npos);
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ const std::vector<Properties>& table() {
        NAN},
       {"lion", {"beta1=0"}, true, by_sign, {}, NAN},
       {"signsgd", {"momentum=0"}, true, by_sign, {}, NAN},
+      {"adafactor", {"decay_rate=0", "scale_parameter=false"}, true, by_sign, {}, NAN},
+      {"soap", {"beta1=0", "beta2=0", "eps=0", "weight_decay=0"}, true, by_sign, {}, NAN},
       // The first gradient is longer than 1, so the first step is one by norm; then H is the inverse curvature.
       {"lbfgs", {}, true, by_norm, {}, NAN},
   };
@@ -169,6 +171,9 @@ double distance(const std::vector<ParameterInfo>& a, const std::vector<Parameter
 // Twenty updates, each rounded to float32 (6e-8) in state and weights; Adam's r of an element with a tiny gradient magnifies
 // a rounding up to a hundred times. With overlap (L-BFGS) y is the difference of two gradients a thousandth apart: a thousand times.
 TEST_P(OptimizerProperty, Float32FollowsFloat64) {
+  const OptimizerEntry& entry = find_entry(optimizer_registry(), GetParam(), "optimizer");
+  if (entry.traits(*entry.make_options()).magnifies_rounding)
+    GTEST_SKIP() << "40 gradients leave 960 of 1000 directions of its basis open";
   const auto exact = three_tensors(at::kDouble), rounded = three_tensors(at::kFloat);
   take_steps(*make_test_optimizer(GetParam(), {}, exact), exact, 20);
   const auto optimizer = make_test_optimizer(GetParam(), {}, rounded);

@@ -45,7 +45,21 @@ TEST(ScalingRule, GrowsFromTheBaseBatch) {
     EXPECT_DOUBLE_EQ(rate_factor(with_rule(rule), 256), 1) << rule;
   }
   EXPECT_DOUBLE_EQ(rate_factor(with_rule("sqrt"), 64), 0.5);
-  EXPECT_THAT(refusal([] { rate_factor(with_rule("cubic"), 256); }), HasSubstr("linear, sqrt, malladi"));
+  EXPECT_THAT(refusal([] { rate_factor(with_rule("cubic"), 256); }),
+              HasSubstr("linear, sqrt, power, malladi"));
+}
+
+// 16 base batches: 16^p; 1/4 of one: 4^-p.
+TEST(ScalingRule, APowerLiesBetweenNoneAndLinear) {
+  for (const auto& [power, at_16, at_quarter] :
+       {std::tuple{0.0, 1.0, 1.0}, {0.5, 4.0, 0.5}, {0.75, 8.0, std::sqrt(0.125)}, {1.0, 16.0, 0.25}}) {
+    ScheduleOptions options = with_rule("power");
+    options.scaling_power = power;
+    EXPECT_DOUBLE_EQ(rate_factor(options, 4096), at_16) << power;
+    EXPECT_DOUBLE_EQ(rate_factor(options, 64), at_quarter) << power;
+    EXPECT_DOUBLE_EQ(rate_factor(options, 256), 1) << power;
+  }
+  EXPECT_EQ(ScheduleOptions().scaling_power, 0.75);
 }
 
 TEST(ScalingRule, PublishedTables) {
@@ -100,10 +114,10 @@ TEST(ScalingRule, APublishedTableLeavesNothingElseToSay) {
 
 /// An optimiser's options with these settings after scaling to k base batches.
 std::map<std::string, double> scaled(const std::string& optimizer, const std::vector<std::string>& settings,
-                                     double k, const std::string& rule = "malladi") {
+                                     double k, const ScheduleOptions& rules = with_rule("malladi")) {
   const std::unique_ptr<AnyOptions> options =
       testing::options_with(find_entry(optimizer_registry(), optimizer, "optimizer"), settings);
-  scale_moments(with_rule(rule), static_cast<int64_t>(256 * k), optimizer, *options);
+  scale_options(rules, static_cast<int64_t>(256 * k), optimizer, *options);
   std::map<std::string, double> values;
   for (const Option& option : options->view()) {
     const OptionValue value = option.get();
@@ -125,7 +139,7 @@ TEST(Malladi, ScalesTheMomentsOfAdamAndNothingElse) {
   EXPECT_DOUBLE_EQ(quarter.at("eps"), 2e-6);
   const auto same = scaled("lamb", {"preset=paper", "beta1=0.8"}, 1);
   EXPECT_NEAR(same.at("beta1"), 0.8, 1e-15);
-  EXPECT_NEAR(scaled("adam", {}, 4, "sqrt").at("beta1"), 0.9, 0);
+  EXPECT_NEAR(scaled("adam", {}, 4, with_rule("sqrt")).at("beta1"), 0.9, 0);
 }
 
 TEST(Malladi, StopsWhereABetaWouldBeNegative) {
@@ -134,7 +148,7 @@ TEST(Malladi, StopsWhereABetaWouldBeNegative) {
   EXPECT_THAT(refusal([] { scaled("adam", {}, 16); }), AllOf(HasSubstr("adam.beta1"), HasSubstr("malladi"),
                                                              HasSubstr("1.6"), HasSubstr("base_batch")));
   EXPECT_THAT(refusal([] { scaled("sgd", {}, 2); }), AllOf(HasSubstr("\"sgd\""), HasSubstr("beta1")));
-  EXPECT_EQ(refusal([] { scaled("sgd", {}, 2, "linear"); }), "none");
+  EXPECT_EQ(refusal([] { scaled("sgd", {}, 2, with_rule("linear")); }), "none");
 }
 
 /// In the limit of many small steps k of them at B are one of the rule's at kB, the gradients' noise alone
@@ -170,6 +184,49 @@ TEST(Malladi, KStepsBecomeOne) {
   unscaled[2] = "eps=0.1";
   EXPECT_GT(std::abs(displacement(unscaled, 1e-3 * std::sqrt(k), noise / std::sqrt(k), 64) / small_steps - 1),
             0.1);
+}
+
+ScheduleOptions rules(const std::string& beta2_rule, const std::string& decay_rule) {
+  ScheduleOptions options;
+  options.beta2_rule = beta2_rule;
+  options.decay_rule = decay_rule;
+  return options;
+}
+
+// An example's share of v after E examples: beta2^(E/B) (1 - beta2). Halved after the same E at every B.
+TEST(HalfLife, OfSecondMomentsIsTheSameInExamples) {
+  for (const std::string& name : names_of(optimizer_registry())) {
+    const OptimizerEntry& entry = find_entry(optimizer_registry(), name, "optimizer");
+    if (!entry.beta2 || entry.traits(*entry.make_options()).squares_in.empty()) {
+      EXPECT_THAT(refusal([&] { scaled(name, {}, 2, rules("half_life", "none")); }),
+                  AllOf(HasSubstr("beta2_rule"), HasSubstr("\"" + name + "\"")));
+      continue;
+    }
+    const auto at = [&](double k) { return scaled(name, {"beta2=0.999"}, k, rules("half_life", "none")); };
+    const auto half_life = [&](double k) { return 256 * k * std::log(0.5) / std::log(at(k).at("beta2")); };
+    // log of a number that is rounded to 1e-16 below 1: 1e-13 of 1e-3.
+    for (const double k : {0.25, 4.0, 64.0}) EXPECT_NEAR(half_life(k) / half_life(1), 1, 1e-11) << name << k;
+    EXPECT_DOUBLE_EQ(at(4).at("beta2"), 0.999 * 0.999 * 0.999 * 0.999) << name;
+    for (const auto& [key, value] : scaled(name, {}, 1, rules("none", "none"))) {
+      if (key == "beta2") continue;
+      EXPECT_EQ(at(4).at(key), value) << name << key;
+    }
+  }
+  EXPECT_EQ(scaled("adam", {"beta2=0"}, 4, rules("half_life", "none")).at("beta2"), 0);
+  ScheduleOptions both = rules("half_life", "none");
+  both.scaling_rule = "malladi";
+  EXPECT_THAT(refusal([&] { scaled("adam", {}, 2, both); }), HasSubstr("both scale beta2"));
+}
+
+// B / (lr wd), the examples in which decay alone takes 1/e of the weights, is the same at every B.
+TEST(DecayRule, KeepsTheTimeScaleOfTheWeightsInExamples) {
+  for (const std::string& name : names_of(optimizer_registry())) {
+    for (const double k : {0.25, 1.0, 16.0}) {
+      const auto found = scaled(name, {"weight_decay=0.125"}, k, rules("none", "linear"));
+      EXPECT_EQ(256 * k / found.at("weight_decay"), 256 / 0.125) << name;
+    }
+  }
+  EXPECT_EQ(scaled("adamw", {"weight_decay=0.125"}, 16, rules("none", "none")).at("weight_decay"), 0.125);
 }
 
 TEST(Gain, IsHowFarOneGradientMovesInAllUpdates) {

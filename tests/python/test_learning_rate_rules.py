@@ -121,6 +121,18 @@ def test_malladis_rule_is_the_run_with_its_constants_by_hand(tmp_path):
     assert "scaled_beta1" not in by_hand[1]
 
 
+def test_rules_for_beta2_and_weight_decay_are_the_run_with_both_by_hand(tmp_path):
+    course = 'schedule = "constant"\nwarmup = 0\nepochs = 8\n'
+    rules = 'scaling_rule = "power"\nbase_batch = 12\nlearning_rate = 1e-3\nbeta2_rule = "half_life"\ndecay_rule = "linear"'
+    ruled = train(tmp_path, 48, course + rules, "adamw", "[adamw]\nbeta2 = 0.5\nweight_decay = 0.125")
+    rate = f"learning_rate = {1e-3 * 4**0.75!r}"
+    by_hand = train(tmp_path, 48, course + rate, "adamw", "[adamw]\nbeta2 = 0.0625\nweight_decay = 0.5")
+    np.testing.assert_allclose(ruled[0], by_hand[0], rtol=1e-15)
+    np.testing.assert_allclose(ruled[2], by_hand[2], rtol=1e-9)  # powers of 2; the rate to rounding, 16 updates long
+    assert (ruled[1]["scaled_beta2"], ruled[1]["scaled_weight_decay"], ruled[1]["adamw.beta2"]) == (0.0625, 0.5, 0.5)
+    assert "scaled_weight_decay" not in by_hand[1]
+
+
 def test_a_table_refuses_what_it_does_not_state(tmp_path):
     study = tmp_path / "study.toml"
     study.write_text('optimizer = "lars"\nscaling_rule = "torchlars"\nlearning_rate = 1\nwarmup = 1\nschedule_unit = "epochs"\n')

@@ -37,6 +37,9 @@ TEST_P(MicroBatch, FiveUpdatesAgreeForEverySizeAndBothKindsOfDuplicates) {
   s.train.learning_rate = rate_of_first_move(s, 0.01);
   // With overlap (L-BFGS) steps go by differences of gradients that are far smaller than these.
   const double rounding = has_overlap(GetParam()) ? 1e-9 : kRounding;
+  const auto& entry = find_entry(optimizer_registry(), GetParam(), "optimizer");
+  if (entry.traits(*entry.make_options()).magnifies_rounding)
+    GTEST_SKIP() << "rounding decides the basis of a matrix with more rows than there were gradients";
   TestRun reference(s);
   const at::Tensor start = reference.weights();
   ASSERT_EQ(reference.run().status, RunState::finished);

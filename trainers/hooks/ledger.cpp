@@ -58,6 +58,9 @@ void LedgerGauge::check(const Options& options, const HookCheck& run) {
     throw ConfigError(
         "ledger_every excludes what computes a batch's gradient twice: perturbation.kind, noise.control, "
         "noise.preconditioner");
+  if (options.every > 0 && run.gradients_elsewhere)
+    throw ConfigError(
+        "ledger_every excludes an optimiser whose gradients are of other weights than those it moves");
 }
 
 std::unique_ptr<UpdateHook> LedgerGauge::make(const Options& options, const HookSetup& setup) {

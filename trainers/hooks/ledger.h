@@ -39,7 +39,7 @@ class LedgerGauge final : public UpdateHook {
  public:
   using Options = LedgerGaugeOptions;
   static constexpr double kRounding = 1e-5;
-  /// Not with a perturbation, whose gradient is another one.
+  /// Not with a perturbation, whose gradient is another one, nor with a method whose gradients are of other weights.
   static void check(const Options& options, const HookCheck& run);
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
   LedgerGauge(const Options& options, const HookSetup& setup);

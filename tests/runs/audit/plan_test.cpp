@@ -43,12 +43,15 @@ TEST(AuditPlan, ARunInOtherCoordinatesKeepsOtherMoments) {
     const at::Tensor ones = at::ones_like(parameter.tensor.detach(), at::kFloat);
     checkpoint.optimizer.emplace_back("first_moment/" + parameter.name, ones);
     checkpoint.optimizer.emplace_back("second_moment/" + parameter.name, ones.clone());
+    checkpoint.optimizer.emplace_back("fast_weights/" + parameter.name, ones.clone());
   }
+  checkpoint.progress["learning_rate"] = 0.5;
   checkpoint.optimizer.emplace_back("updates", at::scalar_tensor(7, at::kLong));
   const UnitGroup group = model->unit_groups().at(0);
   const at::Tensor before = model->parameter_table()[0].tensor.detach().clone();
-  const Checkpoint other = transformed(
-      checkpoint, relu_rescale(*model, group, at::full({3}, 4.0, at::kDouble)), {"second_moment"});
+  const Symmetry symmetry = relu_rescale(*model, group, at::full({3}, 4.0, at::kDouble));
+  const OptimizerTraits traits{.squares_in = {"second_moment"}, .weights_in = {"fast_weights"}};
+  const Checkpoint other = transformed(checkpoint, symmetry, traits);
 
   const auto value = [&](const std::string& name) {
     for (const auto& [known, tensor] : other.optimizer)
@@ -61,7 +64,13 @@ TEST(AuditPlan, ARunInOtherCoordinatesKeepsOtherMoments) {
   EXPECT_EQ(value("first_moment/fc2.bias"), 1);
   EXPECT_EQ(value("second_moment/fc1.weight"), 0.0625);
   EXPECT_EQ(value("second_moment/fc2.weight"), 16);
+  EXPECT_EQ(value("fast_weights/fc1.weight"), 4);
+  EXPECT_EQ(value("fast_weights/fc2.weight"), 0.25);
   EXPECT_EQ(value("updates"), 7);
+  EXPECT_EQ(std::get<double>(other.progress.at("learning_rate")), 0.5);
+  // A state that isn't of single weights can't follow them.
+  const Checkpoint unknown = transformed(checkpoint, symmetry, {.state_by_weight = false});
+  EXPECT_TRUE(std::isnan(std::get<double>(unknown.progress.at("learning_rate"))));
   EXPECT_TRUE(at::equal(other.parameters[0].tensor, 4 * before));
   // The one handed in, which others look at too, stays as it was.
   EXPECT_TRUE(at::equal(checkpoint.parameters[0].tensor, before));
