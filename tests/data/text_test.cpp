@@ -156,7 +156,7 @@ TEST(Text, OfTinyShakespeareIsToldFromOthers) {
   const testing::TemporaryFolder folder;
   DataOptions options = cut(3, 0, 0.25);
   options.set = "tinyshakespeare";
-  for (const std::string path : {folder / "input.txt", folder.path()}) {
+  for (const std::string& path : {folder / "input.txt", folder.path()}) {
     write_file_atomically(folder / "input.txt", kAlphabet.bytes);
     options.path = path;
     EXPECT_EQ(load_dataset(options).pixels, kUnverified);
