@@ -60,6 +60,10 @@ class WeightNorms final : public Probe {
 
   static NetworkLayers unknown_layers() { return {{}, kNaN, Unanswered({Answer::layers}).what()}; }
 
+  static std::string units_of_product(const NetworkLayers& layers) {
+    return layers.list.empty() ? "weight^(2 layers)" : fmt::format("weight^{}", 2 * layers.list.size());
+  }
+
   static bool all_finite(const NetworkLayers& layers) {
     return std::all_of(layers.list.begin(), layers.list.end(),
                        [](const NetworkLayer& layer) { return std::isfinite(norm_of(layer.weight)); });
@@ -102,7 +106,7 @@ class WeightNorms final : public Probe {
     const double sum = depth * std::pow(spectral_product, 1 / depth);
     const std::string& reason = layers.reason;
     const bool empty_layer = std::find(spectral.begin(), spectral.end(), 0.0) != spectral.end();
-    const std::string units = fmt::format("weight^{}", 2 * layers.list.size());
+    const std::string units = units_of_product(layers);
     return {{{"layer_frobenius", "Frobenius norms by layer", "layer-frobenius", "weight"},
              frobenius,
              {},
@@ -169,7 +173,7 @@ class WeightNorms final : public Probe {
              layers.reason,
              true},
             {{"operator_product", "product of squared operator norms", "operator-product",
-              fmt::format("weight^{}", 2 * layers.list.size())},
+              units_of_product(layers)},
              {squared(product.value)},
              {2 * product.value * product.residual},
              layers.reason}};

@@ -60,8 +60,9 @@ void check_symmetry(OutsideProblem& problem, uint64_t seed) {
   const double scale =
       (norm_of(u) * norm_of(hv) + norm_of(v) * norm_of(hu)) / std::sqrt(static_cast<double>(hessian->size()));
   if (std::abs(uhv - vhu) > kMostAsymmetry * scale)
-    throw PartnerError(
-        fmt::format("u'Hv = {:.6g} but v'Hu = {:.6g}: the products are not those of a Hessian", uhv, vhu));
+    throw PartnerError(fmt::format(
+        "u'Hv = {:.6g} but v'Hu = {:.6g}: the products are not those of a Hessian, or are too coarse", uhv,
+        vhu));
 }
 
 /// Shuffled examples have the same mean: it is by example that they are seen to move.

@@ -3,7 +3,6 @@ questions."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import mmap
 import os
@@ -25,6 +24,10 @@ class SharedVectors:
     """The six arrays of docs/operator-protocol.md in a memfd: memory without a name, which goes with its last process."""
 
     def __init__(self, size: int, dtype: str, examples: int) -> None:
+        if not hasattr(os, "memfd_create"):
+            raise MeasureError("measure() needs Linux, which has memory without a name (memfd)")
+        import fcntl  # not on every system, on which the rest of the package works
+
         arrays = [(size, dtype)] * 3 + [(examples, "int64"), (examples, "float64"), (examples, "float64")]
         starts = [0]
         for count, kind in arrays:

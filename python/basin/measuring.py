@@ -31,7 +31,7 @@ PATIENCE = 10  # seconds in which the engine has to end by itself
 
 def measure(
     problem: Problem,
-    probes: Sequence[str] = (),
+    probes: str | Sequence[str] = (),
     *,
     out: str | Path | None = None,
     options: Mapping[str, object] | None = None,
@@ -63,7 +63,7 @@ def measure(
         folder = str(out if out is not None else temporary)
         command = [found, "measure", "--out", folder, "--seed", str(seed), "--silence", str(silence)]
         if probes:
-            command += ["--only", ",".join(probes)]
+            command += ["--only", probes if isinstance(probes, str) else ",".join(probes)]
         for key, value in (options or {}).items():
             command += ["--set", f"{key}={toml(value)}"]
         try:

@@ -6,6 +6,7 @@ is linked with.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -107,15 +108,16 @@ class TorchProblem(Problem):
 
     def product(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         self._move(w)
-        total = np.zeros(w.size, w.dtype)
         pieces = self._pieces(v)
-        for i, batch in enumerate(self.batches):
-            with attention_with_second_derivatives():
-                gradients = self.graphs.get(i) or self._graph(self._mean(batch) * self._part(i))
-                if self.keep_graphs:
-                    self.graphs[i] = gradients
-                total += self._product(gradients, pieces)
-        return total
+
+        def of_batch(i: int, batch: Any) -> np.ndarray:
+            gradients = self.graphs.get(i) or self._graph(self._mean(batch) * self._part(i))
+            if self.keep_graphs:
+                self.graphs[i] = gradients
+            return self._product(gradients, pieces)
+
+        with attention_with_second_derivatives():
+            return _sum(of_batch(i, batch) for i, batch in enumerate(self.batches))
 
     def batch_gradient(self, w: np.ndarray, index: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
         self._move(w)
@@ -123,12 +125,12 @@ class TorchProblem(Problem):
 
     def batch_product(self, w: np.ndarray, v: np.ndarray, index: np.ndarray, share: np.ndarray) -> np.ndarray:
         self._move(w)
-        total = np.zeros(w.size, w.dtype)
         pieces = self._pieces(v)
-        for batch, shares, _ in self._chosen(index, share):
-            with attention_with_second_derivatives():
-                total += self._product(self._graph(self._weighted(shares)(batch)), pieces)
-        return total
+        with attention_with_second_derivatives():
+            return _sum(
+                self._product(self._graph(self._weighted(shares)(batch)), pieces)
+                for batch, shares, _ in self._chosen(index, share)
+            )
 
     def losses(self, w: np.ndarray, index: np.ndarray) -> np.ndarray:
         import torch
@@ -198,16 +200,16 @@ class TorchProblem(Problem):
     def _summed(self, terms: Iterable[tuple[Callable[[Any], torch.Tensor], Any, float]]) -> tuple[float, np.ndarray]:
         import torch
 
-        loss = 0.0
-        total: np.ndarray | None = None
-        for function, batch, factor in terms:
-            with attention_with_second_derivatives():
-                value = function(batch) * factor
-                gradients = torch.autograd.grad(value, self.tensors, allow_unused=True)
-            loss += value.item()
-            total = self._flat(gradients) if total is None else total + self._flat(gradients)
-        assert total is not None, "a batch has an example"
-        return loss, total
+        losses = []
+
+        def gradient(function: Callable[[Any], torch.Tensor], batch: Any, factor: float) -> np.ndarray:
+            value = function(batch) * factor
+            losses.append(value.item())
+            return self._flat(torch.autograd.grad(value, self.tensors, allow_unused=True))
+
+        with attention_with_second_derivatives():
+            total = _sum(gradient(*term) for term in terms)
+        return sum(losses), total
 
     def _graph(self, loss: torch.Tensor) -> list[torch.Tensor]:
         import torch
@@ -253,6 +255,11 @@ class TorchProblem(Problem):
             flat[first : first + p.numel()] = 0 if tensor is None else tensor.detach().cpu().numpy().reshape(-1)
             first += p.numel()
         return flat
+
+
+def _sum(vectors: Iterable[np.ndarray]) -> np.ndarray:
+    """One vector or more, added up in the memory of the first."""
+    return functools.reduce(lambda total, vector: np.add(total, vector, out=total), vectors)
 
 
 def _twice(loader: Iterable[Any]) -> list[Any]:

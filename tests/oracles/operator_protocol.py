@@ -6,8 +6,8 @@ Loss, gradient and what follows from them by the same draws are compared to 1e-8
 
 import os
 import pathlib
+import re
 import subprocess
-import sys
 import tempfile
 
 import numpy as np
@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import nn
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import basin
 from _oracle import compare, finish
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PROBES = ["top_eigenvalues", "sharpness_sam", "noise_scale", "sharpness_keskar", "gradient_statistics", "sharpness_adaptive"]
 OPTIONS = {"top_eigenvalues.tolerance": 1e-7, "sharpness_sam.group_size": 8, "sharpness_adaptive.logits": ["plain"]}
@@ -290,6 +291,21 @@ def keeps_its_weights():
     compare("mode after it", net.training, True, why="it is put back")
 
 
+def five_lines_work():
+    """As they stand in the documents, with a network and a loader of this page's."""
+    x, y = examples()
+    data = torch.utils.data.TensorDataset(torch.tensor(x), torch.tensor(y))
+    for page in ("README.md", "docs/your-network.md"):
+        blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.S)
+        [lines] = [block for block in blocks if "basin.torch_problem(" in block]
+        names = {"net": group_norm_net(), "loader": torch.utils.data.DataLoader(data, batch_size=16)}
+        exec(lines, names)
+        numbers = names["numbers"]
+        found = sorted(set(numbers.probe)) == ["noise_scale", "sharpness_keskar", "top_eigenvalues"]
+        compare(f"{page}: every probe has numbers", found, True, why="they are asked for")
+        compare(f"{page}: a failure", "failed" in set(numbers.status), False, why="the lines work")
+
+
 def main():
     check_torch()
     check_transformers()
@@ -297,6 +313,7 @@ def main():
     check_language_model()
     refusals()
     keeps_its_weights()
+    five_lines_work()
     finish()
 
 
