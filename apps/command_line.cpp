@@ -24,8 +24,8 @@ namespace {
 
 // These handle interruption themselves, most of them by saving a state to resume from; all others end at
 // once.
-const std::set<std::string> kInterruptible = {"train", "sweep", "tune",     "run-cell",
-                                              "probe", "audit", "landscape"};
+const std::set<std::string> kInterruptible = {"train", "sweep",   "tune",  "run-cell",
+                                              "probe", "measure", "audit", "landscape"};
 
 const char kExitCodes[] = R"(Exit codes:
   0  done
@@ -56,6 +56,7 @@ int run(int argc, char** argv) {
   add_init(app, action);
   add_train(app, action);
   add_probe(app, action);
+  add_measure(app, action);
   add_audit(app, action);
   add_sweep(app, action);
   add_tune(app, action);

@@ -21,28 +21,38 @@ struct DataArguments {
   bool json = false;
 };
 
+/// Labels of each class.
+at::Tensor class_counts(const Dataset& data, const Split& split) {
+  if (split.size() == 0) return at::zeros({data.classes()}, at::kLong);
+  return at::bincount(split.labels.flatten(), {}, data.classes());
+}
+
 void print_split(const Dataset& data, const char* name, const Split& split) {
   if (split.size() == 0) return;
-  const at::Tensor counts = at::bincount(split.labels, {}, data.classes());
-  fmt::print("{:<11} {} {} of {}, {} to {} per class\n", name, split.size(),
-             split.has_pictures() ? "images" : "examples", fmt::join(split.inputs.sizes().slice(1), "x"),
-             counts.min().item<int64_t>(), counts.max().item<int64_t>());
+  fmt::print("{:<11} {} {} of {}, ", name, split.size(), split.has_pictures() ? "images" : "examples",
+             fmt::join(split.inputs.sizes().slice(1), "x"));
+  if (data.classes() == 0) {
+    fmt::print("{} numbers each to predict\n", data.outputs());
+    return;
+  }
+  const at::Tensor counts = class_counts(data, split);
+  fmt::print("{} to {} {}per class\n", counts.min().item<int64_t>(), counts.max().item<int64_t>(),
+             split.labels.dim() > 1 ? "labels " : "");
 }
 
 void print_class_balance(const Dataset& data) {
+  if (data.classes() == 0) return;
   fmt::print("\n{:<16} {:>7} {:>10} {:>7}\n", "class", "train", "validation", "test");
   std::vector<at::Tensor> counts;
   for (const Split* split : {&data.train, &data.validation, &data.test})
-    counts.push_back(split->size() ? at::bincount(split->labels, {}, data.classes())
-                                   : at::zeros({data.classes()}, at::kLong));
+    counts.push_back(class_counts(data, *split));
   for (int64_t c = 0; c < data.classes(); ++c)
     fmt::print("{:<16} {:>7} {:>10} {:>7}\n", data.class_names[static_cast<size_t>(c)],
                counts[0][c].item<int64_t>(), counts[1][c].item<int64_t>(), counts[2][c].item<int64_t>());
 }
 
 Json json_of(const Dataset& data, const Split& split) {
-  const at::Tensor counts =
-      split.size() ? at::bincount(split.labels, {}, data.classes()) : at::zeros({data.classes()}, at::kLong);
+  const at::Tensor counts = data.classes() > 0 ? class_counts(data, split) : at::zeros({0}, at::kLong);
   return {{"images", split.size()},
           {"shape", split.size() ? split.inputs.sizes().slice(1).vec() : std::vector<int64_t>()},
           {"per_class",

@@ -125,11 +125,10 @@ Json quantities_of(const ProbeEntry& entry) {
     headlines.push_back({{"quantity", quantity}, {"heading", heading}, {"label", label}});
   for (const auto& [quantity, numerator, denominator] : entry.ratios)
     ratios.push_back({{"quantity", quantity}, {"numerator", numerator}, {"denominator", denominator}});
-  return {{"version", entry.version},
-          {"definitions", entry.definitions},
-          {"headlines", headlines},
-          {"ratios", ratios},
-          {"copies", entry.copies}};
+  Json needs = Json::array();
+  for (const Answer answer : entry.make(*entry.make_options())->needs()) needs.push_back(to_string(answer));
+  return {{"version", entry.version}, {"needs", needs},   {"definitions", entry.definitions},
+          {"headlines", headlines},   {"ratios", ratios}, {"copies", entry.copies}};
 }
 
 Json summary_of(const HookEntry& entry) {

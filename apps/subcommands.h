@@ -18,6 +18,7 @@ using Action = std::function<int()>;
 void add_init(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_probe(CLI::App& app, Action& action);
+void add_measure(CLI::App& app, Action& action);
 void add_audit(CLI::App& app, Action& action);
 void add_sweep(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);

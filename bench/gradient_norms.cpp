@@ -20,6 +20,7 @@
 #include "core/runtime.h"
 #include "core/seed.h"
 #include "hessian/gradients/per_example_gradients.h"
+#include "hessian/objective.h"
 #include "models/registry.h"
 
 namespace {

@@ -2,7 +2,8 @@
 //
 //   bench_training MODEL BATCH THREADS SECONDS MICRO_BATCH [DEVICE]
 //
-// MODEL with its default options; on a GPU in bfloat16 autocast. Prints one line of JSON: batch, updates timed, images per second,
+// MODEL with its default options, on the embedded images or, where it takes tokens, the embedded text (an "image" is a window); on a GPU in
+// bfloat16 autocast. Prints one line of JSON: batch, updates timed, images per second,
 // parameters, loss of the last update, how gradients were computed.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "data/load.h"
 #include "models/registry.h"
 #include "optim/registry.h"
+#include "runs/parts.h"
 #include "trainers/trainer.h"
 
 namespace {
@@ -53,14 +55,21 @@ int run(const std::string& network, int64_t batch, int64_t threads, double secon
   runtime.device = where;
   runtime.threads = threads;
   const at::Device device = apply_runtime(runtime);
-  const Dataset data = load_dataset({});
-  const auto model = make_model(network, *find_entry(model_registry(), network, "model").make_options(), {},
-                                1, at::kFloat, device);
+  RunOptions options;
+  options.model = network;
+  if (find_entry(model_registry(), network, "model").inputs == ModelInputs::tokens) {
+    options.data.set = "moby_dick";
+    options.train.loss = "token_cross_entropy";
+  }
+  const Dataset data = load_dataset(options.data);
+  const auto model = build_model(options, data, at::kFloat, device);
   const OptimizerEntry& sgd = find_entry(optimizer_registry(), "sgd", "optimizer");
   const auto optimizer = sgd.make(model->parameter_table(), *sgd.make_options());
   ScheduleOptions schedule;
   schedule.schedule = "constant";
-  Trainer trainer({updates_only(batch, micro_batch, device), schedule, {}, data, model, *optimizer, device});
+  TrainOptions train = updates_only(batch, micro_batch, device);
+  train.loss = options.train.loss;
+  Trainer trainer({train, schedule, {}, data, model, *optimizer, device});
   LastLoss loss;
   trainer.observe(loss);
 

@@ -1,4 +1,4 @@
-"""`make bench-training`: training speed, Basin against PyTorch: one run of small_cnn 16-32-64 on two threads, and a sweep of eight runs
+"""`make bench-training`: training speed, Basin against PyTorch: one run of small_cnn 16-32-64 and of gpt on two threads, and a sweep of eight runs
 by two workers against two PyTorch processes; with --device cuda one run of small_cnn and of davidnet. The peers on a CPU are PyTorch
 as it comes (eager), as a careful user writes it (channels-last, ReLU in place, fused optimiser, Basin's settings of the allocator) and
 that compiled, for the sweep the first two: bench/training_pytorch.py.
@@ -25,6 +25,7 @@ WANTED = {
     "cpu": {
         "small_cnn B=128": {BEST: 1.3},
         "small_cnn B=1024": {BEST: 1.3},
+        "gpt B=12": {},  # reported alone: attention by products, which has second derivatives, against fused attention
         "sweep": {"PyTorch eager": 2.5, BEST: 1.3},
     },
     "cuda": {"small_cnn B=1024": {BEST: 1.3}, "davidnet B=512": {BEST: 1.3}, "davidnet B=2048": {BEST: 1.3}},
@@ -90,7 +91,13 @@ def sweep_of_pytorch(args, manner):
     begin = time.perf_counter()
     halves = [
         start(
-            [args.python, HERE / "sweep_pytorch.py", args.data, manner, *(":".join(map(str, run)) for run in SWEEP[first::2])],
+            [
+                args.python,
+                HERE / "sweep_pytorch.py",
+                args.data / "cifar10-5k",
+                manner,
+                *(":".join(map(str, run)) for run in SWEEP[first::2]),
+            ],
             **settings(args, manner),
         )
         for first in (0, 1)
@@ -135,7 +142,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--micro-batch", type=int, default=0, help="Basin's; 0: the whole batch at once, as PyTorch takes it")
     args = parser.parse_args()
-    args.data = args.bin.resolve().parent / "share/basin/data/cifar10-5k"
+    args.data = args.bin.resolve().parent / "share/basin/data"
 
     wanted, rows = WANTED[args.device], {}
     # A new folder each time: code compiled for one number of threads would be taken for another.

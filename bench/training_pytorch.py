@@ -2,9 +2,12 @@
 
     training_pytorch.py MODEL BATCH THREADS SECONDS DATA_FOLDER MANNER DEVICE
 
+MODEL is small_cnn or davidnet on the images of cifar10-5k, or gpt on the characters of moby_dick (bench/gpt_pytorch.py), both within
+DATA_FOLDER.
+
 eager       the loop that most people write: on a CPU as it comes, in the default memory format; on a GPU as it is fast: images resident
             there, channels-last, bfloat16 autocast
-careful     images and weights channels-last, ReLU in place, the fused optimiser; who starts it sets the allocator
+careful     images and weights channels-last, ReLU in place, the fused optimiser (gpt: that alone); who starts it sets the allocator
 compiled    the careful one, with forward pass and loss compiled as one function for this one shape
 """
 
@@ -17,7 +20,19 @@ import numpy as np
 import torch
 from torch import nn
 
+from gpt_pytorch import Gpt, mean_loss
+
 WARM_UP = 3  # updates, of which the first compiles
+CONTEXT = 64
+
+
+def windows(folder):
+    """Characters of the first nine tenths in windows without overlap, and the character after each."""
+    text = (pathlib.Path(folder) / "moby_dick/moby_dick.txt").read_text()
+    number = {c: i for i, c in enumerate(sorted(set(text)))}
+    tokens = torch.tensor([number[c] for c in text[: len(text) * 9 // 10]])
+    count = (len(tokens) - 1) // CONTEXT
+    return tokens[: count * CONTEXT].view(count, CONTEXT), tokens[1 : count * CONTEXT + 1].view(count, CONTEXT), len(number)
 
 
 def load(folder, name):
@@ -83,8 +98,9 @@ def layout_of(manner, device):
     return {"memory_format": torch.channels_last} if manner != "eager" or device.type == "cuda" else {}
 
 
-def make_model(network, manner, device):
-    model = {"small_cnn": small_cnn, "davidnet": davidnet}[network]().to(device, **layout_of(manner, device))
+def make_model(network, manner, device, count=10):
+    made = Gpt(count, CONTEXT) if network == "gpt" else {"small_cnn": small_cnn, "davidnet": davidnet}[network]()
+    model = made.to(device, **({} if network == "gpt" else layout_of(manner, device)))
     for layer in model.modules():
         if isinstance(layer, nn.ReLU):
             layer.inplace = manner != "eager"
@@ -98,7 +114,7 @@ def make_optimizer(model, manner):
 def loss_function(model, manner):
     def loss(inputs, labels):
         with torch.autocast(inputs.device.type, torch.bfloat16, enabled=inputs.is_cuda):
-            return nn.functional.cross_entropy(model(inputs), labels)
+            return mean_loss(model, inputs, labels) if labels.dim() > 1 else nn.functional.cross_entropy(model(inputs), labels)
 
     return torch.compile(loss, dynamic=False) if manner == "compiled" else loss
 
@@ -116,10 +132,11 @@ def main():
     manner, device = sys.argv[6], torch.device(sys.argv[7])
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    layout = layout_of(manner, device)
-    images, labels = (tensor.to(device) for tensor in load(folder, "data_batch_1.bin"))
-    images = images.contiguous(**layout)  # and so is what an index takes of them
-    model = make_model(network, manner, device)
+    inputs, labels, count = windows(folder) if network == "gpt" else (*load(folder, "cifar10-5k/data_batch_1.bin"), 10)
+    images, labels = inputs.to(device), labels.to(device)
+    if images.dim() == 4:
+        images = images.contiguous(**layout_of(manner, device))  # and so is what an index takes of them
+    model = make_model(network, manner, device, count)
     optimizer, loss_of = make_optimizer(model, manner), loss_function(model, manner)
     updates, start = 0, 0.0
     for index in batches(len(images), batch):

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/labels.h"
 #include "data/npy.h"
 #include "data/registry.h"
 #include "data/source_files.h"
@@ -57,13 +58,22 @@ Arrays arrays_at(const std::string& path) {
   return fs::path(path).extension() == ".npz" ? from_npz(path) : from_hdf5(path);
 }
 
+std::string sizes_of(const at::Tensor& tensor) { return fmt::format("{}", fmt::join(tensor.sizes(), ", ")); }
+
+void refuse_not_finite(const Array& array) {
+  const at::Tensor finite = at::isfinite(array.values).flatten(1).all(1);
+  if (finite.all().item<bool>()) return;
+  throw DataError(fmt::format("{}: example {} has a NaN or an infinity", array.where,
+                              at::argmin(finite.to(at::kByte)).item<int64_t>()));
+}
+
 /// Pictures as bytes, other numbers as float32, float64 or int64.
 at::Tensor as_inputs(const Array& array) {
   const at::Tensor& x = array.values;
   const at::ScalarType type = x.scalar_type();
   if (x.dim() < 2 || x.numel() == 0)
-    throw DataError(fmt::format("{}: [{}]; one row per example is expected, [n, ...]", array.where,
-                                fmt::join(x.sizes(), ", ")));
+    throw DataError(
+        fmt::format("{}: [{}]; one row per example is expected, [n, ...]", array.where, sizes_of(x)));
   if (type == at::kByte && x.dim() == kPictureDimensions) return x.contiguous();
   if (type == at::kByte || type == at::kBool) return x.to(at::kFloat);
   if (!x.is_floating_point()) {
@@ -71,20 +81,28 @@ at::Tensor as_inputs(const Array& array) {
       throw DataError(array.where + ": a negative integer; integer inputs are tokens, from 0");
     return x.to(at::kLong);
   }
-  const at::Tensor finite = at::isfinite(x).flatten(1).all(1);
-  if (!finite.all().item<bool>())
-    throw DataError(fmt::format("{}: example {} has a NaN or an infinity", array.where,
-                                at::argmin(finite.to(at::kByte)).item<int64_t>()));
+  refuse_not_finite(array);
   return (type == at::kHalf ? x.to(at::kFloat) : x).contiguous();
 }
 
-at::Tensor as_labels(const Array& array, int64_t examples) {
+/// Numbers to predict, [n, k].
+at::Tensor as_numbers(const Array& array) {
   const at::Tensor& y = array.values;
-  if (y.dim() != 1 || y.is_floating_point())
-    throw DataError(fmt::format("{}: {} [{}]; class labels are expected, one integer per example",
-                                array.where, c10::toString(y.scalar_type()), fmt::join(y.sizes(), ", ")));
-  if (y.size(0) != examples)
-    throw DataError(fmt::format("{}: {} labels for {} examples", array.where, y.size(0), examples));
+  if (y.dim() > 2 || y.numel() == 0)
+    throw DataError(fmt::format("{}: [{}]; numbers to predict are [n] or [n, k]", array.where, sizes_of(y)));
+  refuse_not_finite({array.where, y.view({y.size(0), -1})});
+  return (y.scalar_type() == at::kHalf ? y.to(at::kFloat) : y).reshape({y.size(0), -1}).contiguous();
+}
+
+/// Classes, or numbers to predict where they aren't integers.
+at::Tensor as_labels(const Array& array, const at::Tensor& inputs) {
+  const at::Tensor& y = array.values;
+  if (y.dim() == 0 || y.size(0) != inputs.size(0))
+    throw DataError(
+        fmt::format("{}: {} labels for {} examples", array.where, y.dim() ? y.size(0) : 0, inputs.size(0)));
+  if (y.is_floating_point()) return as_numbers(array);
+  if (y.dim() > 2 || y.numel() == 0)
+    throw DataError(fmt::format("{}: [{}]; classes are [n], or [n, tokens]", array.where, sizes_of(y)));
   const at::Tensor labels = y.to(at::kLong).contiguous();
   if (labels.min().item<int64_t>() < 0)
     throw DataError(
@@ -102,7 +120,7 @@ Split split_of(const Arrays& arrays, const std::string& name, const std::string&
     if (found == arrays.end())
       throw DataError(fmt::format("missing data: no array {}{} in {}", name, what, path));
   const at::Tensor x = as_inputs(inputs->second);
-  return {x, as_labels(targets->second, x.size(0)), at::arange(x.size(0), at::kLong)};
+  return {x, as_labels(targets->second, x), at::arange(x.size(0), at::kLong)};
 }
 
 std::string sha256_of(const Arrays& arrays) {
@@ -111,11 +129,27 @@ std::string sha256_of(const Arrays& arrays) {
     const auto found = arrays.find(name);
     if (found == arrays.end()) continue;
     const at::Tensor values = found->second.values.contiguous();
-    hash.update(fmt::format("{} {} [{}]\n", name, c10::toString(values.scalar_type()),
-                            fmt::join(values.sizes(), ", ")));
+    hash.update(fmt::format("{} {} [{}]\n", name, c10::toString(values.scalar_type()), sizes_of(values)));
     hash.update(values.const_data_ptr(), values.nbytes());
   }
   return hash.hex_digest();
+}
+
+/// But for how many there are.
+void check_alike(const std::string& where, const at::Tensor& test, const at::Tensor& train) {
+  const auto one = [](const at::Tensor& all) {
+    return fmt::format("{} [{}]", c10::toString(all.scalar_type()), fmt::join(all.sizes().slice(1), ", "));
+  };
+  if (one(test) != one(train))
+    throw DataError(fmt::format("{}: examples of {}, and of {} to train on", where, one(test), one(train)));
+}
+
+/// 0 where there are none, but numbers.
+int64_t classes_of(const Dataset& data) {
+  if (label_kind(data.train.labels) == LabelKind::numbers) return 0;
+  int64_t largest = data.train.labels.max().item<int64_t>();
+  if (data.test.size() > 0) largest = std::max(largest, data.test.labels.max().item<int64_t>());
+  return largest + 1;
 }
 
 Dataset read_arrays(const std::string& path) {
@@ -125,18 +159,11 @@ Dataset read_arrays(const std::string& path) {
   data.pixels = "user's own";
   data.train = split_of(arrays, "train", path, /*required=*/true);
   data.test = split_of(arrays, "test", path, /*required=*/false);
-  int64_t classes = data.train.labels.max().item<int64_t>() + 1;
   if (data.test.size() > 0) {
-    if (data.test.inputs.sizes().slice(1) != data.train.inputs.sizes().slice(1) ||
-        data.test.inputs.scalar_type() != data.train.inputs.scalar_type())
-      throw DataError(fmt::format(
-          "{}: examples of {} [{}], and of {} [{}] to train on", arrays.at("test_inputs").where,
-          c10::toString(data.test.inputs.scalar_type()), fmt::join(data.test.inputs.sizes().slice(1), ", "),
-          c10::toString(data.train.inputs.scalar_type()),
-          fmt::join(data.train.inputs.sizes().slice(1), ", ")));
-    classes = std::max(classes, data.test.labels.max().item<int64_t>() + 1);
+    check_alike(arrays.at("test_inputs").where, data.test.inputs, data.train.inputs);
+    check_alike(arrays.at("test_targets").where, data.test.labels, data.train.labels);
   }
-  for (int64_t c = 0; c < classes; ++c) data.class_names.push_back(std::to_string(c));
+  for (int64_t c = 0; c < classes_of(data); ++c) data.class_names.push_back(std::to_string(c));
   data.sha256 = sha256_of(arrays);
   return data;
 }

@@ -9,8 +9,9 @@
 
 namespace basin {
 
-/// Examples as they lie in the files. inputs: pictures, uint8 [n, C, H, W], or numbers, float32, float64 or int64 [n, ...]; labels
-/// int64 [n]; `source_index` int64 [n] is the position in the split that the example was read from (so a validation share
+/// Examples as they lie in the files. inputs: pictures, uint8 [n, C, H, W], or numbers, float32, float64 or int64 [n, ...], of which each
+/// example lies in one piece (windows of a text overlap); labels: one class, int64 [n], a class for each token, int64 [n, T], or
+/// numbers, float32 or float64 [n, k]; `source_index` int64 [n] is the position in the split that the example was read from (so a validation share
 /// remains traceable).
 struct Split {
   at::Tensor inputs, labels, source_index;
@@ -32,12 +33,18 @@ struct Dataset {
   std::string sha256;      // of the contents of all files read, end to end in manifest order
   std::string split_hash;  // SHA-256 over the training split's source_index (int64, little-endian)
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
+  /// Of a network, per example or token: one for each class, or for each number to predict.
+  int64_t outputs() const { return class_names.empty() ? train.labels.size(1) : classes(); }
 };
 
 struct DataOptions {
   std::string set = "cifar10-5k";      // a registry name
   std::string path;                    // folder or official archive; empty for embedded and synthetic sets
   std::string normalise = "auto";      // auto | channels | none
+  std::string tokens = "characters";   // of texts: characters | bytes
+  int64_t context = 64;                // of texts: tokens in a window
+  int64_t stride = 0;                  // of texts: tokens from one window's start to the next; 0: context
+  double test_share = 0.1;             // of texts: the last part
   double validation = 0.0;             // share of the training set, chosen by a hash of the inputs' bytes
   int64_t train_examples = 0;          // 0: all; else the first n of the training split by image hash
   int64_t test_examples = 0;           // likewise
@@ -48,7 +55,7 @@ struct DataOptions {
   int64_t cutout = 0;                  // side of the square that is cut out; 0: none
 };
 /// The `count` examples of a split with the smallest SHA-256 of their inputs' bytes and label (after them; one byte, or eight from
-/// 256 classes on), ascending index: a subset that depends on the data alone. count = 0 or >= size: all. Cost: one hash
+/// 256 classes on; labels of other kinds as they lie), ascending index: a subset that depends on the data alone. count = 0 or >= size: all. Cost: one hash
 /// per example.
 at::Tensor hashed_subset(const Split& split, int64_t count);
 /// SHA-256 over the chosen examples' bytes, each as above, in the order of `index`; recorded as `subset_hash`.

@@ -106,7 +106,22 @@ void bind_options(OptionTable& table, DataOptions& options) {
           "stay as they are")
         .quiet_default();
     t.add("validation", options.validation, half_open(0, 1),
-          "share of the training set held out for validation, chosen by a hash of the inputs' bytes");
+          "share of the training set held out for validation, chosen by a hash of the inputs' bytes; of "
+          "texts its "
+          "end");
+    t.add("tokens", options.tokens, one_of({"characters", "bytes"}),
+          "of texts: what is read as a token; the characters that occur (UTF-8), or any of 256 bytes")
+        .quiet_default();
+    t.add("context", options.context, at_least(1), "of texts: tokens in a window, which is an example")
+        .costs()
+        .quiet_default();
+    t.add("stride", options.stride, at_least(0),
+          "of texts: tokens from one training window's start to the next; 0: as many as are in a window; 1: "
+          "every place")
+        .quiet_default();
+    t.add("test_share", options.test_share, between(1e-6, 0.999999),
+          "of texts: share that the test split has, the end")
+        .quiet_default();
     t.add("train_examples", options.train_examples, at_least(0),
           "number of training examples, the first in order of hash; 0: all");
     t.add("test_examples", options.test_examples, at_least(0),
@@ -128,7 +143,7 @@ Dataset load_dataset(const DataOptions& options) {
   const DatasetEntry& entry = find_entry(dataset_registry(), options.set, "data set");
   check_path(entry, options);
   Dataset data = entry.read(options);
-  if (options.validation > 0) take_validation(data, options.validation);
+  if (options.validation > 0 && !entry.takes_validation) take_validation(data, options.validation);
   limit(data.train, options.train_examples, "train_examples", entry);
   limit(data.test, options.test_examples, "test_examples", entry);
   check_augmentation(options, data.train);

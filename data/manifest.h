@@ -7,7 +7,12 @@
 
 namespace basin {
 
-enum class FileRole { records, images, labels };  // CIFAR's records hold both; idx sets have a file for each
+enum class FileRole {
+  records,
+  images,
+  labels,
+  text
+};  // CIFAR's records hold both; idx sets have a file for each
 
 struct ManifestFile {
   std::string name;  // "data_batch_1.bin"; for idx the compressed name
@@ -35,7 +40,10 @@ struct Manifest {
       10};                 // CIFAR: number of values of each leading byte; the last one is the class
   std::string names_file;  // class names, one per line; compared where it is there
   std::vector<std::string> class_names;
-  std::string archive_url, archive_sha256;  // of the official archive; empty where there is none
+  // Of the official archive, or of the one file of a text; empty where there is none.
+  std::string archive_url, archive_sha256;
+
+  bool is_text() const { return files.front().role == FileRole::text; }
 
   int64_t pixels_per_image() const { return channels * height * width; }
   int64_t record_bytes() const { return static_cast<int64_t>(label_bytes.size()) + pixels_per_image(); }

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "data/text.h"
 
 namespace basin {
 namespace {
@@ -100,7 +101,13 @@ void append_idx(const Manifest& manifest, const ManifestFile& wanted, const Sour
 
 }  // namespace
 
-Dataset parse_set(const Manifest& manifest, const std::vector<SourceFile>& files) {
+Dataset parse_set(const Manifest& manifest, const std::vector<SourceFile>& files,
+                  const DataOptions& options) {
+  if (manifest.is_text()) {
+    Dataset data = text_windows(manifest.set, {files.front().where, files.front().stored}, options);
+    data.pixels = identify_copy(manifest, files);
+    return data;
+  }
   SplitBuilder train(manifest, false), test(manifest, true);
   Sha256 contents;
   for (size_t i = 0; i < files.size(); ++i) {
@@ -126,8 +133,8 @@ Dataset parse_set(const Manifest& manifest, const std::vector<SourceFile>& files
   return data;
 }
 
-Dataset read_set(const Manifest& manifest, const std::string& path) {
-  return parse_set(manifest, read_source_files(manifest, path));
+Dataset read_set(const Manifest& manifest, const std::string& path, const DataOptions& options) {
+  return parse_set(manifest, read_source_files(manifest, path), options);
 }
 
 }  // namespace basin

@@ -13,9 +13,10 @@ namespace basin {
 /// load_dataset's. DataError names the file and the sizes where it isn't whole records of the manifest's
 /// counts or a label is out of range. CIFAR's records: label_bytes.size() label bytes (the last is the
 /// class), then channels x height x width bytes. idx files, gzip or plain, are big-endian: magic 0x803 and
-/// three sizes for images, 0x801 and one for labels.
-Dataset read_set(const Manifest& manifest, const std::string& path);
-Dataset parse_set(const Manifest& manifest, const std::vector<SourceFile>& files);
+/// three sizes for images, 0x801 and one for labels. Texts: data/text.h, which alone reads the options.
+Dataset read_set(const Manifest& manifest, const std::string& path, const DataOptions& options = {});
+Dataset parse_set(const Manifest& manifest, const std::vector<SourceFile>& files,
+                  const DataOptions& options = {});
 
 /// Ten classes of 3x32x32 images: example i has class i mod 10 and is that class's prototype (4x4 blocks of
 /// 8x8 pixels and a channel, each 104 + 0..47) plus noise ((a + b)/4 - 64 from two bytes: triangular, SD 26).

@@ -15,6 +15,9 @@ namespace fs = std::filesystem;
   entry(cifar100) \
   entry(fashion_mnist) \
   entry(cifar10_5k) \
+  entry(moby_dick) \
+  entry(tinyshakespeare) \
+  entry(text) \
   entry(arrays) \
   entry(synthetic) \
   entry(coin_flips)
@@ -33,19 +36,21 @@ DatasetEntry published_set(DatasetEntry entry, const Manifest& manifest) {
   entry.name = manifest.set;
   entry.needs_path = true;
   entry.manifest = manifest;
-  entry.read = [manifest](const DataOptions& options) { return read_set(manifest, options.path); };
+  entry.takes_validation = manifest.is_text();
+  entry.read = [manifest](const DataOptions& options) { return read_set(manifest, options.path, options); };
   return entry;
 }
 
 DatasetEntry embedded_set(DatasetEntry entry, const Manifest& manifest) {
   entry.name = manifest.set;
   entry.manifest = manifest;
-  entry.read = [manifest](const DataOptions&) {
+  entry.takes_validation = manifest.is_text();
+  entry.read = [manifest](const DataOptions& options) {
     const std::string folder = embedded_folder(manifest.set);
     if (!fs::is_directory(folder))
       throw DataError("missing data: the embedded set " + manifest.set + " is not in " + folder +
                       " (the build puts it there; BASIN_DATA names another place)");
-    return read_set(manifest, folder);
+    return read_set(manifest, folder, options);
   };
   return entry;
 }

@@ -16,10 +16,11 @@ struct DatasetEntry {
   std::string name = {};
   std::string label = {};  // in figures and tables
   std::string help = {};
-  bool needs_path = false;  // a folder or archive of the user's; the others refuse one
-  bool any_size = false;    // train_examples and test_examples make it, instead of taking a part of it
+  bool needs_path = false;        // a folder or archive of the user's; the others refuse one
+  bool takes_validation = false;  // read() takes the validation share, since neighbours have parts in common
+  bool any_size = false;          // train_examples and test_examples make it, instead of taking a part of it
   std::optional<Manifest> manifest = {};  // of sets that lie in files
-  /// Train and test as in the files, no validation share taken yet.
+  /// Train and test as in the files, no validation share taken yet but where takes_validation says so.
   std::function<Dataset(const DataOptions&)> read = {};
 
   /// Whether `basin data import` can check and write it, and `basin data get` fetch it.

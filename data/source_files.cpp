@@ -124,6 +124,7 @@ std::vector<SourceFile> read_archive(const Manifest& manifest, const std::string
 std::vector<SourceFile> read_source_files(const Manifest& manifest, const std::string& path) {
   if (fs::is_directory(path)) return read_folder(manifest, path);
   if (!fs::exists(path)) throw DataError("missing data: " + path + " does not exist");
+  if (manifest.is_text()) return {{path, manifest.files.front().name, read_file(path)}};
   return read_archive(manifest, path);
 }
 

@@ -21,7 +21,7 @@ struct SourceFile {
 std::map<std::string, std::string> read_members(const std::string& path, const std::set<std::string>& wanted);
 
 /// The manifest's files in its order, from `path`: a folder that holds them, a folder that holds
-/// manifest.folder, or an archive (.tar.gz, read in memory). Throws DataError naming the first missing file.
+/// manifest.folder, an archive (.tar.gz, read in memory), or the file itself of a text. Throws DataError naming the first missing file.
 std::vector<SourceFile> read_source_files(const Manifest& manifest, const std::string& path);
 
 /// The pixels word of the known copy that all files together are, "unverified" where none of them is in any.

@@ -8,17 +8,20 @@ namespace {
 
 constexpr int64_t kLabelsOfAByte = 256;
 
-size_t bytes_per_example(const Split& split) { return split.inputs[0].nbytes(); }
+/// Rows may overlap (data/text.cpp), so their distance isn't their size.
+size_t bytes_per_row(const at::Tensor& rows) { return rows[0].nbytes(); }
 
-const uint8_t* bytes_of(const Split& split, int64_t example) {
-  return static_cast<const uint8_t*>(split.inputs.const_data_ptr()) +
-         example * static_cast<int64_t>(bytes_per_example(split));
+const uint8_t* row_of(const at::Tensor& rows, int64_t example) {
+  return static_cast<const uint8_t*>(rows.const_data_ptr()) +
+         example * rows.stride(0) * static_cast<int64_t>(rows.element_size());
 }
 
 void add_example(Sha256& hash, const Split& split, int64_t example) {
-  const int64_t label = split.labels.const_data_ptr<int64_t>()[example];
-  hash.update(bytes_of(split, example), bytes_per_example(split));
-  hash.update(&label, label < kLabelsOfAByte ? 1 : sizeof(label));  // little-endian
+  hash.update(row_of(split.inputs, example), bytes_per_row(split.inputs));
+  const uint8_t* label = row_of(split.labels, example);  // little-endian
+  const bool one_class = split.labels.dim() == 1;
+  const bool fits_a_byte = one_class && split.labels.const_data_ptr<int64_t>()[example] < kLabelsOfAByte;
+  hash.update(label, fits_a_byte ? 1 : bytes_per_row(split.labels));
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ std::string subset_hash(const Split& split, const at::Tensor& index) {
 std::pair<at::Tensor, at::Tensor> validation_share(const Split& split, double share) {
   std::vector<int64_t> inside, outside;
   for (int64_t i = 0; i < split.size(); ++i) {
-    const std::string digest = sha256_hex(bytes_of(split, i), bytes_per_example(split));
+    const std::string digest = sha256_hex(row_of(split.inputs, i), bytes_per_row(split.inputs));
     const uint64_t leading = std::stoull(digest.substr(0, 16), nullptr, 16);
     (std::ldexp(static_cast<double>(leading), -64) < share ? inside : outside).push_back(i);
   }

@@ -50,15 +50,15 @@ class JacobianGraph : public CurvatureGraph {
   double weight_;
 };
 
-/// M = diag(p) - p p^T, the Hessian of cross entropy by the logits.
+/// M = diag(p) - p p^T, the Hessian of cross entropy by the logits; over tokens, that of each.
 class SoftmaxGaussNewtonGraph final : public JacobianGraph {
  public:
   SoftmaxGaussNewtonGraph(Tensors parameters, const at::Tensor& logits, double weight)
-      : JacobianGraph(std::move(parameters), logits, weight), p_(at::softmax(logits.detach(), 1)) {}
+      : JacobianGraph(std::move(parameters), logits, weight), p_(at::softmax(logits.detach(), -1)) {}
 
  protected:
   at::Tensor middle(const at::Tensor& jv) const override {
-    return p_ * (jv - (p_ * jv).sum(1, /*keepdim=*/true));
+    return p_ * (jv - (p_ * jv).sum(-1, /*keepdim=*/true));
   }
 
  private:
@@ -67,20 +67,6 @@ class SoftmaxGaussNewtonGraph final : public JacobianGraph {
 
 }  // namespace
 
-const char* to_string(Curvature kind) {
-  switch (kind) {
-    case Curvature::hessian:
-      return "hessian";
-    case Curvature::gauss_newton:
-      return "gauss_newton";
-    case Curvature::empirical_fisher:
-      return "empirical_fisher";
-    case Curvature::gradient_covariance:
-      return "gradient_covariance";
-  }
-  return "";
-}
-
 std::unique_ptr<CurvatureGraph> make_curvature_graph(Curvature kind, Objective& objective, int64_t first,
                                                      int64_t count) {
   at::AutoGradMode record(true);
@@ -88,9 +74,11 @@ std::unique_ptr<CurvatureGraph> make_curvature_graph(Curvature kind, Objective& 
   const Tensors parameters = objective.parameters().tensors();
   const at::Tensor logits = objective.logits(first, count);
   if (kind == Curvature::gauss_newton) {
-    if (objective.loss_kind() == LossKind::cross_entropy)
-      return std::make_unique<SoftmaxGaussNewtonGraph>(parameters, logits, weight);
-    return std::make_unique<JacobianGraph>(parameters, logits, weight);
+    if (objective.loss_kind() == LossKind::mse)
+      return std::make_unique<JacobianGraph>(parameters, logits, weight);
+    const double share =
+        logits.dim() > 2 ? weight / static_cast<double>(logits.size(1)) : weight;  // of a token
+    return std::make_unique<SoftmaxGaussNewtonGraph>(parameters, logits, share);
   }
   const at::Tensor losses = objective.losses(logits, first, count);
   if (kind == Curvature::hessian) return std::make_unique<HessianGraph>(parameters, losses.sum() * weight);

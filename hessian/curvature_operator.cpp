@@ -15,6 +15,10 @@ constexpr double kScratch = 1.7;
 
 }  // namespace
 
+std::unique_ptr<CurvatureProducts> Objective::curvature(Curvature kind) {
+  return std::make_unique<CurvatureOperator>(*this, kind);
+}
+
 CurvatureOperator::CurvatureOperator(Objective& objective, Curvature kind)
     : objective_(objective), kind_(kind) {}
 

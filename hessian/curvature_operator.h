@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hessian/curvature_graph.h"
-#include "hessian/linear_operator.h"
+#include "hessian/problem.h"
 
 namespace basin {
 
@@ -17,7 +17,7 @@ namespace basin {
 /// besides, both measured, fit objective.graph_memory(), and built anew for each product past that: a
 /// product costs 2 to 2.3 gradients from a kept graph, 3 to 3.4 from a rebuilt one (Hessian). A budget that
 /// holds no graph is overstepped by what one micro-batch takes. Changing parameters drops the graphs.
-class CurvatureOperator : public LinearOperator {
+class CurvatureOperator : public CurvatureProducts {
  public:
   CurvatureOperator(Objective& objective, Curvature kind);
   ~CurvatureOperator() override;
@@ -29,9 +29,8 @@ class CurvatureOperator : public LinearOperator {
   int64_t products() const { return products_; }
   int64_t graphs_kept() const { return static_cast<int64_t>(graphs_.size()); }
   int64_t bytes_kept() const { return bytes_; }
-  /// |first - second| / |first| of the same product with the same few examples (8, or what there is), graph
-  /// and all made twice: 0 where the device's arithmetic is deterministic. Costs 16/n products.
-  double repeat_difference();
+  /// Both are with the same few examples (8, or what there is), graph and all. Costs 16/n products.
+  double repeat_difference() override;
 
  private:
   void drop_stale_graphs();

@@ -23,21 +23,19 @@ Objective::Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inp
                     inputs.size(0), labels.size(0)));
   }
   inputs_ = inputs.is_floating_point() ? inputs.to(device(), dtype()) : inputs.to(device());
-  labels_ = labels.to(device(), at::kLong);
+  labels_ = labels.is_floating_point() ? labels.to(device()) : labels.to(device(), at::kLong);
   model_->eval();
   model_->set_norm_mode(fold_norm ? NormMode::folded : NormMode::running);
 }
 
-at::ScalarType Objective::dtype() const { return vector_.parameters().front().tensor.scalar_type(); }
+bool Objective::answers(Answer answer) const { return answer != Answer::layers || model_->has_own_layers(); }
 
-at::Device Objective::device() const { return vector_.parameters().front().tensor.device(); }
-
-Objective Objective::part(const at::Tensor& index) const {
-  Objective part(*this);
+std::unique_ptr<Problem> Objective::part(const at::Tensor& index) const {
+  auto part = std::make_unique<Objective>(*this);
   const at::Tensor on_device = index.to(device());
-  part.inputs_ = inputs_.index_select(0, on_device);
-  part.labels_ = labels_.index_select(0, on_device);
-  part.gradients_done_ = 0;
+  part->inputs_ = inputs_.index_select(0, on_device);
+  part->labels_ = labels_.index_select(0, on_device);
+  part->gradients_done_ = 0;
   return part;
 }
 
@@ -73,13 +71,12 @@ double Objective::loss() {
 
 double Objective::accuracy() {
   at::NoGradGuard no_grad;
-  int64_t correct = 0;
+  double hits = 0;
   for (int64_t first = 0; first < examples(); first += micro_batch_) {
     const int64_t count = std::min(micro_batch_, examples() - first);
-    const at::Tensor guess = logits(first, count).argmax(1);
-    correct += guess.eq(labels_.narrow(0, first, count)).sum().item<int64_t>();
+    hits += example_hits(logits(first, count), labels_.narrow(0, first, count)).sum().item<double>();
   }
-  return static_cast<double>(correct) / static_cast<double>(examples());
+  return hits / static_cast<double>(examples());
 }
 
 at::Tensor Objective::add_gradient(const at::Tensor& inputs, const at::Tensor& labels, double weight,

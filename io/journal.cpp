@@ -146,9 +146,9 @@ void JournalWriter::append_row(const std::string& table, const std::vector<doubl
 }
 
 void JournalWriter::append_outcomes(const std::string& split, const ExampleOutcomes& outcomes) {
-  TORCH_CHECK(
-      outcomes.correct.size() == outcomes.loss.size() && outcomes.loss.size() == outcomes.margin.size(),
-      "outcomes of unequal length");
+  TORCH_CHECK(outcomes.correct.size() == outcomes.margin.size() &&
+                  (outcomes.correct.empty() || outcomes.correct.size() == outcomes.loss.size()),
+              "outcomes of unequal length");
   state_->write(framed(encode_outcomes(split, outcomes)));
 }
 

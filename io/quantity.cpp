@@ -10,6 +10,7 @@ const EnumNames<ProbeStatus>& status_names() {
                                                              {ProbeStatus::not_resolved, "not_resolved"},
                                                              {ProbeStatus::not_converged, "not_converged"},
                                                              {ProbeStatus::nonfinite, "nonfinite"},
+                                                             {ProbeStatus::unavailable, "unavailable"},
                                                              {ProbeStatus::failed, "failed"}});
   return table;
 }

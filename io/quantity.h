@@ -7,9 +7,10 @@
 
 namespace basin {
 
-/// The status of a number or of a whole probe; each is graver than those before it. `failed`: the probe
-/// threw. In files as text, spelled like the value; so are kinds of uncertainty.
-enum class ProbeStatus { ok, not_resolved, not_converged, nonfinite, failed };
+/// The status of a number or of a whole probe; each is graver than those before it. `unavailable`: it follows from
+/// what this problem can't answer (hessian/problem.h). `failed`: the probe threw. In files as text, spelled like the
+/// value; so are kinds of uncertainty.
+enum class ProbeStatus { ok, not_resolved, not_converged, nonfinite, unavailable, failed };
 
 const char* to_string(ProbeStatus status);
 /// IoError naming `where`, the file, for any other text.

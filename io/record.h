@@ -51,7 +51,7 @@ struct RunHeader {
 
 /// Per-example outcome of an evaluation of one split.
 struct ExampleOutcomes {
-  std::vector<uint8_t> correct;         // 0 or 1
+  std::vector<uint8_t> correct;  // 0 or 1; it, margin and predicted are empty where a label isn't one class
   std::vector<float> loss, margin;      // margin = logit of the label - largest other logit
   std::vector<uint8_t> predicted = {};  // class of the largest logit; empty in files from before 1.3, and for
                                         // more classes than kMostClassesPredicted

@@ -170,18 +170,19 @@ std::vector<uint8_t> unpack_bits(const std::vector<uint8_t>& bytes, size_t count
 
 void write_outcomes(h5::File& file, const std::string& split, const ExampleOutcomes& outcomes) {
   h5::Group group = file.create_group("outcomes/" + split);
-  group.set_attribute("n", static_cast<int64_t>(outcomes.correct.size()));
-  const std::vector<uint8_t> packed = pack_bits(outcomes.correct);
-  h5::DataSet example = write_index_scale(group, "example", static_cast<int64_t>(outcomes.correct.size()),
+  group.set_attribute("n", static_cast<int64_t>(outcomes.loss.size()));
+  h5::DataSet example = write_index_scale(group, "example", static_cast<int64_t>(outcomes.loss.size()),
                                           "position in the split");
+  h5::DataSet loss = group.write("loss", outcomes.loss);
+  describe(loss, "loss", "loss of the example", "outcome-loss");
+  loss.attach_scale(0, example);
+  if (outcomes.correct.empty()) return;
+  const std::vector<uint8_t> packed = pack_bits(outcomes.correct);
   h5::DataSet byte =
       write_index_scale(group, "byte", static_cast<int64_t>(packed.size()), "byte of eight examples");
   h5::DataSet correct = group.write("correct", packed);
   describe(correct, "1", "classified correctly, packed bits", "outcome-correct");
   correct.attach_scale(0, byte);
-  h5::DataSet loss = group.write("loss", outcomes.loss);
-  describe(loss, "loss", "loss of the example", "outcome-loss");
-  loss.attach_scale(0, example);
   h5::DataSet margin = group.write("margin", outcomes.margin);
   describe(margin, "1", "logit of the label less the largest other", "outcome-margin");
   margin.attach_scale(0, example);
@@ -276,8 +277,9 @@ Table read_table(const h5::Group& group, const std::string& name) {
 ExampleOutcomes read_outcomes(const h5::Group& group) {
   const size_t count = static_cast<size_t>(group.attribute_as<int64_t>("n"));
   ExampleOutcomes outcomes;
-  outcomes.correct = unpack_bits(group.dataset("correct").read<uint8_t>(), count);
   outcomes.loss = group.dataset("loss").read<float>();
+  if (!group.has("correct")) return outcomes;
+  outcomes.correct = unpack_bits(group.dataset("correct").read<uint8_t>(), count);
   outcomes.margin = group.dataset("margin").read<float>();
   if (group.has("predicted")) outcomes.predicted = group.dataset("predicted").read<uint8_t>();
   return outcomes;

@@ -30,17 +30,16 @@ SetScore score(const LabelledSet& set, bool keep_examples) {
   const at::NoGradGuard no_grad;
   Objective& objective = *set.objective;
   const int64_t n = objective.examples();
-  double sum = 0, sum_of_squares = 0;
-  int64_t correct = 0;
+  double sum = 0, sum_of_squares = 0, correct = 0;
   std::vector<at::Tensor> losses, hits;
   for (int64_t first = 0; first < n; first += objective.micro_batch()) {
     const int64_t count = std::min(objective.micro_batch(), n - first);
     const at::Tensor logits = objective.logits(first, count);
     const at::Tensor loss = objective.losses(logits, first, count);
-    const at::Tensor hit = logits.argmax(1).eq(set.labels.narrow(0, first, count));
+    const at::Tensor hit = example_hits(logits, set.labels.narrow(0, first, count));
     sum += loss.sum(at::kDouble).item<double>();
     sum_of_squares += loss.to(at::kDouble).square().sum().item<double>();
-    correct += hit.sum().item<int64_t>();
+    correct += hit.sum().item<double>();
     if (!keep_examples) continue;
     losses.push_back(loss.to(at::kCPU, at::kDouble));
     hits.push_back(hit.cpu());
@@ -50,7 +49,7 @@ SetScore score(const LabelledSet& set, bool keep_examples) {
   const auto size = static_cast<double>(n);
   score.loss = sum / size;
   score.loss_error = standard_error(sum, sum_of_squares, size);
-  score.accuracy = static_cast<double>(correct) / size;
+  score.accuracy = correct / size;
   if (keep_examples) {
     score.losses = at::cat(losses);
     score.correct = at::cat(hits);

@@ -26,9 +26,9 @@ struct SetScore {
   double loss = std::numeric_limits<double>::quiet_NaN();
   double loss_error = std::numeric_limits<double>::quiet_NaN();
   double accuracy = std::numeric_limits<double>::quiet_NaN();
-  at::Tensor losses, correct;  // by example, float64 and bool on the host, where asked for
+  at::Tensor losses, correct;  // by example, float64 on the host, where asked for
 };
-/// A set of examples and their labels (int64, on the objective's device), which accuracy asks for.
+/// A set of examples and their labels (on the objective's device), which accuracy asks for.
 struct LabelledSet {
   Objective* objective = nullptr;  // null: there is no such set
   at::Tensor labels;

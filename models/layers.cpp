@@ -11,17 +11,21 @@ namespace basin {
 
 namespace {
 
+constexpr double kNormalDeviation = 0.02, kLayerNormEps = 1e-5;
+
 at::Tensor initial_weight(const Builder& builder, at::IntArrayRef sizes, int64_t fan_in, double scale = 1) {
   at::Tensor weight = at::empty(sizes, at::kFloat);
   if (builder.initializer == Initializer::he_normal) {
     return weight.normal_(0, scale * std::sqrt(2.0 / static_cast<double>(fan_in)), builder.generator);
   }
+  if (builder.initializer == Initializer::normal)
+    return weight.normal_(0, scale * kNormalDeviation, builder.generator);
   const double bound = scale / std::sqrt(static_cast<double>(fan_in));
   return weight.uniform_(-bound, bound, builder.generator);
 }
 
 at::Tensor initial_bias(const Builder& builder, int64_t size, int64_t fan_in) {
-  if (builder.initializer == Initializer::he_normal) return at::zeros({size}, at::kFloat);
+  if (builder.initializer != Initializer::uniform) return at::zeros({size}, at::kFloat);
   return initial_weight(builder, {size}, fan_in);
 }
 
@@ -100,9 +104,10 @@ at::Tensor Conv2d::rectified_and_pooled(const at::Tensor& x) const {
   return rectified_max_pool((*this)(x));
 }
 
-Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out, bool bias) {
+Linear::Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out, bool bias,
+               double weight_scale) {
   weight_ = builder.model.add_parameter(name, "weight", ParameterKind::weight,
-                                        initial_weight(builder, {out, in}, in));
+                                        initial_weight(builder, {out, in}, in, weight_scale));
   if (bias)
     bias_ = builder.model.add_parameter(name, "bias", ParameterKind::bias, initial_bias(builder, out, in));
 }
@@ -112,6 +117,41 @@ at::Tensor Linear::operator()(const at::Tensor& x) const { return linear_map(x, 
 at::Tensor Linear::scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const {
   const at::Tensor bias = bias_.defined() ? at::addcmul(shift, bias_, scale) : shift;
   return linear_map(x, weight_ * scale.unsqueeze(1), bias);
+}
+
+Embedding::Embedding(const Builder& builder, const std::string& name, int64_t count, int64_t width) {
+  weight_ = builder.model.add_parameter(name, "weight", ParameterKind::weight,
+                                        initial_weight(builder, {count, width}, width));
+}
+
+at::Tensor Embedding::operator()(const at::Tensor& index) const { return embedded(weight_, index); }
+
+at::Tensor Embedding::rows_for(int64_t n) const { return expanded_rows(weight_, n); }
+
+at::Tensor Embedding::as_linear(const at::Tensor& x) const { return linear_map(x, weight_, {}); }
+
+LayerNorm::LayerNorm(const Builder& builder, const std::string& name, int64_t width, bool bias) {
+  weight_ =
+      builder.model.add_parameter(name, "weight", ParameterKind::norm_weight, at::ones({width}, at::kFloat));
+  if (bias)
+    bias_ =
+        builder.model.add_parameter(name, "bias", ParameterKind::norm_bias, at::zeros({width}, at::kFloat));
+}
+
+at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
+  const at::Tensor y = normalised(x, weight_, bias_);
+  if (LayerCalls* calls = LayerCalls::active()) {
+    const auto factor = [this](const at::Tensor& some) { return normalised(some, {}, {}); };
+    LayerCall call{LayerCall::Kind::scaling, weight_, bias_, x, 1, 0, factor};
+    call.channels_last = true;
+    calls->add(std::move(call), y);
+  }
+  return y;
+}
+
+at::Tensor LayerNorm::normalised(const at::Tensor& x, const at::Tensor& weight,
+                                 const at::Tensor& bias) const {
+  return at::layer_norm(x, {x.size(-1)}, weight, bias, kLayerNormEps);
 }
 
 const std::vector<std::string>& norm_names() {

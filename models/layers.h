@@ -17,6 +17,7 @@ enum class Initializer {
   uniform,    // weight and bias U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default for convolutions and
               // linear layers
   he_normal,  // weight N(0, 2/fan_in) (He et al. 2015), bias 0
+  normal,  // weight N(0, 0.02^2), bias 0 (Radford et al. 2018, "Improving Language Understanding", section 4.1)
 };
 
 /// What a layer needs while its model is being built. Weights are drawn in float32 whatever the model's type
@@ -57,14 +58,43 @@ class Conv2d {
   int64_t stride_, padding_;
 };
 
+/// Over [n, in], or at every position of [n, ..., in].
 class Linear {
  public:
-  Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out, bool bias = true);
+  Linear(const Builder& builder, const std::string& name, int64_t in, int64_t out, bool bias = true,
+         double weight_scale = 1);
   at::Tensor operator()(const at::Tensor& x) const;
   /// scale y + shift by unit, for the price of y.
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const;
 
  private:
+  at::Tensor weight_, bias_;
+};
+
+/// A row of the weight [count, width] for each index: [n, T] -> [n, T, width].
+class Embedding {
+ public:
+  Embedding(const Builder& builder, const std::string& name, int64_t count, int64_t width);
+  at::Tensor operator()(const at::Tensor& index) const;
+  /// The rows of every example, in order: [n, count, width], a view of the weight.
+  at::Tensor rows_for(int64_t n) const;
+  /// x weight': the same weight as a linear layer, [n, T, width] -> [n, T, count].
+  at::Tensor as_linear(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_;
+};
+
+/// y = weight (x - mean) / sqrt(var + eps) + bias with mean and (biased) variance of each position's numbers, the last axis
+/// (Ba, Kiros & Hinton 2016, arXiv 1607.06450). By example, so without modes.
+class LayerNorm {
+ public:
+  LayerNorm(const Builder& builder, const std::string& name, int64_t width, bool bias);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  at::Tensor normalised(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const;
+
   at::Tensor weight_, bias_;
 };
 

@@ -19,6 +19,10 @@ std::vector<int64_t> InputShape::example() const {
   return sizes.empty() ? std::vector<int64_t>{channels, height, width} : sizes;
 }
 
+std::vector<int64_t> InputShape::output() const {
+  return labels > 0 ? std::vector<int64_t>{labels, classes} : std::vector<int64_t>{classes};
+}
+
 int64_t Model::parameter_count() const {
   int64_t count = 0;
   for (const ParameterInfo& parameter : parameter_table_) count += parameter.tensor.numel();

@@ -20,8 +20,11 @@ struct InputShape {
   int64_t channels = 3, height = 32, width = 32, classes = 10;
   std::vector<int64_t> sizes = {};  // of one example where it isn't channels x height x width
   int64_t tokens = 0;               // inputs are integers below this; 0: floating-point numbers
+  int64_t labels = 0;               // per example where each of its tokens has one; 0: the example has one
 
   std::vector<int64_t> example() const;
+  /// Of what the network makes of one example: [classes] or [labels, classes].
+  std::vector<int64_t> output() const;
 };
 
 /// How batch normalisation layers take their statistics in a forward pass.
@@ -46,8 +49,8 @@ class Model : public torch::nn::Module {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  /// images [n, C, H, W] normalised floats -> logits [n, classes].
-  virtual at::Tensor forward(const at::Tensor& images) = 0;
+  /// Inputs [n, InputShape::example()] -> outputs [n, InputShape::output()].
+  virtual at::Tensor forward(const at::Tensor& inputs) = 0;
 
   /// How many training images prepare() wants; 0: the model doesn't start from images.
   virtual int64_t images_to_prepare() const { return 0; }

@@ -13,6 +13,7 @@ namespace basin {
   entry(resnet20) \
   entry(davidnet) \
   entry(airbench) \
+  entry(gpt) \
   entry(noisy_quadratic) \
   entry(torchscript)
 // clang-format on
@@ -28,10 +29,19 @@ const std::vector<ModelEntry>& model_registry() {
 
 void check_inputs(const ModelEntry& entry, const InputShape& shape, const std::string& data_set) {
   if (entry.inputs == ModelInputs::any) return;
+  if (entry.inputs == ModelInputs::tokens) {
+    if (shape.tokens > 0 && shape.example().size() == 1 && shape.labels == shape.example().front()) return;
+    throw ConfigError(
+        fmt::format("model = \"{}\" takes tokens, [n, T] integers with a label each, and {} has none",
+                    entry.name, data_set));
+  }
   if (shape.tokens > 0)
     throw ConfigError(
         fmt::format("model = \"{}\" takes floating-point numbers, and the inputs of {} are integers",
                     entry.name, data_set));
+  if (shape.labels > 0)
+    throw ConfigError(fmt::format("model = \"{}\" has one output per example, and {} has {} labels for each",
+                                  entry.name, data_set, shape.labels));
   if (entry.inputs == ModelInputs::pictures && shape.example().size() != 3)
     throw ConfigError(
         fmt::format("model = \"{}\" takes pictures, [channels, height, width], and an example of {} is [{}]",

@@ -13,15 +13,16 @@
 
 namespace basin {
 
-/// What a network takes: floating-point [n, C, H, W]; floating-point [n, ...]; whatever the user made it for.
-enum class ModelInputs { pictures, numbers, any };
+/// What a network takes: floating-point [n, C, H, W]; floating-point [n, ...]; integers [n, T] with a label each; whatever the
+/// user made it for.
+enum class ModelInputs { pictures, numbers, tokens, any };
 
 struct ModelEntry {
   std::string name;
   std::string label;  // in figures and tables
   std::string help;   // one sentence
-  /// Settings of a network small enough for dense Hessians of 2 x 8 x 8 images, and smooth, for tests that differentiate
-  /// by differences: "width=2", "activation=softplus".
+  /// Settings of a network small enough for dense Hessians of 2 x 8 x 8 images or five tokens, and smooth, for tests that
+  /// differentiate by differences: "width=2", "activation=softplus".
   std::vector<std::string> tiny = {};
   /// Settings on top of those, a list for each kind of network that its options make: whatever holds for every model is
   /// tried with one after the other. None: as it is.

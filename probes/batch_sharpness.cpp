@@ -10,7 +10,6 @@
 #include "core/math/statistics.h"
 #include "core/math/tensor_norms.h"
 #include "core/seed.h"
-#include "hessian/curvature_operator.h"
 #include "probes/noise_quantities.h"
 #include "probes/registry.h"
 
@@ -70,6 +69,7 @@ class BatchSharpness final : public Probe {
     const double passes = static_cast<double>(batches_of(size) * size) / 1000;
     return {2 * passes, passes};  // a gradient, and the graph that the product is taken from
   }
+  std::vector<Answer> needs() const override { return {Answer::batch_gradient, Answer::batch_product}; }
 
  private:
   int64_t batches_of(int64_t size) const {
@@ -82,8 +82,7 @@ class BatchSharpness final : public Probe {
   }
 
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Objective& objective = context.objective;
-    const int64_t n = objective.examples(), wanted = size_wanted(context);
+    const int64_t n = context.problem.examples(), wanted = size_wanted(context);
     // A run whose batches are as large as its training set or larger takes all of it, each example as often.
     const bool enough = wanted <= n || n == context.train_examples;
     const int64_t size = std::min(wanted, n), batches = size == n ? 1 : batches_of(size);
@@ -105,16 +104,16 @@ class BatchSharpness final : public Probe {
   }
 
   static BatchCurvatures curvatures(const ProbeContext& context, int64_t size, int64_t batches) {
-    Objective& objective = context.objective;
+    Problem& problem = context.problem;
     at::Generator generator = make_generator(derive_seed(context.seed, "batches"));
     BatchCurvatures found;
     for (int64_t i = 0; i < batches; ++i) {
       throw_if_interrupted();
-      const at::Tensor order = at::randperm(objective.examples(), generator, at::kLong);
-      Objective batch = objective.part(order.narrow(0, 0, size));
-      CurvatureOperator hessian(batch, Curvature::hessian);
-      const at::Tensor gradient = batch.gradient();
-      found.add(inner_product(gradient, hessian.apply(gradient)), squared_norm(gradient));
+      const at::Tensor order = at::randperm(problem.examples(), generator, at::kLong);
+      const std::unique_ptr<Problem> batch = problem.part(order.narrow(0, 0, size));
+      const std::unique_ptr<CurvatureProducts> hessian = batch->curvature(Curvature::hessian);
+      const at::Tensor gradient = batch->gradient();
+      found.add(inner_product(gradient, hessian->apply(gradient)), squared_norm(gradient));
     }
     return found;
   }
@@ -162,7 +161,7 @@ class BatchSharpness final : public Probe {
   /// That of the run's method where its steps go along the gradient itself (P = 1), else NaN.
   static double stability_limit(const ProbeContext& context) {
     if (!context.optimizer) return kNaN;
-    const ParameterVector& vector = context.objective.parameters();
+    const ParameterVector& vector = context.problem.parameters();
     const std::vector<at::Tensor> ones = vector.unflatten(at::ones_like(vector.gather()));
     for (const at::Tensor& p : context.optimizer->preconditioner(ones)) {
       if (!(p == 1).all().item<bool>()) return kNaN;

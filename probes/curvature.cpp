@@ -5,7 +5,6 @@
 
 #include "core/error.h"
 #include "core/seed.h"
-#include "hessian/curvature_operator.h"
 #include "hessian/operators.h"
 #include "hessian/power_iteration.h"
 #include "hessian/spectrum.h"
@@ -64,25 +63,29 @@ class CurvatureProbe final : public Probe {
         std::max(5.0, 5 - 6 * std::log10(options_.tolerance) + static_cast<double>(options_.count));
     return {1, pairs + static_cast<double>((options_.starts - 1) * options_.steps + options_.trace_samples)};
   }
+  /// Every matrix but the Hessian follows from the slopes of logits or of single examples' losses.
+  std::vector<Answer> needs() const override {
+    const bool hessian = matrix_kind(options_.matrix) == Curvature::hessian;
+    return {hessian ? Answer::product : Answer::logits};
+  }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    CurvatureOperator whole(context.objective, matrix_kind(options_.matrix));
-    const auto index =
-        coordinates_of(context.objective.parameters().parameters(), [&](const ParameterInfo& p) {
-          return among(options_.layers, p.layer) && among(options_.kinds, to_string(p.kind));
-        });
+    const std::unique_ptr<CurvatureProducts> whole = context.problem.curvature(matrix_kind(options_.matrix));
+    const auto index = coordinates_of(context.problem.parameters().parameters(), [&](const ParameterInfo& p) {
+      return among(options_.layers, p.layer) && among(options_.kinds, to_string(p.kind));
+    });
     if (index.numel() == 0) throw ConfigError(empty_restriction(context));
-    RestrictedOperator part(whole, index);
-    LinearOperator& op = index.numel() == whole.size() ? static_cast<LinearOperator&>(whole) : part;
+    RestrictedOperator part(*whole, index);
+    LinearOperator& op = index.numel() == whole->size() ? static_cast<LinearOperator&>(*whole) : part;
     if (by_power()) {
       measure_by_power(op, context, result);
-      result.attributes.emplace_back("repeat_difference", whole.repeat_difference());
+      result.attributes.emplace_back("repeat_difference", whole->repeat_difference());
       return;
     }
     const SharedSpectrum spectrum = shared_spectrum(op, spectrum_options(context));
     add_quantities(spectrum, result);
-    record(spectrum, whole.repeat_difference(), result);
+    record(spectrum, whole->repeat_difference(), result);
     conclude_eigen(spectrum.pairs, options_.tolerance, result);
   }
 
@@ -129,7 +132,7 @@ class CurvatureProbe final : public Probe {
 
   std::string empty_restriction(const ProbeContext& context) const {
     std::vector<std::string> layers;
-    for (const ParameterInfo& p : context.objective.parameters().parameters()) {
+    for (const ParameterInfo& p : context.problem.parameters().parameters()) {
       if (layers.empty() || layers.back() != p.layer) layers.push_back(p.layer);
     }
     return fmt::format("curvature: no parameter is in layers {} and of kinds {}; the network's layers: {}",

@@ -20,9 +20,9 @@ constexpr double kMostDeviation = 1e-4;  // float32 sums of a deep network agree
 
 /// Of each example, float64.
 struct Slopes {
-  at::Tensor logits, along_w;    // f and J w, [n, classes]
+  at::Tensor logits, along_w;    // f and J w, [n, ..., classes]
   at::Tensor empirical, closed;  // [n]: <w, g_i>^2 and <dl_i/df, f_i>^2
-  at::Tensor model;              // [n]: d_i' A_i d_i
+  at::Tensor model;              // [n]: <w, g_i>^2 over the network's labels
 };
 
 /// dl_i/df of each example.
@@ -46,14 +46,16 @@ Slopes slopes_of(Objective& objective, int64_t first, int64_t count) {
   s.logits = logits.detach().to(at::kCPU, at::kDouble);
   s.along_w = along_w.defined() ? along_w.detach().to(at::kCPU, at::kDouble) : at::zeros_like(s.logits);
   const at::Tensor by_logits = slopes_by_logits(objective, logits.detach().to(at::kDouble), first).cpu();
-  s.empirical = (by_logits * s.along_w).sum(1).square();
-  s.closed = (by_logits * s.logits).sum(1).square();
-  if (objective.loss_kind() == LossKind::cross_entropy) {
-    const at::Tensor p = at::softmax(s.logits, 1);
-    s.model = (p * (s.along_w - (p * s.along_w).sum(1, /*keepdim=*/true)).square()).sum(1);
-  } else {
+  s.empirical = (by_logits * s.along_w).flatten(1).sum(1).square();
+  s.closed = (by_logits * s.logits).flatten(1).sum(1).square();
+  if (objective.loss_kind() == LossKind::mse) {
     s.model = s.along_w.square().sum(1);
+    return s;
   }
+  const at::Tensor p = at::softmax(s.logits, -1);
+  const at::Tensor variances = (p * (s.along_w - (p * s.along_w).sum(-1, /*keepdim=*/true)).square()).sum(-1);
+  // Of the mean of an example's tokens, each with a label of its own.
+  s.model = variances.dim() > 1 ? variances.mean(1) / static_cast<double>(variances.size(1)) : variances;
   return s;
 }
 
@@ -92,14 +94,15 @@ class FisherRao final : public Probe {
   explicit FisherRao(const FisherRaoOptions& options) : Probe("fisher_rao"), options_(options) {}
 
   ProbeCost expected_cost() const override { return {1.0 / 3, 1}; }
+  std::vector<Answer> needs() const override { return {Answer::logits}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    const Slopes slopes = all_slopes(context.objective);
+    const Slopes slopes = all_slopes(context.network());
     const bool finite =
         at::isfinite(slopes.logits).all().item<bool>() && at::isfinite(slopes.along_w).all().item<bool>();
     const Homogeneity homogeneity = finite ? homogeneity_of(slopes) : Homogeneity();
-    const std::string units = fmt::format("{}^2", units_of(context.objective.loss_kind()));
+    const std::string units = fmt::format("{}^2", context.problem.loss_units());
     const auto add = [&](const QuantityNaming& naming, const at::Tensor& values, bool exists) {
       const Estimate e = finite && exists ? mean_of_set(values, context.train_examples) : no_estimate();
       result.quantities.push_back(measured(naming, e, status_of(e, !std::isnan(e.error), !finite)));

@@ -19,7 +19,8 @@ void bind_options(OptionTable& table, FisherRaoOptions& options);
 ///   empirical    at the examples' own labels: 1/n sum_i <w, g_i>^2
 ///   model        at labels drawn from the network's own distribution, summed over exactly:
 ///                1/n sum_i d_i' A_i d_i, d_i = J_i w the logits' slope along w, A_i = d2 l_i/df2 (for cross
-///                entropy the variance of d_ic over c ~ softmax)
+///                entropy the variance of d_ic over c ~ softmax). Where each of T tokens has a label they are drawn
+///                independently: 1/T of that form
 ///   closed_form  (L+1)^2 E <dl/df, f>^2 (their theorem): the empirical one of a ReLU network of L hidden
 ///                layers without biases, where J w = (L+1) f (Euler: f has degree L+1 in w)
 ///

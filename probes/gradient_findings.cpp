@@ -15,16 +15,16 @@ struct Measured {
   at::Tensor ratio, counted, influence;  // [layers], [layers], [n, layers]; undefined where not asked for
 };
 
-Measured measured(Objective& objective, const LayerSums& layers, bool with_signal) {
+Measured measured(Problem& problem, const LayerSums& layers, bool with_signal) {
   const auto on_cpu = [](const at::Tensor& numbers) { return numbers.to(at::kCPU); };
-  PerExampleGradients gradients(objective);
+  PerExampleGradients gradients(problem);
   const ExampleSums sums = gradients.sums(/*squares=*/with_signal);
   Measured m;
   m.squared_norms = layers.of_tensors(on_cpu(sums.squared_norms));
   m.mean_square = layers.of_parameters(on_cpu(sums.mean.square()));
   std::vector<ExampleWeights> weights{{sums.mean}};
   if (with_signal) {
-    const double rounding = objective.dtype() == at::kDouble ? 1e-14 : 1e-6;  // sums of some hundred terms
+    const double rounding = problem.dtype() == at::kDouble ? 1e-14 : 1e-6;  // sums of some hundred terms
     const SignalToNoise signal = signal_to_noise(sums.mean, sums.mean_square, rounding);
     m.ratio = layers.of_parameters(on_cpu(signal.ratio));
     m.counted = layers.of_parameters(on_cpu(signal.counted));
@@ -81,9 +81,9 @@ GradientFindings nothing_found(const GradientStatisticsOptions& options, int64_t
 GradientFindings gradient_findings(const GradientStatisticsOptions& options, const ProbeContext& context,
                                    const LayerSums& layers) {
   GradientFindings found = nothing_found(options, layers.size());
-  if (context.objective.examples() < kLeastGroups) return found;
+  if (context.problem.examples() < kLeastGroups) return found;
   const int64_t set = context.train_examples;
-  const Measured m = measured(context.objective, layers, options.signal_to_noise);
+  const Measured m = measured(context.problem, layers, options.signal_to_noise);
   const at::Tensor squared_norms = m.squared_norms.sum(1);
   const GradientNoise whole = noise_of(squared_norms, m.along_mean.sum(1), m.mean_square.sum(), set);
   found.finite = whole.estimate.all_finite;

@@ -17,10 +17,11 @@ class GradientStatistics final : public Probe {
 
   /// Two passes of some more than a gradient each.
   ProbeCost expected_cost() const override { return {options_.signal_to_noise ? 3.3 : 2.7, 0}; }
+  std::vector<Answer> needs() const override { return {Answer::batch_gradient}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    const LayerSums layers(context.objective.parameters());
+    const LayerSums layers(context.problem.parameters());
     const GradientFindings found = gradient_findings(options_, context, layers);
     add_noise(found, context.train_examples, result);
     if (options_.signal_to_noise) add_signal(found, result);

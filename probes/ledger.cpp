@@ -65,6 +65,13 @@ class Ledger final : public Probe {
     if (options_.b_hessian) add(weighted_noise()->expected_cost());
     return cost;
   }
+  std::vector<Answer> needs() const override {
+    std::vector<Answer> needed{Answer::loss, Answer::gradient, Answer::product, Answer::batch_gradient};
+    if (!options_.b_hessian) return needed;
+    for (const Answer answer : weighted_noise()->needs())
+      if (std::find(needed.begin(), needed.end(), answer) == needed.end()) needed.push_back(answer);
+    return needed;
+  }
 
  private:
   std::unique_ptr<Probe> curvature() const {
@@ -165,9 +172,9 @@ class Ledger final : public Probe {
 
   AlongUpdate along_update(const ProbeContext& context) const {
     AlongUpdate found;
-    Objective& objective = context.objective;
-    const ParameterVector& vector = objective.parameters();
-    const at::Tensor gradient = objective.gradient(&found.loss);
+    Problem& problem = context.problem;
+    const ParameterVector& vector = problem.parameters();
+    const at::Tensor gradient = problem.gradient(&found.loss);
     found.finite = std::isfinite(found.loss) && at::isfinite(gradient).all().item<bool>();
     if (!found.finite) return found;
     const RunPreconditioner p(context, gradient);
@@ -177,7 +184,7 @@ class Ledger final : public Probe {
     const DisplacedWeights weights(vector);
     const auto loss = [&](double rate) {
       weights.move(direction * -rate);
-      return objective.loss();
+      return problem.loss();
     };
     found.effective_rate = context.learning_rate * context.optimizer->gain();
     if (std::isfinite(found.effective_rate)) found.decrease = found.loss - loss(found.effective_rate);

@@ -19,15 +19,7 @@ namespace {
 
 constexpr int64_t kGamma = 10;  // the percentile that is normalised
 
-/// Every loss is least where the logits are the indicator of the label itself.
-at::Tensor labels_of(Objective& objective, int64_t first, int64_t count, int64_t classes) {
-  std::vector<at::Tensor> losses;
-  for (const at::Tensor& indicator : at::eye(classes, at::device(objective.device())).unbind())
-    losses.push_back(objective.losses(indicator.expand({count, classes}), first, count));
-  return at::stack(losses, 1).argmin(1, /*keepdim=*/true);
-}
-
-/// The margin of each example, float64 on the CPU.
+/// The margin of each example, the mean of its tokens' where each has a label; float64 on the CPU.
 at::Tensor margins_of(Objective& objective) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> margins;
@@ -35,9 +27,10 @@ at::Tensor margins_of(Objective& objective) {
     throw_if_interrupted();
     const int64_t count = std::min(objective.micro_batch(), objective.examples() - first);
     const at::Tensor logits = objective.logits(first, count).to(at::kDouble);
-    const at::Tensor label = labels_of(objective, first, count, logits.size(1));
-    const at::Tensor own = logits.gather(1, label).squeeze(1);
-    margins.push_back((own - logits.scatter(1, label, -kInfinity).amax(1)).cpu());
+    const at::Tensor label = objective.labels(first, count).unsqueeze(-1);
+    const at::Tensor own = logits.gather(-1, label).squeeze(-1);
+    const at::Tensor found = own - logits.scatter(-1, label, -kInfinity).amax(-1);
+    margins.push_back((found.dim() > 1 ? found.mean(1) : found).cpu());
   }
   return at::cat(margins);
 }
@@ -49,10 +42,16 @@ class Margins final : public Probe {
   explicit Margins(const MarginsOptions& options) : Probe("margins"), options_(options) {}
 
   ProbeCost expected_cost() const override { return {1.0 / 3, 0}; }  // a forward pass
+  std::vector<Answer> needs() const override { return {Answer::logits}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    const at::Tensor margins = margins_of(context.objective);
+    if (context.network().label_kind() == LabelKind::numbers) {
+      result.status = ProbeStatus::unavailable;
+      result.message = "no margins: the labels are numbers";
+      return;
+    }
+    const at::Tensor margins = margins_of(context.network());
     const int64_t n = margins.numel(), set = context.train_examples;
     const bool finite = at::isfinite(margins).all().item<bool>();
     std::vector<double> sorted = to_doubles(std::get<0>(margins.sort()));
@@ -70,7 +69,7 @@ class Margins final : public Probe {
     }
     add({"negative_share", "share of margins below 0", "margin-negative-share", "1"},
         finite ? share_of_set(wrong, n, set) : no_estimate(), finite, result);
-    add_normalised(context.objective, percentile(kGamma), finite, result);
+    add_normalised(context.network(), percentile(kGamma), finite, result);
     result.attributes.emplace_back("forwards", int64_t{1});
     conclude(finite, result);
   }

@@ -15,7 +15,8 @@ struct MarginsOptions {
 };
 void bind_options(OptionTable& table, MarginsOptions& options);
 
-/// How far the logits f are from another decision: margin_i = f_y - max_{c != y} f_c of each example, its
+/// How far the logits f are from another decision: margin_i = f_y - max_{c != y} f_c of each example (where each of its tokens has
+/// a label, their mean; where labels are numbers there is none), its
 /// mean and percentiles and the share below 0. Normalised, since logits grow with the weights: the 10 %
 /// percentile, Jiang et al.'s gamma (ICLR 2020, arXiv 1912.02178, appendix C), over prod_i |W_i|_2 (Bartlett,
 /// Foster & Telgarsky, NeurIPS 2017, without their sum) and over the path norm: the roots of

@@ -5,7 +5,6 @@
 
 #include "core/math/nan.h"
 #include "core/seed.h"
-#include "hessian/curvature_operator.h"
 #include "hessian/gradients/per_example_gradients.h"
 #include "hessian/spectrum.h"
 #include "probes/estimators/group_products.h"
@@ -38,30 +37,35 @@ class NoiseCurvature final : public Probe {
     const double products = 2 * pairs + static_cast<double>(options_.groups + 1 + 2 * options_.trace_samples);
     return {7, products};  // counted: the means, single gradients, the graphs of G and H
   }
+  /// Logits: the covariance matrix follows from the slopes of single examples' losses.
+  std::vector<Answer> needs() const override {
+    return {Answer::gradient, Answer::product, Answer::batch_gradient, Answer::batch_product, Answer::logits};
+  }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
     const Findings found = findings(context);
     add_noise(found, result);
-    add_covariance(found, context.objective.parameters().size(), result);
+    add_covariance(found, context.problem.parameters().size(), result);
     record(found, result);
     conclude(found, result);
   }
 
   Findings findings(const ProbeContext& context) {
     Findings found;
-    const at::Tensor mean = context.objective.gradient();
-    found.enough = context.objective.examples() >= kLeastGroups;
+    const at::Tensor mean = context.problem.gradient();
+    found.enough = context.problem.examples() >= kLeastGroups;
     found.finite = at::isfinite(mean).all().item<bool>();
     if (!found.enough || !found.finite) return found;
     found.finite = find_pairs(context, found);
     if (!found.finite) return found;
     found.noise = curved_noise(products_of(context, mean, found.hessian.pairs.largest));
     found.estimate = estimate_noise(found.noise.numbers, context.train_examples);
-    CurvatureOperator covariance(context.objective, Curvature::gradient_covariance);
-    found.covariance = shared_spectrum(covariance, spectrum_options(context, "covariance"));
+    const std::unique_ptr<CurvatureProducts> covariance =
+        context.problem.curvature(Curvature::gradient_covariance);
+    found.covariance = shared_spectrum(*covariance, spectrum_options(context, "covariance"));
     found.finite = found.estimate.all_finite && found.covariance.pairs.status != SolverStatus::nonfinite;
-    if (found.finite) compare(context.objective.parameters().size(), found);
+    if (found.finite) compare(context.problem.parameters().size(), found);
     return found;
   }
 
@@ -75,26 +79,25 @@ class NoiseCurvature final : public Probe {
   }
 
   bool find_pairs(const ProbeContext& context, Findings& found) const {
-    CurvatureOperator hessian(context.objective, Curvature::hessian);
-    found.hessian = shared_spectrum(hessian, spectrum_options(context, "hessian"));
+    const std::unique_ptr<CurvatureProducts> hessian = context.problem.curvature(Curvature::hessian);
+    found.hessian = shared_spectrum(*hessian, spectrum_options(context, "hessian"));
     return found.hessian.pairs.status != SolverStatus::nonfinite;
   }
 
   CurvedProducts products_of(const ProbeContext& context, const at::Tensor& mean,
                              const std::vector<Eigenpair>& pairs) const {
     CurvedProducts products;
-    const int64_t n = context.objective.examples();
+    const int64_t n = context.problem.examples();
     // As few as can be are left over: which ones is in no error (grouping_variance).
     const int64_t size = std::max<int64_t>(1, std::min(n / options_.groups, n / kLeastGroups));
     at::Generator generator = make_generator(derive_seed(context.seed, "noise-groups"));
     const at::Tensor order = at::randperm(n, generator, at::kLong);
-    add_group_products(context.objective, mean, order, size, products);
-    take_along(context.objective, pairs, products);
+    add_group_products(context.problem, mean, order, size, products);
+    take_along(context.problem, pairs, products);
     return products;
   }
 
-  static void take_along(Objective& objective, const std::vector<Eigenpair>& pairs,
-                         CurvedProducts& products) {
+  static void take_along(Problem& problem, const std::vector<Eigenpair>& pairs, CurvedProducts& products) {
     std::vector<ExampleWeights> weights;
     std::vector<double> values;
     for (const Eigenpair& pair : pairs) {
@@ -102,7 +105,7 @@ class NoiseCurvature final : public Probe {
       values.push_back(pair.value);
     }
     std::vector<at::Tensor> columns;
-    for (const at::Tensor& by_tensor : PerExampleGradients(objective).products(weights))
+    for (const at::Tensor& by_tensor : PerExampleGradients(problem).products(weights))
       columns.push_back(by_tensor.sum(1).to(at::kCPU));
     products.along = at::stack(columns, 1);
     products.values = at::tensor(values, at::kDouble);

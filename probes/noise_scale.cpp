@@ -22,10 +22,11 @@ class NoiseScale final : public Probe {
 
   /// One pass, in groups so small that they take longer than their share.
   ProbeCost expected_cost() const override { return {1.3, 0}; }
+  std::vector<Answer> needs() const override { return {Answer::batch_gradient}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    const int64_t n = context.objective.examples();
+    const int64_t n = context.problem.examples();
     const bool single = options_.estimator == "per_example";
     const int64_t group_size =
         single ? 1 : std::max<int64_t>(1, std::min(options_.group_size, n / kLeastGroups));
@@ -40,7 +41,7 @@ class NoiseScale final : public Probe {
 
   NoiseEstimate by_examples(const ProbeContext& context) {
     passes_ = 2;
-    PerExampleGradients gradients(context.objective);
+    PerExampleGradients gradients(context.problem);
     const ExampleSums sums = gradients.sums();
     const at::Tensor along = gradients.products({{sums.mean}}).front();
     return estimate_noise(
@@ -49,11 +50,11 @@ class NoiseScale final : public Probe {
   }
 
   NoiseEstimate by_groups(const ProbeContext& context, int64_t group_size) {
-    Objective& objective = context.objective;
-    const int64_t n = objective.examples(), groups = n / group_size;
+    Problem& problem = context.problem;
+    const int64_t n = problem.examples(), groups = n / group_size;
     at::Generator generator = make_generator(derive_seed(context.seed, "noise-groups"));
     const at::Tensor order = at::randperm(n, generator, at::kLong);
-    const bool keep = groups * objective.parameters().size() * 8 <= kKeepBytes;
+    const bool keep = groups * problem.parameters().size() * 8 <= kKeepBytes;
     std::vector<at::Tensor> kept(groups);
     passes_ = keep ? 1 : 2;
 
@@ -63,12 +64,12 @@ class NoiseScale final : public Probe {
     gradients.group = [&](int64_t j) {
       if (kept[j].defined()) return kept[j];
       throw_if_interrupted();
-      const at::Tensor gradient = objective.gradient_over(order.narrow(0, j * group_size, group_size));
+      const at::Tensor gradient = problem.gradient_over(order.narrow(0, j * group_size, group_size));
       if (keep) kept[j] = gradient;
       return gradient;
     };
     gradients.rest = [&] {
-      return objective.gradient_over(order.narrow(0, groups * group_size, n % group_size));
+      return problem.gradient_over(order.narrow(0, groups * group_size, n % group_size));
     };
     return estimate_noise(gradients, context.train_examples);
   }

@@ -29,10 +29,16 @@ class PacBayes final : public Probe {
     const double looks = 2 + 2 * std::max(halvings, 1.0);
     return {static_cast<double>(options_.forms.size()) * static_cast<double>(options_.draws) * looks / 3, 0};
   }
+  std::vector<Answer> needs() const override { return {Answer::loss, Answer::logits}; }  // accuracy
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Objective& objective = context.objective;
+    Objective& objective = context.network();
+    if (objective.label_kind() == LabelKind::numbers) {
+      result.status = ProbeStatus::unavailable;
+      result.message = "no accuracy to lose: the labels are numbers";
+      return;
+    }
     const DisplacedWeights weights(objective.parameters());
     const bool finite = std::isfinite(objective.loss());
     const double accuracy = objective.accuracy();
@@ -64,7 +70,7 @@ class PacBayes final : public Probe {
         at::Generator generator = make_generator(derive_seed(context.seed, "pac-bayes", draw));
         const at::Tensor z = at::randn({weights.origin().numel()}, generator, at::kDouble);
         weights.move(z.to(deviation.device()) * deviation);
-        const double drop = context.objective.accuracy() - accuracy;
+        const double drop = context.network().accuracy() - accuracy;
         drops.push_back(options_.drop == "each" ? std::abs(drop) : drop);
       }
       forwards_ += options_.draws;
@@ -128,7 +134,7 @@ class PacBayes final : public Probe {
     const at::Tensor start = context.initial_weights;
     const double eps = options_.eps;
     const bool rgm = options_.divergence == "distances";
-    const ParameterVector& vector = context.objective.parameters();
+    const ParameterVector& vector = context.problem.parameters();
     const at::Tensor w = rgm ? weights_alone(vector, all) : all;
     at::Tensor away = start.defined() ? all - start.to(all.device(), at::kDouble) : at::Tensor();
     if (rgm && away.defined()) away = weights_alone(vector, away);

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "hessian/curvature_operator.h"
 #include "hessian/lanczos.h"
 #include "hessian/operators.h"
 #include "probes/common.h"
@@ -21,14 +20,15 @@ class PreconditionedCurvature final : public Probe {
   ProbeCost expected_cost() const override {
     return {2, 4 - 2 * std::log10(options_.tolerance) + 3 * (options_.count - 1.0)};
   }
+  std::vector<Answer> needs() const override { return {Answer::gradient, Answer::product}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    CurvatureOperator hessian(context.objective, Curvature::hessian);
-    const TopEigenResult found = solve(context, hessian);
+    const std::unique_ptr<CurvatureProducts> hessian = context.problem.curvature(Curvature::hessian);
+    const TopEigenResult found = solve(context, *hessian);
     result.quantities = {eigen_quantity({"lambda", "largest eigenvalues of the preconditioned Hessian",
                                          "preconditioned-lambda", "1/learning_rate"},
-                                        found.largest, std::min(options_.count, hessian.size()), options_)};
+                                        found.largest, std::min(options_.count, hessian->size()), options_)};
     result.quantities.front().is_vector = true;
     result.quantities.push_back(scaled_first(
         {"rate_lambda_1", "learning rate times the largest of them", "preconditioned-rate-lambda", "1"},
@@ -45,8 +45,8 @@ class PreconditionedCurvature final : public Probe {
   }
 
   /// Without pairs where there is no preconditioner; unresolved_ then says why.
-  TopEigenResult solve(const ProbeContext& context, CurvatureOperator& hessian) {
-    const RunPreconditioner p(context, context.objective.gradient());
+  TopEigenResult solve(const ProbeContext& context, CurvatureProducts& hessian) {
+    const RunPreconditioner p(context, context.problem.gradient());
     if (!p.exists()) return nothing(p.why_missing());
     RotatedOperator rotated(
         hessian, [&](const at::Tensor& x) { return p.rotated(x); },

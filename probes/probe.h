@@ -28,10 +28,10 @@ struct ProbeResult {
   at::Tensor next_start;  // flat: where the same probe may start at the next checkpoint; undefined: nowhere
 };
 
-/// What a probe sees: the checkpoint's network on a fixed set of examples. A probe leaves parameters
-/// bit-identical.
+/// What a probe sees: a problem, of a run the checkpoint's network on a fixed set of examples. A probe leaves
+/// parameters bit-identical.
 struct ProbeContext {
-  Objective& objective;
+  Problem& problem;
   uint64_t seed;           // of the stream "probe" for this run and probe
   int64_t train_examples;  // size of the training set that the examples were drawn from
   std::string subset_hash;
@@ -45,6 +45,9 @@ struct ProbeContext {
   std::string state_path = {}, state_key = {};
   at::Tensor start = {};            // ProbeResult::next_start of the checkpoint before; undefined: cold
   at::Tensor initial_weights = {};  // flat, of the run's checkpoint "start"; undefined: not at hand
+
+  /// The network itself, for probes that look at logits or layers; Unanswered where it is in another process.
+  Objective& network() const;
 };
 
 /// In passes over the examples measured.
@@ -59,7 +62,10 @@ class Probe {
   /// What measure() finds, besides what every probe records of the function measured (n_examples,
   /// train_examples, set, subset_hash, seed, dtype, device, bn_mode, micro_batch, parameters, weight_norm)
   /// and the seconds that it took.
+  /// `unavailable`, without a number, where the problem doesn't answer what needs() names.
   ProbeResult run(const ProbeContext& context);
+  /// With the probe's options. What only some of its numbers need is not among them: those alone are `unavailable`.
+  virtual std::vector<Answer> needs() const = 0;
   /// Before it is run, for a forecast.
   virtual ProbeCost expected_cost() const = 0;
 

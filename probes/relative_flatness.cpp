@@ -62,17 +62,15 @@ class RelativeFlatness final : public Probe {
     if (closed_) return {1.0 / 3, 0};
     return {1, static_cast<double>(options_.samples)};
   }
+  std::vector<Answer> needs() const override { return {Answer::logits, Answer::layers}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Objective& objective = context.objective;
-    if (!objective.model().has_own_layers()) {
-      result.status = ProbeStatus::not_resolved;
-      result.message = "the layers of a script aren't known";
+    Objective& objective = context.network();
+    if (result.message = why_unknown(objective); !result.message.empty()) {
+      result.status = ProbeStatus::unavailable;
       return;
     }
-    if (closed_ && objective.loss_kind() != LossKind::cross_entropy)
-      refuse("method", options_.method, "only known for loss = \"cross_entropy\"; use method = \"hessian\"");
     const ScopedNormMode unfolded(objective.model(), NormMode::running);  // W as it is
     const ParameterInfo& target = weight_of(objective.parameters().parameters(), options_.layer);
     begin(target.tensor, context.seed);
@@ -94,6 +92,15 @@ class RelativeFlatness final : public Probe {
       result.message = "a logit or a second derivative is not finite";
     if (result.status == ProbeStatus::not_resolved)
       result.message = "one example says nothing about a set of examples";
+  }
+
+  /// Empty where it is known.
+  std::string why_unknown(const Objective& objective) const {
+    if (objective.label_kind() == LabelKind::tokens)
+      return "known for a layer that takes one vector per example; here it takes one per token";
+    if (closed_ && objective.loss_kind() != LossKind::cross_entropy)
+      return "the closed form is that of loss = \"cross_entropy\"; method = \"hessian\" knows others";
+    return "";
   }
 
   void begin(const at::Tensor& weight, uint64_t seed) {
@@ -182,7 +189,7 @@ class RelativeFlatness final : public Probe {
 
   void add_quantities(const std::vector<Shares>& shares, bool finite, const ProbeContext& context,
                       ProbeResult& result) const {
-    const std::string units = units_of(context.objective.loss_kind()), end = closed_ ? "" : "-hessian";
+    const std::string units = context.problem.loss_units(), end = closed_ ? "" : "-hessian";
     const auto joined = [&](at::Tensor Shares::*field) {
       std::vector<at::Tensor> parts;
       for (const Shares& part : shares) parts.push_back(part.*field);

@@ -5,7 +5,7 @@
 namespace basin {
 
 RunPreconditioner::RunPreconditioner(const ProbeContext& context, const at::Tensor& gradient)
-    : vector_(context.objective.parameters()) {
+    : vector_(context.problem.parameters()) {
   if (!context.optimizer) {
     why_missing_ = "the checkpoint has no optimiser";
     return;

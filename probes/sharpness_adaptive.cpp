@@ -51,17 +51,17 @@ class Around {
  public:
   Around(const DisplacedWeights& weights, at::Tensor scale) : weights_(weights), scale_(std::move(scale)) {}
 
-  double loss(Objective& objective, const at::Tensor& u) const {
+  double loss(Problem& problem, const at::Tensor& u) const {
     throw_if_interrupted();
     weights_.move(scale_ * u);
-    return objective.loss();
+    return problem.loss();
   }
-  BallFunction with_gradient(Objective& objective) const {
-    return [this, &objective](const at::Tensor& u, at::Tensor& gradient) {
+  BallFunction with_gradient(Problem& problem) const {
+    return [this, &problem](const at::Tensor& u, at::Tensor& gradient) {
       throw_if_interrupted();
       weights_.move(scale_ * u);
       double loss = 0;
-      gradient = objective.gradient(&loss).to(at::kDouble) * scale_;
+      gradient = problem.gradient(&loss).to(at::kDouble) * scale_;
       return loss;
     };
   }
@@ -91,19 +91,34 @@ class SharpnessAdaptive final : public Probe {
     }
     return {gradients * static_cast<double>(options_.logits.size()), 0};
   }
+  /// What is measured on normalised logits needs logits too.
+  std::vector<Answer> needs() const override {
+    std::vector<Answer> needed;
+    for (const Kind& kind : kinds()) {
+      const Answer answer = kind.worst ? Answer::batch_gradient : Answer::loss;
+      if (std::find(needed.begin(), needed.end(), answer) == needed.end()) needed.push_back(answer);
+    }
+    return needed;
+  }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Objective& objective = context.objective;
-    const DisplacedWeights weights(objective.parameters());
+    Problem& problem = context.problem;
+    const DisplacedWeights weights(problem.parameters());
     const Around around(weights, scale_of(weights.origin()));
     gradients_ = forwards_ = 0;
-    groups_ = example_groups(objective.examples(), options_.group_size, context.seed);
+    groups_ = example_groups(problem.examples(), options_.group_size, context.seed);
     for (const std::string& logits : options_.logits) {
-      Objective seen = objective.with_logits(logits == "normalised" ? normalised_logits : nullptr);
+      std::optional<Objective> mapped;
+      const bool missing = logits == "normalised" && !problem.answers(Answer::logits);
+      if (logits == "normalised" && !missing)
+        mapped.emplace(context.network().with_logits(normalised_logits));
+      Problem& seen = mapped ? *mapped : problem;
       for (const Kind& kind : kinds()) {
         for (const double rho : kind.rhos) {
-          if (kind.worst) {
+          if (missing) {
+            result.quantities.push_back(unavailable(kind, rho, logits, problem));
+          } else if (kind.worst) {
             add_worst(kind, rho, logits, around, seen, context.seed, result);
           } else {
             add_average(kind, rho, logits, around, seen, context.seed, result);
@@ -116,6 +131,8 @@ class SharpnessAdaptive final : public Probe {
                                                        {"gradients", gradients_},
                                                        {"forwards", forwards_}});
     result.status = gravest_status(result.quantities);
+    if (result.status == ProbeStatus::unavailable)
+      result.message = fmt::format("normalised logits: {}", Unanswered({Answer::logits}).what());
     if (result.status == ProbeStatus::nonfinite)
       result.message = "the loss is not finite at the checkpoint or inside a ball";
     if (result.status == ProbeStatus::not_resolved)
@@ -138,8 +155,8 @@ class SharpnessAdaptive final : public Probe {
     return options_.scale == "adaptive" ? w.abs().add_(options_.eta) : at::ones_like(w);
   }
 
-  Quantity named_after(const Kind& kind, double rho, const std::string& logits, const std::string& definition,
-                       const Objective& objective) const {
+  Quantity named_after(const Kind& kind, double rho, const std::string& logits,
+                       const Problem& problem) const {
     const bool normalised = logits == "normalised";
     const std::string size = kind.worst ? fmt::format("_m{}", groups_.size) : "";
     return named({fmt::format("{}{}{}{}_{}", kind.name, options_.scale == "standard" ? "_standard" : "",
@@ -147,31 +164,42 @@ class SharpnessAdaptive final : public Probe {
                   fmt::format("{} sharpness, {} case, {}, rho = {}{}", options_.scale,
                               kind.worst ? "worst" : "average", kind.norm == BallNorm::l2 ? "l2" : "linf",
                               short_scientific(rho), normalised ? ", normalised logits" : ""),
-                  definition, units_of(objective.loss_kind())},
+                  definition_of(kind), problem.loss_units()},
                  kind.worst ? UncertaintyKind::lower_bound : UncertaintyKind::standard_error);
   }
 
+  std::string definition_of(const Kind& kind) const {
+    if (!kind.worst) return "adaptive-average";
+    return options_.zero_scale == "hold" ? "adaptive-worst" : "adaptive-worst-unprojected";
+  }
+
+  Quantity unavailable(const Kind& kind, double rho, const std::string& logits,
+                       const Problem& problem) const {
+    Quantity q = named_after(kind, rho, logits, problem);
+    q.status = ProbeStatus::unavailable;
+    q.value = q.uncertainty = {kNaN};
+    return q;
+  }
+
   void add_worst(const Kind& kind, double rho, const std::string& logits, const Around& around,
-                 const Objective& objective, uint64_t seed, ProbeResult& result) {
+                 const Problem& problem, uint64_t seed, ProbeResult& result) {
     // |delta/c| is then 0/0 and never above rho.
     const bool loose = options_.zero_scale == "unproject" && kind.norm == BallNorm::l2 && around.has_zeros();
     const BallSearch search{kind.norm, rho, options_.iterations, /*project=*/!loose};
     std::vector<double> rises, norms;
     std::vector<ProbeStatus> statuses;
     for (size_t i = 0; i < groups_.index.size(); ++i) {
-      Objective group = objective.part(groups_.index[i]);
+      const std::unique_ptr<Problem> group = problem.part(groups_.index[i]);
       // By what is searched, not by its place in a list.
       const uint64_t of_rho = derive_seed(seed, "adaptive-" + kind.name, std::bit_cast<uint64_t>(rho));
-      const GroupMaximum found = search_group(group, around, search, derive_seed(of_rho, "group", i));
+      const GroupMaximum found = search_group(*group, around, search, derive_seed(of_rho, "group", i));
       rises.push_back(found.rise);
       norms.push_back(found.norm);
       statuses.push_back(found.status());
-      gradients_ += static_cast<double>(group.gradients_done() * groups_.size) /
-                    static_cast<double>(objective.examples());
+      gradients_ += static_cast<double>(group->gradients_done() * groups_.size) /
+                    static_cast<double>(problem.examples());
     }
-    Quantity q = named_after(kind, rho, logits,
-                             options_.zero_scale == "hold" ? "adaptive-worst" : "adaptive-worst-unprojected",
-                             objective);
+    Quantity q = named_after(kind, rho, logits, problem);
     q.status = gravest_status(statuses);
     if (rises.size() < 2 && q.status == ProbeStatus::ok) q.status = ProbeStatus::not_resolved;
     fill(q, mean_of(rises));
@@ -180,7 +208,7 @@ class SharpnessAdaptive final : public Probe {
     result.quantities.push_back(std::move(q));
   }
 
-  GroupMaximum search_group(Objective& group, const Around& around, const BallSearch& search,
+  GroupMaximum search_group(Problem& group, const Around& around, const BallSearch& search,
                             uint64_t seed) const {
     const BallFunction f = around.with_gradient(group);
     GroupMaximum best;
@@ -202,9 +230,9 @@ class SharpnessAdaptive final : public Probe {
   }
 
   void add_average(const Kind& kind, double rho, const std::string& logits, const Around& around,
-                   Objective& objective, uint64_t seed, ProbeResult& result) {
-    Quantity q = named_after(kind, rho, logits, "adaptive-average", objective);
-    const double base = around.loss(objective, around.centre());
+                   Problem& problem, uint64_t seed, ProbeResult& result) {
+    Quantity q = named_after(kind, rho, logits, problem);
+    const double base = around.loss(problem, around.centre());
     std::vector<double> rises;
     for (int64_t draw = 0; draw < options_.draws; ++draw) {
       // The same draws for each rho and both kinds of logits, whose differences are then seen better.
@@ -212,7 +240,7 @@ class SharpnessAdaptive final : public Probe {
       const at::Tensor u = kind.norm == BallNorm::l2
                                ? at::randn({around.size()}, generator, at::kDouble)
                                : at::rand({around.size()}, generator, at::kDouble).mul_(2).sub_(1);
-      rises.push_back(around.loss(objective, around.usable(u) * rho) - base);
+      rises.push_back(around.loss(problem, around.usable(u) * rho) - base);
     }
     forwards_ += static_cast<double>(options_.draws + 1);
     const SampleMean mean = mean_of(rises);

@@ -32,8 +32,8 @@ struct Base {
 class PhiFunction {
  public:
   /// `subspace` may be null: the full space.
-  PhiFunction(Objective& objective, const Base& base, at::Tensor box, const RandomSubspace* subspace)
-      : objective_(objective), base_(base), box_(std::move(box)), subspace_(subspace) {}
+  PhiFunction(Problem& problem, const Base& base, at::Tensor box, const RandomSubspace* subspace)
+      : problem_(problem), base_(base), box_(std::move(box)), subspace_(subspace) {}
 
   int64_t size() const { return box_.numel(); }
 
@@ -43,7 +43,7 @@ class PhiFunction {
     const at::Tensor step = subspace_ ? subspace_->expand(z).to(at::kCPU, at::kDouble) : z;
     base_.weights.move(step);
     double loss = 0;
-    gradient = chain(objective_.gradient(&loss));
+    gradient = chain(problem_.gradient(&loss));
     return base_.percent() * (loss - base_.loss);
   }
 
@@ -54,7 +54,7 @@ class PhiFunction {
   }
 
  private:
-  Objective& objective_;
+  Problem& problem_;
   const Base& base_;
   at::Tensor box_;
   const RandomSubspace* subspace_;
@@ -209,20 +209,21 @@ class SharpnessKeskar final : public Probe {
                           static_cast<double>(options_.epsilons.size() * starts_of(options_, 0).size());
     return {1 + searches * (1 + 1.5 * static_cast<double>(options_.iterations)), 0};
   }
+  std::vector<Answer> needs() const override { return {Answer::gradient}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Objective& objective = context.objective;
-    const int64_t gradients_before = objective.gradients_done();
+    Problem& problem = context.problem;
+    const int64_t gradients_before = problem.gradients_done();
     {
-      const DisplacedWeights weights(objective.parameters());
+      const DisplacedWeights weights(problem.parameters());
       Base base{weights, weights.origin().to(at::kCPU), {}, 0};
-      base.gradient = objective.gradient(&base.loss);
+      base.gradient = problem.gradient(&base.loss);
       for (const std::string& space : options_.spaces) run_space(space, context, base, result);
       result.attributes.emplace_back("loss", base.loss);
     }
     record_settings(result);
-    result.attributes.emplace_back("gradients", objective.gradients_done() - gradients_before);
+    result.attributes.emplace_back("gradients", problem.gradients_done() - gradients_before);
     result.status = gravest_status(result.quantities);
     if (result.status == ProbeStatus::nonfinite)
       result.message = "the loss is not finite at the checkpoint or inside a box";
@@ -243,13 +244,13 @@ class SharpnessKeskar final : public Probe {
       return;
     }
     std::vector<std::vector<PhiSearch>> draws(options_.epsilons.size());
-    const int64_t n = context.objective.parameters().size();
+    const int64_t n = context.problem.parameters().size();
     const int64_t p = std::min(options_.subspace_dim, n);
     const std::string name = fmt::format("subspace_{}_p{}", options_.subspace_distribution, p);
     for (int64_t draw = 0; draw < options_.draws; ++draw) {
       const RandomSubspace subspace(n, p, subspace_distribution(options_.subspace_distribution),
                                     derive_seed(context.seed, "keskar-subspace", draw),
-                                    context.objective.dtype(), context.objective.device());
+                                    context.problem.dtype(), context.problem.device());
       const at::Tensor coordinates = subspace.coordinates(base.x);
       for (size_t i = 0; i < options_.epsilons.size(); ++i) {
         const double eps = options_.epsilons[i];
@@ -280,7 +281,7 @@ class SharpnessKeskar final : public Probe {
       nothing.nonfinite = true;  // no start was searched from
       return nothing;
     }
-    return search(PhiFunction(context.objective, base, box, subspace), base, options_, seed);
+    return search(PhiFunction(context.problem, base, box, subspace), base, options_, seed);
   }
 
   static void finish(const Target& target, const std::vector<PhiSearch>& draws, ProbeResult& result) {

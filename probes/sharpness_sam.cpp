@@ -43,24 +43,26 @@ class SharpnessSam final : public Probe {
     const auto radii = static_cast<double>(options_.rhos.size() + options_.asam_rhos.size());
     return {2 + 2 * (1 + radii) / 3, 0};  // a forward pass is a third of a gradient
   }
+  std::vector<Answer> needs() const override {
+    return {Answer::loss, Answer::gradient, Answer::batch_gradient, Answer::losses};
+  }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Objective& objective = context.objective;
-    const DisplacedWeights weights(objective.parameters());
-    const Rises whole = rises_of(objective, weights);
-    const ExampleGroups groups = example_groups(objective.examples(), options_.group_size, context.seed);
+    Problem& problem = context.problem;
+    const DisplacedWeights weights(problem.parameters());
+    const Rises whole = rises_of(problem, weights);
+    const ExampleGroups groups = example_groups(problem.examples(), options_.group_size, context.seed);
     std::vector<Rises> of_groups;
     for (const at::Tensor& index : groups.index) {
-      Objective group = objective.part(index);
-      of_groups.push_back(rises_of(group, weights));
+      of_groups.push_back(rises_of(*problem.part(index), weights));
     }
-    const std::string units = units_of(objective.loss_kind());
+    const std::string units = problem.loss_units();
     add_quantities({whole}, 0, units, result);
     add_quantities(of_groups, groups.size, units, result);
     const auto count = static_cast<int64_t>(groups.index.size());
     const double passes =
-        1 + static_cast<double>(count * groups.size) / static_cast<double>(objective.examples());
+        1 + static_cast<double>(count * groups.size) / static_cast<double>(problem.examples());
     result.attributes.insert(result.attributes.end(),
                              {{"group_size", groups.size},
                               {"groups", count},
@@ -85,11 +87,11 @@ class SharpnessSam final : public Probe {
              options_.asam_rhos}};
   }
 
-  Rises rises_of(Objective& objective, const DisplacedWeights& weights) const {
+  Rises rises_of(Problem& problem, const DisplacedWeights& weights) const {
     throw_if_interrupted();
-    const ParameterVector& vector = objective.parameters();
-    const double base = objective.loss();  // by the pass that is made a step away, with the same rounding
-    const std::vector<at::Tensor> gradient = vector.unflatten(objective.gradient());
+    const ParameterVector& vector = problem.parameters();
+    const double base = problem.loss();  // by the pass that is made a step away, with the same rounding
+    const std::vector<at::Tensor> gradient = vector.unflatten(problem.gradient());
     Rises rises;
     for (const Variant& variant : variants()) {
       const Ascent ascent = steepest_ascent(vector.parameters(), gradient, variant.scale, variant.eta);
@@ -98,7 +100,7 @@ class SharpnessSam final : public Probe {
         rises.push_back({rho * ascent.slope, kNaN});
         if (!(ascent.slope > 0)) continue;
         weights.move(direction * (rho / ascent.slope));
-        rises.back().ascended = objective.loss() - base;
+        rises.back().ascended = problem.loss() - base;
       }
       weights.put_back();  // the next scale T is that of the weights themselves
     }

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "hessian/curvature_operator.h"
 #include "hessian/top_eigenpairs.h"
 #include "probes/common.h"
 #include "probes/eigen_quantity.h"
@@ -24,21 +23,22 @@ class TopEigenvalues final : public Probe {
     const auto further = static_cast<double>(std::max<int64_t>(0, options_.count - 2));
     return {1, std::max(5.0, 7 - 10 * std::log10(options_.tolerance)) + 6 * further};
   }
+  std::vector<Answer> needs() const override { return {Answer::product}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    CurvatureOperator hessian(context.objective, Curvature::hessian);
+    const std::unique_ptr<CurvatureProducts> hessian = context.problem.curvature(Curvature::hessian);
     TopEigenOptions solver = solver_options(options_, options_.smallest, context);
     solver.solver = options_.solver;
     solver.start = warm_start(context);
-    const TopEigenResult found = top_eigenpairs(hessian, solver);
-    const int64_t expected = std::min(options_.count, hessian.size());
-    const double norm = context.objective.parameters().gather().to(at::kDouble).norm().item<double>();
+    const TopEigenResult found = top_eigenpairs(*hessian, solver);
+    const int64_t expected = std::min(options_.count, hessian->size());
+    const double norm = context.problem.parameters().gather().to(at::kDouble).norm().item<double>();
     result.quantities = {
         eigen_quantity({"lambda", "largest Hessian eigenvalues", "hessian-lambda", "loss/weight^2"},
                        found.largest, expected, options_)};
     result.quantities.front().is_vector = true;
-    if (options_.smallest > 0) add_smallest(found, hessian.size(), result);
+    if (options_.smallest > 0) add_smallest(found, hessian->size(), result);
     result.quantities.push_back(
         scaled_first({"lambda_1_w2", "largest Hessian eigenvalue times squared weight norm",
                       "hessian-lambda-norm", "loss"},
@@ -60,8 +60,7 @@ class TopEigenvalues final : public Probe {
 
   /// Spectra's solver can't, and a vector of another network wouldn't help.
   std::vector<at::Tensor> warm_start(const ProbeContext& context) const {
-    const bool fits =
-        context.start.defined() && context.start.numel() == context.objective.parameters().size();
+    const bool fits = context.start.defined() && context.start.numel() == context.problem.parameters().size();
     if (!fits || options_.solver != "lanczos" || !at::isfinite(context.start).all().item<bool>()) return {};
     return {context.start};
   }

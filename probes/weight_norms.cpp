@@ -21,6 +21,7 @@ struct Found {
   std::vector<double> value, residual;  // residual empty: without error
   std::string reason;                   // why there is no value
   bool is_vector = false;
+  ProbeStatus without = ProbeStatus::not_resolved;  // the status where there is a reason
 };
 
 double squared(double x) { return x * x; }
@@ -31,26 +32,36 @@ class WeightNorms final : public Probe {
 
   /// A few examples' forward passes.
   ProbeCost expected_cost() const override { return {0.01, 0}; }
+  /// Layers, for what follows from them alone.
+  std::vector<Answer> needs() const override { return {}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
-    Objective& objective = context.objective;
-    const NetworkLayers layers = network_layers(objective);
-    const bool finite = std::isfinite(norm_of(objective.parameters().gather())) && all_finite(layers);
+    const bool known = context.problem.answers(Answer::layers);
+    const NetworkLayers layers = known ? network_layers(context.network()) : unknown_layers();
+    const bool finite = std::isfinite(norm_of(context.problem.parameters().gather())) && all_finite(layers);
     std::vector<Found> found = of_all_weights(context);
     for (Found& one : of_layers(layers, finite)) found.push_back(std::move(one));
     found.push_back(spectral_distance(context, layers, finite));
-    const NormOrReason path = finite ? path_norm(objective, layers) : NormOrReason();
+    NormOrReason path{kNaN, known ? "" : layers.reason};
+    if (finite && known) path = path_norm(context.network(), layers);
     found.push_back({{"path_norm", "path norm", "path-norm", "logit"}, {path.value}, {}, path.reason});
     if (options_.operator_norms) {
       for (Found& one : of_operators(layers, finite, context.seed)) found.push_back(std::move(one));
     }
-    for (const Found& one : found) {
+    for (Found& one : found) {
+      if (!known && one.reason == layers.reason) one.without = ProbeStatus::unavailable;
       if (!one.is_vector || options_.by_layer) add(one, finite, result);
     }
     record(layers, result);
     result.status = gravest_status(result.quantities);
     if (!finite) result.message = "a weight is not finite";
+  }
+
+  static NetworkLayers unknown_layers() { return {{}, kNaN, Unanswered({Answer::layers}).what()}; }
+
+  static std::string units_of_product(const NetworkLayers& layers) {
+    return layers.list.empty() ? "weight^(2 layers)" : fmt::format("weight^{}", 2 * layers.list.size());
   }
 
   static bool all_finite(const NetworkLayers& layers) {
@@ -59,7 +70,7 @@ class WeightNorms final : public Probe {
   }
 
   static std::vector<Found> of_all_weights(const ProbeContext& context) {
-    const at::Tensor w = context.objective.parameters().gather().to(at::kDouble);
+    const at::Tensor w = context.problem.parameters().gather().to(at::kDouble);
     const at::Tensor& w0 = context.initial_weights;
     const double norm = norm_of(w);
     const double distance = w0.defined() ? norm_of(w - w0.to(w.device(), at::kDouble)) : kNaN;
@@ -95,7 +106,7 @@ class WeightNorms final : public Probe {
     const double sum = depth * std::pow(spectral_product, 1 / depth);
     const std::string& reason = layers.reason;
     const bool empty_layer = std::find(spectral.begin(), spectral.end(), 0.0) != spectral.end();
-    const std::string units = fmt::format("weight^{}", 2 * layers.list.size());
+    const std::string units = units_of_product(layers);
     return {{{"layer_frobenius", "Frobenius norms by layer", "layer-frobenius", "weight"},
              frobenius,
              {},
@@ -134,7 +145,7 @@ class WeightNorms final : public Probe {
                 {kNaN},
                 context.initial_weights.defined() ? layers.reason : kNoStart};
     if (!finite || !found.reason.empty()) return found;
-    const ParameterVector& vector = context.objective.parameters();
+    const ParameterVector& vector = context.problem.parameters();
     const std::vector<at::Tensor> start = vector.unflatten(context.initial_weights.to(at::kCPU, at::kDouble));
     found.value = found.residual = {0};
     for (const NetworkLayer& layer : layers.list) {
@@ -162,7 +173,7 @@ class WeightNorms final : public Probe {
              layers.reason,
              true},
             {{"operator_product", "product of squared operator norms", "operator-product",
-              fmt::format("weight^{}", 2 * layers.list.size())},
+              units_of_product(layers)},
              {squared(product.value)},
              {2 * product.value * product.residual},
              layers.reason}};
@@ -176,7 +187,7 @@ class WeightNorms final : public Probe {
     const bool there = found.reason.empty() && !found.value.empty() &&
                        std::all_of(found.value.begin(), found.value.end(), number);
     q.status = finite && there                   ? ProbeStatus::ok
-               : finite && !found.reason.empty() ? ProbeStatus::not_resolved
+               : finite && !found.reason.empty() ? found.without
                                                  : ProbeStatus::nonfinite;
     const size_t entries = std::max<size_t>(1, found.value.size());
     q.value = q.uncertainty = std::vector<double>(entries, kNaN);
@@ -188,6 +199,9 @@ class WeightNorms final : public Probe {
       result.message += (result.message.empty() ? "" : "; ") + text;
     };
     if (q.status == ProbeStatus::not_resolved) tell(q.name + ": " + found.reason);
+    // The same of them all, so it is said once.
+    if (q.status == ProbeStatus::unavailable && result.message.find(found.reason) == std::string::npos)
+      tell(found.reason);
     if (q.status == ProbeStatus::nonfinite) tell(q.name + " is beyond float64");
     result.quantities.push_back(std::move(q));
   }

@@ -1,5 +1,6 @@
 #include "runs/parts.h"
 
+#include "models/loss.h"
 #include "models/registry.h"
 #include "optim/registry.h"
 
@@ -9,7 +10,8 @@ namespace {
 
 InputShape shape_of(const Dataset& data) {
   const at::Tensor& inputs = data.train.inputs;
-  InputShape shape{.classes = data.classes()};
+  InputShape shape{.classes = data.outputs()};
+  if (label_kind(data.train.labels) == LabelKind::tokens) shape.labels = data.train.labels.size(1);
   if (inputs.dim() == 4) {
     shape.channels = inputs.size(1), shape.height = inputs.size(2), shape.width = inputs.size(3);
   } else {
@@ -26,6 +28,7 @@ InputShape shape_of(const Dataset& data) {
 std::shared_ptr<Model> build_model(const RunOptions& options, const Dataset& data, at::ScalarType dtype,
                                    at::Device device) {
   const InputShape shape = shape_of(data);
+  check_loss(loss_kind(options.train.loss), data.train.labels, data.name);
   check_inputs(find_entry(model_registry(), options.model, "model"), shape, data.name);
   return make_model(options.model, options.models.at(options.model), shape,
                     static_cast<uint64_t>(options.train.seed), dtype, device);

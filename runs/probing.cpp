@@ -6,11 +6,11 @@
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/math/tensor_norms.h"
-#include "core/provenance.h"
 #include "io/checkpoint.h"
 #include "io/probe_file.h"
 #include "runs/checkpoints.h"
 #include "runs/folder.h"
+#include "runs/probe_record.h"
 #include "runs/probe_settings.h"
 #include "runs/subject.h"
 #include "study/checkpoint_names.h"
@@ -52,28 +52,6 @@ ProbeResult measure(const std::string& probe, const ProbeRequest& request, const
   return run_or_fail(probe, request.probe_options.at(probe), context);
 }
 
-ProbeRecord record_of(const ProbeResult& result, const Checkpoint& checkpoint, const std::string& label,
-                      ProbeAttributes attributes) {
-  ProbeRecord record;
-  record.run_id = checkpoint.run_id;
-  record.config_id = checkpoint.config_id;
-  record.probe = result.probe;
-  record.checkpoint = label;
-  record.status = result.status;
-  record.message = result.message;
-  // A probe may say more precisely what the settings say; a name stands once.
-  for (const auto& attribute : result.attributes) {
-    std::erase_if(attributes, [&](const auto& known) { return known.first == attribute.first; });
-    attributes.push_back(attribute);
-  }
-  attributes.emplace_back("seconds", result.seconds);
-  record.attributes = std::move(attributes);
-  record.provenance = collect_provenance();
-  record.provenance.emplace_back("ended_utc", utc_now());
-  record.quantities = result.quantities;
-  return record;
-}
-
 /// What the twin's numbers stand under: "end@twin".
 std::string twin_label(const std::string& label) { return label + "@twin"; }
 
@@ -113,7 +91,10 @@ class CheckpointProbes {
     attributes.emplace_back("warm_start", search.start.defined() ? before_ : std::string());
     describe(attributes);
     if (twin_) attributes.emplace_back("twin", std::string("equal_norm"));
-    ProbeRecord record = record_of(result, checkpoint_, label_, attributes);
+    ProbeRecord record = record_of(result, std::move(attributes));
+    record.run_id = checkpoint_.run_id;
+    record.config_id = checkpoint_.config_id;
+    record.checkpoint = label_;
     if (is_cadence(label_)) record.next_start = result.next_start;  // others are no step on the way
     write_probe_file(outcome.path, record);
     outcome.status = result.status;

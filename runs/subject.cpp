@@ -6,6 +6,7 @@
 #include "core/seed.h"
 #include "data/load.h"
 #include "data/network_inputs.h"
+#include "hessian/outside/line_channel.h"
 #include "models/symmetries.h"
 #include "models/twin.h"
 #include "probes/registry.h"
@@ -124,6 +125,8 @@ ProbeResult run_or_fail(const std::string& probe, const AnyOptions& options, con
   try {
     return find_entry(probe_registry(), probe, "probe").make(options)->run(context);
   } catch (const Interrupted&) {
+    throw;
+  } catch (const PartnerError&) {
     throw;
   } catch (const std::exception& error) {
     ProbeResult result;

@@ -107,6 +107,9 @@ TRAININGS = {
     "schedule=constant perturbation.kind=sam",
     "lbfgs": "protocol=A-updates updates=12 batch_size=64 micro_batch=32 model=mlp mlp.hidden=[8] mlp.activation=tanh "
     "optimizer=lbfgs dtype=float64 learning_rate=0.5",
+    "gpt": f"{A} model=gpt gpt.layers=1 gpt.heads=2 gpt.width=8 gpt.dropout=0.1 loss=token_cross_entropy data.set=moby_dick "
+    "data.context=8 data.stride=4 data.train_examples=256 data.test_examples=64 data.validation=0.1 optimizer=adamw "
+    "learning_rate=0.01 epochs=2 label_smoothing=0.1 noise_scale_every=3 weight_average=0.9",
     "torchscript": f"{A} model=torchscript torchscript.file=script_net.pt optimizer=sgd epochs=2 ghost_batch=16",
     "noisy-quadratic": "protocol=B model=noisy_quadratic loss=mse data.set=coin_flips data.train_examples=1024 optimizer=sgd "
     "sgd.momentum=0 batch_size=64 learning_rate=0.5 schedule=constant warmup=0 dtype=float64 target_loss=129 "

@@ -364,6 +364,8 @@ SplitSizes split_sizes(const DataOptions& options, std::string& message) {
     const Dataset data = load_dataset(options);
     return {data.train.size(), data.validation.size(), data.test.size()};
   } catch (const DataError& error) {
+    const auto& manifest = find_entry(dataset_registry(), options.set, "data set").manifest;
+    if (!manifest || manifest->is_text()) throw;  // how many examples there are isn't published
     message = fmt::format("{}; the cost assumes the published size of {}", error.what(), options.set);
   }
   SplitSizes sizes;

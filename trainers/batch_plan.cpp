@@ -47,8 +47,8 @@ int64_t overlap_of(const BatchPlan& plan, int64_t size) {
 
 void check_training(const TrainOptions& options, bool has_batch_statistics, double overlap,
                     bool gradients_elsewhere) {
-  if (options.label_smoothing > 0 && options.loss != "cross_entropy") {
-    throw ConfigError(fmt::format("label_smoothing = {:g} needs loss = \"cross_entropy\", not \"{}\"",
+  if (options.label_smoothing > 0 && options.loss == "mse") {
+    throw ConfigError(fmt::format("label_smoothing = {:g} needs a cross entropy as loss, not \"{}\"",
                                   options.label_smoothing, options.loss));
   }
   if (options.autocast != "none" && options.dtype != "float32") {

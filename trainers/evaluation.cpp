@@ -71,25 +71,26 @@ SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& spl
   model.set_norm_mode(NormMode::running);
   const auto options = at::TensorOptions(setup.device);
   at::Tensor loss_sum = at::zeros({}, options.dtype(at::kDouble)),
-             correct = at::zeros({}, options.dtype(at::kLong));
+             correct = at::zeros({}, options.dtype(at::kDouble));
   for_each_micro_batch(setup, split, [&](const at::Tensor& inputs, const at::Tensor& labels) {
     const at::Tensor logits = logits_of(model, inputs, setup.views);
     const at::Tensor losses = example_losses(setup.loss, logits, labels);
-    const at::Tensor predicted = logits.argmax(1), hits = predicted.eq(labels);
+    const at::Tensor hits = example_hits(logits, labels);
     loss_sum.add_(losses.sum(at::kDouble));
     correct.add_(hits.sum());
     if (outcomes == nullptr) return;
-    append<uint8_t>(outcomes->correct, hits.to(at::kCPU, at::kByte).contiguous());
     append<float>(outcomes->loss, losses.to(at::kCPU, at::kFloat).contiguous());
+    if (label_kind(labels) != LabelKind::classes) return;
+    append<uint8_t>(outcomes->correct, hits.to(at::kCPU, at::kByte).contiguous());
     append<float>(outcomes->margin, margins(logits, labels));
     if (logits.size(1) <= kMostClassesPredicted)
-      append<uint8_t>(outcomes->predicted, predicted.to(at::kCPU, at::kByte).contiguous());
+      append<uint8_t>(outcomes->predicted, logits.argmax(1).to(at::kCPU, at::kByte).contiguous());
   });
   model.train(was_training);
   const auto loss = loss_sum.item<double>();
   if (!std::isfinite(loss)) return {};
   const double n = static_cast<double>(split.size());
-  return {loss / n, static_cast<double>(correct.item<int64_t>()) / n};
+  return {loss / n, correct.item<double>() / n};
 }
 
 void refresh_running_statistics(Model& model, const EvaluationSetup& setup, int64_t ghost_batch) {

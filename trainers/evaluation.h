@@ -12,7 +12,7 @@
 
 namespace basin {
 
-/// Means over a split; NaN for an empty one, and where a logit is not finite.
+/// Means over a split; NaN for an empty one, and where a logit is not finite. Accuracy is the mean of example_hits().
 struct SplitScore {
   double loss = NAN, accuracy = NAN;
 };
@@ -39,7 +39,7 @@ struct EvaluationSetup {
 };
 
 /// One forward pass per view, dropout off, normalisation by the running statistics. Losses are summed in float64.
-/// Fills `outcomes` where given: loss, margin, correctness and predicted class by example.
+/// Fills `outcomes` where given: loss by example, and where a label is one class margin, correctness and predicted class.
 SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& split,
                     ExampleOutcomes* outcomes = nullptr);
 

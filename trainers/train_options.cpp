@@ -1,6 +1,7 @@
 #include "trainers/train_options.h"
 
 #include "io/enum_names.h"
+#include "models/loss.h"
 
 namespace basin {
 namespace {
@@ -88,10 +89,14 @@ void bind_options(OptionTable& table, TrainOptions& o) {
       .add("autocast", o.autocast, one_of({"none", "bfloat16"}),
            "convolutions and matrix products of training batches in bfloat16; never of evaluations or probes")
       .costs();
-  table.add("loss", o.loss, one_of({"cross_entropy", "mse"}), "per-example loss").costs();
+  table
+      .add("loss", o.loss, one_of(loss_names()),
+           "per-example loss: of one class; of a class for each token, their mean; of numbers, or of a "
+           "class's indicator")
+      .costs();
   table.add(
       "label_smoothing", o.label_smoothing, half_open(0, 1),
-      "cross_entropy: share of each label spread over all classes, only in the loss that is trained on");
+      "cross entropies: share of each label spread over all classes, only in the loss that is trained on");
   o.hooks.bind(table);
 }
 

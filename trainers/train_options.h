@@ -48,7 +48,7 @@ struct TrainOptions {
   double divergence_loss = 1e4;   // a batch or checked training loss above it, or not finite, is a divergence
   std::string dtype = "float32";  // float32 | float64
   std::string autocast = "none";  // none | bfloat16: of the forward passes of training batches alone
-  std::string loss = "cross_entropy";  // cross_entropy | mse
+  std::string loss = "cross_entropy";  // a name of models/loss.h
   double label_smoothing = 0;          // of the loss trained on; evaluations, checks and probes are without
   BranchOptions branch;                // bound as a group of its own, [branch]
   /// What happens around updates; nothing unless the caller has registered_hooks() (trainers/hooks/registry.h).

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "hessian/gradients/pieces.h"
+#include "hessian/gradients/sequence_gradients.h"
 #include "hessian/gradients/unfolded_images.h"
 
 namespace basin {
@@ -37,6 +38,11 @@ class PlainGradients final : public ExampleGradients {
   at::Tensor products(const at::Tensor& a, const at::Tensor& b) const override {
     return products_of(g_, a.flatten(), b.defined() ? b.flatten() : b);
   }
+  at::Tensor formed() const override {
+    std::vector<int64_t> sizes{g_.size(0)};
+    sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
+    return g_.view(sizes);
+  }
 
  private:
   at::Tensor g_;
@@ -57,6 +63,7 @@ class OuterGradients final : public ExampleGradients {
     if (b.defined()) sum += x_.square().mm(b.t()).mul_(d_.square()).sum(1);
     return sum;
   }
+  at::Tensor formed() const override { return d_.unsqueeze(2) * x_.unsqueeze(1); }
 
  private:
   at::Tensor d_, x_;
@@ -100,6 +107,17 @@ class ConvolutionGradients final : public ExampleGradients {
         some.add_(products_of(of_row(piece, k), a_rows[k], b_rows[k]));
     });
     return sums;
+  }
+
+  at::Tensor formed() const override {
+    const UnfoldedImages images(call_, delta_);
+    std::vector<at::Tensor> found;
+    images.for_each_piece(images.rows() * weights_of_row(images), [&](int64_t, const Piece& piece) {
+      std::vector<at::Tensor> rows;
+      for (int64_t k = 0; k < images.rows(); ++k) rows.push_back(of_row(piece, k));
+      for (const at::Tensor& image : at::stack(rows, 1).unbind()) found.push_back(images.as_weight(image));
+    });
+    return at::stack(found);
   }
 
  private:
@@ -146,16 +164,18 @@ class ConvolutionGradients final : public ExampleGradients {
   at::Tensor delta_;
 };
 
-/// Summed over positions: [m, C, ...] -> [m, C].
-at::Tensor by_channel(const at::Tensor& values) {
-  return values.dim() > 2 ? values.flatten(2).sum(2) : values;
+/// Summed over positions: [m, C, ...] or [m, ..., C] -> [m, C].
+at::Tensor by_channel(const at::Tensor& values, bool channels_last) {
+  if (values.dim() == 2) return values;
+  return channels_last ? values.flatten(1, -2).sum(1) : values.flatten(2).sum(2);
 }
 
 at::Tensor scaling_gradients(const LayerCall& call, const at::Tensor& delta) {
   const at::Tensor x = call.x.detach();
   std::vector<at::Tensor> found;
   for_each_piece(delta.size(0), delta.numel() / delta.size(0), [&](int64_t first, int64_t count) {
-    found.push_back(by_channel(call.factor(x.narrow(0, first, count)) * delta.narrow(0, first, count)));
+    found.push_back(by_channel(call.factor(x.narrow(0, first, count)) * delta.narrow(0, first, count),
+                               call.channels_last));
   });
   return at::cat(found);
 }
@@ -167,7 +187,10 @@ std::unique_ptr<ExampleGradients> weight_gradients(const LayerCall& call, const 
     case LayerCall::Kind::convolution:
       return std::make_unique<ConvolutionGradients>(call, delta);
     case LayerCall::Kind::linear:
+      if (call.x.dim() == 3) return sequence_gradients(delta, call.x.detach());
       return std::make_unique<OuterGradients>(delta, call.x.detach());
+    case LayerCall::Kind::embedding:
+      return embedding_gradients(delta, call.x, call.weight.size(0));
     default:
       return std::make_unique<PlainGradients>(scaling_gradients(call, delta), call.weight.sizes());
   }
@@ -183,7 +206,8 @@ std::vector<ParameterGradients> gradients_of(const LayerCall& call, const at::Te
   std::vector<ParameterGradients> found;
   if (is_trained(call.weight)) found.push_back({call.weight, weight_gradients(call, delta)});
   if (is_trained(call.bias)) {
-    found.push_back({call.bias, std::make_unique<PlainGradients>(by_channel(delta), call.bias.sizes())});
+    found.push_back({call.bias, std::make_unique<PlainGradients>(by_channel(delta, call.channels_last),
+                                                                 call.bias.sizes())});
   }
   return found;
 }

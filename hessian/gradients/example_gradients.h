@@ -14,7 +14,8 @@ namespace basin {
 /// g_i, the gradient of example i's loss by one parameter tensor, of m examples. What is asked of it is found
 /// from factors of less memory than the m gradients:
 ///   a bias, a normalisation's scale    g_i itself, which is small;
-///   a linear layer                     g_i = d_i x_i', so |g_i|^2 = |d_i|^2 |x_i|^2;
+///   a linear layer                     g_i = d_i x_i', so |g_i|^2 = |d_i|^2 |x_i|^2; at T positions, and an embedding:
+///                                      hessian/gradients/sequence_gradients.h;
 ///   a convolution                      g_i = U_i' D_i: D_i the gradients by the outputs at P positions
 ///                                      [P, O], U_i the patches of the inputs [P, K], K = C k k. Formed one
 ///                                      example's after the other, or, where few positions make that less
@@ -33,6 +34,8 @@ class ExampleGradients {
   virtual Moments moments(bool squares) const = 0;
   /// [m]: sum_j a_j g_ij + b_j g_ij^2, with a and b shaped as the parameter; without b the first alone.
   virtual at::Tensor products(const at::Tensor& a, const at::Tensor& b) const = 0;
+  /// The gradients themselves, [m, ...]: m times the parameter's memory.
+  virtual at::Tensor formed() const = 0;
 };
 
 /// Gradients that are known one by one: g [m, ...], of a parameter of these sizes.

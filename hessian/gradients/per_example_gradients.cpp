@@ -2,18 +2,24 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "hessian/gradients/graph_leaves.h"
 #include "hessian/gradients/output_gradients.h"
+#include "hessian/objective.h"
 #include "models/scoped_norm_mode.h"
 
 namespace basin {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw ConfigError("per-example gradients: " + why); }
+
+void check_mode(const Model& model) {
+  if (model.is_training()) refuse("the network is in training mode; they exist in eval mode alone");
+  if (!model.has_own_layers() && model.has_batch_statistics() && model.norm_mode() != NormMode::running)
+    refuse("the network normalises by statistics of the batch");
+}
 
 std::string layer_of(const ParameterVector& vector, const LayerCall& call) {
   for (const ParameterInfo& p : vector.parameters()) {
@@ -25,8 +31,8 @@ std::string layer_of(const ParameterVector& vector, const LayerCall& call) {
 }  // namespace
 
 ExampleSums PerExampleGradients::sums(bool squares) {
-  const ParameterVector& vector = objective_.parameters();
-  const auto options = at::device(objective_.device()).dtype(at::kDouble);
+  const ParameterVector& vector = problem_.parameters();
+  const auto options = at::device(problem_.device()).dtype(at::kDouble);
   ExampleSums found{by_example(), at::zeros({vector.size()}, options), {}};
   if (squares) found.mean_square = at::zeros_like(found.mean);
   const std::vector<at::Tensor> mean = vector.unflatten(found.mean);
@@ -40,17 +46,17 @@ ExampleSums PerExampleGradients::sums(bool squares) {
     mean[tensor].add_(moments.sum);
     if (squares) mean_square[tensor].add_(moments.sum_of_squares);
   });
-  const auto n = static_cast<double>(objective_.examples());
+  const auto n = static_cast<double>(problem_.examples());
   found.mean.div_(n);
   if (squares) found.mean_square.div_(n);
   return found;
 }
 
 std::vector<at::Tensor> PerExampleGradients::products(const std::vector<ExampleWeights>& weights) {
-  const ParameterVector& vector = objective_.parameters();
+  const ParameterVector& vector = problem_.parameters();
   const auto pieces = [&](const at::Tensor& flat) {
     if (!flat.defined()) return std::vector<at::Tensor>(vector.parameters().size());
-    return vector.unflatten(flat.to(objective_.device(), objective_.dtype()));
+    return vector.unflatten(flat.to(problem_.device(), problem_.dtype()));
   };
   std::vector<std::pair<std::vector<at::Tensor>, std::vector<at::Tensor>>> unflat;
   std::vector<at::Tensor> found;
@@ -68,92 +74,111 @@ std::vector<at::Tensor> PerExampleGradients::products(const std::vector<ExampleW
 }
 
 void PerExampleGradients::for_each(const Take& take) {
+  Objective* network = problem_.network();
+  if (!network) {
+    take_one_by_one(take);
+    return;
+  }
   // Folded into the layer before, a norm's parameters would have no call to read gradients from.
-  Model& model = objective_.model();
+  Model& model = network->model();
   const bool folded = model.norm_mode() == NormMode::folded;
   const ScopedNormMode as_layers(model, folded ? NormMode::running : model.norm_mode());
-  check_mode();
-  for (int64_t first = 0; first < objective_.examples(); first += objective_.micro_batch()) {
+  check_mode(model);
+  model.has_own_layers() ? take_by_layers(*network, take) : take_one_by_one(take);
+}
+
+void PerExampleGradients::take_by_layers(Objective& objective, const Take& take) {
+  for (int64_t first = 0; first < objective.examples(); first += objective.micro_batch()) {
     throw_if_interrupted();
-    const int64_t count = std::min(objective_.micro_batch(), objective_.examples() - first);
-    model.has_own_layers() ? take_micro_batch(first, count, take) : take_one_by_one(first, count, take);
+    take_micro_batch(objective, first, std::min(objective.micro_batch(), objective.examples() - first), take);
   }
 }
 
-void PerExampleGradients::take_one_by_one(int64_t first, int64_t count, const Take& take) {
-  const ParameterVector& vector = objective_.parameters();
-  for (int64_t i = first; i < first + count; ++i) {
+void PerExampleGradients::take_one_by_one(const Take& take) {
+  const ParameterVector& vector = problem_.parameters();
+  for (int64_t i = 0; i < problem_.examples(); ++i) {
     throw_if_interrupted();
-    const at::AutoGradMode record(true);
-    const at::Tensor loss = objective_.losses(objective_.logits(i, 1), i, 1).sum();
-    const auto gradients = torch::autograd::grad({loss}, vector.tensors(), {}, /*retain_graph=*/false,
-                                                 /*create_graph=*/false, /*allow_unused=*/true);
-    const at::NoGradGuard no_grad;
-    for (size_t tensor = 0; tensor < gradients.size(); ++tensor) {
-      if (gradients[tensor].defined())
-        take(i, tensor, *plain_gradients(gradients[tensor].unsqueeze(0), gradients[tensor].sizes()));
-    }
+    const std::vector<at::Tensor> gradient =
+        vector.unflatten(problem_.gradient_over(at::full({1}, i, at::kLong)));
+    for (size_t tensor = 0; tensor < gradient.size(); ++tensor)
+      take(i, tensor, *plain_gradients(gradient[tensor].unsqueeze(0), gradient[tensor].sizes()));
   }
 }
 
-void PerExampleGradients::take_micro_batch(int64_t first, int64_t count, const Take& take) {
+void PerExampleGradients::take_micro_batch(Objective& objective, int64_t first, int64_t count,
+                                           const Take& take) {
   const at::AutoGradMode record(true);
   at::Tensor loss;
   std::vector<LayerCall> calls;
   {
     const LayerCalls noted;
-    loss = objective_.losses(objective_.logits(first, count), first, count).sum();
+    loss = objective.losses(objective.logits(first, count), first, count).sum();
     calls = noted.list();
   }
   check(loss, calls);
-  const std::vector<ParameterInfo>& parameters = objective_.parameters().parameters();
+  const std::vector<int64_t> count_of = calls_by_parameter(calls);
+  std::vector<at::Tensor> sums(count_of.size());  // of parameters with several calls
   for_each_output_gradient(loss, calls, [&](size_t which, const at::Tensor& gradient) {
     const at::NoGradGuard no_grad;
     for (const ParameterGradients& one : gradients_of(calls[which], gradient)) {
-      const auto same = [&](const ParameterInfo& p) { return p.tensor.is_same(one.parameter); };
-      const auto place = std::find_if(parameters.begin(), parameters.end(), same);
-      take(first, static_cast<size_t>(place - parameters.begin()), *one.gradients);
+      const size_t place = place_of(one.parameter);
+      if (count_of[place] == 1) {
+        take(first, place, *one.gradients);
+      } else {
+        const at::Tensor formed = one.gradients->formed();
+        sums[place] = sums[place].defined() ? sums[place] + formed : formed;
+      }
     }
     calls[which].x.reset();  // the graph alone holds it now
   });
+  const at::NoGradGuard no_grad;
+  for (size_t place = 0; place < sums.size(); ++place)
+    if (sums[place].defined())
+      take(first, place, *plain_gradients(sums[place], sums[place].sizes().slice(1)));
 }
 
-void PerExampleGradients::check_mode() const {
-  const Model& model = objective_.model();
-  if (model.is_training()) refuse("the network is in training mode; they exist in eval mode alone");
-  if (!model.has_own_layers() && model.has_batch_statistics() && model.norm_mode() != NormMode::running)
-    refuse("the network normalises by statistics of the batch");
+size_t PerExampleGradients::place_of(const at::Tensor& parameter) const {
+  const std::vector<ParameterInfo>& parameters = problem_.parameters().parameters();
+  const auto place = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const ParameterInfo& p) { return p.tensor.is_same(parameter); });
+  return static_cast<size_t>(place - parameters.begin());
+}
+
+std::vector<int64_t> PerExampleGradients::calls_by_parameter(const std::vector<LayerCall>& calls) const {
+  std::vector<int64_t> counts(problem_.parameters().parameters().size() + 1);  // the last: of no parameter
+  for (const LayerCall& call : calls)
+    for (const at::Tensor& tensor : {call.weight, call.bias})
+      if (tensor.defined()) ++counts[place_of(tensor)];
+  return counts;
 }
 
 void PerExampleGradients::check(const at::Tensor& loss, const std::vector<LayerCall>& calls) const {
-  const ParameterVector& vector = objective_.parameters();
+  const ParameterVector& vector = problem_.parameters();
   for (const LayerCall& call : calls) {
     if (call.kind == LayerCall::Kind::batch_statistics)
       refuse(fmt::format("layer {} normalises by statistics of the batch", layer_of(vector, call)));
-    if (call.kind == LayerCall::Kind::linear && call.x.dim() != 2) {
-      refuse(fmt::format("layer {} is linear over inputs of {} dimensions; only 2 are supported",
+    if (call.kind == LayerCall::Kind::linear && call.x.dim() > 3) {
+      refuse(fmt::format("layer {} is linear over inputs of {} dimensions; only 2 and 3 are supported",
                          layer_of(vector, call), call.x.dim()));
     }
   }
   const auto uses = uses_of_leaves(loss);
-  for (const ParameterInfo& p : vector.parameters()) {
+  const std::vector<int64_t> known = calls_by_parameter(calls);
+  for (size_t i = 0; i < vector.parameters().size(); ++i) {
+    const ParameterInfo& p = vector.parameters()[i];
     const auto used = uses.find(p.tensor.unsafeGetTensorImpl());
     if (used == uses.end()) continue;
-    if (used->second > 1)
-      refuse(fmt::format("{} of layer {} enters the loss {} times", p.name, p.layer, used->second));
-    const bool known = std::any_of(calls.begin(), calls.end(), [&](const LayerCall& call) {
-      return p.tensor.is_same(call.weight) || p.tensor.is_same(call.bias);
-    });
-    if (!known) {
-      refuse(fmt::format("{} of layer {} enters the loss outside of convolutions, linear layers and norms",
-                         p.name, p.layer));
+    if (used->second > known[i]) {
+      refuse(fmt::format(
+          "{} of layer {} enters the loss outside of convolutions, linear layers, embeddings and norms",
+          p.name, p.layer));
     }
   }
 }
 
 at::Tensor PerExampleGradients::by_example() const {
-  return at::zeros({objective_.examples(), static_cast<int64_t>(objective_.parameters().parameters().size())},
-                   at::device(objective_.device()).dtype(at::kDouble));
+  return at::zeros({problem_.examples(), static_cast<int64_t>(problem_.parameters().parameters().size())},
+                   at::device(problem_.device()).dtype(at::kDouble));
 }
 
 }  // namespace basin

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hessian/gradients/example_gradients.h"
-#include "hessian/objective.h"
+#include "hessian/problem.h"
 
 namespace basin {
 
@@ -28,18 +28,18 @@ struct ExampleWeights {
 /// g_i, the gradients of the single examples' losses of an objective, exactly (but for rounding) and without
 /// a backward pass each. One forward pass over a micro-batch notes what each layer was called with, one
 /// backward pass gives the gradients by the layers' outputs, and from both follow sums over each g_i
-/// (hessian/gradients/example_gradients.h): convolutions, linear layers, normalisation by frozen statistics or by
-/// example, biases. Exact because in eval mode an example's output depends on that example alone.
+/// (hessian/gradients/example_gradients.h): convolutions, linear layers, embeddings, normalisation by frozen statistics or
+/// by example, biases. A parameter that several of them share has its gradients formed and added up. Exact because in eval mode an example's output depends on that example alone.
 ///
 /// Norms are computed as layers of their own (NormMode::running), also where the objective folds them.
 ///
 /// Refused with a ConfigError that names layer or parameter: a network in training mode or with statistics of
-/// the batch, a parameter that enters the loss more than once, one that enters it outside of the layers
-/// above, a linear layer over more than vectors. Which is seen from the graph, before anything is computed
+/// the batch, a parameter that enters the loss outside of the layers above, a linear layer over more than vectors or
+/// sequences of them. Which is seen from the graph, before anything is computed
 /// with it.
 ///
-/// A network without layers of ours (Model::has_own_layers()) notes no calls: there each example has a forward and a backward pass of its
-/// own, n of them, which take several times as long.
+/// A network without layers of ours (Model::has_own_layers()) notes no calls, and one in another process none that are seen here: there
+/// each example has a batch_gradient of its own, n of them, which take several times as long.
 ///
 /// Cost: a pass is a forward and a backward pass in which other products stand in for the gradients by the
 /// weights, docs/probes.md#gradient-statistics; n does not enter by the example. Memory: one micro-batch's
@@ -47,7 +47,7 @@ struct ExampleWeights {
 /// parameter and sum, and 8 n bytes per tensor.
 class PerExampleGradients {
  public:
-  explicit PerExampleGradients(Objective& objective) : objective_(objective) {}
+  explicit PerExampleGradients(Problem& problem) : problem_(problem) {}
 
   /// One pass. `squares`: mean_square too, for which the gradients of convolutions are formed one by one.
   ExampleSums sums(bool squares = false);
@@ -58,13 +58,15 @@ class PerExampleGradients {
  private:
   using Take = std::function<void(int64_t first, size_t tensor, const ExampleGradients&)>;
   void for_each(const Take& take);
-  void take_micro_batch(int64_t first, int64_t count, const Take& take);
-  void take_one_by_one(int64_t first, int64_t count, const Take& take);
-  void check_mode() const;
+  void take_by_layers(Objective& objective, const Take& take);
+  void take_micro_batch(Objective& objective, int64_t first, int64_t count, const Take& take);
+  void take_one_by_one(const Take& take);
   void check(const at::Tensor& loss, const std::vector<LayerCall>& calls) const;
+  size_t place_of(const at::Tensor& parameter) const;
+  std::vector<int64_t> calls_by_parameter(const std::vector<LayerCall>& calls) const;
   at::Tensor by_example() const;
 
-  Objective& objective_;
+  Problem& problem_;
 };
 
 }  // namespace basin

@@ -21,8 +21,34 @@ at::Tensor linear_map(const at::Tensor& x, const at::Tensor& w, const at::Tensor
     return at::linear(other.x, other.weight, other.bias);
   }
   at::Tensor y = at::linear(x, w, b);
-  if (LayerCalls* calls = LayerCalls::active()) calls->add({LayerCall::Kind::linear, w, b, x}, y);
+  if (LayerCalls* calls = LayerCalls::active()) {
+    LayerCall call{LayerCall::Kind::linear, w, b, x};
+    call.channels_last = true;
+    calls->add(std::move(call), y);
+  }
   return y;
+}
+
+namespace {
+
+at::Tensor noted_embedding(const at::Tensor& w, const at::Tensor& index, at::Tensor y) {
+  if (LayerCalls* calls = LayerCalls::active()) {
+    LayerCall call{LayerCall::Kind::embedding, w, {}, index};
+    call.channels_last = true;
+    calls->add(std::move(call), y);
+  }
+  return y;
+}
+
+}  // namespace
+
+at::Tensor embedded(const at::Tensor& w, const at::Tensor& index) {
+  return noted_embedding(w, index, at::embedding(w, index));
+}
+
+at::Tensor expanded_rows(const at::Tensor& w, int64_t n) {
+  const at::Tensor index = at::arange(w.size(0), w.options().dtype(at::kLong).requires_grad(false));
+  return noted_embedding(w, index.expand({n, -1}), w.unsqueeze(0).expand({n, -1, -1}));
 }
 
 }  // namespace basin

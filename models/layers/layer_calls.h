@@ -14,8 +14,9 @@ namespace basin {
 struct LayerCall {
   enum class Kind {
     convolution,       // y = x * weight + bias over [n, C, H, W]
-    linear,            // y = x weight' + bias over [n, in]
-    scaling,           // y = weight factor(x) + bias by channel, over [n, C, ...]
+    linear,            // y = x weight' + bias over [n, in] or [n, T, in]
+    embedding,         // y = rows x of the weight, x int64 [n, T]
+    scaling,           // y = weight factor(x) + bias by channel, over [n, C, ...] or [n, ..., C]
     batch_statistics,  // a normalisation by its batch: y_i depends on the other examples
   };
   Kind kind;
@@ -25,6 +26,7 @@ struct LayerCall {
   /// What the weight multiplies, of some or all examples: x normalised.
   std::function<at::Tensor(const at::Tensor& x)> factor{};
   torch::autograd::Edge output_edge{};  // where the gradient by y enters the graph
+  bool channels_last = false;           // the outputs are [n, ..., C]
 };
 
 /// The calls of this thread for as long as it lives, in their order. It keeps the inputs and the graph alive.
@@ -51,5 +53,9 @@ class LayerCalls {
 
 /// at::linear, recorded.
 at::Tensor linear_map(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b);
+/// at::embedding, recorded: rows `index` [n, T] of w.
+at::Tensor embedded(const at::Tensor& w, const at::Tensor& index);
+/// All rows of w for each of n examples, recorded as an embedding by 0, 1, ...
+at::Tensor expanded_rows(const at::Tensor& w, int64_t n);
 
 }  // namespace basin

@@ -101,7 +101,7 @@ class Trial {
 
   at::Tensor logits(const at::Tensor& x) {
     try {
-      return script_logits(run_script(module_, x), x.size(0), shape_.classes, where_);
+      return script_logits(run_script(module_, x), x.size(0), shape_.output(), where_);
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
@@ -139,15 +139,16 @@ std::vector<double> try_script(const torch::jit::Module& module, const InputShap
   return trial.momenta();
 }
 
-at::Tensor script_logits(const torch::jit::IValue& returned, int64_t n, int64_t classes,
+at::Tensor script_logits(const torch::jit::IValue& returned, int64_t n, const std::vector<int64_t>& output,
                          const std::string& where) {
   if (!returned.isTensor())
     throw ConfigError(fmt::format("{}: returns a {}, not one tensor of logits", where, returned.tagKind()));
   const at::Tensor logits = returned.toTensor();
-  if (logits.dim() != 2 || logits.size(0) != n || logits.size(1) != classes)
-    throw ConfigError(fmt::format("{}: returns {} for {} examples of {} classes; [{}, {}] is expected", where,
-                                  fmt::format("[{}]", fmt::join(logits.sizes(), ", ")), n, classes, n,
-                                  classes));
+  std::vector<int64_t> expected{n};
+  expected.insert(expected.end(), output.begin(), output.end());
+  if (logits.sizes() != expected)
+    throw ConfigError(fmt::format("{}: returns [{}] for {} examples; [{}] is expected", where,
+                                  fmt::join(logits.sizes(), ", "), n, fmt::join(expected, ", ")));
   if (!logits.is_floating_point()) throw ConfigError(where + ": returns integers, not logits");
   return logits;
 }

@@ -14,8 +14,8 @@ namespace basin {
 std::vector<double> try_script(const torch::jit::Module& module, const InputShape& shape,
                                const std::string& where);
 
-/// The logits [n, classes] of what a script returned; ConfigError that begins with `where` for anything else.
-at::Tensor script_logits(const torch::jit::IValue& returned, int64_t n, int64_t classes,
+/// The outputs [n, ...] of what a script returned, `output` each; ConfigError that begins with `where` for anything else.
+at::Tensor script_logits(const torch::jit::IValue& returned, int64_t n, const std::vector<int64_t>& output,
                          const std::string& where);
 
 }  // namespace basin

@@ -115,7 +115,7 @@ struct NormInUse {
 struct TorchScript::Net {
   torch::jit::Module module;
   std::string where;
-  int64_t classes = 0;
+  std::vector<int64_t> output{};  // of one example
   std::vector<NormInUse> norms{};
   std::vector<std::pair<torch::jit::Module, std::string>> constants{};  // tensors that aren't the model's
   size_t dropout_slot = 0;
@@ -123,7 +123,7 @@ struct TorchScript::Net {
 
   at::Tensor run(const at::Tensor& inputs) {
     try {
-      return script_logits(run_script(module, inputs), inputs.size(0), classes, where);
+      return script_logits(run_script(module, inputs), inputs.size(0), output, where);
     } catch (const Error&) {
       throw;
     } catch (const c10::OutOfMemoryError&) {
@@ -162,7 +162,7 @@ struct TorchScript::Net {
 
 TorchScript::TorchScript(const TorchScriptOptions& options, const InputShape& shape, at::Generator& init)
     : net_(new Net{load_script(options.file, options.sha256),
-                   fmt::format("torchscript.file = \"{}\"", options.file), shape.classes}) {
+                   fmt::format("torchscript.file = \"{}\"", options.file), shape.output()}) {
   // Attention by matrix products is the one kernel with second derivatives.
   at::globalContext().setSDPUseFlash(false);
   at::globalContext().setSDPUseMemEfficient(false);

@@ -19,7 +19,7 @@ struct TorchScriptOptions {
 };
 void bind_options(OptionTable& table, TorchScriptOptions& options);
 
-/// f_w of any network that torch.jit.script() or trace() saved: inputs [n, ...] -> logits [n, classes]. Its parameters are the model's,
+/// f_w of any network that torch.jit.script() or trace() saved: inputs [n, ...] -> outputs [n, ...]. Its parameters are the model's,
 /// under their PyTorch names ("self.NAME" for those of the outermost module); tied ones are one. Frozen parameters and buffers of
 /// floating-point numbers are buffers of the model, others (positions, counters) stay the script's own.
 ///
@@ -36,7 +36,7 @@ void bind_options(OptionTable& table, TorchScriptOptions& options);
 ///
 /// Runs with the JIT's graph optimiser off, whose gradients of gradients aren't known to be right, and with attention by matrix
 /// products, which alone has second derivatives. The constructor tries the network on a few examples: ConfigError that names the
-/// file for one without trained parameters, whose outputs aren't [n, classes] for any n or depend on the other examples in eval mode, whose
+/// file for one without trained parameters, whose outputs aren't InputShape::output() for any n or depend on the other examples in eval mode, whose
 /// batch norms were traced with their mode fixed or stand in two places, and without second derivatives. Cost: a handful of passes each time.
 class TorchScript : public Model {
  public:

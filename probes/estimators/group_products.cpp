@@ -4,7 +4,6 @@
 
 #include "core/interrupt.h"
 #include "core/math/tensor_norms.h"
-#include "hessian/curvature_operator.h"
 
 namespace basin {
 namespace {
@@ -16,13 +15,13 @@ void split_off_mean(const at::Tensor& all, at::Tensor& groups, at::Tensor& mean)
 }
 
 /// One example set's Hessian with each vector, times the set's share of all examples: added to `sums`.
-std::vector<at::Tensor> products_of(Objective part, const std::vector<at::Tensor>& vectors, double share,
+std::vector<at::Tensor> products_of(Problem& part, const std::vector<at::Tensor>& vectors, double share,
                                     std::vector<at::Tensor>& sums) {
-  CurvatureOperator hessian(part, Curvature::hessian);
+  const std::unique_ptr<CurvatureProducts> hessian = part.curvature(Curvature::hessian);
   std::vector<at::Tensor> found;
   for (size_t l = 0; l < vectors.size(); ++l) {
     throw_if_interrupted();
-    found.push_back(hessian.apply(vectors[l]));
+    found.push_back(hessian->apply(vectors[l]));
     sums[l].add_(found.back(), share);
   }
   return found;
@@ -36,20 +35,20 @@ at::Tensor inner_products(const std::vector<at::Tensor>& a, const std::vector<at
 
 }  // namespace
 
-void add_group_products(Objective& objective, const at::Tensor& mean, const at::Tensor& order, int64_t size,
+void add_group_products(Problem& problem, const at::Tensor& mean, const at::Tensor& order, int64_t size,
                         CurvedProducts& products) {
   const int64_t n = order.numel(), count = n / size;
   products.groups = order.narrow(0, 0, count * size).view({count, size});
   std::vector<at::Tensor> vectors, sums;  // a_1 ... a_m and Gbar, and H times them
   for (const at::Tensor& group : products.groups.unbind())
-    vectors.push_back(objective.gradient_over(group) - mean);
+    vectors.push_back(problem.gradient_over(group) - mean);
   vectors.push_back(mean);
   for (const at::Tensor& vector : vectors) sums.push_back(at::zeros_like(vector));
 
   std::vector<at::Tensor> in_group, with_group;
   for (const at::Tensor& members : order.split(size)) {
     const double share = static_cast<double>(members.numel()) / static_cast<double>(n);
-    const std::vector<at::Tensor> found = products_of(objective.part(members), vectors, share, sums);
+    const std::vector<at::Tensor> found = products_of(*problem.part(members), vectors, share, sums);
     if (members.numel() < size) continue;  // left over
     const std::vector<at::Tensor> own(found.size(), vectors[in_group.size()]);
     in_group.push_back(inner_products(vectors, found));

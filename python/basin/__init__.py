@@ -1,5 +1,5 @@
 """Reads what the program `basin` writes: sweeps, tunings, runs, checkpoints, probes and landscapes, as pandas tables and numpy
-arrays; `train` runs the program.
+arrays; `train` runs the program, and `measure` has it measure a network of yours.
 
 >>> import basin
 >>> runs = basin.load_sweep("out/quick")          # one row per run
@@ -9,6 +9,9 @@ arrays; `train` runs the program.
 
 from .asked import contrasts
 from .exporting import Exported, ExportError, export
+from .jax_adapter import jax_problem
+from .measuring import measure
+from .problem import MeasureError, Parameter, Problem
 from .reader.fault import ReadError, SchemaError
 from .reader.landscape import Surface, surface
 from .reader.layers import Layers
@@ -16,10 +19,13 @@ from .reader.probe import ProbeName, ProbeResult, read_probe
 from .reader.run import Outcomes, Run, load_run
 from .reader.sweep import Sweep, load_sweep, open_sweep
 from .reader.tune import Tuning, load_tuning
+from .torch_adapter import torch_problem
 from .training import TrainError, train
+from .transformers_adapter import transformers_problem
 
 __all__ = [
-    "ExportError", "Exported", "Layers", "Outcomes", "ProbeName", "ProbeResult", "ReadError", "Run", "SchemaError", "Surface", "Sweep",
-    "TrainError", "Tuning",
-    "contrasts", "export", "load_run", "load_sweep", "load_tuning", "open_sweep", "read_probe", "surface", "train",
+    "ExportError", "Exported", "Layers", "MeasureError", "Outcomes", "Parameter", "ProbeName", "ProbeResult", "Problem", "ReadError",
+    "Run", "SchemaError", "Surface", "Sweep", "TrainError", "Tuning",
+    "contrasts", "export", "jax_problem", "load_run", "load_sweep", "load_tuning", "measure", "open_sweep", "read_probe", "surface",
+    "torch_problem", "train", "transformers_problem",
 ]  # fmt: skip

@@ -57,7 +57,7 @@ def export(module: torch.nn.Module, example: Any, path: str | os.PathLike[str]) 
     net = copy.deepcopy(module).float().cpu().eval()
     example = torch.as_tensor(example).detach().cpu()
     example = example.float() if example.is_floating_point() else example
-    with _attention_with_second_derivatives():
+    with attention_with_second_derivatives():
         expected = _outputs(net, example)
         script, method = _script_of(net, example)
         _compare(script, example, expected)
@@ -75,10 +75,16 @@ def export(module: torch.nn.Module, example: Any, path: str | os.PathLike[str]) 
 
 
 @contextlib.contextmanager
-def _attention_with_second_derivatives() -> Iterator[None]:
+def attention_with_second_derivatives() -> Iterator[None]:
     """Attention by matrix products; the other kernels have no second derivatives. In the engine they are off always."""
-    from torch.nn.attention import SDPBackend, sdpa_kernel
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except ImportError:  # before 2.3
+        from torch.backends.cuda import sdp_kernel
 
+        with sdp_kernel(enable_flash=False, enable_mem_efficient=False, enable_math=True):
+            yield
+        return
     with sdpa_kernel(SDPBackend.MATH):
         yield
 
@@ -92,9 +98,10 @@ def _outputs(net: torch.nn.Module, example: torch.Tensor) -> torch.Tensor:
         raise ExportError(
             f"the network returns {type(outputs).__name__}, not one tensor of logits: wrap it in a module that picks them"
         )
-    if outputs.dim() != 2 or outputs.shape[0] != example.shape[0]:
+    if outputs.dim() not in (2, 3) or outputs.shape[0] != example.shape[0]:
         raise ExportError(
-            f"the network returns {list(outputs.shape)} for {example.shape[0]} inputs; [{example.shape[0]}, classes] is expected"
+            f"the network returns {list(outputs.shape)} for {example.shape[0]} inputs; [{example.shape[0]}, classes] is expected, or "
+            f"[{example.shape[0]}, tokens, classes]"
         )
     return outputs
 

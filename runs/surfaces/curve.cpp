@@ -87,7 +87,7 @@ class CurveTask final : public PathTask {
       training_.step([this](const at::Tensor& state, const at::Tensor& index, at::Tensor& gradient) {
         subject().states().scatter(state, /*running_statistics=*/false);
         double loss = 0;
-        gradient = subject().train().part(index).gradient(&loss);
+        gradient = subject().train().part(index)->gradient(&loss);
         return loss;
       });
       const bool epoch_ended = training_.epoch_losses().size() > epochs;

@@ -146,7 +146,7 @@ at::Tensor PathTask::of_examples(size_t path, int64_t point, const Quantity& qua
                 .first;
   }
   const SetScore& set = quantity.of_test ? known->second.test : known->second.train;
-  return quantity.is_error ? 1 - set.correct.to(at::kDouble) : set.losses;
+  return quantity.is_error ? 1 - set.correct : set.losses;
 }
 
 // |w_i - w_{i-1}|, of the parameters.

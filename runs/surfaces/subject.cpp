@@ -28,7 +28,7 @@ ExampleSet example_set(const std::shared_ptr<Model>& model, LossKind loss, const
                        const Split& split, int64_t count, int64_t micro_batch) {
   if (split.size() == 0) return {};
   const at::Tensor index = hashed_subset(split, count), weights = model->parameter_table().front().tensor;
-  const at::Tensor labels = split.labels.index_select(0, index).to(weights.device(), at::kLong);
+  const at::Tensor labels = split.labels.index_select(0, index).to(weights.device());
   const at::Tensor inputs = network_inputs(data, split, index, weights.scalar_type(), weights.device());
   return {std::make_unique<Objective>(model, loss, inputs, labels, micro_batch), labels,
           subset_hash(split, index)};

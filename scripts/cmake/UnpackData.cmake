@@ -1,4 +1,5 @@
-# cmake -DARCHIVE= -DCHECKSUMS= -DFOLDER= -P: unpacks an embedded data set to FOLDER after checking archive and files.
+# cmake -DARCHIVE= -DCHECKSUMS= -DFOLDER= -DINSIDE= -DFILES= -P: unpacks the archive's folder INSIDE as FOLDER after checking it and the
+# files.
 get_filename_component(parent ${FOLDER} DIRECTORY)
 get_filename_component(name ${FOLDER} NAME)
 file(STRINGS ${CHECKSUMS} lines)
@@ -15,12 +16,12 @@ endfunction()
 
 get_filename_component(archive_name ${ARCHIVE} NAME)
 check_file(${ARCHIVE} ${archive_name})
-set(unpacked ${parent}/.unpacked)
+set(unpacked ${parent}/.unpacked-${name})
 file(REMOVE_RECURSE ${unpacked} ${FOLDER})
 file(ARCHIVE_EXTRACT INPUT ${ARCHIVE} DESTINATION ${unpacked})
-file(RENAME ${unpacked}/cifar-10-batches-bin ${FOLDER})
+file(RENAME ${unpacked}/${INSIDE} ${FOLDER})
 file(REMOVE_RECURSE ${unpacked})
-foreach(file data_batch_1.bin test_batch.bin)
+foreach(file IN LISTS FILES)
   check_file(${FOLDER}/${file} ${name}/${file})
   file(TOUCH ${FOLDER}/${file})  # newer than the archive, whatever dates are in it
 endforeach()

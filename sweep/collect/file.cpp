@@ -162,7 +162,7 @@ void write_outcomes_of(h5::Group group, const std::vector<SweepRow>& rows, const
   size_t images = 0;
   for (const SweepRow& row : rows)
     if (const auto found = row.outcomes.find(split); found != row.outcomes.end())
-      images = std::max(images, found->second.correct.size());
+      images = std::max(images, found->second.loss.size());
   const h5::DataSet runs = write_run_scale(group, ids_of(rows));
   const h5::DataSet example =
       write_index_scale(group, "example", static_cast<int64_t>(images), "position in the test split");
@@ -180,7 +180,7 @@ void write_outcomes(h5::File& file, const std::vector<SweepRow>& rows) {
   std::set<std::string> splits;
   for (const SweepRow& row : rows)
     for (const auto& [split, outcomes] : row.outcomes)
-      if (!outcomes.correct.empty()) splits.insert(split);
+      if (!outcomes.loss.empty()) splits.insert(split);
   if (splits.empty()) return;
   h5::Group group = file.create_group("outcomes");
   for (const std::string& split : splits) write_outcomes_of(group.create_group(split), rows, split);

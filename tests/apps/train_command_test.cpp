@@ -235,7 +235,7 @@ TEST(TrainCommandBadInput, ARunIsNotResumedOnOtherData) {
 }
 
 TEST(TrainCommandBadInput, UsageErrorsExitWithTwo) {
-  expect_error(run_binary({}), 2, {"a subcommand is required: init, train, probe, audit, sweep"});
+  expect_error(run_binary({}), 2, {"a subcommand is required: init, train, probe, measure, audit, sweep"});
   expect_error(run_binary({"train"}), 2, {"study is required", "(basin train --help)"});
   expect_error(run_binary({"sweeep", "study.toml", "--dry-run"}), 2, {"\"sweeep\"; did you mean \"sweep\"?"});
   expect_error(run_binary({"no-such-command"}), 2, {"\"no-such-command\"; known: init, train, "});

@@ -73,7 +73,7 @@ def test_documented_python_runs(folder, where):
     assert blocks and blocks[0]
     run_id = next(p.name for p in (folder / "runs").iterdir())
     for block in blocks:
-        if "basin.export(" in block:  # needs PyTorch: tests/oracles/torchscript.py
+        if "basin.export(" in block or "basin.torch_problem(" in block:  # need PyTorch: tests/oracles
             continue
         code = block.replace("out/quick", str(folder))
         code = code.replace("<run_id>", run_id).replace("0123456789ab", run_id)

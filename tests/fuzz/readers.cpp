@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "data/readers.h"
 #include "forecast/seeds.h"
+#include "hessian/outside/hello.h"
 #include "io/checkpoint.h"
 #include "io/journal.h"
 #include "io/probe_file.h"
@@ -72,6 +73,7 @@ const std::vector<Reader>& readers() {
       {"prediction", [](const std::string& path) { seeds_of_prediction(path, 3); }},
       {"journal", [](const std::string& path) { replay_journal(path); }},
       {"status", [](const std::string& path) { read_status(path); }},
+      {"hello", [](const std::string& path) { parse_hello(testing::slurp(path)); }},
       {"study", read_study_file},
       {"registration",
        [](const std::string& path) { parse_registration(testing::slurp(path), "registration.toml"); }},

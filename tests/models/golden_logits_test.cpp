@@ -26,6 +26,26 @@ at::Tensor fill(const std::string& name, const at::Tensor& like) {
   return values.reshape(like.sizes());
 }
 
+struct Case {
+  InputShape shape;
+  at::Tensor inputs, labels;
+};
+
+/// Pictures, or tokens where the model takes them: the generator's inputs_and_labels().
+Case case_of(const golden::Logits& expected) {
+  const int64_t n = golden::examples, classes = golden::classes, side = expected.side;
+  if (testing::tiny_loss(expected.model) == LossKind::token_cross_entropy) {
+    const at::Tensor j = at::arange(n * side, at::kLong).view({n, side});
+    return {{.classes = classes, .sizes = {side}, .tokens = classes, .labels = side},
+            (j * j).remainder(classes),
+            (3 * j + 1).remainder(classes)};
+  }
+  const InputShape shape{golden::channels, side, side, classes};
+  const at::Tensor pixels = at::arange(n * shape.channels * side * side, at::kDouble);
+  return {shape, (0.37 * pixels).sin().reshape({n, shape.channels, side, side}),
+          at::arange(n, at::kLong).remainder(classes)};
+}
+
 class GoldenLogits : public ::testing::TestWithParam<size_t> {};
 INSTANTIATE_TEST_SUITE_P(Cases, GoldenLogits, ::testing::Range<size_t>(0, golden::logits.size()),
                          [](const auto& info) {
@@ -34,8 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, GoldenLogits, ::testing::Range<size_t>(0, golden
 
 TEST_P(GoldenLogits, AgreeWithPyTorch) {
   const golden::Logits& expected = golden::logits[GetParam()];
-  const InputShape shape{golden::channels, expected.side, expected.side, golden::classes};
-  const auto model = testing::make_test_model(expected.model, expected.settings, shape);
+  const Case given = case_of(expected);
+  const auto model = testing::make_test_model(expected.model, expected.settings, given.shape);
   model->eval();
   model->set_norm_mode(NormMode::running);
   std::vector<at::Tensor> parameters;
@@ -47,13 +67,9 @@ TEST_P(GoldenLogits, AgreeWithPyTorch) {
     }
     for (const auto& [name, buffer] : model->buffer_table()) buffer.copy_(fill(name, buffer));
   }
-  const std::vector<int64_t> sizes{golden::examples, shape.channels, shape.height, shape.width};
-  const int64_t pixels = golden::examples * shape.channels * shape.height * shape.width;
-  const at::Tensor images = (0.37 * at::arange(pixels, at::kDouble)).sin().reshape(sizes);
-  const at::Tensor labels = at::arange(golden::examples, at::kLong).remainder(shape.classes);
 
-  const at::Tensor logits = model->forward(images);
-  const at::Tensor loss = example_losses(LossKind::cross_entropy, logits, labels).mean();
+  const at::Tensor logits = model->forward(given.inputs);
+  const at::Tensor loss = example_losses(testing::tiny_loss(expected.model), logits, given.labels).mean();
   double squares = 0;
   for (const at::Tensor& gradient : torch::autograd::grad({loss}, parameters)) {
     squares += gradient.square().sum().item<double>();

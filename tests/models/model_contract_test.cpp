@@ -12,7 +12,8 @@ namespace basin {
 namespace {
 
 using testing::tiny_batch;
-using testing::tiny_image_shape;
+using testing::tiny_input_shape;
+using testing::tiny_loss;
 using testing::tiny_model;
 using testing::variants_of;
 using Settings = std::vector<std::string>;
@@ -23,7 +24,7 @@ std::vector<at::Tensor> leaves(const Model& model) {
   return tensors;
 }
 
-at::Tensor mean_loss(Model& model, const testing::TinyBatch& batch, LossKind kind = LossKind::cross_entropy) {
+at::Tensor mean_loss(Model& model, const testing::TinyBatch& batch, LossKind kind) {
   return example_losses(kind, model.forward(batch.images), batch.labels).mean();
 }
 
@@ -65,6 +66,27 @@ bool has_norms(const Model& model) {
   return std::any_of(table.begin(), table.end(), [](const ParameterInfo& p) {
     return p.kind == ParameterKind::norm_weight || p.kind == ParameterKind::norm_bias;
   });
+}
+
+std::vector<int64_t> outputs(int64_t n, const InputShape& shape) {
+  std::vector<int64_t> sizes = shape.output();
+  sizes.insert(sizes.begin(), n);
+  return sizes;
+}
+
+/// Fashion-MNIST's, or that of nanoGPT's smallest setting.
+InputShape full_shape(const std::string& model) {
+  if (tiny_input_shape(model).tokens > 0) return {.classes = 65, .sizes = {64}, .tokens = 65, .labels = 64};
+  return {.channels = 1, .height = 28, .width = 28, .classes = 10};
+}
+
+at::Tensor in_another_format(const at::Tensor& inputs) {
+  return inputs.dim() == 4 ? inputs.contiguous(at::MemoryFormat::ChannelsLast) : inputs.t().contiguous().t();
+}
+
+std::vector<LossKind> losses_of(const std::string& model) {
+  if (tiny_loss(model) != LossKind::cross_entropy) return {tiny_loss(model)};
+  return {LossKind::cross_entropy, LossKind::mse};
 }
 
 std::string entry_name(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
@@ -133,17 +155,17 @@ TEST_P(ModelContract, SeedDecidesTheStartAloneAndDtypeDoesNot) {
 // Constants of the function are as exact as the type that it is moved to: weights alone keep float32's
 // rounding, which initial ones have in every type.
 TEST_P(ModelContract, MovedToFloat64ItIsTheModelBuiltThere) {
-  const auto batch = tiny_batch(tiny_image_shape(), 4);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 4);
   const auto moved = tiny_model(GetParam(), {}, 1, at::kFloat), built = tiny_model(GetParam());
   for (const auto& model : {moved, built}) model->eval();
-  moved->forward(batch.images.to(at::kFloat));
+  moved->forward(batch.images.is_floating_point() ? batch.images.to(at::kFloat) : batch.images);
   moved->to(at::kDouble);
   EXPECT_TRUE(at::equal(moved->forward(batch.images), built->forward(batch.images)));
 }
 
 TEST_P(ModelContract, PreparationRepeatsAndLeavesParametersAlone) {
   const auto model = tiny_model(GetParam()), twin = tiny_model(GetParam(), {}, 2);
-  const auto batch = tiny_batch(tiny_image_shape(), 12);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 12);
   const auto start = tiny_model(GetParam());
   model->prepare(batch.images);
   twin->prepare(batch.images);
@@ -161,36 +183,33 @@ TEST_P(ModelContract, PreparationRepeatsAndLeavesParametersAlone) {
 TEST_P(ModelContract, ForwardGivesLogitsWhateverTheMemoryFormat) {
   const auto model = at_random_point(GetParam());
   for (int64_t n : {1, 5}) {
-    const auto batch = tiny_batch(tiny_image_shape(), n);
+    const auto batch = tiny_batch(tiny_input_shape(GetParam()), n);
     const at::Tensor logits = model->forward(batch.images);
-    EXPECT_EQ(logits.sizes(), (std::vector<int64_t>{n, tiny_image_shape().classes}));
-    const at::Tensor same = model->forward(batch.images.contiguous(at::MemoryFormat::ChannelsLast));
-    EXPECT_TRUE(at::allclose(logits, same, 1e-12, 1e-12));
-    // Fashion-MNIST's shape.
-    const InputShape grey{.channels = 1, .height = 28, .width = 28, .classes = 10};
-    const auto full = testing::make_test_model(GetParam(), {}, grey, 1, at::kFloat);
+    EXPECT_EQ(logits.sizes(), outputs(n, tiny_input_shape(GetParam())));
+    EXPECT_TRUE(at::allclose(logits, model->forward(in_another_format(batch.images)), 1e-12, 1e-12));
+    const InputShape shape = full_shape(GetParam());
+    const auto full = testing::make_test_model(GetParam(), {}, shape, 1, at::kFloat);
     full->eval();
-    EXPECT_EQ(full->forward(tiny_batch(grey, n, 1, at::kFloat).images).sizes(),
-              (std::vector<int64_t>{n, 10}));
+    EXPECT_EQ(full->forward(tiny_batch(shape, n, 1, at::kFloat).images).sizes(), outputs(n, shape));
   }
 }
 
 TEST_P(ModelContract, InputIsUnchanged) {
   const auto model = at_random_point(GetParam(), testing::rectified(GetParam()));  // ReLUs act in place
-  auto batch = tiny_batch(tiny_image_shape(), 3);
-  batch.images = batch.images.contiguous(at::MemoryFormat::ChannelsLast);
+  auto batch = tiny_batch(tiny_input_shape(GetParam()), 3);
+  batch.images = in_another_format(batch.images);
   const at::Tensor before = batch.images.clone();
-  mean_loss(*model, batch).backward();
+  mean_loss(*model, batch, tiny_loss(GetParam())).backward();
   EXPECT_TRUE(at::equal(batch.images, before));
 }
 
 // Norm, norm mode and loss, all against central differences of the loss itself.
 TEST_P(ModelContract, GradientEqualsFiniteDifferences) {
-  const auto batch = tiny_batch(tiny_image_shape(), 6);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 6);
   for (const Settings& settings : variants_of(GetParam())) {
     SCOPED_TRACE(fmt::format("{}", settings));
     for (NormMode mode : {NormMode::running, NormMode::folded, NormMode::ghost_batch}) {
-      for (LossKind loss : {LossKind::cross_entropy, LossKind::mse}) {
+      for (LossKind loss : losses_of(GetParam())) {
         const auto model = at_random_point(GetParam(), settings);
         model->set_norm_mode(mode, 3);
         const auto parameters = leaves(*model);
@@ -212,7 +231,7 @@ TEST_P(ModelContract, GradientEqualsFiniteDifferences) {
 }
 
 TEST_P(ModelContract, HessianVectorProductEqualsDifferencesOfTheGradient) {
-  const auto batch = tiny_batch(tiny_image_shape(), 6);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 6);
   for (const Settings& settings : variants_of(GetParam())) {
     SCOPED_TRACE(fmt::format("{}", settings));
     for (NormMode mode : {NormMode::running, NormMode::folded, NormMode::ghost_batch}) {
@@ -220,7 +239,8 @@ TEST_P(ModelContract, HessianVectorProductEqualsDifferencesOfTheGradient) {
       model->set_norm_mode(mode, 3);
       const auto parameters = leaves(*model);
       const auto v = random_direction(parameters, 4), u = random_direction(parameters, 5);
-      const auto gradient = torch::autograd::grad({mean_loss(*model, batch)}, parameters, {}, true, true);
+      const auto gradient = torch::autograd::grad({mean_loss(*model, batch, tiny_loss(GetParam()))},
+                                                  parameters, {}, true, true);
       const auto hv = torch::autograd::grad({dot(gradient, v)}, parameters, {}, std::nullopt, false,
                                             /*allow_unused=*/true);
       double expected = 0;
@@ -230,10 +250,12 @@ TEST_P(ModelContract, HessianVectorProductEqualsDifferencesOfTheGradient) {
       const double h = 1e-5;
       move_along(parameters, v, h);
       const double above =
-          dot(torch::autograd::grad({mean_loss(*model, batch)}, parameters), u).item<double>();
+          dot(torch::autograd::grad({mean_loss(*model, batch, tiny_loss(GetParam()))}, parameters), u)
+              .item<double>();
       move_along(parameters, v, -2 * h);
       const double below =
-          dot(torch::autograd::grad({mean_loss(*model, batch)}, parameters), u).item<double>();
+          dot(torch::autograd::grad({mean_loss(*model, batch, tiny_loss(GetParam()))}, parameters), u)
+              .item<double>();
       // As for the gradient, one derivative higher.
       EXPECT_NEAR((above - below) / (2 * h), expected, 1e-6 * (1 + std::abs(expected)));
       EXPECT_GT(std::abs(expected), 1e-6);
@@ -252,7 +274,7 @@ std::shared_ptr<Model> with_statistics_of(const testing::TinyBatch& batch, const
 }
 
 TEST_P(ModelContract, EvalPredictionDoesNotDependOnTheRestOfTheBatch) {
-  const auto batch = tiny_batch(tiny_image_shape(), 6);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 6);
   for (const Settings& settings : variants_of(GetParam())) {
     SCOPED_TRACE(fmt::format("{}", settings));
     at::NoGradGuard no_grad;
@@ -264,7 +286,7 @@ TEST_P(ModelContract, EvalPredictionDoesNotDependOnTheRestOfTheBatch) {
 }
 
 TEST_P(ModelContract, FoldedNormsAreTheSameFunction) {
-  const auto batch = tiny_batch(tiny_image_shape(), 6);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 6);
   for (const Settings& settings : variants_of(GetParam())) {
     SCOPED_TRACE(fmt::format("{}", settings));
     at::NoGradGuard no_grad;
@@ -277,7 +299,7 @@ TEST_P(ModelContract, FoldedNormsAreTheSameFunction) {
 }
 
 TEST_P(ModelContract, GhostBatchesDoNotDependOnHowManyACallHolds) {
-  const auto batch = tiny_batch(tiny_image_shape(), 8);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 8);
   for (const Settings& settings : variants_of(GetParam())) {
     SCOPED_TRACE(fmt::format("{}", settings));
     const auto model = at_random_point(GetParam(), settings);
@@ -293,7 +315,7 @@ TEST_P(ModelContract, GhostBatchesDoNotDependOnHowManyACallHolds) {
 }
 
 TEST_P(ModelContract, DropoutActsInTrainingAloneAndRepeatsAtItsPlace) {
-  const auto batch = tiny_batch(tiny_image_shape(), 4);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 4);
   for (const Settings& settings : variants_of(GetParam())) {
     SCOPED_TRACE(fmt::format("{}", settings));
     const auto model = tiny_model(GetParam(), settings);

@@ -51,6 +51,16 @@ TEST(ParameterCount, ResNet20) {
   EXPECT_EQ(count("resnet20", {"norm=none"}), 269722 - channels);
 }
 
+// nanoGPT says 0.80 million for its smallest setting, of which it leaves out the positions.
+TEST(ParameterCount, Gpt) {
+  const InputShape text{.classes = 65, .sizes = {64}, .tokens = 65, .labels = 64};
+  const int64_t width = 128, blocks = 4 * (2 * width + 12 * width * width), positions = 64 * width;
+  EXPECT_EQ(count("gpt", {}, text), 65 * width + positions + blocks + width);
+  EXPECT_EQ(count("gpt", {}, text) - positions, 795'904);
+  EXPECT_EQ(count("gpt", {"tied=false"}, text) - count("gpt", {}, text), 65 * width);
+  EXPECT_EQ(count("gpt", {"bias=true"}, text) - count("gpt", {}, text), 4 * (2 + 9) * width + width);
+}
+
 // 6.57 million, by hand and by `sum(p.numel() for p in ...)` over the network of cifar10-fast's dawn.py.
 TEST(ParameterCount, DavidNet) {
   const int64_t convolutions =

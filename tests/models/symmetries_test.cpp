@@ -13,6 +13,7 @@ namespace {
 
 using testing::tiny_batch;
 using testing::tiny_image_shape;
+using testing::tiny_input_shape;
 using testing::variants_of;
 using Settings = std::vector<std::string>;
 
@@ -71,7 +72,7 @@ std::shared_ptr<Model> network_of(const Network& network, const at::Tensor& imag
 
 class Symmetries : public ::testing::TestWithParam<Network> {
  protected:
-  at::Tensor images = tiny_batch(tiny_image_shape(), 16).images;
+  at::Tensor images = tiny_batch(tiny_input_shape(GetParam().model), 16).images;
   std::shared_ptr<Model> model = network_of(GetParam(), images);
   std::vector<UnitGroup> groups = model->unit_groups();
 
@@ -250,7 +251,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, LogitScale, ::testing::ValuesIn(networks_wher
 
 TEST(LogitScaleOf, AnyOtherEndChangesNothing) {
   for (const Network& network : networks_where([](const Model& model) { return !ends_by_class(model); })) {
-    const auto model = network_of(network, tiny_batch(tiny_image_shape(), 16).images);
+    const auto model = network_of(network, tiny_batch(tiny_input_shape(network.model), 16).images);
     EXPECT_TRUE(logit_scale(*model, tiny_image_shape().classes, 2).changes.empty()) << network;
   }
 }

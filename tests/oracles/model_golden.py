@@ -135,6 +135,43 @@ def airbench(net, x):
     return net.linear(x.amax((2, 3)), "fc", CLASSES, bias=False) / 9
 
 
+def gpt(tied, bias):
+    """nanoGPT's model.py, by the formulas of its paper: tokens [n, T] to logits [n, T, V]."""
+
+    def network(net, x):
+        width, heads, layers = 6, 2, 2
+        n, steps = x.shape
+
+        def norm(y, name):
+            scale = net.parameter(name + ".weight", width)
+            centred = y - y.mean(-1, keepdim=True)
+            y = scale * centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + 1e-5)
+            return y + net.parameter(name + ".bias", width) if bias else y
+
+        def linear(y, name, out):
+            y = torch.einsum("nti,oi->nto", y, net.parameter(name + ".weight", out, y.shape[2]))
+            return y + net.parameter(name + ".bias", out) if bias else y
+
+        tokens = net.parameter("tokens.weight", CLASSES, width)
+        h = tokens[x] + net.parameter("positions.weight", steps, width)
+        past = torch.tril(torch.ones(steps, steps)).bool()
+        for block in (f"block{i + 1}" for i in range(layers)):
+            q, k, v = linear(norm(h, block + ".norm1"), block + ".attention", 3 * width).split(width, 2)
+            mixed = []
+            for part in (slice(i * width // heads, (i + 1) * width // heads) for i in range(heads)):
+                scores = torch.einsum("nsc,ntc->nst", q[..., part], k[..., part]) / math.sqrt(width // heads)
+                weights = torch.where(past, scores, torch.full_like(scores, -math.inf)).softmax(2)
+                mixed.append(torch.einsum("nst,ntc->nsc", weights, v[..., part]))
+            h = h + linear(torch.cat(mixed, 2), block + ".projection", width)
+            y = linear(norm(h, block + ".norm2"), block + ".expand", 4 * width)
+            y = y * 0.5 * (1 + torch.erf(y / math.sqrt(2)))
+            h = h + linear(y, block + ".shrink", width)
+        head = tokens if tied else net.parameter("head.weight", CLASSES, width)
+        return torch.einsum("ntc,vc->ntv", norm(h, "norm"), head)
+
+    return network
+
+
 SIZES = {
     "mlp": ["hidden=[6, 4]"],
     "small_cnn": ["widths=[4, 6]"],
@@ -152,12 +189,34 @@ CASES = [
 CASES.append(("small_cnn", ["widths=[4, 6]", "downsample=stride"], lambda net, x: small_cnn(net, x, 2), "none", 11))
 
 
+CASES += [
+    (
+        "gpt",
+        ["layers=2", "heads=2", "width=6", f"tied={str(tied).lower()}", f"bias={str(bias).lower()}"],
+        gpt(tied, bias),
+        "tokens",
+        5,
+    )
+    for tied, bias in ((True, False), (False, True))
+]
+
+
+def inputs_and_labels(norm, side):
+    """Pictures of that side, or that many tokens."""
+    if norm == "tokens":
+        j = torch.arange(EXAMPLES * side).reshape(EXAMPLES, side)
+        return (j * j) % CLASSES, (3 * j + 1) % CLASSES
+    images = torch.sin(0.37 * torch.arange(EXAMPLES * CHANNELS * side * side)).reshape(EXAMPLES, CHANNELS, side, side)
+    return images, torch.arange(EXAMPLES) % CLASSES
+
+
 def compute(network, norm, side):
     """Logits, flat, and the norm of the mean cross entropy's gradient."""
     net = Net(norm)
-    images = torch.sin(0.37 * torch.arange(EXAMPLES * CHANNELS * side * side)).reshape(EXAMPLES, CHANNELS, side, side)
-    logits = network(net, images)
-    gradients = torch.autograd.grad(F.cross_entropy(logits, torch.arange(EXAMPLES) % CLASSES), [*net.parameters.values()])
+    inputs, labels = inputs_and_labels(norm, side)
+    logits = network(net, inputs)
+    loss = F.cross_entropy(logits.reshape(-1, CLASSES), labels.reshape(-1))
+    gradients = torch.autograd.grad(loss, [*net.parameters.values()])
     return logits.flatten().tolist(), math.sqrt(sum(float((g * g).sum()) for g in gradients))
 
 
@@ -166,7 +225,7 @@ def header(results):
         "struct Logits {",
         "  std::string model;",
         "  std::vector<std::string> settings;",
-        "  int64_t side;  // of the images",
+        "  int64_t side;  // of the images, or the number of tokens",
         "  std::vector<double> logits;",
         "  double gradient_norm;",
         "};",

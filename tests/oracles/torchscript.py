@@ -4,7 +4,7 @@
     torchscript.py --write   writes tests/python/script_net.pt and what PyTorch makes of it, script_net.json
 
 For each network: five full-batch updates of SGD with momentum in float64 and the weights they end at; then loss, accuracy and the largest
-Hessian eigenvalue there, ours from the probes, theirs from double backward products and scipy's eigsh. Examples and files come from here,
+Hessian eigenvalue there (of classes, of numbers to predict, and of a class for each token), ours from the probes, theirs from double backward products and scipy's eigsh. Examples and files come from here,
 the running statistics of batch norm from Basin's checkpoint. Then what basin.export() refuses.
 
 script_net.pt is such a network in small, for tests without PyTorch: 10 classes, pictures of any size, batch norm whose running statistics
@@ -44,6 +44,7 @@ schedule = "constant"
 warmup = 0.0
 protocol = "A-updates"
 updates = {updates}
+loss = "{loss}"
 batch_size = {n}
 ghost_batch = {n}
 micro_batch = {n}
@@ -102,23 +103,62 @@ class Transformer(nn.Module):
         return self.head(x.mean(1))
 
 
+class Recurrent(nn.Module):
+    """A class for each of six tokens, by a recurrence written out."""
+
+    def __init__(self, width=7):
+        super().__init__()
+        self.embed, self.step, self.head = nn.Embedding(CLASSES, width), nn.Linear(2 * width, width), nn.Linear(width, CLASSES)
+
+    def forward(self, x):
+        state, outputs = torch.zeros_like(self.embed(x[:, 0])), []
+        for t in range(6):
+            state = torch.tanh(self.step(torch.cat([self.embed(x[:, t]), state], 1)))
+            outputs.append(self.head(state))
+        return torch.stack(outputs, 1)
+
+
+def squares(outputs, numbers):
+    return (outputs - numbers).square().sum(1).mean() / 2
+
+
+def of_tokens(outputs, labels):
+    return F.cross_entropy(outputs.flatten(0, 1), labels.flatten())
+
+
 def networks():
+    """Name, module, loss by its name and as a function, examples."""
     torch.manual_seed(1)
-    yield "ResNet with group norm", resnet(lambda width: nn.GroupNorm(2, width))
-    yield "ResNet with batch norm", resnet(nn.BatchNorm2d)
-    yield "transformer", Transformer()
+    yield "ResNet with group norm", resnet(lambda width: nn.GroupNorm(2, width)), "cross_entropy", F.cross_entropy, pictures()
+    yield "ResNet with batch norm", resnet(nn.BatchNorm2d), "cross_entropy", F.cross_entropy, pictures()
+    yield "transformer", Transformer(), "cross_entropy", F.cross_entropy, pictures()
+    regression = nn.Sequential(nn.Flatten(), nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 2))
+    random = np.random.default_rng(3)
+    numbers = {"train_inputs": random.normal(size=(N, 5)), "train_targets": random.normal(size=(N, 2))}
+    yield "regression", regression, "mse", squares, numbers
+    tokens = random.integers(CLASSES, size=(N, 7))
+    yield (
+        "tokens",
+        Recurrent(),
+        "token_cross_entropy",
+        of_tokens,
+        {"train_inputs": tokens[:, :-1], "train_targets": tokens[:, 1:]},
+    )
 
 
-def data(folder):
+def pictures():
     random = np.random.default_rng(2)
-    arrays = {"train_inputs": random.normal(size=(N, 3, 8, 8)).astype(np.float32), "train_targets": np.arange(N) % CLASSES}
-    np.savez(folder / "set.npz", **arrays)
-    return torch.tensor(arrays["train_inputs"], dtype=torch.float64), torch.tensor(arrays["train_targets"])
+    return {"train_inputs": random.normal(size=(N, 3, 8, 8)).astype(np.float32), "train_targets": np.arange(N) % CLASSES}
 
 
-def trained_by_basin(folder, file):
+def as_tensor(array):
+    tensor = torch.tensor(array)
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def trained_by_basin(folder, file, loss):
     (folder / "study.toml").write_text(
-        STUDY.format(momentum=MOMENTUM, updates=UPDATES, n=N, rate=RATE, data=folder / "set.npz", file=file)
+        STUDY.format(momentum=MOMENTUM, updates=UPDATES, n=N, rate=RATE, data=folder / "set.npz", file=file, loss=loss)
     )
     command = [os.environ["BASIN_BINARY"], "sweep", str(folder / "study.toml"), "--out", str(folder / "out")]
     subprocess.run(command, check=True, capture_output=True)
@@ -126,11 +166,11 @@ def trained_by_basin(folder, file):
     return path
 
 
-def trained_by_torch(net, x, y):
+def trained_by_torch(net, loss_of, x, y):
     net = net.double().train()
     velocity = [torch.zeros_like(p) for p in net.parameters()]
     for _ in range(UPDATES):
-        loss = F.cross_entropy(net(x), y)
+        loss = loss_of(net(x), y)
         for p, v, g in zip(net.parameters(), velocity, torch.autograd.grad(loss, list(net.parameters()))):
             v.mul_(MOMENTUM).add_(g)
             p.data.sub_(RATE * v)
@@ -143,9 +183,9 @@ def stored(file, group):
     return found
 
 
-def largest_eigenvalue(net, x, y):
+def largest_eigenvalue(net, x, y, loss_of=F.cross_entropy):
     parameters = list(net.parameters())
-    gradient = torch.autograd.grad(F.cross_entropy(net(x), y), parameters, create_graph=True)
+    gradient = torch.autograd.grad(loss_of(net(x), y), parameters, create_graph=True)
     size = sum(p.numel() for p in parameters)
 
     def product(v):
@@ -157,21 +197,22 @@ def largest_eigenvalue(net, x, y):
         return eigsh(LinearOperator((size, size), matvec=product, dtype=np.float64), k=1, which="LA")[0][0]
 
 
-def gradient_variance(net, x, y):
+def gradient_variance(net, x, y, loss_of=F.cross_entropy):
     """tr Sigma of single examples' gradients, unbiased; one backward pass each."""
     rows = []
     for i in range(len(x)):
-        gradient = torch.autograd.grad(F.cross_entropy(net(x[i : i + 1]), y[i : i + 1]), list(net.parameters()))
+        gradient = torch.autograd.grad(loss_of(net(x[i : i + 1]), y[i : i + 1]), list(net.parameters()))
         rows.append(torch.cat([g.ravel() for g in gradient]))
     return torch.stack(rows).var(0).sum().item()
 
 
-def check(name, net, folder):
+def check(name, net, loss, loss_of, arrays, folder):
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        x, y = data(folder)
-        exported = exporting.export(net, x[:5].float(), folder / "net.pt")
-        run = trained_by_basin(folder, exported.path)
-        theirs = trained_by_torch(net, x, y)
+        np.savez(folder / "set.npz", **arrays)
+        x, y = as_tensor(arrays["train_inputs"]), as_tensor(arrays["train_targets"])
+        exported = exporting.export(net, x[:5].float() if x.is_floating_point() else x[:5], folder / "net.pt")
+        run = trained_by_basin(folder, exported.path, loss)
+        theirs = trained_by_torch(net, loss_of, x, y)
         named = dict(theirs.named_parameters())
         with h5py.File(run / "ckpt/end.h5") as file:
             weights, buffers = stored(file, "model"), stored(file, "buffers")
@@ -199,14 +240,14 @@ def check(name, net, folder):
                 )
         with h5py.File(run / "run.h5") as file:
             loss = file["summary"].attrs["train_loss"]
-        compare(f"{name}: training loss", loss, F.cross_entropy(theirs(x), y).item(), rtol=1e-10, why="float64")
+        compare(f"{name}: training loss", loss, loss_of(theirs(x), y).item(), rtol=1e-10, why="float64")
         with h5py.File(run / "probes/end.top_eigenvalues.h5") as file:
             top = file["quantities/lambda"]
             found, residual = np.ravel(top["value"][()])[0], np.ravel(top["uncertainty"][()])[0]
         compare(
             f"{name}: largest eigenvalue",
             found,
-            largest_eigenvalue(theirs, x, y),
+            largest_eigenvalue(theirs, x, y, loss_of),
             atol=residual + 1e-9,
             why="the stored residual, and rounding",
         )
@@ -215,7 +256,7 @@ def check(name, net, folder):
         compare(
             f"{name}: variance of single gradients",
             found,
-            gradient_variance(theirs, x, y),
+            gradient_variance(theirs, x, y, loss_of),
             rtol=1e-9,
             why="float64, a difference of squares",
         )
@@ -252,7 +293,7 @@ class Fixed(nn.Module):
 def refusals():
     x = torch.randn(4, 6)
     refuses("two outputs", Returns(lambda y: (y, y)), x, "returns tuple, not one tensor of logits")
-    refuses("sequences", Returns(lambda y: y.unsqueeze(1)), x, "returns [4, 1, 3] for 4 inputs; [4, classes] is expected")
+    refuses("images", Returns(lambda y: y[:, None, None]), x, "returns [4, 1, 1, 3] for 4 inputs; [4, classes] is expected")
     refuses("a fixed batch", Fixed(), x, "fails on another number of inputs")
     refuses("outputs that depend on each other", nn.Sequential(nn.Linear(6, 3), nn.Softmax(dim=0)), x, "depends on the others")
     refuses(
@@ -289,9 +330,9 @@ def main():
     if sys.argv[1:] == ["--write"]:
         write_fixture()
         return
-    for name, net in networks():
+    for network in networks():
         with tempfile.TemporaryDirectory() as folder:
-            check(name, net, pathlib.Path(folder))
+            check(*network, pathlib.Path(folder))
     refusals()
     finish()
 

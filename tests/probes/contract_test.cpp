@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/files.h"
+#include "core/seed.h"
 #include "tests/probes/probe_fixture.h"
 #include "tests/support/environment.h"
 #include "tests/support/tiny_models.h"
@@ -127,6 +128,31 @@ TEST_P(ProbeContract, ANetworkThatIsNotANumberIsAStatus) {
     EXPECT_EQ(q.status, ProbeStatus::nonfinite) << q.name;
     for (const double value : q.value) EXPECT_TRUE(std::isnan(value)) << q.name;
   }
+}
+
+// Numbers, or one line that says why there are none.
+void expect_numbers_or_a_reason(const ProbeResult& result) {
+  EXPECT_TRUE(result.status == ProbeStatus::ok || result.status == ProbeStatus::not_resolved ||
+              result.status == ProbeStatus::unavailable)
+      << to_string(result.status) << ' ' << result.message;
+  EXPECT_EQ(result.status == ProbeStatus::ok, result.message.empty()) << result.message;
+  for (const Quantity& q : result.quantities)
+    for (const double value : q.value)
+      EXPECT_TRUE(std::isfinite(value) || q.status != ProbeStatus::ok) << q.name;
+}
+
+TEST_P(ProbeContract, RunsOnTokens) {
+  const auto batch = testing::tiny_batch(testing::tiny_input_shape("gpt"), 30);
+  const auto gpt = testing::tiny_model("gpt");
+  Objective on_tokens(gpt, LossKind::token_cross_entropy, batch.images, gpt->forward(batch.images).argmax(-1),
+                      8);
+  expect_numbers_or_a_reason(run_probe(GetParam(), on_tokens));
+}
+
+TEST_P(ProbeContract, RunsOnNumbersToPredict) {
+  const at::Tensor numbers = at::randn({40, 3}, make_generator(7), at::kFloat);
+  Objective on_numbers(model, LossKind::mse, batch.images, numbers, 16);
+  expect_numbers_or_a_reason(run_probe(GetParam(), on_numbers));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ProbeContract, ::testing::ValuesIn(names_of(probe_registry())),

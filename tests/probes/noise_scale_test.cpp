@@ -39,9 +39,9 @@ TEST(NoiseScale, PerExampleMatchesKnownGradients) {
 
 // Groups of one take a backward pass each, per_example none.
 TEST(NoiseScale, PerExampleIsThatOfGroupsOfOne) {
-  const auto batch = testing::tiny_batch(testing::tiny_image_shape(), 20);
   for (const std::string& name : testing::own_models()) {
-    Objective objective(testing::tiny_model(name), LossKind::cross_entropy, batch.images, batch.labels, 8);
+    const auto batch = testing::tiny_batch(testing::tiny_input_shape(name), 20);
+    Objective objective(testing::tiny_model(name), testing::tiny_loss(name), batch.images, batch.labels, 8);
     const ProbeResult singly = run_probe("noise_scale", objective, {"group_size=1"}, 11, 50);
     const ProbeResult at_once = run_probe("noise_scale", objective, {"estimator=per_example"}, 11, 50);
     EXPECT_EQ(attribute<int64_t>(at_once, "group_size"), 1);

@@ -11,16 +11,16 @@
 
 namespace basin::testing {
 
-/// `train_examples` 0: the objective has all of them. Without an optimiser, plain SGD's; its rate is 0.1.
-inline ProbeResult run_probe(const std::string& name, Objective& objective,
+/// `train_examples` 0: the problem has all of them. Without an optimiser, plain SGD's; its rate is 0.1.
+inline ProbeResult run_probe(const std::string& name, Problem& problem,
                              const std::vector<std::string>& settings = {}, uint64_t seed = 11,
                              int64_t train_examples = 0, const Optimizer* optimizer = nullptr,
                              const at::Tensor& initial_weights = {}, int64_t batch_size = 0) {
   const ProbeEntry& entry = find_entry(probe_registry(), name, "probe");
   const std::unique_ptr<Optimizer> plain =
-      make_test_optimizer("sgd", {"momentum=0"}, objective.parameters().parameters());
-  ProbeContext context{objective, seed,    train_examples > 0 ? train_examples : objective.examples(),
-                       "0123",    "train", optimizer ? optimizer : plain.get(),
+      make_test_optimizer("sgd", {"momentum=0"}, problem.parameters().parameters());
+  ProbeContext context{problem, seed,    train_examples > 0 ? train_examples : problem.examples(),
+                       "0123",  "train", optimizer ? optimizer : plain.get(),
                        0.1};
   context.initial_weights = initial_weights;
   context.batch_size = batch_size;

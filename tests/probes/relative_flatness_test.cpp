@@ -208,24 +208,24 @@ TEST(RelativeFlatness, OfPartOfTheTrainingSetHasAnError) {
   Objective objective = on_images(testing::tiny_mlp(), testing::tiny_shape(), 30);
   std::vector<double> single;
   for (int64_t i = 0; i < 30; ++i) {
-    Objective one = objective.part(at::full({1}, i, at::kLong));
-    single.push_back(quantity(run_probe("relative_flatness", one), "relative_flatness").value[0]);
+    const std::unique_ptr<Problem> one = objective.part(at::full({1}, i, at::kLong));
+    single.push_back(quantity(run_probe("relative_flatness", *one), "relative_flatness").value[0]);
   }
   const at::Tensor shares = at::tensor(single, at::kDouble);
   const Quantity kappa = quantity(run_probe("relative_flatness", objective, {}, 11, 50), "relative_flatness");
   EXPECT_NEAR(kappa.value[0], shares.mean().item<double>(), kRounding);
   const double error = shares.std().item<double>() * std::sqrt((1 - 30.0 / 50) / 30);
   EXPECT_NEAR(kappa.uncertainty[0], error, 1e-10 * error);
-  Objective one = objective.part(at::zeros({1}, at::kLong));
-  EXPECT_EQ(run_probe("relative_flatness", one, {}, 11, 50).status, ProbeStatus::not_resolved);
+  const std::unique_ptr<Problem> one = objective.part(at::zeros({1}, at::kLong));
+  EXPECT_EQ(run_probe("relative_flatness", *one, {}, 11, 50).status, ProbeStatus::not_resolved);
 }
 
 TEST(RelativeFlatness, RefusesWhatHasNoClosedFormOrIsNotLinear) {
   Objective squares = on_images(testing::tiny_mlp(), testing::tiny_shape(), 10, LossKind::mse);
-  EXPECT_EQ(
-      testing::message_of([&] { run_probe("relative_flatness", squares); }),
-      "relative_flatness.method = \"closed_form\": only known for loss = \"cross_entropy\"; use method = "
-      "\"hessian\"");
+  const ProbeResult none = run_probe("relative_flatness", squares);
+  EXPECT_EQ(none.status, ProbeStatus::unavailable);
+  EXPECT_EQ(none.message,
+            "the closed form is that of loss = \"cross_entropy\"; method = \"hessian\" knows others");
   Objective entropy = on_images(testing::tiny_mlp(), testing::tiny_shape(), 10);
   EXPECT_EQ(
       testing::message_of([&] { run_probe("relative_flatness", entropy, {"layer=conv1"}); }),

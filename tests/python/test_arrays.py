@@ -146,6 +146,78 @@ def test_an_update_is_that_of_numpy(tmp_path, normalise):
     np.testing.assert_allclose(b1, b0 - 0.7 * d.sum(0), rtol=0, atol=1e-13)
 
 
+def summary(tmp_path):
+    [path] = tmp_path.glob("out/runs/*/run.h5")
+    with h5py.File(path) as file:
+        return dict(file["summary"].attrs), sorted(file["outcomes/test"])
+
+
+@pytest.mark.parametrize("columns", [(), (2,)], ids=["one", "two"])
+def test_numbers_are_regressed_on_as_in_numpy(tmp_path, columns):
+    arrays, random = examples(dtype=np.float64), np.random.default_rng(3)
+    for name, n in (("train_targets", 23), ("test_targets", 7)):
+        arrays[name] = random.normal(size=(n, *columns))
+    done = trained(tmp_path, write_npz(tmp_path, arrays), extra='loss = "mse"\n')
+    assert done.returncode == 0, done.stderr
+    x = arrays["train_inputs"].reshape(23, -1)
+    y, held = (arrays[name].reshape(len(arrays[name]), -1) for name in ("train_targets", "test_targets"))
+    (w0, b0), (w1, b1) = weights(tmp_path, "start"), weights(tmp_path, "end")
+    d = (x @ w0.T + b0 - y) / len(y)
+    np.testing.assert_allclose(w1, w0 - 0.7 * d.T @ x, rtol=1e-13, atol=1e-13)  # float64, 23 terms of order 10
+    np.testing.assert_allclose(b1, b0 - 0.7 * d.sum(0), rtol=1e-13, atol=1e-13)
+    numbers, outcomes = summary(tmp_path)
+    residuals = arrays["test_inputs"].reshape(7, -1) @ w1.T + b1 - held
+    np.testing.assert_allclose(numbers["test_loss"], (residuals**2).sum(1).mean() / 2, rtol=1e-12)
+    assert np.isnan(numbers["test_acc"]) and outcomes == ["example", "loss"]
+
+
+def test_a_loss_that_does_not_fit_the_targets_is_one_line(tmp_path):
+    arrays = examples()
+    arrays["train_targets"], arrays["test_targets"] = np.linspace(0, 1, 23), np.linspace(0, 1, 7)
+    done = trained(tmp_path, write_npz(tmp_path, arrays))
+    assert done.returncode == 2, done.stderr
+    assert 'loss = "cross_entropy": the labels of arrays are numbers; loss = mse fits them' in done.stderr
+
+
+TOKENS = """
+model = "gpt"
+gpt.layers = 1
+gpt.heads = 1
+gpt.width = 4
+loss = "token_cross_entropy"
+optimizer = "sgd"
+schedule = "constant"
+warmup = 0.0
+protocol = "A-updates"
+updates = 3
+batch_size = 5
+learning_rate = 0.5
+dtype = "float64"
+data.set = "arrays"
+data.path = "{path}"
+runtime.progress = false
+"""
+
+
+def test_tokens_have_a_label_each(tmp_path):
+    text = np.random.default_rng(4).integers(3, size=(30, 7))
+    arrays = {
+        "train_inputs": text[:23, :-1],
+        "train_targets": text[:23, 1:],
+        "test_inputs": text[23:, :-1],
+        "test_targets": text[23:, 1:],
+    }
+    (tmp_path / "study.toml").write_text(TOKENS.format(path=write_npz(tmp_path, arrays)))
+    done = program("train", tmp_path / "study.toml", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    numbers, outcomes = summary(tmp_path)
+    assert outcomes == ["example", "loss"]
+    hits = numbers["test_acc"] * 7 * 6  # a share of tokens
+    assert abs(hits - round(hits)) < 1e-9
+    done = program("data", "describe", "arrays", "--path", tmp_path / "set.npz")
+    assert "to " in done.stdout and "labels per class" in done.stdout
+
+
 def test_pictures_are_bytes_by_channel_and_train_a_convolution(tmp_path):
     arrays = examples(sizes=(3, 8, 8))
     for name in ("train_inputs", "test_inputs"):
@@ -182,7 +254,8 @@ NAN[5, 1, 1] = np.nan
         (changed(train_targets=None), "missing data: no array train_targets in"),
         (changed(train_targets=np.arange(22)), "train_targets.npy: 22 labels for 23 examples"),
         (changed(train_targets=np.arange(23) - 1), "label -1; classes count from 0"),
-        (changed(train_targets=np.linspace(0, 1, 23)), "class labels are expected, one integer per example"),
+        (changed(train_targets=np.zeros((23, 2, 2))), "train_targets.npy: [23, 2, 2]; numbers to predict are [n] or [n, k]"),
+        (changed(train_targets=np.full(23, np.nan)), "train_targets.npy: example 0 has a NaN or an infinity"),
         (changed(train_inputs=NAN), "train_inputs.npy: example 5 has a NaN or an infinity"),
         (changed(train_inputs=-np.arange(69).reshape(23, 3)), "a negative integer; integer inputs are tokens, from 0"),
         (changed(train_inputs=NAN.astype(np.float16)), "train_inputs.npy: example 5 has a NaN or an infinity"),

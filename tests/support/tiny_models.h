@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/registry.h"
+#include "models/loss.h"
 #include "models/model.h"
 
 namespace basin::testing {
@@ -35,12 +36,16 @@ std::shared_ptr<Model> tiny_mlp(uint64_t seed = 1, at::ScalarType dtype = at::kD
                                 const std::string& activation = "tanh");
 /// 2 x 8 x 8 images of 3 classes.
 InputShape tiny_image_shape();
-/// Every model of the registry at its smallest for tiny_image_shape(), and smooth; `extra` settings come last.
+/// What a model of the registry takes: tiny_image_shape(), or five of three tokens.
+InputShape tiny_input_shape(const std::string& model);
+/// Cross entropy of what it predicts.
+LossKind tiny_loss(const std::string& model);
+/// Every model of the registry at its smallest for tiny_input_shape(), and smooth; `extra` settings come last.
 std::shared_ptr<Model> tiny_model(const std::string& name, const std::vector<std::string>& extra = {},
                                   uint64_t seed = 1, at::ScalarType dtype = at::kDouble);
 
 struct TinyBatch {
-  at::Tensor images, labels;  // [n, C, H, W] standard normal, [n] int64
+  at::Tensor images, labels;  // [n, C, H, W] standard normal, [n] int64; or both [n, T] int64
 };
 /// The same values for every dtype.
 TinyBatch tiny_batch(const InputShape& shape, int64_t examples, uint64_t seed = 1,

@@ -53,6 +53,7 @@ LEFT_OUT = {
     "target_not_reached": "missed the target", "overshot": "overshot the target", "diverged": "diverged", "failed": "failed",
     "interrupted": "interrupted", "running": "still running", "queued": "not run yet", "level_not_reached": "never reached the level",
     "not_converged": "didn't converge", "not_resolved": "came out unresolved", "nonfinite": "came out as no number",
+    "unavailable": "can't be had of this network",
     "too_few_branches": "have fewer than two annealed branches that ended", "several_shares": "were annealed over several shares",
     "loss_not_spanned": "have no annealed branches on both sides of the loss",
 }  # fmt: skip

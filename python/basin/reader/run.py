@@ -23,11 +23,12 @@ NOT_ARRAYS = ("config", "progress", "data")  # of a checkpoint: text and attribu
 
 @dataclass
 class Outcomes:
-    """Per example of one split: correct (bool), loss, margin, predicted class (None in files from before it was kept)."""
+    """Per example of one split: correct (bool), loss, margin, predicted class. All but the loss are None where a label isn't one class,
+    and the class in files from before it was kept."""
 
-    correct: np.ndarray
+    correct: np.ndarray | None
     loss: np.ndarray
-    margin: np.ndarray
+    margin: np.ndarray | None
     predicted: np.ndarray | None = None
 
 
@@ -183,6 +184,8 @@ def _is_row_column(group: h5py.Group, column: str) -> bool:
 
 def _outcomes(group: h5py.Group) -> Outcomes:
     count = int(group.attrs["n"])
+    if "correct" not in group:
+        return Outcomes(None, group["loss"][()], None)
     correct = np.unpackbits(group["correct"][()].astype(np.uint8))[:count].astype(bool)
     if correct.size != count:
         raise ReadError(f"{group.file.filename}: {group.name}/correct holds {correct.size} outcomes, not n = {count}")

@@ -20,12 +20,13 @@ class ToyMeanWeight : public Probe {
  public:
   explicit ToyMeanWeight(const ToyMeanWeightOptions& options) : Probe("toy_mean_weight"), options_(options) {}
   ProbeCost expected_cost() const override { return {}; }
+  std::vector<Answer> needs() const override { return {}; }
 
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
     Quantity q =
         named({"mean_weight", "mean size of a weight", "toy-mean-weight", "weight"}, UncertaintyKind::none);
-    const at::Tensor weights = context.objective.parameters().gather().to(at::kDouble);
+    const at::Tensor weights = context.problem.parameters().gather().to(at::kDouble);
     q.value = {weights.abs().pow(options_.power).mean().item<double>()};
     q.uncertainty = {0};
     if (!std::isfinite(q.value[0])) {

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/seed.h"
+#include "hessian/objective.h"
 #include "models/layers.h"
 #include "models/registry.h"
 #include "tests/support/analytic_models.h"
@@ -20,6 +21,8 @@ namespace {
 
 using testing::tiny_batch;
 using testing::tiny_image_shape;
+using testing::tiny_input_shape;
+using testing::tiny_loss;
 using testing::tiny_model;
 
 // float64: sums of up to some thousand products in another order.
@@ -92,7 +95,9 @@ INSTANTIATE_TEST_SUITE_P(Models, PerExampleGradientsTest, ::testing::ValuesIn(te
                          [](const auto& info) { return info.param; });
 
 TEST_P(PerExampleGradientsTest, AreThoseOfOneBackwardPassEach) {
-  const auto batch = tiny_batch(tiny_image_shape(), 7);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 7);
+  std::vector<LossKind> losses{tiny_loss(GetParam())};
+  if (losses.front() == LossKind::cross_entropy) losses.push_back(LossKind::mse);
   const std::set<std::vector<std::string>> activations{{}, testing::rectified(GetParam())};
   for (const std::vector<std::string>& variant : testing::variants_of(GetParam())) {
     for (const std::vector<std::string>& activation : activations) {
@@ -100,7 +105,7 @@ TEST_P(PerExampleGradientsTest, AreThoseOfOneBackwardPassEach) {
       settings.insert(settings.end(), activation.begin(), activation.end());
       const auto model = tiny_model(GetParam(), settings);
       leave_the_start(*model);
-      for (const LossKind loss : {LossKind::cross_entropy, LossKind::mse}) {
+      for (const LossKind loss : losses) {
         Objective objective(model, loss, batch.images, batch.labels, 3);
         expect_brute_force(objective, fmt::format("{} ", settings));
       }
@@ -109,13 +114,13 @@ TEST_P(PerExampleGradientsTest, AreThoseOfOneBackwardPassEach) {
 }
 
 TEST_P(PerExampleGradientsTest, DoNotDependOnTheMicroBatch) {
-  const auto batch = tiny_batch(tiny_image_shape(), 9);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 9);
   const auto model = tiny_model(GetParam());
   leave_the_start(*model);
-  Objective whole(model, LossKind::cross_entropy, batch.images, batch.labels, 100);
+  Objective whole(model, tiny_loss(GetParam()), batch.images, batch.labels, 100);
   const ExampleSums expected = PerExampleGradients(whole).sums(true);
   for (const int64_t micro_batch : {1, 4}) {
-    Objective split(model, LossKind::cross_entropy, batch.images, batch.labels, micro_batch);
+    Objective split(model, tiny_loss(GetParam()), batch.images, batch.labels, micro_batch);
     const ExampleSums found = PerExampleGradients(split).sums(true);
     EXPECT_LT(relative(found.squared_norms, expected.squared_norms), 1e-13) << micro_batch;
     EXPECT_LT(relative(found.mean, expected.mean), 1e-13) << micro_batch;
@@ -124,10 +129,12 @@ TEST_P(PerExampleGradientsTest, DoNotDependOnTheMicroBatch) {
 }
 
 TEST_P(PerExampleGradientsTest, OfFloat32AreNear) {
-  const auto batch = tiny_batch(tiny_image_shape(), 9);
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 9);
   const auto wide = tiny_model(GetParam()), narrow = tiny_model(GetParam(), {}, 1, at::kFloat);
-  Objective exact(wide, LossKind::cross_entropy, batch.images, batch.labels, 9);
-  Objective single(narrow, LossKind::cross_entropy, batch.images.to(at::kFloat), batch.labels, 4);
+  Objective exact(wide, tiny_loss(GetParam()), batch.images, batch.labels, 9);
+  Objective single(narrow, tiny_loss(GetParam()),
+                   batch.images.is_floating_point() ? batch.images.to(at::kFloat) : batch.images,
+                   batch.labels, 4);
   const ExampleSums expected = PerExampleGradients(exact).sums(true);
   const ExampleSums found = PerExampleGradients(single).sums(true);
   EXPECT_EQ(found.squared_norms.scalar_type(), at::kDouble);
@@ -237,23 +244,56 @@ class OneLayer final : public Model {
   std::unique_ptr<Linear> layer_;
 };
 
-std::string refusal_of(OneLayer::Use use) {
+class TwoConvolutions final : public Model {
+ public:
+  TwoConvolutions() {
+    at::Generator init = make_generator(1);
+    layer_ = std::make_unique<Conv2d>(Builder{*this, init}, "conv", Conv2d::Shape{2, 2, 3, 1, 1});
+    for (const ParameterInfo& p : parameter_table()) at::Tensor(p.tensor).set_data(p.tensor.to(at::kDouble));
+  }
+  at::Tensor forward(const at::Tensor& x) override {
+    return global_average_pool((*layer_)((*layer_)(x).tanh()));
+  }
+
+ private:
+  std::unique_ptr<Conv2d> layer_;
+};
+
+Objective objective_of(OneLayer::Use use) {
   const at::Tensor x = testing::sine_numbers({6, 4}), labels = at::arange(6).remainder(4);
-  Objective objective(std::make_shared<OneLayer>(std::move(use)), LossKind::mse, x, labels, 4);
+  return {std::make_shared<OneLayer>(std::move(use)), LossKind::mse, x, labels, 4};
+}
+
+std::string refusal_of(OneLayer::Use use) {
+  Objective objective = objective_of(std::move(use));
   return refusal_of(objective);
 }
 
 using ::testing::HasSubstr;
 
-TEST(PerExampleGradientsRefuse, AParameterThatIsUsedTwice) {
-  EXPECT_THAT(
-      refusal_of([](const Linear& layer, const at::Tensor&, const at::Tensor& x) { return layer(layer(x)); }),
-      HasSubstr("square.weight of layer square enters the loss 2 times"));
-  // Once in its layer and once outside, where no call is noted.
+TEST(PerExampleGradients, OfAParameterThatLayersShare) {
+  Objective twice = objective_of(
+      [](const Linear& layer, const at::Tensor&, const at::Tensor& x) { return layer(layer(x).tanh()); });
+  expect_brute_force(twice, "two calls of one layer");
+  // The output of the second call has no part in the loss.
+  Objective unused = objective_of([](const Linear& layer, const at::Tensor&, const at::Tensor& x) {
+    layer(x.square());
+    return layer(x);
+  });
+  expect_brute_force(unused, "one call that counts");
+}
+
+TEST(PerExampleGradients, OfASharedConvolution) {
+  Objective objective(std::make_shared<TwoConvolutions>(), LossKind::mse, testing::sine_numbers({5, 2, 4, 4}),
+                      at::arange(5).remainder(2), 3);
+  expect_brute_force(objective, "one kernel, twice");
+}
+
+TEST(PerExampleGradientsRefuse, AParameterThatIsUsedOutsideToo) {
   EXPECT_THAT(refusal_of([](const Linear& layer, const at::Tensor& weight, const at::Tensor& x) {
                 return layer(x) + weight.square().sum();
               }),
-              HasSubstr("square.weight of layer square enters the loss 2 times"));
+              HasSubstr("square.weight of layer square enters the loss outside of"));
 }
 
 TEST(PerExampleGradientsRefuse, AParameterOutsideOfKnownLayers) {
@@ -263,11 +303,11 @@ TEST(PerExampleGradientsRefuse, AParameterOutsideOfKnownLayers) {
               HasSubstr("square.weight of layer square enters the loss outside of"));
 }
 
-TEST(PerExampleGradientsRefuse, ALinearLayerOverMoreThanVectors) {
+TEST(PerExampleGradientsRefuse, ALinearLayerOverMoreThanSequences) {
   EXPECT_THAT(refusal_of([](const Linear& layer, const at::Tensor&, const at::Tensor& x) {
-                return layer(x.unsqueeze(1)).squeeze(1);
+                return layer(x.unsqueeze(1).unsqueeze(1)).flatten(1);
               }),
-              HasSubstr("layer square is linear over inputs of 3 dimensions"));
+              HasSubstr("layer square is linear over inputs of 4 dimensions"));
 }
 
 TEST(PerExampleGradientsRefuse, StatisticsOfTheBatchAndTrainingMode) {

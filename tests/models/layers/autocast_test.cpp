@@ -51,7 +51,7 @@ TEST(Autocast, ConvolutionAndItsGradientAreThoseOfRoundedArguments) {
   }
 }
 
-at::Tensor gradient(Model& model, const testing::TinyBatch& batch, bool autocast) {
+at::Tensor gradient(Model& model, const testing::TinyBatch& batch, bool autocast, LossKind loss) {
   at::Tensor logits;
   {
     const Autocast on(autocast, at::kCPU);
@@ -60,8 +60,7 @@ at::Tensor gradient(Model& model, const testing::TinyBatch& batch, bool autocast
   std::vector<at::Tensor> weights, flat;
   for (const ParameterInfo& p : model.parameter_table())
     if (p.tensor.requires_grad()) weights.push_back(p.tensor);
-  const auto gradients =
-      torch::autograd::grad({example_losses(LossKind::cross_entropy, logits, batch.labels).mean()}, weights);
+  const auto gradients = torch::autograd::grad({example_losses(loss, logits, batch.labels).mean()}, weights);
   for (const at::Tensor& g : gradients) flat.push_back(g.reshape({-1}));
   return at::cat(flat);
 }
@@ -94,11 +93,13 @@ TEST(Autocast, EveryModelsGradientIsThatOfFloat32ToRoundings) {
     const auto model = testing::tiny_model(name, {}, 1, at::kFloat);
     model->eval();  // no dropout
     model->set_norm_mode(NormMode::ghost_batch, 16);
-    const auto batch = testing::tiny_batch(testing::tiny_image_shape(), 32, 1, at::kFloat);
-    const at::Tensor exact = gradient(*model, batch, false), found = gradient(*model, batch, true);
+    const auto batch = testing::tiny_batch(testing::tiny_input_shape(name), 32, 1, at::kFloat);
+    const LossKind loss = testing::tiny_loss(name);
+    const at::Tensor exact = gradient(*model, batch, false, loss),
+                     found = gradient(*model, batch, true, loss);
     EXPECT_EQ(found.scalar_type(), at::kFloat);
     round_weights(*model);
-    const double one_rounding = relative(gradient(*model, batch, false), exact);
+    const double one_rounding = relative(gradient(*model, batch, false, loss), exact);
     ASSERT_LT(one_rounding, 0.2);
     EXPECT_LE(relative(found, exact), 20 * one_rounding);
     if (has_products(*model, batch)) {

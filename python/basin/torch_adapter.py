@@ -1,0 +1,297 @@
+"""torch_problem(): a PyTorch module with its loss and its examples as a Problem.
+
+torch is imported when a problem is made, from the environment that the module comes from: any version from 2.0 on, whatever the engine
+is linked with.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .batches import as_one, count_of, equal, mapped, take
+from .exporting import attention_with_second_derivatives
+from .problem import MeasureError, Parameter, Problem, chosen_kind
+
+if TYPE_CHECKING:
+    import torch
+
+
+def torch_problem(
+    module: torch.nn.Module,
+    loss_fn: Callable[[Any, Any], Any],
+    loader: Iterable[Any],
+    *,
+    kinds: Mapping[str, str] | None = None,
+    keep_graphs: bool = False,
+) -> TorchProblem:
+    """The mean of `loss_fn(module, batch)` over the examples of `loader`, by the parameters that require a gradient: all of them, or
+    those of an adapter like LoRA.
+
+    >>> loader = torch.utils.data.DataLoader(examples, batch_size=250)  # shuffle=False
+    >>> problem = basin.torch_problem(net, lambda net, batch: F.cross_entropy(net(batch[0]), batch[1]), loader)
+    >>> basin.measure(problem, ["top_eigenvalues", "sharpness_keskar", "noise_scale"])
+
+    `loss_fn` returns the mean loss of a batch, or [n] losses by example, which is faster for `sharpness_sam` and other measures of single
+    examples. Batches are tensors, or lists, tuples and mappings of them, with the examples along the first dimension; other things in them
+    are passed on as they are. They are read twice, to see that nothing shuffles or augments, and kept in memory, on the module's device.
+
+    The module is in eval mode while it is measured: batch norm by its running statistics, no dropout. Weights, modes and `requires_grad`
+    are as before when measure() returns. Weights are measured in their own type, float32 or float64: `module.double()` for the latter.
+    Attention runs by matrix products, the only kernel that has second derivatives.
+
+    `kinds`: patterns of names with the kinds of those parameters, where the guess by the module's class is wrong ({"*.gamma": "bias"}).
+    `keep_graphs` keeps each batch's graph between products at the same weights, which makes them a third faster: memory for all batches
+    at once.
+    """
+    return TorchProblem(module, loss_fn, loader, kinds or {}, keep_graphs)
+
+
+class TorchProblem(Problem):
+    def __init__(
+        self, module: torch.nn.Module, loss_fn: Callable, loader: Iterable[Any], kinds: Mapping[str, str], keep_graphs: bool
+    ) -> None:
+        self.module = module
+        self.loss_fn = loss_fn
+        self.keep_graphs = keep_graphs
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+        if not named:
+            raise MeasureError("no parameter requires a gradient")
+        self.tensors = [p for _, p in named]
+        self.parameters = [Parameter(name, tuple(p.shape), _kind(module, name, p, kinds)) for name, p in named]
+        self.dtype = _dtype(named)
+        batches = _twice(loader)
+        self.batches = [_to(batch, self.tensors[0].device) for batch in batches]
+        self.counts = [count_of(batch) for batch in self.batches]
+        self.examples = sum(self.counts)
+        # Batches of one shape are one array, of which any examples make a batch; others are cut each by itself.
+        self.whole = as_one(self.batches)
+        self.at: np.ndarray | None = None
+        self.saved: list[torch.Tensor] = []
+        self.modes: list[tuple[torch.nn.Module, bool]] = []
+        self.graphs: dict[int, list[torch.Tensor]] = {}
+        self.by_example = self._gives_losses_by_example()
+
+    # ---- what measure() asks for
+
+    def weights(self) -> np.ndarray:
+        self.saved = [p.detach().clone() for p in self.tensors]
+        self.modes = [(part, part.training) for part in self.module.modules()]
+        self.module.eval()
+        return self._flat(self.saved)
+
+    def restore(self) -> None:
+        import torch
+
+        with torch.no_grad():
+            for p, saved in zip(self.tensors, self.saved):
+                p.copy_(saved)
+        for part, mode in self.modes:
+            part.training = mode
+        self.at, self.saved, self.modes = None, [], []
+        self.graphs.clear()
+
+    def loss(self, w: np.ndarray) -> float:
+        import torch
+
+        self._move(w)
+        with torch.no_grad(), attention_with_second_derivatives():
+            return sum(self._mean(batch).item() * self._part(i) for i, batch in enumerate(self.batches))
+
+    def gradient(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        self._move(w)
+        return self._summed((self._mean, batch, self._part(i)) for i, batch in enumerate(self.batches))
+
+    def product(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+        self._move(w)
+        pieces = self._pieces(v)
+
+        def of_batch(i: int, batch: Any) -> np.ndarray:
+            gradients = self.graphs.get(i) or self._graph(self._mean(batch) * self._part(i))
+            if self.keep_graphs:
+                self.graphs[i] = gradients
+            return self._product(gradients, pieces)
+
+        with attention_with_second_derivatives():
+            return _sum(of_batch(i, batch) for i, batch in enumerate(self.batches))
+
+    def batch_gradient(self, w: np.ndarray, index: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
+        self._move(w)
+        return self._summed((self._weighted(shares), batch, 1.0) for batch, shares, _ in self._chosen(index, share))
+
+    def batch_product(self, w: np.ndarray, v: np.ndarray, index: np.ndarray, share: np.ndarray) -> np.ndarray:
+        self._move(w)
+        pieces = self._pieces(v)
+        with attention_with_second_derivatives():
+            return _sum(
+                self._product(self._graph(self._weighted(shares)(batch)), pieces)
+                for batch, shares, _ in self._chosen(index, share)
+            )
+
+    def losses(self, w: np.ndarray, index: np.ndarray) -> np.ndarray:
+        import torch
+
+        self._move(w)
+        found = np.empty(index.size)
+        with torch.no_grad(), attention_with_second_derivatives():
+            for batch, _, places in self._chosen(index, np.ones(index.size)):
+                found[places] = [value.item() for value in self._by_example(batch)]
+        return found
+
+    # ---- losses of a batch
+
+    def _gives_losses_by_example(self) -> bool:
+        import torch
+
+        modes = [(part, part.training) for part in self.module.modules()]
+        self.module.eval()
+        try:
+            with torch.no_grad():
+                value = self.loss_fn(self.module, self.batches[0])
+        finally:
+            for part, mode in modes:
+                part.training = mode
+        if not isinstance(value, torch.Tensor) or value.dim() > 1 or (value.dim() == 1 and len(value) != self.counts[0]):
+            what = list(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
+            raise MeasureError(f"loss_fn returns {what}; one mean loss, or [{self.counts[0]}] losses by example, is expected")
+        return value.dim() == 1
+
+    def _part(self, i: int) -> float:
+        return self.counts[i] / self.examples
+
+    def _mean(self, batch: Any) -> torch.Tensor:
+        return self.loss_fn(self.module, batch).mean()
+
+    def _by_example(self, batch: Any) -> Iterable[torch.Tensor]:
+        if self.by_example:
+            return self.loss_fn(self.module, batch)
+        return (self.loss_fn(self.module, take(batch, [i])) for i in range(count_of(batch)))
+
+    def _weighted(self, shares: np.ndarray) -> Callable[[Any], torch.Tensor]:
+        """Where all weights are equal the mean will do."""
+
+        def loss(batch: Any) -> torch.Tensor:
+            if np.all(shares == shares[0]):
+                return self._mean(batch) * float(shares.sum())
+            return sum(value * float(share) for value, share in zip(self._by_example(batch), shares))
+
+        return loss
+
+    def _chosen(self, index: np.ndarray, share: np.ndarray) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+        """Batches of these examples, each with its weights and its places in `index`."""
+        if self.whole is not None:
+            most = max(self.counts)
+            for first in range(0, index.size, most):
+                places = np.arange(first, min(first + most, index.size))
+                yield take(self.whole, index[places]), share[places], places
+            return
+        ends = np.cumsum(self.counts)
+        owner = np.searchsorted(ends, index, side="right")
+        for i in np.unique(owner):
+            places = np.flatnonzero(owner == i)
+            yield take(self.batches[i], index[places] - (ends[i] - self.counts[i])), share[places], places
+
+    # ---- derivatives
+
+    def _summed(self, terms: Iterable[tuple[Callable[[Any], torch.Tensor], Any, float]]) -> tuple[float, np.ndarray]:
+        import torch
+
+        losses = []
+
+        def gradient(function: Callable[[Any], torch.Tensor], batch: Any, factor: float) -> np.ndarray:
+            value = function(batch) * factor
+            losses.append(value.item())
+            return self._flat(torch.autograd.grad(value, self.tensors, allow_unused=True))
+
+        with attention_with_second_derivatives():
+            total = _sum(gradient(*term) for term in terms)
+        return sum(losses), total
+
+    def _graph(self, loss: torch.Tensor) -> list[torch.Tensor]:
+        import torch
+
+        return list(torch.autograd.grad(loss, self.tensors, create_graph=True, allow_unused=True))
+
+    def _product(self, gradients: Sequence[torch.Tensor], pieces: Sequence[torch.Tensor]) -> np.ndarray:
+        import torch
+
+        pairs = [(g, piece) for g, piece in zip(gradients, pieces) if g is not None and g.requires_grad]
+        if not pairs:  # a loss that is linear in the weights
+            return self._flat([None] * len(self.tensors))
+        outputs, weights = zip(*pairs)
+        products = torch.autograd.grad(outputs, self.tensors, weights, retain_graph=self.keep_graphs, allow_unused=True)
+        return self._flat(products)
+
+    # ---- weights
+
+    def _move(self, w: np.ndarray) -> None:
+        import torch
+
+        if w is self.at:
+            return
+        self.graphs.clear()
+        with torch.no_grad():
+            for p, piece in zip(self.tensors, self._pieces(w)):
+                p.copy_(piece)
+        self.at = w
+
+    def _pieces(self, flat: np.ndarray) -> list[torch.Tensor]:
+        import torch
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it can't be written to; nobody does
+            whole = torch.from_numpy(flat)
+        parts = whole.split([p.numel() for p in self.tensors])
+        return [part.view(p.shape).to(p.device) for part, p in zip(parts, self.tensors)]
+
+    def _flat(self, tensors: Iterable[torch.Tensor | None]) -> np.ndarray:
+        flat = np.empty(sum(p.numel() for p in self.tensors), self.dtype)
+        first = 0
+        for tensor, p in zip(tensors, self.tensors):
+            flat[first : first + p.numel()] = 0 if tensor is None else tensor.detach().cpu().numpy().reshape(-1)
+            first += p.numel()
+        return flat
+
+
+def _sum(vectors: Iterable[np.ndarray]) -> np.ndarray:
+    """One vector or more, added up in the memory of the first."""
+    return functools.reduce(lambda total, vector: np.add(total, vector, out=total), vectors)
+
+
+def _twice(loader: Iterable[Any]) -> list[Any]:
+    """Its batches, which have to be the same the second time."""
+    if iter(loader) is loader:
+        raise MeasureError("the loader can be read once only: pass a list or a DataLoader")
+    batches = list(loader)
+    if not batches:
+        raise MeasureError("the loader has no batches")
+    again = list(loader)
+    if len(again) != len(batches) or not all(map(equal, batches, again)):
+        raise MeasureError("the loader gives other examples when it is read again: no shuffling, augmentation or other draws")
+    return batches
+
+
+def _to(batch: Any, device: torch.device) -> Any:
+    return mapped(lambda tensor: tensor.to(device), batch)
+
+
+def _kind(module: torch.nn.Module, name: str, parameter: torch.Tensor, kinds: Mapping[str, str]) -> str:
+    """As of a network from a file (docs/your-network.md#kinds)."""
+    if kind := chosen_kind(name, kinds):
+        return kind
+    bias = name.endswith("bias")
+    if "Norm" in type(module.get_submodule(name.rpartition(".")[0])).__name__:
+        return "norm_bias" if bias else "norm_weight"
+    return "bias" if bias else "weight" if parameter.dim() > 1 else "norm_weight"
+
+
+def _dtype(named: Sequence[tuple[str, torch.Tensor]]) -> str:
+    types = {str(p.dtype).removeprefix("torch."): name for name, p in named}
+    if len(types) > 1 or not types.keys() <= {"float32", "float64"}:
+        found = ", ".join(f"{name} is {kind}" for kind, name in types.items())
+        raise MeasureError(f"all parameters are to be float32, or all float64 (module.float(), module.double()): {found}")
+    return next(iter(types))
