@@ -1,11 +1,11 @@
-"""`make bench-training`: training speed, Basin against PyTorch: one run of small_cnn 16-32-64 and of gpt on two threads, and a sweep of eight runs
-by two workers against two PyTorch processes; with --device cuda one run of small_cnn and of davidnet. The peers on a CPU are PyTorch
-as it comes (eager), as a careful user writes it (channels-last, ReLU in place, fused optimiser, Basin's settings of the allocator) and
-that compiled, for the sweep the first two: bench/training_pytorch.py.
+"""`make bench-training`: training speed, Basin against PyTorch: one run of small_cnn 16-32-64 and of gpt on two threads, and a sweep of
+eight runs by two workers against two PyTorch processes; with --device cuda one run of small_cnn and of davidnet. The peers on a CPU are
+PyTorch as it comes (eager), as a careful user writes it (channels-last, ReLU in place, fused optimiser, Basin's settings of the
+allocator) and that compiled, for the sweep the first two: bench/training_pytorch.py.
 
-All run in turn, several times over, so that what else the machine does falls on all; medians, spreads and Basin's ratio to each
-peer go to stdout and to a JSON file, one row per case and tool. Exit code 1 where a ratio is below the wanted one: on a CPU 1.3 times
-the best of the peers, the one with the highest median, where the goal for a single run is 1.5; in the sweep 2.5 times eager too.
+All run in turn, several times over, so that what else the machine does falls on all; medians, spreads and Basin's ratio to each peer go
+to stdout and to a JSON file, one row per case and tool. Exit code 1 where a ratio is below the wanted one: on a CPU 1.3 times the best of
+the peers, the one with the highest median, where the goal for a single run is 1.5; in the sweep 2.5 times eager too.
 """
 
 import argparse

@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/labels.h"
 #include "data/npy.h"
 #include "data/registry.h"
 #include "data/source_files.h"
@@ -146,7 +145,7 @@ void check_alike(const std::string& where, const at::Tensor& test, const at::Ten
 
 /// 0 where there are none, but numbers.
 int64_t classes_of(const Dataset& data) {
-  if (label_kind(data.train.labels) == LabelKind::numbers) return 0;
+  if (data.train.labels.is_floating_point()) return 0;
   int64_t largest = data.train.labels.max().item<int64_t>();
   if (data.test.size() > 0) largest = std::max(largest, data.test.labels.max().item<int64_t>());
   return largest + 1;

@@ -33,7 +33,7 @@ struct Dataset {
   std::string sha256;      // of the contents of all files read, end to end in manifest order
   std::string split_hash;  // SHA-256 over the training split's source_index (int64, little-endian)
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
-  /// Of a network, per example or token: one for each class, or for each number to predict.
+  /// What a network puts out per example or token: one for each class, or for each number to predict.
   int64_t outputs() const { return class_names.empty() ? train.labels.size(1) : classes(); }
 };
 

@@ -40,7 +40,7 @@ struct Manifest {
       10};                 // CIFAR: number of values of each leading byte; the last one is the class
   std::string names_file;  // class names, one per line; compared where it is there
   std::vector<std::string> class_names;
-  // Of the official archive, or of the one file of a text; empty where there is none.
+  // The official archive, or the one file of a text; empty where there is none.
   std::string archive_url, archive_sha256;
 
   bool is_text() const { return files.front().role == FileRole::text; }

@@ -6,7 +6,7 @@
 namespace basin {
 namespace {
 
-/// Of single labels, or the mean over an example's tokens.
+/// One for each label, or the mean over an example's tokens.
 at::Tensor cross_entropies(const at::Tensor& outputs, const at::Tensor& labels, double smoothing) {
   const at::Tensor rows = labels.dim() > 1 ? outputs.flatten(0, -2) : outputs;
   const at::Tensor losses = at::cross_entropy_loss(rows, labels.flatten(), {}, at::Reduction::None,
@@ -41,6 +41,11 @@ LossKind loss_kind(const std::string& name) {
   const auto found = std::find(loss_names().begin(), loss_names().end(), name);
   if (found == loss_names().end()) throw ConfigError(unknown_name("loss", name, loss_names()));
   return static_cast<LossKind>(found - loss_names().begin());
+}
+
+LabelKind label_kind(const at::Tensor& labels) {
+  if (labels.is_floating_point()) return LabelKind::numbers;
+  return labels.dim() > 1 ? LabelKind::tokens : LabelKind::classes;
 }
 
 void check_loss(LossKind kind, const at::Tensor& labels, const std::string& data_set) {

@@ -6,11 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/labels.h"
-
 namespace basin {
 
-/// Of one example, from the network's outputs f and its label y:
+/// The loss of one example, from the network's outputs f and its label y:
 ///   cross_entropy        -log softmax(f)_y; f [classes], y one class
 ///   token_cross_entropy  -1/T sum_t log softmax(f_t)_{y_t}; f [T, classes], y a class for each of T tokens
 ///   mse                  1/2 sum_c (f_c - y_c)^2 (the edge-of-stability papers' square loss); f [k], y k numbers, or one class,
@@ -24,6 +22,10 @@ const std::vector<std::string>& loss_names();
 /// "nat" or "1".
 const char* units_of(LossKind kind);
 
+/// What is to be predicted of each example: one class, int64 [n]; a class for each of T tokens, int64 [n, T]; numbers,
+/// floating-point [n, k].
+enum class LabelKind { classes, tokens, numbers };
+LabelKind label_kind(const at::Tensor& labels);
 /// ConfigError that names both where a loss can't be taken of the labels of `data_set`.
 void check_loss(LossKind kind, const at::Tensor& labels, const std::string& data_set);
 

@@ -23,7 +23,7 @@ struct InputShape {
   int64_t labels = 0;               // per example where each of its tokens has one; 0: the example has one
 
   std::vector<int64_t> example() const;
-  /// Of what the network makes of one example: [classes] or [labels, classes].
+  /// Sizes of what the network makes of one example: [classes] or [labels, classes].
   std::vector<int64_t> output() const;
 };
 

@@ -54,7 +54,7 @@ Slopes slopes_of(Objective& objective, int64_t first, int64_t count) {
   }
   const at::Tensor p = at::softmax(s.logits, -1);
   const at::Tensor variances = (p * (s.along_w - (p * s.along_w).sum(-1, /*keepdim=*/true)).square()).sum(-1);
-  // Of the mean of an example's tokens, each with a label of its own.
+  // An example's loss is the mean of its tokens', each with a label of its own.
   s.model = variances.dim() > 1 ? variances.mean(1) / static_cast<double>(variances.size(1)) : variances;
   return s;
 }

@@ -3,12 +3,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <functional>
-#include <memory>
-#include <vector>
-
-#include "models/layers/layer_calls.h"
-
 namespace basin {
 
 /// g_i, the gradient of example i's loss by one parameter tensor, of m examples. What is asked of it is found
@@ -37,17 +31,5 @@ class ExampleGradients {
   /// The gradients themselves, [m, ...]: m times the parameter's memory.
   virtual at::Tensor formed() const = 0;
 };
-
-/// Gradients that are known one by one: g [m, ...], of a parameter of these sizes.
-std::unique_ptr<ExampleGradients> plain_gradients(const at::Tensor& g, at::IntArrayRef sizes);
-
-struct ParameterGradients {
-  at::Tensor parameter;
-  std::unique_ptr<ExampleGradients> gradients;
-};
-
-/// The gradients of the trained parameters of `call`, given the gradients `delta` of sum_i loss_i by its output.
-/// Not for batch_statistics.
-std::vector<ParameterGradients> gradients_of(const LayerCall& call, const at::Tensor& delta);
 
 }  // namespace basin

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "hessian/gradients/graph_leaves.h"
+#include "hessian/gradients/layer_gradients.h"
 #include "hessian/gradients/output_gradients.h"
 #include "hessian/objective.h"
 #include "models/scoped_norm_mode.h"

@@ -28,7 +28,7 @@ struct ExampleWeights {
 /// g_i, the gradients of the single examples' losses of an objective, exactly (but for rounding) and without
 /// a backward pass each. One forward pass over a micro-batch notes what each layer was called with, one
 /// backward pass gives the gradients by the layers' outputs, and from both follow sums over each g_i
-/// (hessian/gradients/example_gradients.h): convolutions, linear layers, embeddings, normalisation by frozen statistics or
+/// (hessian/gradients/layer_gradients.h): convolutions, linear layers, embeddings, normalisation by frozen statistics or
 /// by example, biases. A parameter that several of them share has its gradients formed and added up. Exact because in eval mode an example's output depends on that example alone.
 ///
 /// Norms are computed as layers of their own (NormMode::running), also where the objective folds them.

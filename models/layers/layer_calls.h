@@ -10,7 +10,7 @@
 namespace basin {
 
 /// One call y = layer(x) of a forward pass. From x and the gradient of a sum of losses by y follow the
-/// gradients of single examples by the layer's parameters (hessian/gradients/example_gradients.h).
+/// gradients of single examples by the layer's parameters (hessian/gradients/layer_gradients.h).
 struct LayerCall {
   enum class Kind {
     convolution,       // y = x * weight + bias over [n, C, H, W]

@@ -140,7 +140,7 @@ def gpt(tied, bias):
 
     def network(net, x):
         width, heads, layers = 6, 2, 2
-        n, steps = x.shape
+        steps = x.shape[1]
 
         def norm(y, name):
             scale = net.parameter(name + ".weight", width)

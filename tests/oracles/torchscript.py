@@ -3,9 +3,10 @@
     torchscript.py           ($BASIN_BINARY is the program)
     torchscript.py --write   writes tests/python/script_net.pt and what PyTorch makes of it, script_net.json
 
-For each network: five full-batch updates of SGD with momentum in float64 and the weights they end at; then loss, accuracy and the largest
-Hessian eigenvalue there (of classes, of numbers to predict, and of a class for each token), ours from the probes, theirs from double backward products and scipy's eigsh. Examples and files come from here,
-the running statistics of batch norm from Basin's checkpoint. Then what basin.export() refuses.
+For each network (of classes, of numbers to predict, of a class for each token): five full-batch updates of SGD with momentum in float64
+and the weights they end at; then loss and the largest Hessian eigenvalue there, ours from the probes, theirs from double backward products
+and scipy's eigsh, and the variance of single gradients. Examples and files come from here, the running statistics of batch norm from
+Basin's checkpoint. Then what basin.export() refuses.
 
 script_net.pt is such a network in small, for tests without PyTorch: 10 classes, pictures of any size, batch norm whose running statistics
 are those of one batch. Its examples are a formula's (`sine_examples`).

@@ -1,4 +1,4 @@
-#include "hessian/gradients/example_gradients.h"
+#include "hessian/gradients/layer_gradients.h"
 
 #include <ATen/ATen.h>
 
