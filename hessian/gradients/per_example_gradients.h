@@ -8,6 +8,7 @@
 
 #include "hessian/gradients/example_gradients.h"
 #include "hessian/problem.h"
+#include "models/layers/layer_calls.h"
 
 namespace basin {
 
