@@ -15,12 +15,25 @@ void LayerCalls::add(LayerCall call, const at::Tensor& y) {
   list_.push_back(std::move(call));
 }
 
+namespace {
+
+/// x w' + b as a tensor of its own, at every position of x. at::linear() with a bias makes it a view of its rows, and what then works
+/// on it in place gives it another place in the graph than the one that was noted.
+at::Tensor product_of(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
+  if (x.dim() <= 2) return at::linear(x, w, b);
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = w.size(0);
+  return at::_unsafe_view(at::linear(x.flatten(0, -2), w, b), sizes);
+}
+
+}  // namespace
+
 at::Tensor linear_map(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
   if (LayerMap* map = LayerMap::active()) {
     const LayerMap::Arguments other = map->next({x, w, b});
-    return at::linear(other.x, other.weight, other.bias);
+    return product_of(other.x, other.weight, other.bias);
   }
-  at::Tensor y = at::linear(x, w, b);
+  at::Tensor y = product_of(x, w, b);
   if (LayerCalls* calls = LayerCalls::active()) {
     LayerCall call{LayerCall::Kind::linear, w, b, x};
     call.channels_last = true;

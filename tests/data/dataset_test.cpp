@@ -265,7 +265,8 @@ TEST(LoadDataset, EverySetThatIsAtHandIsWholeAndReadsTheSameTwice) {
     EXPECT_EQ(data.test.size(), 20);
     EXPECT_FALSE(data.pixels.empty());
     for (const Split* split : {&data.train, &data.test}) {
-      EXPECT_EQ(split->inputs.scalar_type(), at::kByte);
+      const bool is_text = entry.manifest && entry.manifest->is_text();
+      EXPECT_EQ(split->inputs.scalar_type(), is_text ? at::kLong : at::kByte);
       EXPECT_EQ(split->inputs.size(0), split->size());
       EXPECT_TRUE(((split->labels >= 0) & (split->labels < data.classes())).all().item<bool>());
     }

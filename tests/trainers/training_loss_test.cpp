@@ -63,7 +63,7 @@ TEST(LabelSmoothing, IsRefusedForSquaredErrors) {
     TestRun run(s);
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "label_smoothing = 0.1 needs loss = \"cross_entropy\", not \"mse\"");
+    EXPECT_STREQ(error.what(), "label_smoothing = 0.1 needs a cross entropy as loss, not \"mse\"");
   }
 }
 

@@ -82,7 +82,7 @@ def _telling(configs: pd.DataFrame, options: list[str]) -> list[str]:
     classes = configs.groupby(CELL).ngroup()
     telling = []
     for option in options:
-        finer = pd.DataFrame({"class": classes, "text": _texts(configs[option])}).groupby(["class", "text"]).ngroup()
+        finer = pd.DataFrame({"class": classes, "as_text": _texts(configs[option])}).groupby(["class", "as_text"]).ngroup()
         if finer.nunique() > classes.nunique():
             telling.append(option)
         classes = finer
