@@ -14,7 +14,7 @@ import pathlib
 import numpy as np
 
 from _oracle import compare, golden_header, keep_file
-from optim_golden import braces, toml
+from optim_golden import braces, lines_of_traces
 
 HEADER = pathlib.Path(__file__).resolve().parents[1] / "optim" / "golden_matrices.h"
 
@@ -252,15 +252,7 @@ def header():
         "",
         "inline const std::vector<MatrixTrace> matrix_traces{",
     ]
-    for method, options in CASES:
-        settings = ", ".join(f'"{key}={toml(value)}"' for key, value in options.items())
-        lines.append(f'    {{"{method}",')
-        lines.append(f"     {{{settings}}},")
-        lines.append("     {")
-        for weights, ratios in trace(method, options):
-            lines.append(f"         {{{braces(weights)},")
-            lines.append(f"          {braces(ratios)}}},")
-        lines.append("     }},")
+    lines += lines_of_traces(CASES, trace)
     includes = ("cmath", "cstdint", "string", "vector")
     return golden_header("golden traces of optimisers on matrices", "matrix_golden.py", [*lines, "};"], includes)
 

@@ -312,6 +312,21 @@ def nested(values):
     return "{" + ", ".join(braces(v) for v in values) + "}"
 
 
+def lines_of_traces(cases, trace):
+    """The entries of a table of cases: method, settings, and weights and trust ratios after each step."""
+    lines = []
+    for method, options in cases:
+        settings = ", ".join(f'"{key}={toml(value)}"' for key, value in options.items())
+        lines.append(f'    {{"{method}",')
+        lines.append(f"     {{{settings}}},")
+        lines.append("     {")
+        for weights, ratios in trace(method, options):
+            lines.append(f"         {{{braces(weights)},")
+            lines.append(f"          {braces(ratios)}}},")
+        lines.append("     }},")
+    return lines
+
+
 def header():
     lines = [
         "struct Step {",
@@ -333,15 +348,7 @@ def header():
         "",
         "inline const std::vector<Trace> traces{",
     ]
-    for method, options in CASES:
-        settings = ", ".join(f'"{key}={toml(value)}"' for key, value in options.items())
-        lines.append(f'    {{"{method}",')
-        lines.append(f"     {{{settings}}},")
-        lines.append("     {")
-        for weights, ratios in trace(method, options):
-            lines.append(f"         {{{braces(weights)},")
-            lines.append(f"          {braces(ratios)}}},")
-        lines.append("     }},")
+    lines += lines_of_traces(CASES, trace)
     return golden_header("golden traces of the optimisers", "optim_golden.py", [*lines, "};"])
 
 
