@@ -35,13 +35,13 @@ Gpt::Gpt(const GptOptions& options, const InputShape& shape, at::Generator& init
         fmt::format("gpt.heads = {} violates: it must divide gpt.width = {}", options.heads, options.width));
   const Builder builder{*this, init, Initializer::normal};
   const int64_t tokens = options.tied ? std::max(shape.tokens, shape.classes) : shape.tokens;
-  embeddings_.emplace_back(builder, "tokens", tokens, options.width);
-  embeddings_.emplace_back(builder, "positions", shape.example().front(), options.width);
-  inputs_kept_.emplace_back(builder, options.dropout);
+  tokens_.emplace(builder, "tokens", tokens, options.width);
+  positions_.emplace(builder, "positions", shape.example().front(), options.width);
+  inputs_kept_.emplace(builder, options.dropout);
   for (int64_t i = 1; i <= options.layers; ++i)
     blocks_.push_back(make_block(builder, fmt::format("block{}", i)));
-  norm_.emplace_back(builder, "norm", options.width, options.bias);
-  if (!options.tied) head_.emplace_back(builder, "head", options.width, shape.classes, /*bias=*/false);
+  norm_.emplace(builder, "norm", options.width, options.bias);
+  if (!options.tied) head_.emplace(builder, "head", options.width, shape.classes, /*bias=*/false);
 }
 
 Gpt::Block Gpt::make_block(const Builder& builder, const std::string& name) const {
@@ -78,15 +78,14 @@ at::Tensor Gpt::attend(const Block& block, const at::Tensor& x) const {
 }
 
 at::Tensor Gpt::forward(const at::Tensor& tokens) {
-  const Embedding &of_tokens = embeddings_.front(), &of_positions = embeddings_.back();
-  at::Tensor x = inputs_kept_.front()(of_tokens(tokens) + of_positions.rows_for(tokens.size(0)));
+  at::Tensor x = (*inputs_kept_)((*tokens_)(tokens) + positions_->rows_for(tokens.size(0)));
   for (const Block& block : blocks_) {
     x = x + block.attention_kept(block.projection(attend(block, block.norm1(x))));
     const at::Tensor hidden = activate(activation_, block.expand(block.norm2(x)));
     x = x + block.mlp_kept(block.shrink(hidden));
   }
-  x = norm_.front()(x);
-  return head_.empty() ? of_tokens.as_linear(x) : head_.front()(x);
+  x = (*norm_)(x);
+  return head_ ? (*head_)(x) : tokens_->as_linear(x);
 }
 
 ModelEntry gpt_entry() {

@@ -1,6 +1,7 @@
 // defines: Gpt, a transformer that predicts the next token.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,11 +51,11 @@ class Gpt : public Model {
 
   GptOptions options_;
   Activation activation_;
-  std::vector<Embedding> embeddings_;  // of tokens, of positions
-  std::vector<Dropout> inputs_kept_;   // one
+  std::optional<Embedding> tokens_, positions_;
+  std::optional<Dropout> inputs_kept_;
   std::vector<Block> blocks_;
-  std::vector<LayerNorm> norm_;  // one
-  std::vector<Linear> head_;     // one, or none where it is tied
+  std::optional<LayerNorm> norm_;
+  std::optional<Linear> head_;  // none where it is tied
 };
 
 }  // namespace basin
