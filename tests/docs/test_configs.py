@@ -25,6 +25,7 @@ MAY_DIFFER = {
     "keskar-small.toml": {
         "loss_levels": "checkpoints of the study alone",
         "data.path": "tuning has it from the command line",
+        "max_gradients": "the cap: slow seeds may go on in the study",
     },
     "explain-matched.toml": {
         "loss_levels": "checkpoints of the study alone",
@@ -166,8 +167,6 @@ def test_keskars_ranges_are_as_wide_as_each_other_and_hold_the_rates_in_use():
 
 def test_keskars_rates_are_the_winners():
     selections = sorted((ROOT / "results").glob("*-keskar-tune/selection.toml"))
-    if not selections:
-        pytest.skip("the rates of configs/keskar-small.toml are placeholders until its tuning has run")
     choices = [(flat(choice["when"]), choice["set"]["learning_rate"]) for choice in study(selections[-1])["choice"]]
     for setting in keskar_settings():
         won = [rate for when, rate in choices if setting.items() <= when.items()]
