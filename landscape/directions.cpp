@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/math/as_matrix.h"
 #include "core/math/tensor_norms.h"
 #include "core/seed.h"
 
@@ -14,7 +15,7 @@ double scale_to(const at::Tensor& w, const at::Tensor& d) { return norm_of(w) / 
 
 // In place, slice by slice along the first axis.
 void match_filters(const at::Tensor& w, at::Tensor d) {
-  const at::Tensor rows = d.reshape({d.size(0), -1}), weights = w.reshape({w.size(0), -1});
+  const at::Tensor rows = as_matrix(d), weights = as_matrix(w);
   for (int64_t f = 0; f < rows.size(0); ++f) rows[f].mul_(scale_to(weights[f], rows[f]));
 }
 

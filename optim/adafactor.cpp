@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/math/as_matrix.h"
 #include "core/math/tensor_norms.h"
 #include "optim/registry.h"
 
@@ -58,7 +59,7 @@ Adafactor::Adafactor(std::vector<ParameterInfo> parameters, const AdafactorOptio
 }
 
 at::Tensor Adafactor::folded(const at::Tensor& tensor) const {
-  return options_.factored == "matrix" ? tensor.reshape({tensor.size(0), -1}) : tensor;
+  return options_.factored == "matrix" ? as_matrix(tensor) : tensor;
 }
 
 void Adafactor::learn(size_t i, const at::Tensor& gradient) {

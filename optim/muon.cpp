@@ -5,6 +5,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "core/math/as_matrix.h"
 #include "core/math/tensor_norms.h"
 #include "optim/registry.h"
 
@@ -13,8 +14,6 @@ namespace {
 
 constexpr double kLinear = 3.4445, kCubic = -4.7750, kQuintic = 2.0315;
 constexpr double kAboveZero = 1e-7;  // added to the norm, as in the published code; torch takes the larger
-
-at::Tensor as_matrix(const at::Tensor& tensor) { return tensor.reshape({tensor.size(0), -1}); }
 
 at::Tensor orthogonal(const at::Tensor& matrix, const MuonOptions& options) {
   if (options.orthogonalise == "newton_schulz") return newton_schulz(matrix, options.iterations);

@@ -3,11 +3,10 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include "core/interrupt.h"
-#include "core/seed.h"
 #include "hessian/gradients/per_example_gradients.h"
 #include "probes/common.h"
 #include "probes/estimators/noise_estimate.h"
+#include "probes/estimators/random_groups.h"
 #include "probes/noise_quantities.h"
 #include "probes/registry.h"
 
@@ -50,27 +49,16 @@ class NoiseScale final : public Probe {
   }
 
   NoiseEstimate by_groups(const ProbeContext& context, int64_t group_size) {
-    Problem& problem = context.problem;
-    const int64_t n = problem.examples(), groups = n / group_size;
-    at::Generator generator = make_generator(derive_seed(context.seed, "noise-groups"));
-    const at::Tensor order = at::randperm(n, generator, at::kLong);
-    const bool keep = groups * problem.parameters().size() * 8 <= kKeepBytes;
-    std::vector<at::Tensor> kept(groups);
+    GradientGroups gradients = random_gradient_groups(context.problem, group_size, context.seed);
+    const bool keep = gradients.groups() * context.problem.parameters().size() * 8 <= kKeepBytes;
     passes_ = keep ? 1 : 2;
-
-    GradientGroups gradients;
-    gradients.examples = n;
-    gradients.group_size = group_size;
-    gradients.group = [&](int64_t j) {
-      if (kept[j].defined()) return kept[j];
-      throw_if_interrupted();
-      const at::Tensor gradient = problem.gradient_over(order.narrow(0, j * group_size, group_size));
-      if (keep) kept[j] = gradient;
-      return gradient;
-    };
-    gradients.rest = [&] {
-      return problem.gradient_over(order.narrow(0, groups * group_size, n % group_size));
-    };
+    if (keep) {
+      gradients.group = [compute = gradients.group,
+                         kept = std::vector<at::Tensor>(gradients.groups())](int64_t j) mutable {
+        if (!kept[j].defined()) kept[j] = compute(j);
+        return kept[j];
+      };
+    }
     return estimate_noise(gradients, context.train_examples);
   }
 

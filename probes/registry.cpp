@@ -27,11 +27,13 @@ bool matches(std::string_view pattern, std::string_view name) {
   entry(top_eigenvalues) \
   entry(sharpness_keskar) \
   entry(noise_scale) \
+  entry(dual_noise_scale) \
   entry(gradient_statistics) \
   entry(noise_curvature) \
   entry(batch_sharpness) \
   entry(curvature) \
   entry(preconditioned_curvature) \
+  entry(generalised_sharpness) \
   entry(sharpness_sam) \
   entry(sharpness_adaptive) \
   entry(pac_bayes) \

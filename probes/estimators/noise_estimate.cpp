@@ -175,15 +175,15 @@ Covariance of_set(const Covariance& jackknifed, double grouping, double share, d
   return c;
 }
 
-void check_sizes(int64_t groups, int64_t examples, int64_t set_examples) {
+}  // namespace
+
+void check_noise_sizes(int64_t groups, int64_t examples, int64_t set_examples) {
   if (groups < 4) throw ConfigError("the noise scale needs at least 4 groups of examples");
   if (set_examples < examples) {
     throw ConfigError(fmt::format("the noise scale of a set of {} examples cannot be estimated from {}",
                                   set_examples, examples));
   }
 }
-
-}  // namespace
 
 /// Sum_j |sum_(i in j) c_i|^2 = sum_i |c_i|^2 + the products within groups; the first sum does not depend
 /// on the grouping, and each of the m b (b - 1) / 2 products has the variance tau = tr Sigma^2, which the
@@ -198,7 +198,7 @@ double grouping_variance(double n, double b, double m, double trace, const std::
 }
 
 NoiseEstimate estimate_noise(const LeftOut& s, int64_t set_examples) {
-  check_sizes(static_cast<int64_t>(s.traces.size()), static_cast<int64_t>(s.n), set_examples);
+  check_noise_sizes(static_cast<int64_t>(s.traces.size()), static_cast<int64_t>(s.n), set_examples);
   const auto set = static_cast<double>(set_examples);
   const double shrink = (set - 1) / set;
   const Numbers numbers = numbers_of(s.mean_square, s.trace, s.n, set);
@@ -214,13 +214,13 @@ NoiseEstimate estimate_noise(const LeftOut& s, int64_t set_examples) {
 }
 
 NoiseEstimate estimate_noise(const GradientGroups& gradients, int64_t set_examples) {
-  check_sizes(gradients.groups(), gradients.examples, set_examples);
+  check_noise_sizes(gradients.groups(), gradients.examples, set_examples);
   return estimate_noise(left_out(moments_of(gradients)), set_examples);
 }
 
 NoiseEstimate estimate_noise(const ExampleProducts& gradients, int64_t set_examples) {
   const auto n = static_cast<int64_t>(gradients.square.size());
-  check_sizes(n, n, set_examples);
+  check_noise_sizes(n, n, set_examples);
   return estimate_noise(left_out(moments_of(gradients)), set_examples);
 }
 

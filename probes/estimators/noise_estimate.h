@@ -32,6 +32,9 @@ struct NoiseEstimate {
   bool all_finite = true;   // all gradients were finite numbers
 };
 
+/// ConfigError for fewer than 4 groups, or a set smaller than its part.
+void check_noise_sizes(int64_t groups, int64_t examples, int64_t set_examples);
+
 /// Needs at least 4 groups and set_examples >= gradients.examples; formulas in probes/noise_scale.h.
 NoiseEstimate estimate_noise(const GradientGroups& gradients, int64_t set_examples);
 

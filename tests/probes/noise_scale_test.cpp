@@ -17,6 +17,7 @@ namespace {
 using testing::attribute;
 using Known = testing::KnownGradients;
 using testing::quantity;
+using testing::row_groups;
 using testing::run_probe;
 
 TEST(NoiseScale, PerExampleMatchesKnownGradients) {
@@ -118,27 +119,14 @@ TEST(NoiseScale, TooFewExamplesAreNotResolved) {
   for (const Quantity& q : result.quantities) EXPECT_TRUE(std::isnan(q.value[0]));
 }
 
-/// Groups of one from the rows of a matrix.
-GradientGroups rows_of(const at::Tensor& g, int64_t group_size = 1) {
-  GradientGroups groups;
-  groups.examples = g.size(0);
-  groups.group_size = group_size;
-  groups.group = [g, group_size](int64_t j) { return g.narrow(0, j * group_size, group_size).mean(0); };
-  groups.rest = [g, group_size] {
-    const int64_t rest = g.size(0) % group_size;
-    return g.narrow(0, g.size(0) - rest, rest).mean(0);
-  };
-  return groups;
-}
-
 TEST(NoiseEstimate, JackknifeMatchesLeavingGroupsOutOneByOne) {
   const at::Tensor g = testing::sine_numbers({34, 6}) + 0.4;
   const int64_t b = 3, groups = 11;  // one example left over
-  const NoiseNumbers whole = estimate_noise(rows_of(g, b), g.size(0)).population;
+  const NoiseNumbers whole = estimate_noise(row_groups(g, b), g.size(0)).population;
   at::Tensor traces = at::empty({groups}, at::kDouble), signals = at::empty({groups}, at::kDouble);
   for (int64_t j = 0; j < groups; ++j) {
     const at::Tensor without = at::cat({g.slice(0, 0, j * b), g.slice(0, (j + 1) * b)});
-    const NoiseNumbers left = estimate_noise(rows_of(without, b), without.size(0)).population;
+    const NoiseNumbers left = estimate_noise(row_groups(without, b), without.size(0)).population;
     traces[j] = left.tr_sigma.value;
     signals[j] = left.g2.value;
   }
@@ -158,7 +146,7 @@ TEST(NoiseEstimate, IntervalsCoverTheTruth) {
     int64_t trace_in = 0, signal_in = 0, ratio_in = 0;
     for (int64_t i = 0; i < 400; ++i) {
       const at::Tensor g = at::randn({200, 20}, generator, at::kDouble) * s.sqrt() + mu;
-      const NoiseNumbers e = estimate_noise(rows_of(g, b), 200).population;
+      const NoiseNumbers e = estimate_noise(row_groups(g, b), 200).population;
       trace_in += e.tr_sigma.low <= trace && trace <= e.tr_sigma.high;
       signal_in += e.g2.low <= signal && signal <= e.g2.high;
       ratio_in += e.b_simple.low <= trace / signal && trace / signal <= e.b_simple.high;
@@ -215,7 +203,7 @@ TEST(NoiseEstimate, FiniteSetIsUnbiasedOverEverySubsetAndGrouping) {
     double trace = 0, g2 = 0;
     for (const auto& order : orders) {
       const at::Tensor chosen = g.index_select(0, at::tensor(order));
-      const NoiseNumbers e = estimate_noise(rows_of(chosen, b), 9).finite;
+      const NoiseNumbers e = estimate_noise(row_groups(chosen, b), 9).finite;
       trace += e.tr_sigma.value / static_cast<double>(orders.size());
       g2 += e.g2.value / static_cast<double>(orders.size());
     }
@@ -235,7 +223,7 @@ struct FiniteCampaign {
     at::Tensor traces = at::empty({repetitions}, at::kDouble), signals = at::empty_like(traces);
     for (int64_t i = 0; i < repetitions; ++i) {
       const at::Tensor order = at::randperm(set.size(0), generator, at::kLong).narrow(0, 0, n);
-      const NoiseNumbers e = estimate_noise(rows_of(set.index_select(0, order), b), set.size(0)).finite;
+      const NoiseNumbers e = estimate_noise(row_groups(set.index_select(0, order), b), set.size(0)).finite;
       const double ratio = truth.trace / truth.g2;
       trace_in += e.tr_sigma.low <= truth.trace && truth.trace <= e.tr_sigma.high;
       g2_in += e.g2.low <= truth.g2 && truth.g2 <= e.g2.high;
@@ -282,13 +270,13 @@ TEST(NoiseEstimate, OfTheWholeSetOnlyTheGroupingIsUncertain) {
   EXPECT_NEAR(c.trace_error / c.trace_spread, 1, 0.12);
   EXPECT_EQ(c.g2_error, 0);
   EXPECT_LT(c.g2_spread, 1e-14);
-  const NoiseNumbers exact = estimate_noise(rows_of(set), 300).finite;
+  const NoiseNumbers exact = estimate_noise(row_groups(set), 300).finite;
   EXPECT_EQ(exact.tr_sigma.error, 0);
   EXPECT_EQ(exact.b_simple.low, exact.b_simple.high);
 }
 
 TEST(NoiseEstimate, RefusesASetSmallerThanItsPart) {
-  EXPECT_THROW(estimate_noise(rows_of(testing::sine_numbers({10, 3})), 9), ConfigError);
+  EXPECT_THROW(estimate_noise(row_groups(testing::sine_numbers({10, 3})), 9), ConfigError);
 }
 
 TEST(NoiseEstimate, WeakSignalIsMostlyNotResolvedAndNeverClamped) {
@@ -297,7 +285,7 @@ TEST(NoiseEstimate, WeakSignalIsMostlyNotResolvedAndNeverClamped) {
   int64_t resolved = 0, negative = 0;
   for (int64_t i = 0; i < 200; ++i) {
     const NoiseNumbers e =
-        estimate_noise(rows_of(at::randn({60, 20}, generator, at::kDouble) + mu), 60).population;
+        estimate_noise(row_groups(at::randn({60, 20}, generator, at::kDouble) + mu), 60).population;
     resolved += e.resolved;
     negative += e.g2.value < 0;
   }
