@@ -1,0 +1,137 @@
+"""python -m basin.pages.board OUT_DIR [--budget EPOCHS] [--picture FILE.png] [--into FILE.md]: a board of optimisers at large batches
+(docs/board.md): what each takes to the target at each batch size, what limits it on the way, and the study's verdicts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ..analysis.board import Board, Mean
+from ..analysis.verdict_tables import verdicts_of
+from ..reader.fault import ReadError
+from ..reader.sweep import Sweep, open_sweep
+from .output import ReportError, nothing_in_home, save_picture
+from .paste import PasteError, paste
+from .verdict_text import how_decided, hypothesis_rows, table
+
+if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
+    from matplotlib.figure import Figure
+
+PASSAGE = "board"
+BUDGET = 2.0  # epochs
+# What limits a run, at a loss that all pass: heading, probe, quantity.
+LIMITS = [
+    ("η λ₁(P⁻¹H)", "preconditioned_curvature", "rate_lambda_1"),
+    ("η S_∞/‖g‖₁", "generalised_sharpness", "rate_s_linf"),
+    ("η S_op/‖g‖⁎", "generalised_sharpness", "rate_s_spectral"),
+    ("B_simple", "noise_scale", "b_simple_finite"),
+    ("B_sign", "dual_noise_scale", "b_sign_finite"),
+    ("B_spectral", "dual_noise_scale", "b_spectral_finite"),
+]
+
+
+def by_size(board: Board, head: str, cell: Callable[[str, int], str]) -> list[str]:
+    """A row per optimiser, a column per batch size."""
+    rows = [
+        {head: board.sweep.names.label("optimizers", name)} | {f"B = {size:,}": cell(name, size) for size in board.sizes}
+        for name in board.optimizers
+    ]
+    return [*table(pd.DataFrame(rows)), ""]
+
+
+def mean_text(mean: Mean, unit: float = 1.0) -> str:
+    if mean.why:
+        return f"– ({mean.why})"
+    between = f" [{mean.low / unit:.3g}, {mean.high / unit:.3g}]" if np.isfinite(mean.low) else ""
+    return f"{_number(mean.value / unit)}{between}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def limits(board: Board, checkpoint: str) -> list[str]:
+    """At the smallest and at the largest batch size."""
+    ends = [board.sizes[0], board.sizes[-1]]
+    rows = []
+    for name in board.optimizers:
+        row = {"optimiser": board.sweep.names.label("optimizers", name)}
+        for heading, probe, quantity in LIMITS:
+            found = [board.probed(name, size, probe, quantity, checkpoint) for size in ends]
+            row[heading] = " → ".join("–" if m.why else _number(m.value) for m in found)
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    shown = [c for c in frame if c == "optimiser" or (frame[c] != "– → –").any()]
+    return [*table(frame[shown]), ""] if len(shown) > 1 else []
+
+
+def level_of(sweep: Sweep) -> str:
+    """The lowest loss level that was probed, "" where none was."""
+    levels = sorted({c for c in sweep.probes.checkpoint if c.startswith("loss-")}, key=lambda c: float(c[5:]))
+    return levels[0] if levels else ""
+
+
+def markdown(sweep: Sweep, budget: float = BUDGET) -> str:
+    board = Board(sweep)
+    lines = [f"**Updates to a training loss of {board.target:g}**, at each cell's own rate:", ""]
+    lines += by_size(board, "updates", lambda o, b: mean_text(board.updates(o, b)))
+    lines += [f"**Epochs of the {board.examples:,} training examples to it:**", ""]
+    lines += by_size(board, "epochs", lambda o, b: mean_text(board.updates(o, b), board.examples / b))
+    lines += [f"**Training loss after {budget:g} epochs:**", ""]
+    lines += by_size(board, "loss", lambda o, b: mean_text(board.loss_after(o, b, budget * board.examples)))
+    lines += ["**Test loss at the target**, the same training loss everywhere:", ""]
+    lines += by_size(board, "test loss", lambda o, b: mean_text(board.at_end(o, b, "test_loss")))
+    lines += ["**Learning rates**, tuned:", ""]
+    lines += by_size(board, "rate", lambda o, b: f"{rate:.3g}" if np.isfinite(rate := board.rate(o, b)) else "–")
+    if (level := level_of(sweep)) and (found := limits(board, level)):
+        sizes = f"B = {board.sizes[0]:,} and {board.sizes[-1]:,}"
+        lines += [f"**What limits a run at a training loss of {level[5:]}**, at {sizes}, geometric means over seeds:", "", *found]
+    verdicts = verdicts_of(sweep)
+    if verdicts.answers:
+        reasons = [f"- {a.plan.name}: {a.reason}" for a in verdicts.answers if a.reason]
+        lines += [*table(hypothesis_rows(verdicts)), "", *reasons, *([""] if reasons else []), how_decided(verdicts), ""]
+    return "\n".join(lines).strip()
+
+
+def figure(sweep: Sweep) -> Figure:
+    from ..figures import board
+
+    return board.figure(sweep)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m basin.pages.board", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--budget", type=float, default=BUDGET, help=f"epochs at which losses are compared ({BUDGET:g})")
+    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--into", type=Path, help="a Markdown file with a place for the tables, <!-- NAME -->")
+    parser.add_argument("--passage", default=PASSAGE, help=f"NAME of that place; {PASSAGE} unless given")
+    args = parser.parse_args(arguments)
+    try:
+        text = markdown(open_sweep(args.folder), args.budget)
+        print(text)
+        if args.picture:
+            with nothing_in_home():
+                save_picture(figure, args.folder, args.picture)
+        if args.into:
+            picture = (
+                f"\n\n![Updates and epochs to the target]({os.path.relpath(args.picture, args.into.parent)})"
+                if args.picture
+                else ""
+            )
+            paste(args.into, args.passage, text + picture)
+    except (PasteError, ReadError, ReportError) as error:
+        print(f"basin.pages.board: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
