@@ -19,13 +19,13 @@ namespace {
 constexpr int64_t kPowerSteps = 4;
 
 struct NamedNorm {
-  BallNorm norm;
+  DescentNorm norm;
   std::string name, in_words;
 };
 
 const NamedNorm& named_norm(const std::string& name) {
-  static const std::vector<NamedNorm> norms{{BallNorm::linf, "linf", "the largest entry"},
-                                            {BallNorm::spectral, "spectral", "the spectral norm"}};
+  static const std::vector<NamedNorm> norms{{DescentNorm::linf, "linf", "the largest entry"},
+                                            {DescentNorm::spectral, "spectral", "the spectral norm"}};
   return *std::find_if(norms.begin(), norms.end(), [&](const NamedNorm& n) { return n.name == name; });
 }
 

@@ -172,7 +172,7 @@ ProbeEntry gradient_statistics_entry() {
       .name = "gradient_statistics",
       .label = "gradient statistics",
       .help = "gradient noise from per-example gradients: diversity, coherence, GSNR, norms",
-      .version = 2,
+      .version = 3,
       .draws = false,
       .definitions = {"noise-scale-population", "noise-scale-finite", "gradient-diversity-population",
                       "gradient-diversity-finite", "gradient-coherence-population",

@@ -13,6 +13,7 @@
 namespace basin {
 namespace {
 
+constexpr double kRoundingOfSums = 1e-14;
 constexpr int64_t kBlocks = 10;  // that the jackknife leaves out, one after another
 
 /// [r, r] with r the shorter side.
@@ -57,9 +58,9 @@ GroupSums left_without(const GroupSums& whole, const GroupSums& part) {
 }
 
 /// sum_j sd_j of single gradients, or sum_l tr (E N_l N_l')^(1/2), from groups of b. Differences of sums may round to below 0.
-double noise_norm(BallNorm norm, const GroupSums& s, double b, const ParameterVector& vector) {
+double noise_norm(DescentNorm norm, const GroupSums& s, double b, const ParameterVector& vector) {
   const double factor = b / (s.groups - 1);
-  if (norm == BallNorm::linf) {
+  if (norm == DescentNorm::linf) {
     const at::Tensor variance = (s.squares - s.gradients.square() / s.groups) * factor;
     return variance.clamp_min(0).sqrt().sum().item<double>();
   }
@@ -68,7 +69,10 @@ double noise_norm(BallNorm norm, const GroupSums& s, double b, const ParameterVe
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (!has_matrix(gradients[i])) continue;
     const at::Tensor covariance = (s.products[i] - square_of(gradients[i]) / s.groups) * factor;
-    sum += at::linalg_eigvalsh(covariance).clamp_min(0).sqrt().sum().item<double>();
+    const at::Tensor values = at::linalg_eigvalsh(covariance);
+    // The root makes 1e-8 of a zero that rounds to 1e-16.
+    const at::Tensor resolved = values > values.max() * kRoundingOfSums;
+    sum += at::where(resolved, values, at::zeros_like(values)).clamp_min(0).sqrt().sum().item<double>();
   }
   return sum;
 }
@@ -133,7 +137,7 @@ struct NormFindings {
   double t = 0;                // of Student's distribution
 };
 
-NormFindings norm_findings(BallNorm norm, const GroupBlocks& data, const ParameterVector& vector) {
+NormFindings norm_findings(DescentNorm norm, const GroupBlocks& data, const ParameterVector& vector) {
   const NormBall ball(norm, vector);
   NormFindings f;
   f.raw_noise = noise_norm(norm, data.whole, data.group_size, vector);
@@ -192,7 +196,7 @@ DualNoiseNumbers of_the_whole(const NormFindings& f, double shrink, bool single)
   return numbers;
 }
 
-DualNoiseEstimate estimate_in(BallNorm norm, const GroupBlocks& data, const ParameterVector& vector,
+DualNoiseEstimate estimate_in(DescentNorm norm, const GroupBlocks& data, const ParameterVector& vector,
                               double set_examples) {
   const NormFindings f = norm_findings(norm, data, vector);
   if (!(f.raw_noise > 0)) return no_dual_noise_estimate();  // all gradients are the same
@@ -211,8 +215,8 @@ DualNoiseEstimates estimate_dual_noise(const GradientGroups& gradients, const Pa
       std::isfinite(data.whole.squares.sum().item<double>()) && std::isfinite(data.rest.sum().item<double>());
   if (!finite) return {no_dual_noise_estimate(), no_dual_noise_estimate(), false};
   const auto set = static_cast<double>(set_examples);
-  return {estimate_in(BallNorm::linf, data, vector, set), estimate_in(BallNorm::spectral, data, vector, set),
-          true};
+  return {estimate_in(DescentNorm::linf, data, vector, set),
+          estimate_in(DescentNorm::spectral, data, vector, set), true};
 }
 
 DualNoiseEstimate no_dual_noise_estimate() {

@@ -23,7 +23,7 @@ at::Tensor polar_factor(const at::Tensor& matrix) {
 }  // namespace
 
 at::Tensor NormBall::farthest(const at::Tensor& x) const {
-  if (norm_ == BallNorm::linf) return x.sgn();
+  if (norm_ == DescentNorm::linf) return x.sgn();
   std::vector<at::Tensor> parts = vector_.unflatten(x);
   for (at::Tensor& part : parts) {
     part = has_matrix(part) ? polar_factor(as_matrix(part)).reshape(part.sizes()) : at::zeros_like(part);
@@ -32,7 +32,7 @@ at::Tensor NormBall::farthest(const at::Tensor& x) const {
 }
 
 double NormBall::dual_norm(const at::Tensor& x) const {
-  if (norm_ == BallNorm::linf) return x.abs().sum(at::kDouble).item<double>();
+  if (norm_ == DescentNorm::linf) return x.abs().sum(at::kDouble).item<double>();
   double norm = 0;
   for (const at::Tensor& part : vector_.unflatten(x)) {
     if (has_matrix(part)) norm += at::linalg_svdvals(as_matrix(part)).sum(at::kDouble).item<double>();

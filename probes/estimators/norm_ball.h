@@ -10,7 +10,7 @@
 namespace basin {
 
 /// Norms that methods of steepest descent go by: signSGD and Lion by l_inf, Muon by the largest spectral norm of any matrix.
-enum class BallNorm { linf, spectral };
+enum class DescentNorm { linf, spectral };
 
 /// What Muon takes for a matrix: a parameter with two or more dimensions. Others have no spectral norm.
 inline bool has_matrix(const at::Tensor& parameter) { return parameter.dim() >= 2; }
@@ -23,13 +23,13 @@ inline bool has_matrix(const at::Tensor& parameter) { return parameter.dim() >= 
 class NormBall {
  public:
   /// `vector` outlives this.
-  NormBall(BallNorm norm, const ParameterVector& vector) : norm_(norm), vector_(vector) {}
+  NormBall(DescentNorm norm, const ParameterVector& vector) : norm_(norm), vector_(vector) {}
   /// The point of the ball with the largest x'd, which is then the dual norm of x.
   at::Tensor farthest(const at::Tensor& x) const;
   double dual_norm(const at::Tensor& x) const;
 
  private:
-  BallNorm norm_;
+  DescentNorm norm_;
   const ParameterVector& vector_;
 };
 

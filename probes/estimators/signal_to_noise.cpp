@@ -10,7 +10,7 @@ namespace basin {
 
 SignalToNoise signal_to_noise(const at::Tensor& mean, const at::Tensor& mean_square, double rounding) {
   const at::Tensor g2 = mean.square(), variance = mean_square - g2;
-  const at::Tensor counted = variance > mean_square * rounding;
+  const at::Tensor counted = variance > (mean_square + rounding * mean_square.max()) * rounding;
   const auto where_counted = [&](const at::Tensor& values) {
     return at::where(counted, values, at::zeros_like(values));
   };

@@ -8,8 +8,9 @@
 
 namespace basin {
 
-/// r_j = G_j^2 / V_j with V_j = 1/n sum_i g_ij^2 - G_j^2, flat float64. Parameters whose V_j is not above the
-/// rounding of that difference (units that are off for every example: 0/0) are left out: r_j = 0 there.
+/// r_j = G_j^2 / V_j with V_j = 1/n sum_i g_ij^2 - G_j^2, flat float64. Parameters whose V_j is not above rounding are left out, r_j = 0:
+/// that of the difference (units that are off for every example: 0/0), and that of gradients which would be 0 in exact arithmetic
+/// (biases of attention's keys), which are below `rounding` of the largest.
 struct SignalToNoise {
   at::Tensor ratio;    // r_j
   at::Tensor counted;  // 1 or 0

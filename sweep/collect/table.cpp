@@ -224,11 +224,11 @@ std::string table_markdown(const std::vector<SweepRow>& rows, const std::vector<
   std::set<std::string> protocols;
   for (const SweepRow& row : rows) protocols.insert(row.text("protocol"));
   std::string text = fmt::format(
-      "# Sweep: {}\n\nData {} ({} pixels), {} training and {} test images; model {}. "
+      "# Sweep: {}\n\nData {} ({}), {} training and {} test examples; model {}. "
       "Mean ± standard error over seeds (n). Diverged runs, and under protocol B those that missed the "
       "target loss or fell "
       "below 0.8 of it, are counted under \"runs\" and enter no mean. Standard errors are over seeds alone; "
-      "report.html adds the test images' part. B_simple is that of the training set as it is "
+      "report.html adds the test examples' part. B_simple is that of the training set as it is "
       "(docs/probes.md#noise-scale-finite), the ratio of the means of tr Σ and |G|² over seeds with a 95 % "
       "interval by Fieller's theorem; a number of one run has that run's own uncertainty.\n",
       counted(rows.size(), "run"), distinct(rows, "dataset.name"), distinct(rows, "dataset.pixels"),

@@ -67,6 +67,21 @@ TEST(GradientStatistics, SignalToNoiseIsThatOfKnownGradients) {
   EXPECT_GT(quantity(part, "gsnr_finite").uncertainty[0], 0);
 }
 
+// Biases of attention's keys change no output: their gradients are rounding, and another order of the sums another ratio of it.
+TEST(GradientStatistics, GradientsThatAreRoundingDoNotCount) {
+  const auto batch = testing::tiny_batch(testing::tiny_input_shape("gpt"), 30);
+  const auto gpt = testing::tiny_model("gpt", {"bias=true", "layers=1", "width=8", "heads=2"});
+  const at::Tensor labels = gpt->forward(batch.images).argmax(-1);
+  std::vector<double> found;
+  for (const int64_t micro_batch : {7, 30}) {
+    Objective objective(gpt, LossKind::token_cross_entropy, batch.images, labels, micro_batch);
+    const ProbeResult result = run_probe("gradient_statistics", objective);
+    found.push_back(value_of(result, "gsnr_finite"));
+    EXPECT_LE(attribute<int64_t>(result, "gsnr_parameters"), objective.parameters().size() - 8);
+  }
+  EXPECT_NEAR(found[0], found[1], 1e-9 * std::abs(found[1]));
+}
+
 // The infinitesimal jackknife is the limit of leaving examples out in part: central differences by their
 // weights.
 TEST(GradientStatistics, ErrorOfTheSignalToNoiseRatioIsThatOfReweighting) {

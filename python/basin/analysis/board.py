@@ -94,15 +94,15 @@ class Board:
             return Mean(why="at the target before")
         return plain_mean(losses)
 
-    def probed(self, optimizer: str, size: int, probe: str, quantity: str, checkpoint: str) -> Mean:
-        column = f"probe.{checkpoint}.{probe}.{quantity}"
+    def probed(self, optimizer: str, size: int, column: str) -> Mean:
+        """The mean of a probe's number at a checkpoint that all seeds have."""
         runs = self.cell(optimizer, size)
-        if column not in runs or runs.empty:
+        if runs.empty or runs[column].isna().all():
             return Mean(why="not measured")
-        if f"{column}.status" in runs and (runs[f"{column}.status"] != "ok").any():
+        if (runs[f"{column}.status"] != "ok").any():
             return Mean(why="not resolved")
         values = runs[column].astype(float)
-        return geometric(values) if (values > 0).all() else Mean(why="not measured")
+        return geometric(values) if (values > 0).all() else Mean(why="not above 0")
 
 
 def _loss_at(curve: pd.DataFrame, update: float) -> float:

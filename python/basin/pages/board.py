@@ -26,15 +26,6 @@ if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
 
 PASSAGE = "board"
 BUDGET = 2.0  # epochs
-# What limits a run, at a loss that all pass: heading, probe, quantity.
-LIMITS = [
-    ("η λ₁(P⁻¹H)", "preconditioned_curvature", "rate_lambda_1"),
-    ("η S_∞/‖g‖₁", "generalised_sharpness", "rate_s_linf"),
-    ("η S_op/‖g‖⁎", "generalised_sharpness", "rate_s_spectral"),
-    ("B_simple", "noise_scale", "b_simple_finite"),
-    ("B_sign", "dual_noise_scale", "b_sign_finite"),
-    ("B_spectral", "dual_noise_scale", "b_spectral_finite"),
-]
 
 
 def by_size(board: Board, head: str, cell: Callable[[str, int], str]) -> list[str]:
@@ -57,19 +48,17 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def limits(board: Board, checkpoint: str) -> list[str]:
-    """At the smallest and at the largest batch size."""
-    ends = [board.sizes[0], board.sizes[-1]]
-    rows = []
-    for name in board.optimizers:
-        row = {"optimiser": board.sweep.names.label("optimizers", name)}
-        for heading, probe, quantity in LIMITS:
-            found = [board.probed(name, size, probe, quantity, checkpoint) for size in ends]
-            row[heading] = " → ".join("–" if m.why else _number(m.value) for m in found)
-        rows.append(row)
-    frame = pd.DataFrame(rows)
-    shown = [c for c in frame if c == "optimiser" or (frame[c] != "– → –").any()]
-    return [*table(frame[shown]), ""] if len(shown) > 1 else []
+def probed(board: Board, checkpoint: str) -> list[str]:
+    """Every measure of tables that was measured there, at the smallest and at the largest batch size."""
+    rows = [{"optimiser": board.sweep.names.label("optimizers", name)} for name in board.optimizers]
+    for measure in board.sweep.names.measures.itertuples():
+        column = f"probe.{checkpoint}.{measure.probe}.{measure.column}"
+        if column not in board.runs:
+            continue
+        for row, name in zip(rows, board.optimizers):
+            found = [board.probed(name, size, column) for size in (board.sizes[0], board.sizes[-1])]
+            row[measure.label] = " → ".join("–" if m.why else _number(m.value) for m in found)
+    return [*table(pd.DataFrame(rows)), ""] if len(rows[0]) > 1 else []
 
 
 def level_of(sweep: Sweep) -> str:
@@ -90,9 +79,9 @@ def markdown(sweep: Sweep, budget: float = BUDGET) -> str:
     lines += by_size(board, "test loss", lambda o, b: mean_text(board.at_end(o, b, "test_loss")))
     lines += ["**Learning rates**, tuned:", ""]
     lines += by_size(board, "rate", lambda o, b: f"{rate:.3g}" if np.isfinite(rate := board.rate(o, b)) else "–")
-    if (level := level_of(sweep)) and (found := limits(board, level)):
+    if (level := level_of(sweep)) and (found := probed(board, level)):
         sizes = f"B = {board.sizes[0]:,} and {board.sizes[-1]:,}"
-        lines += [f"**What limits a run at a training loss of {level[5:]}**, at {sizes}, geometric means over seeds:", "", *found]
+        lines += [f"**Probes at a training loss of {level[5:]}**, at {sizes}, geometric means over seeds:", "", *found]
     verdicts = verdicts_of(sweep)
     if verdicts.answers:
         reasons = [f"- {a.plan.name}: {a.reason}" for a in verdicts.answers if a.reason]

@@ -29,8 +29,8 @@ def about_data(sweep: Sweep) -> str:
     """What was trained on what, and what the test set alone can resolve."""
     runs = sweep.runs
     text = (
-        f"**Data.** {_one(runs, 'dataset.name')}, {_one(runs, 'dataset.pixels')} pixels: {_one(runs, 'dataset.n_train')} "
-        f"training and {_one(runs, 'dataset.n_test')} test images. Model {_one(runs, 'model')}; seeds "
+        f"**Data.** {_one(runs, 'dataset.name')} ({_one(runs, 'dataset.pixels')}), {_one(runs, 'dataset.n_train')} "
+        f"training and {_one(runs, 'dataset.n_test')} test examples. Model {_one(runs, 'model')}; seeds "
         f"{_seed_counts(runs)}."
     )
     images = _number(runs, "dataset.n_test")
@@ -38,8 +38,8 @@ def about_data(sweep: Sweep) -> str:
     if images and np.isfinite(best):
         error = 100 * stats.image_error(best, int(images))
         text += (
-            f" {int(images):,} test images alone give one accuracy near {100 * best:.0f} % a standard error of ±{error:.1f} points; "
-            "differences are taken image by image and seed by seed, which narrows them."
+            f" {int(images):,} test examples alone give one accuracy near {100 * best:.0f} % a standard error of ±{error:.1f} points; "
+            "differences are taken example by example and seed by seed, which narrows them."
         )
     return text
 

@@ -82,6 +82,18 @@ def test_the_page_has_a_row_per_optimiser_epochs_and_verdicts(sweep, tmp_path):
     assert "| LAMB |" in passage(page, "board")
 
 
+def test_what_was_probed_at_the_lowest_level_is_shown_at_both_ends(sweep):
+    level = board.level_of(sweep)
+    assert level == min({c for c in sweep.probes.checkpoint if c.startswith("loss-")}, key=lambda c: float(c[5:]))
+    head, _, sgd, lamb = board.probed(Board(sweep), level)[:4]
+    place = head.split(" | ").index("λ₁ (loss / weight²)")
+    runs = sweep.runs[(sweep.runs.optimizer == "sgd")]
+    ends = [runs[runs.batch_size == b][f"probe.{level}.top_eigenvalues.lambda_1"].astype(float) for b in (32, 2048)]
+    small, large = (np.exp(np.log(values).mean()) for values in ends)
+    assert sgd.split(" | ")[place] == f"{small:.3g} → {large:.3g}"
+    assert lamb.split(" | ")[place].startswith("– → "), "one seed missed the target and wasn't probed"
+
+
 def test_a_sweep_of_a_fixed_budget_is_refused(tmp_path):
     with pytest.raises(ReadError, match="no run of protocol B"):
         Board(open_planned(tmp_path / "s", PLAN | dict(protocols=("A-epochs",), endings={})))

@@ -26,7 +26,7 @@ def test_report_is_one_file_with_every_figure(tmp_path):
     assert html.count("data:image/png;base64,") == 8
     assert not re.findall(r'(?:src|href)="(?!#|data:|figures/)', html), "a report that opens without a network"
     for said in (
-        "official pixels",
+        "cifar10-5k (official)",
         "3 target not reached",
         "3 diverged",
         "3 of the finished overshot",

@@ -123,12 +123,12 @@ def test_another_optimisers_reference_is_named(tmp_path):
     assert "SGD at batch 32 for SGD, LAMB" in text.reference_sentence(sweep)
 
 
-def test_data_pixels_images_and_seeds_are_named(tmp_path):
+def test_data_copy_examples_and_seeds_are_named(tmp_path):
     make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 65536), optimizers=("sgd",), images=1000, updates=4))
     sweep = basin.open_sweep(tmp_path / "s")
     said = text.about_data(sweep)
-    assert "cifar10-5k, official pixels: 5000 training and 1000 test images" in said and "seeds 3 per cell" in said
-    assert "1,000 test images alone" in said and "±1.6 points" in said
+    assert "cifar10-5k (official), 5000 training and 1000 test examples" in said and "seeds 3 per cell" in said
+    assert "1,000 test examples alone" in said and "±1.6 points" in said
     assert "counts updates, not noise" in text.about_large_batches(sweep) and "(65,536)" in text.about_large_batches(sweep)
 
 

@@ -12,7 +12,7 @@ struct Balls {
   ParameterVector vector{{{"a.weight", "a", ParameterKind::weight, at::zeros({2, 3, 2, 2}, at::kDouble)},
                           {"a.bias", "a", ParameterKind::bias, at::zeros({2}, at::kDouble)},
                           {"b.weight", "b", ParameterKind::weight, at::zeros({4, 3}, at::kDouble)}}};
-  NormBall linf{BallNorm::linf, vector}, spectral{BallNorm::spectral, vector};
+  NormBall linf{DescentNorm::linf, vector}, spectral{DescentNorm::spectral, vector};
   at::Tensor x = at::randn({vector.size()}, make_generator(1), at::kDouble);
   at::Tensor first(const at::Tensor& flat) const { return flat.narrow(0, 0, 24).reshape({2, 12}); }
   at::Tensor second(const at::Tensor& flat) const { return flat.narrow(0, 26, 12).reshape({4, 3}); }
