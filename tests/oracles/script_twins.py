@@ -35,6 +35,7 @@ PROBES = [
     "sharpness_sam",
 ]
 OPTIONS = [
+    "runtime.threads=1",  # networks too small for two
     "top_eigenvalues.tolerance=1e-6",
     "sharpness_keskar.epsilons=[1e-3]",
     "sharpness_sam.group_size=16",
