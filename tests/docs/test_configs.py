@@ -195,7 +195,7 @@ def test_the_full_study_looks_for_its_data_where_git_does_not():
         assert f"--out {path}" in (CONFIGS.parent / file).read_text(), file
 
 
-@pytest.mark.parametrize("name", ["forecast-small-cnn", "forecast-batch-norm", "forecast-mlp"])
+@pytest.mark.parametrize("name", ["forecast-small-cnn", "forecast-batch-norm", "forecast-mlp", "forecast-characters"])
 def test_the_halves_of_a_forecast_are_of_one_setting(name):
     """docs/forecast.md, Rules. `basin forecast` refuses other pairs, but only after the small runs."""
     small, test = study(f"{name}.toml"), study(f"{name}-test.toml")
