@@ -22,7 +22,8 @@ QuadraticMaximum maximise_quadratic(LinearOperator& a,
   at::Tensor d = farthest(start), ad = product(d);
   for (;;) {
     found.value = inner_product(d, ad);
-    found.nonfinite = !std::isfinite(found.value) || !ad.isfinite().all().item<bool>();
+    found.nonfinite =
+        !std::isfinite(found.value);  // so is the sum where any entry of A d is not, times 0 too
     if (found.nonfinite) return found;
     const at::Tensor s = farthest(ad), apart = s - d;
     const double slope = inner_product(apart, ad);  // half the derivative along s - d, not negative

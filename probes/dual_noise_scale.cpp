@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "probes/common.h"
 #include "probes/estimators/dual_noise.h"
 #include "probes/estimators/random_groups.h"
@@ -25,7 +23,7 @@ class DualNoiseScale final : public Probe {
  private:
   void measure(const ProbeContext& context, ProbeResult& result) override {
     const int64_t n = context.problem.examples();
-    const int64_t group_size = std::max<int64_t>(1, std::min(options_.group_size, n / kLeastGroups));
+    const int64_t group_size = noise_group_size(options_.group_size, n);
     DualNoiseEstimates found{no_dual_noise_estimate(), no_dual_noise_estimate()};
     if (n >= kLeastGroups) {
       found = estimate_dual_noise(random_gradient_groups(context.problem, group_size, context.seed),

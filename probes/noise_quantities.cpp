@@ -3,7 +3,13 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace basin {
+
+int64_t noise_group_size(int64_t asked, int64_t examples) {
+  return std::max<int64_t>(1, std::min(asked, examples / kLeastGroups));
+}
 
 ProbeStatus status_of(const Estimate& estimate, bool resolved, bool nonfinite) {
   if (nonfinite) return ProbeStatus::nonfinite;

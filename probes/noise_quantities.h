@@ -11,6 +11,8 @@ namespace basin {
 
 /// Fewer groups (or single examples) than this say nothing about a spread.
 inline constexpr int64_t kLeastGroups = 8;
+/// Examples per group: what was asked for, or fewer where that makes too few groups.
+int64_t noise_group_size(int64_t asked, int64_t examples);
 
 /// What a number is of: a distribution, or the finite set, then with "_finite" behind the name.
 enum class Side { population, finite };

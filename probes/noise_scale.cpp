@@ -27,8 +27,7 @@ class NoiseScale final : public Probe {
   void measure(const ProbeContext& context, ProbeResult& result) override {
     const int64_t n = context.problem.examples();
     const bool single = options_.estimator == "per_example";
-    const int64_t group_size =
-        single ? 1 : std::max<int64_t>(1, std::min(options_.group_size, n / kLeastGroups));
+    const int64_t group_size = single ? 1 : noise_group_size(options_.group_size, n);
     NoiseEstimate estimate = no_noise_estimate();
     if (n >= kLeastGroups) estimate = single ? by_examples(context) : by_groups(context, group_size);
     fill(estimate, result);

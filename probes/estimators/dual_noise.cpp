@@ -36,7 +36,7 @@ struct GroupSums {
     add({1, h, h.square(), std::move(of_matrices)});
   }
   void add(const GroupSums& other, double factor = 1) {
-    if (groups == 0 && !gradients.defined()) {
+    if (!gradients.defined()) {
       gradients = at::zeros_like(other.gradients);
       squares = at::zeros_like(other.squares);
       for (const at::Tensor& p : other.products) products.push_back(p.defined() ? at::zeros_like(p) : p);

@@ -22,26 +22,11 @@ at::Tensor semidefinite(int64_t n, uint64_t seed) {
   return x.mm(x.t());
 }
 
-/// The largest d'Ad over the corners of the cube; where A is semidefinite no point of it has more.
-double largest_corner(const at::Tensor& a) {
-  const int64_t n = a.size(0);
-  double largest = 0;
-  for (int64_t corner = 0; corner < (1 << n); ++corner) {
-    const at::Tensor d = at::bitwise_right_shift(at::full({n}, corner, at::kLong), at::arange(n))
-                             .remainder(2)
-                             .mul(2)
-                             .sub(1)
-                             .to(at::kDouble);
-    largest = std::max(largest, d.dot(a.mv(d)).item<double>());
-  }
-  return largest;
-}
-
 TEST(QuadraticMaximum, FindsTheBestCornerOfACubeFromSeveralStarts) {
   for (const uint64_t seed : {1, 2, 3}) {
     const at::Tensor a = semidefinite(9, seed);
     FunctionOperator op = dense_operator(a);
-    const double largest = largest_corner(a);
+    const double largest = testing::largest_corner(a);
     double best = 0;
     at::Generator generator = make_generator(derive_seed(seed, "starts"));
     for (int start = 0; start < 20; ++start) {

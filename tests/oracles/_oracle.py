@@ -27,6 +27,14 @@ def compare(what, ours, theirs, *, rtol=0.0, atol=0.0, why):
     _record(what, agrees, f"{numbers}largest difference {largest:.3g} (allowed: {atol:g} + {rtol:g} relative; {why})")
 
 
+def stored(file, group):
+    """Every dataset of a group of an HDF5 file by its path there; nothing where there is no such group."""
+    found = {}
+    if group in file:
+        file[group].visititems(lambda name, item: found.update({name: item[...]}) if hasattr(item, "shape") else None)
+    return found
+
+
 def _record(what, agrees, text):
     print(f"{'ok  ' if agrees else 'FAIL'} {what}: {text}", flush=True)
     _verdicts.append(agrees)

@@ -6,7 +6,7 @@ and a plane of the landscape.
 small_cnn without normalisation, ResNet-20 with batch norm, ResNet-20 with group norm, and the transformer gpt are trained for a few
 updates by Basin; the twins take weights and statistics out of the checkpoint. Both are then measured by the same probes with the same
 draws, on the same examples: in float64 everything to 1e-8 of itself, eigenvalues to their residuals and searched maxima to the spread
-of their starts; in float32 to 1e-4, or to the largest number of a probe where a number is a small difference of larger ones.
+of their starts; in float32 to 1e-4, or to a hundredth of a standard error where a number may be a small difference of larger ones.
 """
 
 import os
@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import basin
-from _oracle import compare, finish
+from _oracle import compare, finish, stored
 
 N, CLASSES = 60, 4
 PROBES = [
@@ -175,13 +175,6 @@ def trained(folder, model, options, loss):
     return run
 
 
-def stored(file, group):
-    found = {}
-    if group in file:
-        file[group].visititems(lambda name, item: found.update({name: item[...]}) if isinstance(item, h5py.Dataset) else None)
-    return found
-
-
 def take(twin, checkpoint):
     """Weights and statistics, by name."""
     with h5py.File(checkpoint) as file:
@@ -197,12 +190,12 @@ def take(twin, checkpoint):
 def measured(folder, dtype, *subject):
     options = [word for option in OPTIONS for word in ("--set", option)]
     basin_says("probe", *subject, "--only", ",".join(PROBES), "--subset", 0, "--dtype", dtype, "--micro-batch", 16, *options)
-    return {probe: basin.read_probe(path) for probe in PROBES for path in newest(folder, probe)}
+    return {probe: basin.read_probe(newest(folder, probe)) for probe in PROBES}
 
 
 def newest(folder, probe):
-    files = sorted(folder.glob(f"runs/*/probes/end.{probe}*.h5"), key=lambda path: path.stat().st_mtime)
-    return files[-1:]
+    """Each type has a file of its own."""
+    return max(folder.glob(f"runs/*/probes/end.{probe}*.h5"), key=lambda path: path.stat().st_mtime)
 
 
 def compare_tables(name, ours, theirs, dtype):

@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import nn
 
-from _oracle import compare, finish
+from _oracle import compare, finish, stored
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPEC = importlib.util.spec_from_file_location("exporting", ROOT / "python/basin/exporting.py")
@@ -176,12 +176,6 @@ def trained_by_torch(net, loss_of, x, y):
             v.mul_(MOMENTUM).add_(g)
             p.data.sub_(RATE * v)
     return net.eval()
-
-
-def stored(file, group):
-    found = {}
-    file[group].visititems(lambda name, item: found.update({name: item[...]}) if isinstance(item, h5py.Dataset) else None)
-    return found
 
 
 def largest_eigenvalue(net, x, y, loss_of=F.cross_entropy):

@@ -7,6 +7,7 @@
 #include "core/seed.h"
 #include "tests/probes/known_gradients.h"
 #include "tests/probes/probe_fixture.h"
+#include "tests/support/matrices.h"
 
 namespace basin {
 namespace {
@@ -30,13 +31,7 @@ at::Tensor second_moments(const Known& known) { return known.x.t().mm(known.x) /
 // d'Hd = sum_c d_c' M d_c: every row of W by itself has the corner that is largest.
 TEST(GeneralisedSharpness, OfTheCubeIsThatOfTheBestSigns) {
   Known known;
-  const at::Tensor m = second_moments(known);
-  double largest = 0;
-  for (int corner = 0; corner < 32; ++corner) {
-    const at::Tensor d = at::empty({5}, at::kDouble);
-    for (int j = 0; j < 5; ++j) d[j] = (corner >> j) & 1 ? 1.0 : -1.0;
-    largest = std::max(largest, d.dot(m.mv(d)).item<double>());
-  }
+  const double largest = testing::largest_corner(second_moments(known));
   const ProbeResult result =
       run_probe("generalised_sharpness", known.objective, {"restarts=40", "tolerance=1e-8"});
   EXPECT_EQ(result.status, ProbeStatus::ok);

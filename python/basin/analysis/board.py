@@ -6,6 +6,7 @@ a seed missed the target has no mean, because the seeds that are left are the lu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.stats import t as student
 
 from ..reader.fault import ReadError
 from ..reader.sweep import Sweep
+from . import stats
 from .arms import ARM, with_arms
 from .matched import lost_seeds
 from .names import optimizers_of
@@ -35,9 +37,9 @@ def plain_mean(values: ArrayLike) -> Mean:
     numbers = np.asarray(values, float)
     if not len(numbers) or not np.isfinite(numbers).all():
         return Mean(why="not measured")
-    half = student.ppf(0.975, len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else np.nan
-    mean = float(numbers.mean())
-    return Mean(mean, float(mean - half), float(mean + half), len(numbers))
+    mean, error, n = stats.mean_and_error(numbers)
+    half = float(student.ppf(0.975, n - 1)) * error
+    return Mean(mean, mean - half, mean + half, n)
 
 
 def geometric(values: ArrayLike) -> Mean:
@@ -71,18 +73,16 @@ class Board:
 
     def updates(self, optimizer: str, size: int) -> Mean:
         """To the target."""
-        runs = self.cell(optimizer, size)
-        if runs.empty:
-            return Mean(why="not run")
-        if lost := lost_seeds(runs):
-            return Mean(why=lost.text)
-        return geometric(runs.steps_to_target)
+        return self._at_target(optimizer, size, "steps_to_target", geometric)
 
     def at_end(self, optimizer: str, size: int, column: str) -> Mean:
         """At the target, so at the same training loss everywhere: test_loss, test_acc."""
+        return self._at_target(optimizer, size, column, plain_mean)
+
+    def _at_target(self, optimizer: str, size: int, column: str, mean: Callable[[pd.Series], Mean]) -> Mean:
         runs = self.cell(optimizer, size)
         why = "not run" if runs.empty else lost.text if (lost := lost_seeds(runs)) else ""
-        return Mean(why=why) if why else plain_mean(runs[column])
+        return Mean(why=why) if why else mean(runs[column])
 
     def loss_after(self, optimizer: str, size: int, examples: float) -> Mean:
         """Training loss at a fixed budget, between the two evaluations around it by a line."""
