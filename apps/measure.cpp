@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <functional>
+#include <utility>
+
 #include "apps/arguments.h"
 #include "apps/output/json_output.h"
 #include "apps/subcommands.h"
@@ -10,13 +13,15 @@
 #include "core/runtime.h"
 #include "runs/outside_probing.h"
 #include "runs/probe_options.h"
+#include "runs/surfaces/outside.h"
+#include "runs/surfaces/registry.h"
 
 namespace basin {
 namespace {
 
 struct MeasureArguments {
   int words = -1, memory = -1;
-  std::string out;
+  std::string out, landscape;
   std::vector<std::string> only, sets;
   double silence = 60;
   uint64_t seed = 1;
@@ -57,19 +62,55 @@ int measure_for(Partner& partner, const std::function<Json()>& work) {
   }
 }
 
-int run_measure(const MeasureArguments& arguments) {
-  const RunOptions options = options_of(arguments);
-  apply_runtime(options.runtime);
-  const auto partner = std::make_shared<Partner>(arguments.words, arguments.memory, arguments.silence);
-  ::close(arguments.memory);
-  return measure_for(*partner, [&] {
-    OutsideProblem problem(partner);
-    const OutsideRequest request{arguments.out, options.probes.run, options.probe_options, arguments.seed};
+/// What measures, once its options are read.
+using Work = std::function<Json(OutsideProblem& problem, Partner& partner)>;
+
+Work probes_of(const MeasureArguments& arguments, const RunOptions& options) {
+  const OutsideRequest request{arguments.out, options.probes.run, options.probe_options, arguments.seed};
+  return [request](OutsideProblem& problem, Partner& partner) {
     Json results = Json::array();
     for (const ProbeOutcome& outcome :
-         probe_outside(problem, request, [&](const ProbeStep& step) { partner->say(json_of(step).dump()); }))
+         probe_outside(problem, request, [&](const ProbeStep& step) { partner.say(json_of(step).dump()); }))
       results.push_back(json_of(outcome));
-    return Json{{"done", std::move(results)}};
+    return results;
+  };
+}
+
+Work landscape_of(const OutsideLandscapeRequest& request) {
+  return [request](OutsideProblem& problem, Partner& partner) {
+    const auto report = [&](int64_t done, int64_t points) {
+      partner.say(Json{{"step", done + 1}, {"of", points}, {"point_of", request.kind}}.dump());
+    };
+    Json results = Json::array();
+    results.push_back(Json{{"file", landscape_outside(problem, request, report)}});
+    return results;
+  };
+}
+
+/// Reads the options of what is asked for.
+std::pair<RuntimeOptions, Work> work_of(const MeasureArguments& arguments) {
+  if (arguments.landscape.empty()) {
+    const RunOptions options = options_of(arguments);
+    return {options.runtime, probes_of(arguments, options)};
+  }
+  OutsideLandscapeRequest request{arguments.out, arguments.landscape, OptionSets(landscape_kinds()),
+                                  arguments.seed};
+  RuntimeOptions runtime;
+  OptionTable table;
+  request.kinds.bind_only(table, request.kind);
+  table.group("runtime", [&](OptionTable& t) { bind_options(t, runtime); });
+  for (const std::string& set : arguments.sets) table.set_from_text(set, "--set");
+  return {runtime, landscape_of(request)};
+}
+
+int run_measure(const MeasureArguments& arguments) {
+  const auto [runtime, work] = work_of(arguments);
+  apply_runtime(runtime);
+  const auto partner = std::make_shared<Partner>(arguments.words, arguments.memory, arguments.silence);
+  ::close(arguments.memory);
+  return measure_for(*partner, [&, &work = work] {
+    OutsideProblem problem(partner);
+    return Json{{"done", work(problem, *partner)}};
   });
 }
 
@@ -86,6 +127,9 @@ void add_measure(CLI::App& app, Action& action) {
   command->add_option("--out", arguments->out, "folder of the results")->required();
   add_list_option(*command, "--only", arguments->only, "names of probes; default: all",
                   [] { return values_of("probes.run"); });
+  take_one_of(*command->add_option("--landscape", arguments->landscape,
+                                   "kind of landscape around the weights, instead of probes"),
+              "kind of landscape", names_of(landscape_kinds()));
   command
       ->add_option("--silence", arguments->silence,
                    "seconds without a sign of life after which the other process counts as hung")

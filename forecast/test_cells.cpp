@@ -27,6 +27,8 @@ void require_test_cell(const Cell& cell, const std::string& where) {
   const ScheduleOptions& schedule = cell.options.schedule;
   if (schedule.scaling_rule != "none" || schedule.effective_rate)
     refuse("scaling_rule or effective_rate: the rates of the trials have to be those used");
+  if (schedule.beta2_rule != "none" || schedule.decay_rule != "none")
+    refuse("beta2_rule or decay_rule: the optimiser has to be the one of the small batches");
 }
 
 void require_two_experiments(int64_t a, int64_t b, int64_t examples, const std::string& where) {

@@ -77,6 +77,10 @@ Constraint exclusions_from_trust() {
               [](const std::string& text) { return text == kNoDecay || is_entry(text); });
 }
 
+void bind_exclusion(OptionTable& table, Exclusions& from_decay) {
+  table.add("exclude_from_decay", from_decay, exclusions_from_decay(), "parameters without weight decay");
+}
+
 void bind_factors(OptionTable& table, Factors& lr_factors, Factors& decay_factors) {
   const Constraint constraint = each("ENTRY=FACTOR, FACTOR above 0, ENTRY " + kEntries,
                                      [](const std::string& text) { return factor_in(text).has_value(); });

@@ -33,14 +33,35 @@ Constraint parameter_kinds();
 /// For option tables: each element is an entry as above.
 Constraint exclusions_from_decay();
 Constraint exclusions_from_trust();
+/// The option exclude_from_decay.
+void bind_exclusion(OptionTable& table, Exclusions& from_decay);
 /// The options lr_factors and decay_factors.
 void bind_factors(OptionTable& table, Factors& lr_factors, Factors& decay_factors);
+
+/// What weight_decay does in most optimisers, for their help.
+inline constexpr const char* kDecoupledDecay =
+    "decoupled: each update also subtracts lr * weight_decay * weight";
+/// The options weight_decay, exclude_from_decay and the two factors, for options that have these four fields.
+template <class Options>
+void bind_decay(OptionTable& table, Options& options, const char* weight_decay_help = kDecoupledDecay) {
+  table.add("weight_decay", options.weight_decay, at_least(0), weight_decay_help);
+  bind_exclusion(table, options.exclude_from_decay);
+  bind_factors(table, options.lr_factors, options.decay_factors);
+}
 
 struct TreatmentRules {
   double weight_decay = 0;
   Exclusions without_decay = {}, without_trust = {};
   Factors lr_factors = {}, decay_factors = {};
 };
+/// The rules of options that have these four fields.
+template <class Options>
+TreatmentRules decay_rules(const Options& options) {
+  return {.weight_decay = options.weight_decay,
+          .without_decay = options.exclude_from_decay,
+          .lr_factors = options.lr_factors,
+          .decay_factors = options.decay_factors};
+}
 /// One entry per parameter.
 std::vector<Treatment> treatments(const std::vector<ParameterInfo>& parameters, const TreatmentRules& rules);
 /// One entry per parameter: whether an element of the list matches it.

@@ -65,8 +65,7 @@ void bind_fields(OptionTable& table, LarsOptions& o) {
   table.add("zero_norm_drops_decay", o.zero_norm_drops_decay, anything(),
             "no weight decay where a norm is 0");
   table.add("buffer_start", o.buffer_start, one_of({"zero", "gradient"}), "initial momentum buffer");
-  table.add("exclude_from_decay", o.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
+  bind_exclusion(table, o.exclude_from_decay);
   table.add("exclude_from_trust", o.exclude_from_trust, exclusions_from_trust(),
             "parameters without trust ratio");
 }
@@ -106,11 +105,9 @@ Lars::Lars(std::vector<ParameterInfo> parameters, const LarsOptions& o)
         "lars: zero_norm_drops_decay = true needs a denominator without decay in a norm, not \"{}\"",
         o.denominator));
   }
-  treatments_ = treatments(parameters_, {.weight_decay = o.weight_decay,
-                                         .without_decay = o.exclude_from_decay,
-                                         .without_trust = o.exclude_from_trust,
-                                         .lr_factors = o.lr_factors,
-                                         .decay_factors = o.decay_factors});
+  TreatmentRules rules = decay_rules(o);
+  rules.without_trust = o.exclude_from_trust;
+  treatments_ = treatments(parameters_, rules);
   set_ratio_sources("lars", o.arm, parameters_, treatments_);
   rule_.momentum = o.momentum;
   if (o.moving_average) rule_.dampening = o.momentum;

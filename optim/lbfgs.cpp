@@ -39,8 +39,7 @@ void bind_options(OptionTable& table, LbfgsOptions& options) {
             "pairs with y's < min_curvature s's are left out");
   table.add("weight_decay", options.weight_decay, at_least(0),
             "L2 coefficient: gradient + weight_decay * weight");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
+  bind_exclusion(table, options.exclude_from_decay);
 }
 
 Lbfgs::Lbfgs(std::vector<ParameterInfo> parameters, const LbfgsOptions& options)

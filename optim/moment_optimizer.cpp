@@ -7,18 +7,15 @@ void bind_moment_options(OptionTable& table, MomentOptions& options, const std::
   table.add("beta2", options.beta2, half_open(0, 1), "decay of the second moment");
   table.add("eps", options.eps, at_least(0), "added to the root of the corrected second moment");
   table.add("weight_decay", options.weight_decay, at_least(0), weight_decay_help);
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
+  bind_exclusion(table, options.exclude_from_decay);
 }
 
 MomentOptimizer::MomentOptimizer(std::vector<ParameterInfo> parameters, const MomentOptions& options,
                                  const Exclusions& without_trust)
     : Optimizer(std::move(parameters)) {
-  treatments_ = treatments(parameters_, {.weight_decay = options.weight_decay,
-                                         .without_decay = options.exclude_from_decay,
-                                         .without_trust = without_trust,
-                                         .lr_factors = options.lr_factors,
-                                         .decay_factors = options.decay_factors});
+  TreatmentRules rules = decay_rules(options);
+  rules.without_trust = without_trust;
+  treatments_ = treatments(parameters_, rules);
   rule_.beta1 = options.beta1;
   rule_.beta2 = options.beta2;
   rule_.eps = options.eps;

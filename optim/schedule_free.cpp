@@ -14,20 +14,8 @@ void bind_averaging(OptionTable& table, Options& options) {
             "update t has a weight of t^averaging_power in the average");
   table.add("rate_power", options.rate_power, at_least(0),
             "times the largest learning rate so far to this power");
-  table.add("weight_decay", options.weight_decay, at_least(0),
-            "each update also subtracts lr * weight_decay * weight, where the gradient is taken");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
-  bind_factors(table, options.lr_factors, options.decay_factors);
-}
-
-template <class Options>
-std::vector<Treatment> averaged_treatments(const std::vector<ParameterInfo>& parameters,
-                                           const Options& options) {
-  return treatments(parameters, {.weight_decay = options.weight_decay,
-                                 .without_decay = options.exclude_from_decay,
-                                 .lr_factors = options.lr_factors,
-                                 .decay_factors = options.decay_factors});
+  bind_decay(table, options,
+             "each update also subtracts lr * weight_decay * weight, where the gradient is taken");
 }
 
 constexpr const char* kShareHelp = "share of the average in the weights where the gradient is taken";
@@ -51,7 +39,7 @@ ScheduleFree::ScheduleFree(std::vector<ParameterInfo> parameters, const Schedule
       beta_(options.momentum),
       averaging_power_(options.averaging_power),
       rate_power_(options.rate_power) {
-  treatments_ = averaged_treatments(parameters_, options);
+  treatments_ = treatments(parameters_, decay_rules(options));
   add_number("weight_sum", weight_sum_);
   add_number("largest_rate", largest_rate_);
   add_slot("fast_weights");
@@ -65,7 +53,7 @@ ScheduleFree::ScheduleFree(std::vector<ParameterInfo> parameters, const Schedule
       normalises_(true),
       beta2_(options.beta2),
       eps_(options.eps) {
-  treatments_ = averaged_treatments(parameters_, options);
+  treatments_ = treatments(parameters_, decay_rules(options));
   add_number("weight_sum", weight_sum_);
   add_number("largest_rate", largest_rate_);
   add_slot("fast_weights");

@@ -16,8 +16,7 @@ void bind_options(OptionTable& table, SgdOptions& options) {
   table.add("decay", options.decay, one_of({"gradient", "decoupled"}),
             "gradient: gradient + weight_decay * weight; decoupled: weights shrink by learning rate * "
             "weight_decay");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
+  bind_exclusion(table, options.exclude_from_decay);
   bind_factors(table, options.lr_factors, options.decay_factors);
 }
 
@@ -26,10 +25,7 @@ Sgd::Sgd(std::vector<ParameterInfo> parameters, const SgdOptions& options)
   if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
     throw ConfigError("sgd: nesterov = true violates: it needs momentum > 0 and dampening = 0");
   }
-  treatments_ = treatments(parameters_, {.weight_decay = options.weight_decay,
-                                         .without_decay = options.exclude_from_decay,
-                                         .lr_factors = options.lr_factors,
-                                         .decay_factors = options.decay_factors});
+  treatments_ = treatments(parameters_, decay_rules(options));
   rule_.momentum = options.momentum;
   rule_.dampening = options.dampening;
   rule_.nesterov = options.nesterov;

@@ -3,26 +3,6 @@
 #include "optim/registry.h"
 
 namespace basin {
-namespace {
-
-template <class Options>
-void bind_decay(OptionTable& table, Options& options) {
-  table.add("weight_decay", options.weight_decay, at_least(0),
-            "decoupled: each update also subtracts lr * weight_decay * weight");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
-  bind_factors(table, options.lr_factors, options.decay_factors);
-}
-
-template <class Options>
-std::vector<Treatment> treatments_by(const std::vector<ParameterInfo>& parameters, const Options& options) {
-  return treatments(parameters, {.weight_decay = options.weight_decay,
-                                 .without_decay = options.exclude_from_decay,
-                                 .lr_factors = options.lr_factors,
-                                 .decay_factors = options.decay_factors});
-}
-
-}  // namespace
 
 void bind_options(OptionTable& table, LionOptions& options) {
   table.add("beta1", options.beta1, half_open(0, 1), "share of the average in what the sign is taken of");
@@ -38,13 +18,13 @@ void bind_options(OptionTable& table, SignSgdOptions& options) {
 
 SignDescent::SignDescent(std::vector<ParameterInfo> parameters, const LionOptions& options)
     : Optimizer(std::move(parameters)), rule_{.blend = options.beta1, .keep = options.beta2} {
-  treatments_ = treatments_by(parameters_, options);
+  treatments_ = treatments(parameters_, decay_rules(options));
   add_slot("average");
 }
 
 SignDescent::SignDescent(std::vector<ParameterInfo> parameters, const SignSgdOptions& options)
     : Optimizer(std::move(parameters)), rule_{.blend = options.momentum, .keep = options.momentum} {
-  treatments_ = treatments_by(parameters_, options);
+  treatments_ = treatments(parameters_, decay_rules(options));
   if (options.momentum > 0) add_slot("average");
 }
 

@@ -31,12 +31,9 @@ class OutsideProbes {
       : problem_(problem),
         request_(request),
         seed_(derive_seed(request.seed, "probe")),
-        loss_(problem.answers(Answer::loss) ? problem.loss() : kNaN) {
-    Checkpoint weights;
-    weights.parameters = problem.parameters().parameters();
-    content_ = content_hash(weights);
-    shapes_ = shapes_hash(problem);
-  }
+        loss_(problem.answers(Answer::loss) ? problem.loss() : kNaN),
+        content_(weights_hash(problem)),
+        shapes_(shapes_hash(problem)) {}
 
   ProbeOutcome run(const std::string& probe) {
     const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
@@ -69,6 +66,12 @@ class OutsideProbes {
 };
 
 }  // namespace
+
+std::string weights_hash(const OutsideProblem& problem) {
+  Checkpoint weights;
+  weights.parameters = problem.parameters().parameters();
+  return content_hash(weights);
+}
 
 std::vector<ProbeOutcome> probe_outside(OutsideProblem& problem, const OutsideRequest& request,
                                         const std::function<void(const ProbeStep&)>& begins) {

@@ -1,4 +1,4 @@
-// defines: probe_outside(), probes on a problem that another process answers.
+// defines: probe_outside(), probes on a problem that another process answers; weights_hash().
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ struct OutsideRequest {
   OptionSets probe_options;
   uint64_t seed = 1;  // of the draws, as a run's
 };
+
+/// SHA-256 of names, shapes and weights: what a problem is called by.
+std::string weights_hash(const OutsideProblem& problem);
 
 /// Measures every probe in `probes` at the problem's own weights, after check_outside(), and writes
 /// OUT/probes/end.<probe>.h5 for each, as of a run's last checkpoint. The run's name is a hash of names, shapes and

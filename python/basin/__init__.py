@@ -1,5 +1,5 @@
 """Reads what the program `basin` writes: sweeps, tunings, runs, checkpoints, probes and landscapes, as pandas tables and numpy
-arrays; `train` runs the program, and `measure` has it measure a network of yours.
+arrays; `train` runs the program, and `measure` and `landscape` have it measure a network of yours.
 
 >>> import basin
 >>> runs = basin.load_sweep("out/quick")          # one row per run
@@ -10,7 +10,7 @@ arrays; `train` runs the program, and `measure` has it measure a network of your
 from .asked import contrasts
 from .exporting import Exported, ExportError, export
 from .jax_adapter import jax_problem
-from .measuring import measure
+from .measuring import landscape, measure
 from .problem import MeasureError, Parameter, Problem
 from .reader.fault import ReadError, SchemaError
 from .reader.landscape import Surface, surface
@@ -26,6 +26,6 @@ from .transformers_adapter import transformers_problem
 __all__ = [
     "ExportError", "Exported", "Layers", "MeasureError", "Outcomes", "Parameter", "ProbeName", "ProbeResult", "Problem", "ReadError",
     "Run", "SchemaError", "Surface", "Sweep", "TrainError", "Tuning",
-    "contrasts", "export", "jax_problem", "load_run", "load_sweep", "load_tuning", "measure", "open_sweep", "read_probe", "surface",
-    "torch_problem", "train", "transformers_problem",
+    "contrasts", "export", "jax_problem", "landscape", "load_run", "load_sweep", "load_tuning", "measure", "open_sweep", "read_probe",
+    "surface", "torch_problem", "train", "transformers_problem",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""measure(): Basin's probes on a problem that Python code answers."""
+"""measure() and landscape(): Basin's probes and landscapes on a problem that Python code answers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import pandas as pd
 
 from .answering import Answering, SharedVectors, Words, answer_all, hello
 from .problem import MeasureError, Problem
+from .reader.landscape import Surface, surface
 from .reader.probe import read_probe
 from .reader.program import find_program
 from .training import toml
@@ -54,23 +55,58 @@ def measure(
     keys, as of `--set`; `runtime.threads` too. `seed` is of what probes draw. `silence`: seconds after which the engine takes a process
     without a sign of life for hung; a thread gives one however long an answer takes. `program` as in train().
     """
+    arguments = ["--only", probes if isinstance(probes, str) else ",".join(probes)] if probes else []
+    with _folder(out) as folder:
+        return _table(_asked_for(problem, arguments, folder, options, seed, silence, progress, program))
+
+
+def landscape(
+    problem: Problem,
+    kind: str = "plane",
+    *,
+    out: str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+    seed: int = 1,
+    silence: float = 60.0,
+    progress: bool = True,
+    program: str | Path | None = None,
+) -> Surface:
+    """The loss of `problem` around its own weights, along directions drawn at random (docs/landscape.md).
+
+    >>> plane = basin.landscape(problem, options={"plane.alpha_points": 15, "plane.beta_points": 15})
+    >>> plane.plot["train_loss"]   # [beta, alpha]
+
+    One loss per point (625 by default), and the weights are put back as measure() does. `out` gets the file that `basin landscape` writes,
+    landscape/KIND.h5, for surface(). `seed` is of the directions; all else as in measure().
+    """
+    with _folder(out) as folder:
+        said = _asked_for(problem, ["--landscape", kind], folder, options, seed, silence, progress, program)
+        return surface(said[0]["file"])
+
+
+@contextmanager
+def _folder(out: str | Path | None) -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as temporary:
+        yield str(out if out is not None else temporary)
+
+
+def _asked_for(
+    problem: Problem, arguments: list[str], folder: str, options: Mapping[str, object] | None, seed: int, silence: float,
+    progress: bool, program: str | Path | None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """What the engine says that it has written."""
     found = str(program or find_program() or "")
     if not found:
         raise MeasureError(
             "no program `basin`: name it as `program`, in BASIN_BINARY, or put it on the PATH (make build makes it)"
         )
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = str(out if out is not None else temporary)
-        command = [found, "measure", "--out", folder, "--seed", str(seed), "--silence", str(silence)]
-        if probes:
-            command += ["--only", probes if isinstance(probes, str) else ",".join(probes)]
-        for key, value in (options or {}).items():
-            command += ["--set", f"{key}={toml(value)}"]
-        try:
-            results = _measured(problem, command, Progress(progress))
-        finally:
-            problem.restore()
-        return _table(results)
+    command = [found, "measure", "--out", folder, "--seed", str(seed), "--silence", str(silence), *arguments]
+    for key, value in (options or {}).items():
+        command += ["--set", f"{key}={toml(value)}"]
+    try:
+        return _measured(problem, command, Progress(progress))
+    finally:
+        problem.restore()
 
 
 def _measured(problem: Problem, command: list[str], progress: Progress) -> list[dict[str, Any]]:
@@ -130,37 +166,43 @@ def _last_words(child: subprocess.Popen, log: IO[bytes]) -> str:
 
 
 class Progress:
-    """A line on stderr: redrawn in place on a terminal, else one for each probe."""
+    """A line on stderr: redrawn in place on a terminal, else one for each probe or landscape."""
 
     def __init__(self, shown: bool) -> None:
         self.shown = shown
         self.terminal = sys.stderr.isatty()
-        self.said: dict[str, Any] = {}
+        self.text = "checking the problem"
         self.answers = 0
-        self.drawn = 0.0
+        self.began = self.drawn = 0.0
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.shown and self.terminal and self.said:
+        if self.shown and self.terminal:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
     def step(self, said: dict[str, Any]) -> None:
-        self.said = said
-        self._draw()
+        step, of = said["step"], said["of"]
+        if "probe" in said:
+            return self._draw(f"measuring {step}/{of}: {said['probe']}")
+        if step == 1:
+            self.began = time.monotonic()
+            return self._draw(f"measuring a {said['point_of']} of {of} points")
+        if self.terminal and time.monotonic() > self.drawn + 0.2:
+            left = (time.monotonic() - self.began) * (of - step + 1) / (step - 1)
+            self._draw(f"measuring a {said['point_of']}: point {step}/{of}, about {left:.0f} s left")
 
     def answered(self) -> None:
         self.answers += 1
         if self.terminal and time.monotonic() > self.drawn + 0.2:
-            self._draw()
+            self._draw(self.text)
 
-    def _draw(self) -> None:
+    def _draw(self, text: str) -> None:
+        self.text = text
+        self.drawn = time.monotonic()
         if not self.shown:
             return
-        self.drawn = time.monotonic()
-        said = self.said
-        text = f"measuring {said['step']}/{said['of']}: {said['probe']}" if said else "checking the problem"
         if self.terminal:
             print(f"\r\033[K{text}, {self.answers} answers", end="", file=sys.stderr, flush=True)
         else:

@@ -61,12 +61,6 @@ std::string random_axis_name(const std::string& norm) {
   return norm == "unit" ? "random direction of length 1" : "random direction, " + norm + "-normalised";
 }
 
-at::Tensor direction_of(LandscapeSubject& subject, const DirectionOptions& options, uint64_t index) {
-  const ParameterVector& vector = subject.states().parameters();
-  const at::Tensor weights = subject.evaluator().origin().narrow(0, 0, vector.size());
-  return random_direction(vector, weights, options, subject.seed("direction", index));
-}
-
 SurfaceAxis alpha_axis(const std::string& name, bool to_checkpoint, const std::string& norm,
                        std::vector<double> values) {
   const std::string what = to_checkpoint ? "share of the way to the checkpoint" : random_axis_name(norm);
@@ -76,25 +70,25 @@ SurfaceAxis alpha_axis(const std::string& name, bool to_checkpoint, const std::s
 /// One checkpoint to another.
 class Between final : public LandscapeTask {
  public:
-  Between(LandscapeSubject& subject, const LineOptions& options)
-      : subject_(subject), frame_(subject.state(0), subject.states().parameter_size()) {
-    frame_.add_point(subject.state(1));
+  Between(Terrain& terrain, const LineOptions& options)
+      : terrain_(terrain), frame_(terrain.state(0), terrain.parameters().size()) {
+    frame_.add_point(terrain.state(1));
     plot_ = {"line",
              "loss on the way from one checkpoint to the other",
              {alpha_axis("alpha", true, "",
                          axis_values("line.alpha", options.alpha, kBetween, options.points, {0, 1}))},
-             subject.score_columns(),
+             terrain.score_columns(),
              {},
              {{"length_alpha", frame_.length(0)}}};
   }
   SurfacePlot plot() const override { return plot_; }
   int64_t tile() const override { return 1; }  // a line is short; what is begun anew should be too
   CellState measure(int64_t cell, double* values) override {
-    return subject_.measure(frame_.at(plot_.coordinates(cell)), values);
+    return terrain_.measure(frame_.at(plot_.coordinates(cell)), values);
   }
 
  private:
-  LandscapeSubject& subject_;
+  Terrain& terrain_;
   AffineFrame frame_;
   SurfacePlot plot_;
 };
@@ -102,7 +96,7 @@ class Between final : public LandscapeTask {
 /// One row a random direction.
 class Along final : public LandscapeTask {
  public:
-  Along(LandscapeSubject& subject, const LineOptions& options) : subject_(subject), options_(options) {
+  Along(Terrain& terrain, const LineOptions& options) : terrain_(terrain), options_(options) {
     std::vector<double> numbers(static_cast<size_t>(options.directions));
     std::iota(numbers.begin(), numbers.end(), 0.0);
     plot_ = {"line",
@@ -110,14 +104,14 @@ class Along final : public LandscapeTask {
              {{"direction", "1", "random direction", "landscape-direction", numbers, {}},
               alpha_axis("alpha", false, options.direction.norm,
                          axis_values("line.alpha", options.alpha, kAround, options.points, {0}))},
-             subject.score_columns(),
+             terrain.score_columns(),
              {},
              {}};
   }
   SurfacePlot plot() const override { return plot_; }
   CellState measure(int64_t cell, double* values) override {
     const std::vector<int64_t> at = plot_.position(cell);
-    return subject_.measure(along(at[0]).at({plot_.coordinates(cell)[1]}), values);
+    return terrain_.measure(along(at[0]).at({plot_.coordinates(cell)[1]}), values);
   }
   void conclude(SurfaceRecord& record) override {
     const SurfacePlot& line = record.plots[0];
@@ -134,13 +128,13 @@ class Along final : public LandscapeTask {
   /// The line along `direction`; the last one is kept.
   AffineFrame& along(int64_t direction) {
     if (frame_ && direction == direction_) return *frame_;
-    frame_.emplace(subject_.evaluator().origin(), subject_.states().parameter_size());
-    frame_->add_direction(direction_of(subject_, options_.direction, static_cast<uint64_t>(direction)));
+    frame_.emplace(terrain_.origin(), terrain_.parameters().size());
+    frame_->add_direction(terrain_.direction(options_.direction, static_cast<uint64_t>(direction)));
     direction_ = direction;
     return *frame_;
   }
 
-  LandscapeSubject& subject_;
+  Terrain& terrain_;
   LineOptions options_;
   SurfacePlot plot_;
   std::optional<AffineFrame> frame_;  // of `direction_`
@@ -149,14 +143,14 @@ class Along final : public LandscapeTask {
 
 class Plane final : public LandscapeTask {
  public:
-  Plane(LandscapeSubject& subject, const PlaneOptions& options)
-      : subject_(subject), frame_(subject.state(0), subject.states().parameter_size()) {
+  Plane(Terrain& terrain, const PlaneOptions& options)
+      : terrain_(terrain), frame_(terrain.state(0), terrain.parameters().size()) {
     SurfaceAxis alpha = add_axis("alpha", 1, options.alpha, options.alpha_points, options.direction);
     SurfaceAxis beta = add_axis("beta", 2, options.beta, options.beta_points, options.direction);
     plot_ = {"plane",
              "loss over a plane of weight space",
              {std::move(beta), std::move(alpha)},
-             subject.score_columns(),
+             terrain.score_columns(),
              {},
              {{"length_alpha", frame_.length(0)},
               {"length_beta", frame_.length(1)},
@@ -165,7 +159,7 @@ class Plane final : public LandscapeTask {
   SurfacePlot plot() const override { return plot_; }
   CellState measure(int64_t cell, double* values) override {
     const std::vector<double> at = plot_.coordinates(cell);
-    return subject_.measure(frame_.at({at[1], at[0]}), values);
+    return terrain_.measure(frame_.at({at[1], at[0]}), values);
   }
   void conclude(SurfaceRecord& record) override {
     SurfacePlot points{"points",
@@ -175,9 +169,9 @@ class Plane final : public LandscapeTask {
                         {"alpha", "1", "alpha", "landscape-coordinate", {}}},
                        {},
                        {}};
-    for (size_t i = 0; i < subject_.count(); ++i) {
+    for (size_t i = 0; i < terrain_.count(); ++i) {
       points.axes[0].values.push_back(static_cast<double>(i));
-      points.axes[0].labels.push_back(subject_.checkpoint(i).run_id + "/" + subject_.checkpoint(i).label);
+      points.axes[0].labels.push_back(terrain_.label(i));
       points.columns[0].values.push_back(i == 2 ? 1 : 0);
       points.columns[1].values.push_back(i == 1 ? 1 : 0);
     }
@@ -188,32 +182,32 @@ class Plane final : public LandscapeTask {
   // Towards checkpoint number `target` where there is one, else random.
   SurfaceAxis add_axis(const std::string& name, size_t target, const std::vector<double>& range,
                        int64_t points, const DirectionOptions& direction) {
-    const bool to_checkpoint = target < subject_.count();
+    const bool to_checkpoint = target < terrain_.count();
     if (to_checkpoint)
-      frame_.add_point(subject_.state(target));
+      frame_.add_point(terrain_.state(target));
     else
-      frame_.add_direction(direction_of(subject_, direction, target - 1));
+      frame_.add_direction(terrain_.direction(direction, target - 1));
     const std::vector<double> held = to_checkpoint ? std::vector<double>{0, 1} : std::vector<double>{0};
     return alpha_axis(name, to_checkpoint, direction.norm,
                       axis_values("plane." + name, range, to_checkpoint ? kBetween : kAround, points, held));
   }
 
-  LandscapeSubject& subject_;
+  Terrain& terrain_;
   AffineFrame frame_;
   SurfacePlot plot_;
 };
 
 /// L(w_1 + alpha (w_2 - w_1)) where there are two checkpoints; else L(w + alpha d_k) for independent random
 /// directions k, and the band of them (landscape/direction_band.h).
-std::unique_ptr<LandscapeTask> make_line(LandscapeSubject& subject, const LineOptions& options) {
-  if (subject.count() == 2) return std::make_unique<Between>(subject, options);
-  return std::make_unique<Along>(subject, options);
+std::unique_ptr<LandscapeTask> make_line(Terrain& terrain, const LineOptions& options) {
+  if (terrain.count() == 2) return std::make_unique<Between>(terrain, options);
+  return std::make_unique<Along>(terrain, options);
 }
 
 /// L(w_1 + alpha d_1 + beta d_2): an axis leads to the second and to the third checkpoint, as far as there
 /// are any, and along random directions else.
-std::unique_ptr<LandscapeTask> make_plane(LandscapeSubject& subject, const PlaneOptions& options) {
-  return std::make_unique<Plane>(subject, options);
+std::unique_ptr<LandscapeTask> make_plane(Terrain& terrain, const PlaneOptions& options) {
+  return std::make_unique<Plane>(terrain, options);
 }
 
 }  // namespace

@@ -30,11 +30,11 @@ void bind_options(OptionTable& table, RadialOptions& options) {
 
 class RadialTask final : public LandscapeTask {
  public:
-  RadialTask(LandscapeSubject& subject, const RadialOptions& options) : subject_(subject), options_(options) {
+  RadialTask(Terrain& terrain, const RadialOptions& options) : terrain_(terrain), options_(options) {
     std::sort(options_.deltas.begin(), options_.deltas.end());
     std::vector<double> numbers(static_cast<size_t>(options.directions));
     std::iota(numbers.begin(), numbers.end(), 0.0);
-    const std::string units = units_of(subject.train().loss_kind());
+    const std::string units = terrain.loss_units();
     delta_ = {"delta", units, "rise of the training loss", "landscape-rise", options_.deltas, {}};
     plot_ = {
         "radial",
@@ -95,17 +95,14 @@ class RadialTask final : public LandscapeTask {
 
  private:
   at::Tensor direction(int64_t index) const {
-    const ParameterVector& vector = subject_.states().parameters();
-    const at::Tensor weights = subject_.evaluator().origin().narrow(0, 0, vector.size());
-    return random_direction(vector, weights, options_.direction,
-                            subject_.seed("direction", static_cast<uint64_t>(index)));
+    return terrain_.direction(options_.direction, static_cast<uint64_t>(index));
   }
 
   struct Line {
     Line(RadialTask& task, int64_t of_direction)
         : direction(of_direction),
-          frame(task.subject_.evaluator().origin(), task.subject_.states().parameter_size()),
-          ray([this, &task](double r) { return task.loss(frame.at({r})); }) {
+          frame(task.terrain_.origin(), task.terrain_.parameters().size()),
+          ray([this, &task](double r) { return task.terrain_.loss(frame.at({r})); }) {
       frame.add_direction(task.direction(of_direction));
     }
     int64_t direction;
@@ -119,24 +116,13 @@ class RadialTask final : public LandscapeTask {
     return *line_;
   }
 
-  double loss(const at::Tensor& state) {
-    subject_.evaluator().place(state);
-    return subject_.train().loss();
-  }
-
   /// L(w), with its statistics as at all other points.
   double base() {
-    if (!base_) base_ = loss(subject_.evaluator().origin());
+    if (!base_) base_ = terrain_.loss(terrain_.origin());
     return *base_;
   }
 
-  double weight_norm() const {
-    return subject_.evaluator()
-        .origin()
-        .narrow(0, 0, subject_.states().parameter_size())
-        .norm()
-        .item<double>();
-  }
+  double weight_norm() const { return terrain_.weights().norm().item<double>(); }
   int64_t weights_moved() const { return direction(0).count_nonzero().item<int64_t>(); }
 
   LogVolume volume_of(const SurfacePlot& rays, size_t delta) {
@@ -147,7 +133,7 @@ class RadialTask final : public LandscapeTask {
     return log_volume(radii, farthest, static_cast<double>(weights_moved()));
   }
 
-  LandscapeSubject& subject_;
+  Terrain& terrain_;
   RadialOptions options_;
   SurfaceAxis delta_;
   SurfacePlot plot_;
@@ -164,8 +150,8 @@ class RadialTask final : public LandscapeTask {
 ///
 /// Cost: about 10 losses of the training examples per direction and delta, and with landscape.bn = "reset" as
 /// many estimates of the statistics where there are any.
-std::unique_ptr<LandscapeTask> make_radial(LandscapeSubject& subject, const RadialOptions& options) {
-  return std::make_unique<RadialTask>(subject, options);
+std::unique_ptr<LandscapeTask> make_radial(Terrain& terrain, const RadialOptions& options) {
+  return std::make_unique<RadialTask>(terrain, options);
 }
 
 }  // namespace

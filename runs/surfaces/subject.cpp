@@ -14,8 +14,6 @@
 namespace basin {
 namespace {
 
-constexpr const char* kLossError = "landscape-loss-error";  // definition of the columns of standard errors
-
 /// Examples of a split as the network sees them.
 struct ExampleSet {
   std::unique_ptr<Objective> objective;
@@ -77,15 +75,24 @@ LandscapeSubject::LandscapeSubject(std::vector<std::string> files, const Landsca
 
 at::Tensor LandscapeSubject::state(size_t i) const { return states().of(checkpoint(i), file(i)); }
 
+std::string LandscapeSubject::label(size_t i) const {
+  return checkpoint(i).run_id + "/" + checkpoint(i).label;
+}
+
+double LandscapeSubject::loss(const at::Tensor& state) {
+  evaluator_->place(state);
+  return train_->loss();
+}
+
 uint64_t LandscapeSubject::seed(const std::string& stream, uint64_t index) const {
   return derive_seed(static_cast<uint64_t>(options_.seed), stream, index);
 }
 
 h5::Attributes LandscapeSubject::recipe() const {
   std::vector<std::string> names, hashes;
-  for (const Checkpoint& checkpoint : checkpoints_) {
-    names.push_back(checkpoint.run_id + "/" + checkpoint.label);
-    hashes.push_back(content_hash(checkpoint));
+  for (size_t i = 0; i < count(); ++i) {
+    names.push_back(label(i));
+    hashes.push_back(content_hash(checkpoints_[i]));
   }
   const bool has_statistics = model_->has_batch_statistics();
   h5::Attributes recipe = {{"checkpoints", names},
@@ -105,12 +112,10 @@ h5::Attributes LandscapeSubject::recipe() const {
 }
 
 std::vector<SurfaceColumn> LandscapeSubject::score_columns() const {
-  const std::string units = units_of(train_->loss_kind());
   std::vector<SurfaceColumn> columns;
   const auto add = [&](const std::string& set, const std::string& examples) {
-    columns.push_back({set + "_loss", units, "mean loss of the " + examples, "landscape-loss", {}});
-    columns.push_back(
-        {set + "_loss_error", units, "standard error of the mean loss over the " + examples, kLossError, {}});
+    for (SurfaceColumn& column : loss_columns(set, examples, loss_units()))
+      columns.push_back(std::move(column));
     columns.push_back(
         {set + "_acc", "1", "share of the " + examples + " classified correctly", "landscape-accuracy", {}});
   };
@@ -118,8 +123,6 @@ std::vector<SurfaceColumn> LandscapeSubject::score_columns() const {
   if (test_) add("test", "test examples");
   return columns;
 }
-
-bool is_loss_error(const SurfaceColumn& column) { return column.definition == kLossError; }
 
 CellState LandscapeSubject::fill(const PointScore& score, double* values) const {
   const auto put = [&](const SetScore& set) {

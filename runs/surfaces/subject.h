@@ -7,7 +7,7 @@
 
 #include "io/checkpoint.h"
 #include "landscape/point_evaluator.h"
-#include "landscape/surface_file.h"
+#include "runs/surfaces/terrain.h"
 #include "study/run_options.h"
 
 namespace basin {
@@ -24,16 +24,18 @@ struct LandscapeOptions {
 void bind_options(OptionTable& table, LandscapeOptions& options);
 
 /// Checkpoints of one architecture, trained on one data set, and the network at the first of them.
-class LandscapeSubject {
+class LandscapeSubject final : public Terrain {
  public:
   /// IoError where a file is no checkpoint, of another network than the first, or of other data than is read.
   LandscapeSubject(std::vector<std::string> files, const LandscapeOptions& options, at::Device device);
 
-  size_t count() const { return files_.size(); }
+  size_t count() const override { return files_.size(); }
   const std::string& file(size_t i) const { return files_.at(i); }
   const Checkpoint& checkpoint(size_t i) const { return checkpoints_.at(i); }
   /// Weights and buffers as one vector (landscape/state_vector.h).
-  at::Tensor state(size_t i) const;
+  at::Tensor state(size_t i) const override;
+  /// RUN_ID/LABEL.
+  std::string label(size_t i) const override;
   /// The first checkpoint's run.
   const RunOptions& run() const { return run_; }
   const LandscapeOptions& options() const { return options_; }
@@ -43,16 +45,22 @@ class LandscapeSubject {
   Objective* test() { return test_.get(); }  // null without test examples
   PointEvaluator& evaluator() { return *evaluator_; }
   const StateVector& states() const { return evaluator_->states(); }
+  const ParameterVector& parameters() const override { return states().parameters(); }
+  at::Tensor origin() const override { return evaluator_->origin(); }
+  std::string loss_units() const override { return train_->loss_units(); }
   /// The seed of a named stream: derive_seed(options.seed, stream, index).
-  uint64_t seed(const std::string& stream, uint64_t index = 0) const;
+  uint64_t seed(const std::string& stream, uint64_t index = 0) const override;
 
   /// What the numbers depend on besides a kind's own options: checkpoints' content, examples, arithmetic.
   h5::Attributes recipe() const;
   /// Columns train_loss, train_loss_error, train_acc, and those of test where there is one.
-  std::vector<SurfaceColumn> score_columns() const;
+  std::vector<SurfaceColumn> score_columns() const override;
   /// Fills them, in that order. nonfinite: of one set, NaN there.
   CellState fill(const PointScore& score, double* values) const;
-  CellState measure(const at::Tensor& state, double* values) { return fill(evaluator_->at(state), values); }
+  CellState measure(const at::Tensor& state, double* values) override {
+    return fill(evaluator_->at(state), values);
+  }
+  double loss(const at::Tensor& state) override;
 
  private:
   std::vector<std::string> files_;
@@ -65,8 +73,5 @@ class LandscapeSubject {
   std::unique_ptr<Objective> train_, test_;
   std::unique_ptr<PointEvaluator> evaluator_;
 };
-
-/// Whether it is one of those score_columns() that hold the standard error of a loss.
-bool is_loss_error(const SurfaceColumn& column);
 
 }  // namespace basin

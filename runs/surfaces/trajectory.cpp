@@ -134,7 +134,7 @@ class Trajectory final : public LandscapeTask {
                       {"alpha", "weight", "alpha", "landscape-coordinate", {}},
                       {"distance", "weight", "distance from the plane", "landscape-distance", {}},
                       {"train_loss",
-                       units_of(subject_.train().loss_kind()),
+                       subject_.loss_units(),
                        "loss of the whole training set at the checkpoint itself",
                        "eval-train-loss",
                        {}}},

@@ -1,5 +1,5 @@
 // Adafactor where its factors are exact, where it clips, and what is a matrix of it.
-#include "optim/adafactor.h"
+#include "optim/matrix/adafactor.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

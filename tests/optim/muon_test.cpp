@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/seed.h"
-#include "optim/muon.h"
+#include "optim/matrix/muon.h"
 #include "tests/optim/matrices.h"
 #include "tests/optim/optim_support.h"
 

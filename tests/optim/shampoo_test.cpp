@@ -1,5 +1,5 @@
 // Shampoo from matrices whose singular values and vectors are chosen, and where its factors are diagonal.
-#include "optim/shampoo.h"
+#include "optim/matrix/shampoo.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SOAP: Adam where it has no bases, Adam of singular values where gradients share their vectors, and what becomes of the bases.
-#include "optim/soap.h"
+#include "optim/matrix/soap.h"
 
 #include <gtest/gtest.h>
 

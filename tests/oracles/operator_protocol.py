@@ -1,5 +1,6 @@
 """basin.measure() on networks of PyTorch, transformers and JAX against the same networks within Basin, exported by basin.export() and
-measured by `basin probe --script`, all in float64; then a language model, whose labels no file holds, against PyTorch and scipy.
+measured by `basin probe --script` and `basin landscape`, all in float64; then a language model, whose labels no file holds, against
+PyTorch and scipy.
 
 Loss, gradient and what follows from them by the same draws are compared to 1e-8 of themselves, eigenvalues to their stored residuals.
 """
@@ -94,6 +95,21 @@ def within_basin(network, folder):
     return {probe: basin.read_probe(path) for probe in PROBES for path in folder.glob(f"out/runs/*/probes/end.{probe}.h5")}
 
 
+PLANE = {"plane.alpha_points": 5, "plane.beta_points": 5}
+
+
+def compare_planes(name, problem, folder):
+    """`folder` has what within_basin() left. The directions are drawn by the same seed."""
+    [run] = folder.glob("out/runs/*")
+    command = [os.environ["BASIN_BINARY"], "landscape", str(run), "--kind", "plane", "--out", str(folder / "within.h5")]
+    settings = PLANE | {"landscape.subset": 0, "landscape.micro_batch": 16, "landscape.dtype": '"float64"'}
+    command += [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    subprocess.run(command, check=True, capture_output=True)
+    ours, theirs = basin.surface(folder / "within.h5").plot, basin.landscape(problem, options=PLANE, progress=False).plot
+    compare(f"{name}: losses of a plane", theirs["train_loss"], ours["train_loss"], rtol=1e-8, why=SUMS)
+    compare(f"{name}: a plane's length", theirs.attributes["length_alpha"], ours.attributes["length_alpha"], rtol=1e-8, why=SUMS)
+
+
 def compare_tables(name, within, folder):
     for probe, ours in within.items():
         theirs = basin.read_probe(folder / f"probes/end.{probe}.h5")
@@ -113,6 +129,7 @@ def check(name, network, problem, folder):
     within = within_basin(network, folder)
     basin.measure(problem, PROBES, out=folder, options=OPTIONS, progress=False)
     compare_tables(name, within, folder)
+    compare_planes(name, problem, folder)
 
 
 def torch_problem(by_example, keep_graphs):
@@ -303,6 +320,7 @@ def five_lines_work():
         numbers = names["numbers"]
         found = sorted(set(numbers.probe)) == ["noise_scale", "sharpness_keskar", "top_eigenvalues"]
         compare(f"{page}: every probe has numbers", found, True, why="they are asked for")
+        compare(f"{page}: a plane", names["plane"].plot["train_loss"].shape, (25, 25), why="it is asked for")
         compare(f"{page}: a failure", "failed" in set(numbers.status), False, why="the lines work")
 
 

@@ -1,4 +1,4 @@
-#include "optim/soap.h"
+#include "optim/matrix/soap.h"
 
 #include <ATen/ATen.h>
 
@@ -18,19 +18,12 @@ void bind_options(OptionTable& table, SoapOptions& options) {
             "tensors of one dimension have a basis too");
   table.add("skip_first", options.skip_first, anything(),
             "the first update makes the bases and moves no weight, as in the authors' code");
-  table.add("weight_decay", options.weight_decay, at_least(0),
-            "decoupled: each update also subtracts lr * weight_decay * weight");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
-  bind_factors(table, options.lr_factors, options.decay_factors);
+  bind_decay(table, options);
 }
 
 Soap::Soap(std::vector<ParameterInfo> parameters, const SoapOptions& options)
     : KroneckerOptimizer(std::move(parameters)), options_(options) {
-  treatments_ = treatments(parameters_, {.weight_decay = options.weight_decay,
-                                         .without_decay = options.exclude_from_decay,
-                                         .lr_factors = options.lr_factors,
-                                         .decay_factors = options.decay_factors});
+  treatments_ = treatments(parameters_, decay_rules(options));
   std::vector<Shapes> all;
   for (const ParameterInfo& parameter : parameters_) {
     Shapes shapes;

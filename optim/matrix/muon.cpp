@@ -1,4 +1,4 @@
-#include "optim/muon.h"
+#include "optim/matrix/muon.h"
 
 #include <ATen/ops/linalg_svd.h>
 #include <ATen/ops/mm.h>
@@ -56,19 +56,12 @@ void bind_options(OptionTable& table, MuonOptions& options) {
   table.add("beta1", options.beta1, half_open(0, 1), "AdamW's, of the first moment");
   table.add("beta2", options.beta2, half_open(0, 1), "AdamW's, of the second moment");
   table.add("eps", options.eps, at_least(0), "AdamW's, added to the root of the second moment");
-  table.add("weight_decay", options.weight_decay, at_least(0),
-            "decoupled: each update also subtracts lr * weight_decay * weight");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
-  bind_factors(table, options.lr_factors, options.decay_factors);
+  bind_decay(table, options);
 }
 
 Muon::Muon(std::vector<ParameterInfo> parameters, const MuonOptions& options)
     : Optimizer(std::move(parameters)), options_(options) {
-  treatments_ = treatments(parameters_, {.weight_decay = options.weight_decay,
-                                         .without_decay = options.exclude_from_decay,
-                                         .lr_factors = options.lr_factors,
-                                         .decay_factors = options.decay_factors});
+  treatments_ = treatments(parameters_, decay_rules(options));
   const std::vector<bool> listed = matched_by(parameters_, options.by_adam);
   for (size_t i = 0; i < parameters_.size(); ++i)
     goes_by_adam_.push_back(listed[i] || parameters_[i].tensor.dim() < 2);

@@ -1,4 +1,4 @@
-#include "optim/kronecker_optimizer.h"
+#include "optim/matrix/kronecker_optimizer.h"
 
 #include <ATen/ATen.h>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "optim/exclusion.h"
-#include "optim/kronecker_optimizer.h"
+#include "optim/matrix/kronecker_optimizer.h"
 
 namespace basin {
 

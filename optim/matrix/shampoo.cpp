@@ -1,4 +1,4 @@
-#include "optim/shampoo.h"
+#include "optim/matrix/shampoo.h"
 
 #include <ATen/ATen.h>
 
@@ -29,19 +29,12 @@ void bind_options(OptionTable& table, ShampooOptions& options) {
             "updates between inverse roots");
   table.add("max_dimension", options.max_dimension, at_least(1),
             "larger dimensions have the diagonal of their statistic alone");
-  table.add("weight_decay", options.weight_decay, at_least(0),
-            "decoupled: each update also subtracts lr * weight_decay * weight");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
-  bind_factors(table, options.lr_factors, options.decay_factors);
+  bind_decay(table, options);
 }
 
 Shampoo::Shampoo(std::vector<ParameterInfo> parameters, const ShampooOptions& options)
     : KroneckerOptimizer(std::move(parameters)), options_(options) {
-  treatments_ = treatments(parameters_, {.weight_decay = options.weight_decay,
-                                         .without_decay = options.exclude_from_decay,
-                                         .lr_factors = options.lr_factors,
-                                         .decay_factors = options.decay_factors});
+  treatments_ = treatments(parameters_, decay_rules(options));
   std::vector<Shapes> all;
   for (const ParameterInfo& parameter : parameters_) {
     Shapes shapes;

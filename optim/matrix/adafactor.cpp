@@ -1,4 +1,4 @@
-#include "optim/adafactor.h"
+#include "optim/matrix/adafactor.h"
 
 #include <ATen/ATen.h>
 
@@ -30,19 +30,12 @@ void bind_options(OptionTable& table, AdafactorOptions& options) {
   table.add("relative_step", options.relative_step, anything(), "the rate is at most 1/sqrt(t) at update t");
   table.add("factored", options.factored, one_of({"matrix", "last_two"}),
             "what is a matrix of a convolution: its filters as rows, or each kernel");
-  table.add("weight_decay", options.weight_decay, at_least(0),
-            "decoupled: each update also subtracts lr * weight_decay * weight");
-  table.add("exclude_from_decay", options.exclude_from_decay, exclusions_from_decay(),
-            "parameters without weight decay");
-  bind_factors(table, options.lr_factors, options.decay_factors);
+  bind_decay(table, options);
 }
 
 Adafactor::Adafactor(std::vector<ParameterInfo> parameters, const AdafactorOptions& options)
     : Optimizer(std::move(parameters)), options_(options) {
-  treatments_ = treatments(parameters_, {.weight_decay = options.weight_decay,
-                                         .without_decay = options.exclude_from_decay,
-                                         .lr_factors = options.lr_factors,
-                                         .decay_factors = options.decay_factors});
+  treatments_ = treatments(parameters_, decay_rules(options));
   std::vector<at::Tensor> rows, columns, all;
   for (const ParameterInfo& parameter : parameters_) {
     const at::Tensor w = parameter.tensor.detach();
