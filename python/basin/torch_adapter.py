@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from .problem import MeasureError, Parameter, Problem, chosen_kind
 if TYPE_CHECKING:
     import torch
 
+GRAPH_BYTES = 1 << 30
+
 
 def torch_problem(
     module: torch.nn.Module,
@@ -27,7 +30,7 @@ def torch_problem(
     loader: Iterable[Any],
     *,
     kinds: Mapping[str, str] | None = None,
-    keep_graphs: bool = False,
+    graph_bytes: int = GRAPH_BYTES,
 ) -> TorchProblem:
     """The mean of `loss_fn(module, batch)` over the examples of `loader`, by the parameters that require a gradient: all of them, or
     those of an adapter like LoRA.
@@ -45,19 +48,19 @@ def torch_problem(
     Attention runs by matrix products, the only kernel that has second derivatives.
 
     `kinds`: patterns of names with the kinds of those parameters, where the guess by the module's class is wrong ({"*.gamma": "bias"}).
-    `keep_graphs` keeps each batch's graph between products at the same weights, which makes them a third faster: memory for all batches
-    at once.
+    `graph_bytes`: the graphs of as many batches as hold no more than that (1 GiB) are kept between products at the same weights, which
+    makes these a third faster. 0 keeps none.
     """
-    return TorchProblem(module, loss_fn, loader, kinds or {}, keep_graphs)
+    return TorchProblem(module, loss_fn, loader, kinds or {}, graph_bytes)
 
 
 class TorchProblem(Problem):
     def __init__(
-        self, module: torch.nn.Module, loss_fn: Callable, loader: Iterable[Any], kinds: Mapping[str, str], keep_graphs: bool
+        self, module: torch.nn.Module, loss_fn: Callable, loader: Iterable[Any], kinds: Mapping[str, str], graph_bytes: int
     ) -> None:
         self.module = module
         self.loss_fn = loss_fn
-        self.keep_graphs = keep_graphs
+        self.graph_bytes = graph_bytes
         named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
         if not named:
             raise MeasureError("no parameter requires a gradient")
@@ -73,7 +76,8 @@ class TorchProblem(Problem):
         self.at: np.ndarray | None = None
         self.saved: list[torch.Tensor] = []
         self.modes: list[tuple[torch.nn.Module, bool]] = []
-        self.graphs: dict[int, list[torch.Tensor]] = {}
+        self.graphs: dict[int, list[torch.Tensor]] = {}  # of batches, at the weights as they are
+        self.held: dict[int, int] = {}  # bytes in a batch's graph
         self.by_example = self._gives_losses_by_example()
 
     # ---- what measure() asks for
@@ -111,10 +115,8 @@ class TorchProblem(Problem):
         pieces = self._pieces(v)
 
         def of_batch(i: int, batch: Any) -> np.ndarray:
-            gradients = self.graphs.get(i) or self._graph(self._mean(batch) * self._part(i))
-            if self.keep_graphs:
-                self.graphs[i] = gradients
-            return self._product(gradients, pieces)
+            gradients = self.graphs.get(i) or self._graph_of(i, batch)
+            return self._product(gradients, pieces, again=i in self.graphs)
 
         with attention_with_second_derivatives():
             return _sum(of_batch(i, batch) for i, batch in enumerate(self.batches))
@@ -216,14 +218,26 @@ class TorchProblem(Problem):
 
         return list(torch.autograd.grad(loss, self.tensors, create_graph=True, allow_unused=True))
 
-    def _product(self, gradients: Sequence[torch.Tensor], pieces: Sequence[torch.Tensor]) -> np.ndarray:
+    def _graph_of(self, i: int, batch: Any) -> list[torch.Tensor]:
+        """Kept where there is room. What a batch's graph holds is counted once."""
+        if self.graph_bytes == 0:
+            return self._graph(self._mean(batch) * self._part(i))
+        with nullcontext({}) if i in self.held else counted_bytes(self.tensors) as held:
+            gradients = self._graph(self._mean(batch) * self._part(i))
+        self.held.setdefault(i, sum(held.values()))
+        if sum(self.held[k] for k in [*self.graphs, i]) <= self.graph_bytes:
+            self.graphs[i] = gradients
+        return gradients
+
+    def _product(self, gradients: Sequence[torch.Tensor], pieces: Sequence[torch.Tensor], again: bool = False) -> np.ndarray:
+        """`again`: the graph is of use after this."""
         import torch
 
         pairs = [(g, piece) for g, piece in zip(gradients, pieces) if g is not None and g.requires_grad]
         if not pairs:  # a loss that is linear in the weights
             return self._flat([None] * len(self.tensors))
         outputs, weights = zip(*pairs)
-        products = torch.autograd.grad(outputs, self.tensors, weights, retain_graph=self.keep_graphs, allow_unused=True)
+        products = torch.autograd.grad(outputs, self.tensors, weights, retain_graph=again, allow_unused=True)
         return self._flat(products)
 
     # ---- weights
@@ -273,6 +287,24 @@ def _twice(loader: Iterable[Any]) -> list[Any]:
     if len(again) != len(batches) or not all(map(equal, batches, again)):
         raise MeasureError("the loader gives other examples when it is read again: no shuffling, augmentation or other draws")
     return batches
+
+
+@contextmanager
+def counted_bytes(parameters: Sequence[torch.Tensor]) -> Iterator[dict[int, int]]:
+    """Bytes that graphs made meanwhile keep for their derivatives, by storage, beyond the parameters."""
+    import torch
+
+    owned = {p.untyped_storage().data_ptr() for p in parameters}
+    held: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in owned:
+            held[storage.data_ptr()] = storage.nbytes()
+        return tensor.detach()  # itself would be a cycle of references
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield held
 
 
 def _to(batch: Any, device: torch.device) -> Any:

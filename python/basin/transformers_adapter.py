@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .problem import MeasureError
-from .torch_adapter import TorchProblem, torch_problem
+from .torch_adapter import GRAPH_BYTES, TorchProblem, torch_problem
 
 
 def transformers_problem(
-    model: Any, loader: Iterable[Any], *, kinds: Mapping[str, str] | None = None, keep_graphs: bool = False
+    model: Any, loader: Iterable[Any], *, kinds: Mapping[str, str] | None = None, graph_bytes: int = GRAPH_BYTES
 ) -> TorchProblem:
     """The mean of `model(**batch).loss` over the examples of `loader`, batches that are mappings with labels.
 
@@ -29,4 +29,4 @@ def transformers_problem(
             raise MeasureError("the model's outputs have no loss: its batches need labels")
         return found
 
-    return torch_problem(model, loss, loader, kinds=kinds, keep_graphs=keep_graphs)
+    return torch_problem(model, loss, loader, kinds=kinds, graph_bytes=graph_bytes)

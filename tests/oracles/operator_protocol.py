@@ -132,7 +132,7 @@ def check(name, network, problem, folder):
     compare_planes(name, problem, folder)
 
 
-def torch_problem(by_example, keep_graphs):
+def torch_problem(by_example, graph_bytes):
     def make(net):
         x, y = examples()
         batches = [(torch.tensor(x[i : i + 16], dtype=torch.float64), torch.tensor(y[i : i + 16])) for i in range(0, N, 16)]
@@ -140,7 +140,7 @@ def torch_problem(by_example, keep_graphs):
         def loss(net, batch):
             return F.cross_entropy(net(batch[0]), batch[1], reduction="none" if by_example else "mean")
 
-        return basin.torch_problem(net, loss, batches, keep_graphs=keep_graphs)
+        return basin.torch_problem(net, loss, batches, graph_bytes=graph_bytes)
 
     return make
 
@@ -152,7 +152,7 @@ def check_torch():
         with tempfile.TemporaryDirectory() as folder:
             double = group_norm_net().double()
             double.load_state_dict(net.state_dict())
-            make = torch_problem(by_example, keep_graphs=by_example)
+            make = torch_problem(by_example, graph_bytes=1 << 20 if by_example else 0)
             check(f"torch, {'losses by example' if by_example else 'a mean'}", net, make(double), pathlib.Path(folder))
             compare("weights afterwards", all(torch.equal(a.double(), b) for a, b in zip(net.parameters(), double.parameters())), True,
                     why="they are put back")  # fmt: skip
