@@ -75,6 +75,7 @@ bench-optimizers: build ## time of an update against torch.optim and torch_optim
 bench-curvature: build ## eigenvalues against PyHessian, curvlinops, eigenthings and eigsh: out/bench/curvature.json
 	@scripts/setup peers
 	$(PYTHON) bench/curvature.py --basin $(BUILD)/bin/bench_curvature --python .venv-peers/bin/python --out out/bench/curvature.json
+	@BASIN_BINARY=$(BUILD)/bin/basin PYTHONPATH=python .venv-peers/bin/python bench/your_network.py
 
 coverage: setup  ## line coverage of the rooms by the tests; fails below 85 %
 	@cmake --preset coverage

@@ -1,13 +1,14 @@
 """The five lines of docs/your-network.md on a ResNet with group normalisation that Basin doesn't know, next to PyHessian:
 
-    make build oracles; .venv-oracles/bin/pip install -r scripts/requirements-peers.txt
-    BASIN_BINARY=build/release/bin/basin PYTHONPATH=python .venv-oracles/bin/python bench/your_network.py [REPEATS]
+    BASIN_BINARY=build/release/bin/basin PYTHONPATH=python .venv-peers/bin/python bench/your_network.py [REPEATS]
+
+`make bench-curvature` calls it.
 
 Both tools work on the same network and loader in this process, whose torch makes every product; they take turns, and another seed each
 time. The network, a ResNet-20 of 272,282 parameters, has had 200 updates on 128 of the images that come with Basin, and is measured on
 those. Residuals are |Hv - lambda v| / |lambda|, the largest of the eigenvalues asked for: Basin's as it reports them, PyHessian's by one
-more product of our own. PyHessian stops when a value changes by less than its tolerance (1e-3), Basin when the residual is below; at 1e-2 the
-two are about as accurate. Basin's time is that of the whole call, its process and its checks of the problem included.
+more product of our own. PyHessian stops when a value changes by less than its tolerance (1e-3), Basin when the residual is below; at
+1e-2 the two are about as accurate. Basin's time is that of the whole call, its process and its checks of the problem included.
 """
 
 import functools
@@ -117,7 +118,10 @@ def compare(net, problem, loader, count, repeats):
               f"residual at most {max(row[name]['residual'] for row in rows):.1e}  first seed: {values}")  # fmt: skip
     for name in list(tools)[:2]:
         ratios = [row[name]["seconds"] / row["PyHessian"]["seconds"] for row in rows]
-        print(f"top {count}  {name} / PyHessian {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})", flush=True)
+        print(
+            f"top {count}  {name} / PyHessian {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+            flush=True,
+        )
 
 
 def main():

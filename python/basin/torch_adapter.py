@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,12 +219,12 @@ class TorchProblem(Problem):
         return list(torch.autograd.grad(loss, self.tensors, create_graph=True, allow_unused=True))
 
     def _graph_of(self, i: int, batch: Any) -> list[torch.Tensor]:
-        """Kept where there is room. What a batch's graph holds is counted once."""
+        """Kept where there is room."""
         if self.graph_bytes == 0:
             return self._graph(self._mean(batch) * self._part(i))
-        with nullcontext({}) if i in self.held else counted_bytes(self.tensors) as held:
+        with counted_bytes(self.tensors) as held:
             gradients = self._graph(self._mean(batch) * self._part(i))
-        self.held.setdefault(i, sum(held.values()))
+        self.held[i] = sum(held.values())
         if sum(self.held[k] for k in [*self.graphs, i]) <= self.graph_bytes:
             self.graphs[i] = gradients
         return gradients
