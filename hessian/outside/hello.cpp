@@ -109,6 +109,10 @@ PartnerHello parse_hello(const std::string& line) {
   }
   if (hello.answers.empty()) wrong("answers nothing");
   if (said.contains("loss_units")) hello.loss_units = text(said, "loss_units");
+  if (said.contains("by_example")) {
+    if (!said["by_example"].is_boolean()) wrong("\"by_example\" is neither true nor false");
+    hello.by_example = said["by_example"].get<bool>();
+  }
   return hello;
 }
 

@@ -26,6 +26,7 @@ struct PartnerHello {
   int64_t examples = 0;
   std::vector<Answer> answers;
   std::string loss_units = "1";
+  bool by_example = true;  // losses by example take about a pass over them, not a pass for each
 
   int64_t size() const;  // numbers in all parameters
 };

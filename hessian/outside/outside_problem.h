@@ -25,8 +25,12 @@ class OutsideProblem : public Problem {
   double loss() override { return partner_->loss(index_); }
   at::Tensor gradient(double* loss = nullptr) override;
   at::Tensor gradient_over(const at::Tensor& index) override;
-  /// l_i of each example, float64.
-  at::Tensor losses() const { return partner_->losses(by_example()); }
+  /// l_i of each example, or of those, float64.
+  at::Tensor losses(const at::Tensor& index = {}) const {
+    return partner_->losses(index.defined() ? among(index) : by_example());
+  }
+  /// Whether losses() take about as long as loss().
+  bool losses_in_one_pass() const { return answers(Answer::losses) && partner_->hello().by_example; }
   /// Unanswered for all but the Hessian.
   std::unique_ptr<CurvatureProducts> curvature(Curvature kind) override;
   std::unique_ptr<Problem> part(const at::Tensor& index) const override;
@@ -44,9 +48,10 @@ class OutsideProblem : public Problem {
 };
 
 /// What has to hold before anything is measured, of what the problem answers: the same loss when it is asked again, and in
-/// a gradient's answer; the same losses by example, with it as their mean; gradients of two halves that add up to the
-/// gradient; u'Hv = v'Hu for random u and v. PartnerError otherwise, in one line: a loader that shuffles or augments,
-/// dropout, a wrong derivative. Costs two losses, twice the losses by example, two gradients and two products.
+/// a gradient's answer; the same losses by example, with it as their mean (the same losses of a few, where each takes a pass);
+/// gradients of two halves that add up to the gradient; u'Hv = v'Hu for random u and v. PartnerError otherwise, in one line:
+/// a loader that shuffles or augments, dropout, a wrong derivative. Costs two losses, twice the losses by example, two
+/// gradients and two products.
 void check_outside(OutsideProblem& problem, uint64_t seed);
 
 }  // namespace basin

@@ -96,6 +96,7 @@ def hello(problem: Problem) -> dict[str, Any]:
         "examples": problem.examples,
         "answers": problem.answers(),
         "loss_units": problem.loss_units,
+        "by_example": bool(problem.by_example),
     }
 
 

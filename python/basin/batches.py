@@ -29,15 +29,19 @@ def mapped(function: Callable[..., Any], *batches: Any) -> Any:
     return first
 
 
-def arrays_of(batch: Any) -> Iterator[Any]:
-    if is_array(batch):
-        yield batch
-    elif isinstance(batch, Mapping):
+def leaves_of(batch: Any) -> Iterator[Any]:
+    if isinstance(batch, Mapping):
         for item in batch.values():
-            yield from arrays_of(item)
+            yield from leaves_of(item)
     elif isinstance(batch, (list, tuple)):
         for item in batch:
-            yield from arrays_of(item)
+            yield from leaves_of(item)
+    else:
+        yield batch
+
+
+def arrays_of(batch: Any) -> Iterator[Any]:
+    return filter(is_array, leaves_of(batch))
 
 
 def count_of(batch: Any) -> int:
@@ -49,9 +53,15 @@ def count_of(batch: Any) -> int:
 
 
 def equal(first: Any, second: Any) -> bool:
-    """The same arrays with the same numbers."""
-    ours, theirs = list(arrays_of(first)), list(arrays_of(second))
-    return len(ours) == len(theirs) and all(a.shape == b.shape and bool((a == b).all()) for a, b in zip(ours, theirs))
+    """The same arrays with the same numbers, NaN at the same places, and the same other things."""
+    ours, theirs = list(leaves_of(first)), list(leaves_of(second))
+    return len(ours) == len(theirs) and all(map(_same, ours, theirs))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if is_array(a) and is_array(b):
+        return a.shape == b.shape and bool(((a == b) | ((a != a) & (b != b))).all())
+    return a is b or bool(a == b)
 
 
 def take(batch: Any, index: Sequence[int] | np.ndarray) -> Any:
@@ -61,11 +71,19 @@ def take(batch: Any, index: Sequence[int] | np.ndarray) -> Any:
 
 
 def as_one(batches: Sequence[Any]) -> Any | None:
-    """All batches as one; None where they don't fit, as padded sequences of different lengths."""
+    """All batches as one; None where they don't fit, as padded sequences of different lengths, or have other things than arrays that
+    differ."""
     shapes = [[tuple(array.shape[1:]) for array in arrays_of(batch)] for batch in batches]
-    if any(other != shapes[0] for other in shapes):
+    others = [[leaf for leaf in leaves_of(batch) if not is_array(leaf)] for batch in batches]
+    if any(shape != shapes[0] for shape in shapes) or not all(equal(other, others[0]) for other in others):
         return None
     return mapped(lambda *arrays: joined(arrays), *batches)
+
+
+def parts(whole: Any, counts: Sequence[int]) -> list[Any]:
+    """The batches again, as views."""
+    ends = np.cumsum(counts)
+    return [mapped(lambda array, a=end - count, b=end: array[a:b], whole) for count, end in zip(counts, ends)]
 
 
 def joined(arrays: Sequence[Any]) -> Any:

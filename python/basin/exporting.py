@@ -92,8 +92,12 @@ def attention_with_second_derivatives() -> Iterator[None]:
 def _outputs(net: torch.nn.Module, example: torch.Tensor) -> torch.Tensor:
     import torch
 
-    with torch.no_grad():
-        outputs = net(example)
+    try:
+        with torch.no_grad():
+            outputs = net(example)
+    except RuntimeError as fault:
+        kind = str(example.dtype).removeprefix("torch.")
+        raise ExportError(f"the network fails on example ({kind} {list(example.shape)}): {_last_line(fault)}") from None
     if not isinstance(outputs, torch.Tensor):
         raise ExportError(
             f"the network returns {type(outputs).__name__}, not one tensor of logits: wrap it in a module that picks them"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .batches import as_one, count_of, take
-from .problem import MeasureError, Parameter, Problem, chosen_kind
+from .batches import as_one, count_of, is_array, mapped, parts, take
+from .problem import MeasureError, Parameter, Problem, chosen_kind, refuse_unused
 
 
 def jax_problem(
@@ -43,6 +43,7 @@ class JaxProblem(Problem):
                 f"all leaves of params are to be float32, or all float64: {', '.join(sorted(types)) or 'there are none'}"
             )
         self.dtype = types.pop()
+        refuse_unused(kinds, [_name(path) for path, _ in leaves])
         self.parameters = [_parameter(_name(path), np.shape(leaf), kinds) for path, leaf in leaves]
         self.own, self.unravel = ravel_pytree(params)
         self.batches = list(batches)
@@ -51,6 +52,7 @@ class JaxProblem(Problem):
         self.whole = as_one(self.batches)
         if self.whole is None:
             raise MeasureError("the batches have arrays of different shapes; only their first dimension may differ")
+        self.batches = parts(self.whole, self.counts)
         self._compile(loss_fn)
 
     def _compile(self, loss_fn: Callable) -> None:
@@ -66,8 +68,9 @@ class JaxProblem(Problem):
         def by_example(flat: Any, batch: Any) -> Any:
             if shape:
                 return loss_fn(self.unravel(flat), batch)
-            single = jax.tree_util.tree_map(lambda array: array[:, None], batch)
-            return jax.vmap(lambda one: loss_fn(self.unravel(flat), one))(single)
+            axes = jax.tree_util.tree_map(lambda leaf: 0 if is_array(leaf) else None, batch)
+            single = mapped(lambda array: array[:, None], batch)
+            return jax.vmap(lambda one: loss_fn(self.unravel(flat), one), in_axes=(axes,))(single)
 
         def weighted(flat: Any, batch: Any, share: Any) -> Any:
             return jnp.dot(by_example(flat, batch).astype(jnp.float64), share)
@@ -75,7 +78,7 @@ class JaxProblem(Problem):
         def product(flat: Any, v: Any, batch: Any, share: Any) -> Any:
             return jax.jvp(lambda at: jax.grad(weighted)(at, batch, share), (flat,), (v,))[1]
 
-        self.by_example = jax.jit(by_example)
+        self.losses_of = jax.jit(by_example)
         self.value_and_gradient = jax.jit(jax.value_and_grad(weighted))
         self.hessian_product = jax.jit(product)
 
@@ -107,7 +110,7 @@ class JaxProblem(Problem):
 
     def losses(self, w: np.ndarray, index: np.ndarray) -> np.ndarray:
         found = [
-            np.asarray(self.by_example(_own(w), batch), np.float64) for batch, _, _ in self._chosen(index, np.ones(index.size))
+            np.asarray(self.losses_of(_own(w), batch), np.float64) for batch, _, _ in self._chosen(index, np.ones(index.size))
         ]
         return np.concatenate(found)
 

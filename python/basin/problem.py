@@ -37,6 +37,13 @@ def chosen_kind(name: str, kinds: Mapping[str, str]) -> str | None:
     return None
 
 
+def refuse_unused(kinds: Mapping[str, str], names: Sequence[str]) -> None:
+    """MeasureError for a pattern that no name matches: a slip, which would otherwise leave a guess standing."""
+    for pattern in kinds:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
+            raise MeasureError(f'kinds: "{pattern}" is the name of no parameter')
+
+
 class Problem:
     """The mean loss L(w) = 1/n sum_i l_i(w) over n fixed examples, at any weights w.
 
@@ -68,6 +75,9 @@ class Problem:
     """Or "float32": of weights, gradients and products. Losses are always float64."""
     loss_units: str = "1"
     """"nat" for cross entropy."""
+    by_example: bool = True
+    """Whether losses() takes about a pass over its examples. Where it takes a pass for each of them it is asked for no more than is
+    needed."""
 
     def weights(self) -> np.ndarray:
         """The problem's own weights. Called once, before everything else."""

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/math/nan.h"
@@ -41,7 +42,7 @@ class OutsideTerrain final : public Terrain {
   CellState measure(const at::Tensor& state, double* values) override {
     problem_.parameters().scatter(state);
     values[1] = kNaN;
-    if (problem_.answers(Answer::losses)) {
+    if (problem_.losses_in_one_pass()) {
       const at::Tensor losses = problem_.losses();
       const auto* first = losses.const_data_ptr<double>();
       const SampleMean mean = mean_of({first, first + losses.numel()});
@@ -111,7 +112,9 @@ std::string landscape_outside(OutsideProblem& problem, const OutsideLandscapeReq
                               const std::function<void(int64_t, int64_t)>& report) {
   const LandscapeKind& kind = kind_of(request.kind);
   if (!problem.answers(Answer::loss)) throw Unanswered({Answer::loss});
-  make_folders(request.out + "/landscape");
+  const std::string folder = request.out + "/landscape";
+  make_folders(folder);
+  const FileLock lock(folder + "/lock", folder);
   check_outside(problem, request.seed);
   SurfaceRecord record;
   record.kind = kind.name;
@@ -125,7 +128,7 @@ std::string landscape_outside(OutsideProblem& problem, const OutsideLandscapeReq
   }
   record.provenance = collect_provenance();
   record.provenance.emplace_back("ended_utc", utc_now());
-  const std::string path = request.out + "/landscape/" + kind.name + ".h5";
+  const std::string path = folder + "/" + kind.name + ".h5";
   write_surface_file(path, record);
   return path;
 }

@@ -20,8 +20,7 @@ struct OutsideLandscapeRequest {
 /// Computes a landscape of a kind that asks for the loss alone, around the problem's own weights, after check_outside(), and
 /// writes OUT/landscape/<kind>.h5; returns that path. The weights are back when it ends, however that comes about.
 ///
-/// One loss per point, asked for example by example where the problem answers that: then it has its standard error over the
-/// examples. Nothing is kept of a landscape that was interrupted: no hash covers the other process's code and examples.
+/// One loss per point, asked for by example where that is no more work: then it has its standard error over the examples. Nothing is kept of a landscape that was interrupted: no hash covers the other process's code and examples.
 ///
 /// `report` is called before each point of the grid with how many are done. ConfigError for a kind that needs more
 /// than one point or the network itself; Unanswered where the problem answers no loss.

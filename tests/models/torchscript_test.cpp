@@ -264,6 +264,10 @@ TEST_F(TorchScriptTest, RefusesInOneLineWhatItCannotMeasure) {
               HasSubstr("depends on the others in the batch"));
   EXPECT_THAT(refusal("return torch.linear(torch.flatten(x, 1), self.w[:, :7], self.b)"),
               HasSubstr("mat1 and mat2 shapes cannot be multiplied"));
+  // The kernel that attention takes on its own, without second derivatives.
+  EXPECT_THAT(refusal("return torch.linear(torch.flatten(torch._scaled_dot_product_flash_attention_for_cpu("
+                      "x * self.b.sum(), x, x)[0], 1), self.w, self.b)"),
+              HasSubstr("no second derivatives: "));
   write_script(path_, "return torch.flatten(x, 1)[:, :3]", {});
   EXPECT_THAT(message_of([&] { script_model(path_); }), HasSubstr("no parameter that is trained"));
 }

@@ -361,11 +361,9 @@ def peers(torch, peer):
 
 
 def compare_with_packages():
-    try:
-        import pytorch_optimizer
-        import torch
-    except ImportError:
-        return
+    import pytorch_optimizer
+    import torch
+
     for what, method, options, rates, make, (tolerance, why), more in peers(torch, pytorch_optimizer):
         theirs = followed(torch, make, rates, **more)
         theirs = np.concatenate([w.ravel() for w in theirs])

@@ -282,9 +282,7 @@ def refusals():
     )
     uneven = [{"x": x[:6], "n": torch.tensor([1, 1, 1, 1, 1, 9])}, {"x": x[6:], "n": torch.tensor([5, 1, 2, 2, 2, 2])}]
     weighted = lambda net, b: (net(b["x"]).square().mean(1) * b["n"]).sum() / b["n"].sum()  # noqa: E731
-    refuses(
-        "a mean over something else than examples", lambda: problem(loss=weighted, loader=uneven), "it has to be their plain mean"
-    )
+    refuses("a mean over something else than examples", lambda: problem(loss=weighted, loader=uneven), "plain mean")
 
 
 def keeps_its_weights():

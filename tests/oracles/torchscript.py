@@ -267,6 +267,26 @@ def refuses(what, net, example, said):
     compare(f'basin.export() refuses {what}: "{text}"', said in text, True, why=f'it must say "{said}"')
 
 
+def engine_refuses(what, script, inputs, said):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        torch.jit.save(script, folder / "net.pt")
+        np.savez(folder / "data.npz", train_inputs=inputs, train_targets=np.arange(len(inputs)) % 3)
+        command = [
+            os.environ["BASIN_BINARY"],
+            "probe",
+            "--script",
+            folder / "net.pt",
+            "--data",
+            folder / "data.npz",
+            "--out",
+            folder,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True)
+    text = done.stderr.strip()
+    compare(f'basin refuses {what}: "{text}"', done.returncode != 0 and said in text and "\n" not in text, True, why="one line")
+
+
 class Returns(nn.Module):
     def __init__(self, function):
         super().__init__()
@@ -274,6 +294,18 @@ class Returns(nn.Module):
 
     def forward(self, x):
         return self.function(self.linear(x))
+
+
+class Flash(nn.Module):
+    """The kernel by its name, which no setting of attention takes away."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 8)
+
+    def forward(self, x):
+        q = self.linear(x).view(x.size(0), 1, 2, 4)
+        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, q, q)[0].flatten(1)
 
 
 class Fixed(nn.Module):
@@ -300,6 +332,13 @@ def refusals():
     refuses("one example", nn.Linear(6, 3), x[:1], "example has one input")
     frozen = nn.Linear(6, 3).requires_grad_(False)
     refuses("frozen weights", frozen, x, "no parameter requires a gradient")
+    refuses("integers where floats are meant", nn.Linear(6, 3), np.arange(24).reshape(4, 6), "fails on example (int64 [4, 6]): ")
+    refuses("flash attention inside", Flash(), x, "no second derivatives: ")
+    engine_refuses("a frozen script", torch.jit.freeze(torch.jit.script(nn.Linear(6, 3).eval())), x.numpy(),
+                   "no parameter that is trained: a frozen script can't be measured")  # fmt: skip
+    engine_refuses(
+        "integers where floats are meant", torch.jit.script(nn.Linear(6, 3)), np.arange(24).reshape(4, 6), " of Long: "
+    )
 
 
 def sine_examples():

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import basin
+from basin.figures import landscape_grids as grids
+from basin.figures import landscape_paths as paths
 from numpy_problems import Quadratic, TwoLayers
 
 BASIN = os.environ.get("BASIN_BINARY")
@@ -115,6 +117,49 @@ def test_what_was_asked_wrongly_is_one_line(kind, options, said):
     with pytest.raises(basin.MeasureError) as caught:
         around(Quadratic(), kind, options=options)
     assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_losses_that_take_a_pass_each_are_not_asked_for():
+    class Slow(Recording):
+        by_example = False
+
+        def losses(self, w, index):
+            self.asked.append(len(index))
+            return TwoLayers.losses(self, w, index)
+
+        def loss(self, w):
+            return TwoLayers.losses(self, w, np.arange(40)).mean()
+
+    problem = Slow()
+    plot = around(problem, "plane", options={"plane.alpha_points": 3, "plane.beta_points": 3}).plot
+    quick = around(TwoLayers(), "plane", options={"plane.alpha_points": 3, "plane.beta_points": 3}).plot
+    # 16 twice for the check; all of them only where the problem's own gradient looks.
+    assert problem.asked[:2] == [16, 16] and problem.asked.count(40) == 1
+    assert plot["train_loss"] == pytest.approx(quick["train_loss"], rel=1e-14) and np.isnan(plot["train_loss_error"]).all()
+
+
+def test_weights_are_restored_after_an_exception_on_the_way():
+    class Fails(Quadratic):
+        def losses(self, w, index):
+            if not np.array_equal(w, self.own):
+                raise ArithmeticError("mine")
+            return super().losses(w, index)
+
+    problem = Fails()
+    with pytest.raises(ArithmeticError, match="mine"):
+        around(problem, "plane")
+    assert problem.restored == 1
+
+
+def test_every_kind_is_drawn():
+    for kind, options in (
+        ("plane", {"plane.alpha_points": 3, "plane.beta_points": 3}),
+        ("line", {"line.points": 3}),
+        ("radial", {}),
+    ):
+        surface = around(TwoLayers(), kind, options=options)
+        draw = {"plane": grids.contours, "line": grids.lines, "radial": paths.radial_figure}[kind]
+        assert draw(surface).axes
 
 
 def test_a_problem_without_a_loss_has_no_landscape():

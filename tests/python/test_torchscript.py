@@ -88,6 +88,13 @@ seed = [1, 2]
 """
 
 
+def test_integers_where_the_network_takes_numbers_are_one_line(tmp_path):
+    x = np.arange(24 * 3 * 8 * 8).reshape(24, 3, 8, 8)
+    np.savez(tmp_path / "data.npz", train_inputs=x, train_targets=np.arange(24) % 10)
+    done = program("probe", "--script", NET, "--data", tmp_path / "data.npz", "--out", tmp_path)
+    assert done.returncode == 2 and " of Long: " in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 @pytest.mark.parametrize("start", ["file", "drawn"])
 def test_a_sweep_trains_it_and_names_runs_by_what_is_in_the_file(tmp_path, data, start):
     copies = [tmp_path / "a.pt", tmp_path / "b.pt"]

@@ -82,8 +82,9 @@ def lines(surface: Surface) -> Figure:
     direction, their mean, and the 95 % interval of the mean."""
     plot = surface.plot
     require_axes(surface, "line", ["alpha"], ["direction", "alpha"])
-    figure, axes = style.panels(1, 2, 4.9, 3.6)
-    for ax, quantity in zip(axes[0], ("loss", "acc")):
+    quantities = [quantity for quantity in NAMES if sets_of(plot, quantity)]
+    figure, axes = style.panels(1, len(quantities), 4.9, 3.6)
+    for ax, quantity in zip(axes[0], quantities):
         values = []
         for name in sets_of(plot, quantity):
             along = "direction" in plot.axes

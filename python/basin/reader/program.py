@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,9 +14,10 @@ SECONDS = 60  # that it may take to answer
 
 
 def find_program() -> str | None:
-    """By BASIN_BINARY, `basin` on the PATH, or build/release/bin/basin of the checkout that this package is in."""
-    built = Path(__file__).parents[3] / "build" / "release" / "bin" / "basin"
-    found = os.environ.get("BASIN_BINARY") or shutil.which("basin") or (built if built.is_file() else None)
+    """By BASIN_BINARY, `basin` on the PATH, next to the Python that runs (an environment that isn't on the PATH), or
+    build/release/bin/basin of the checkout that this package is in."""
+    installed, built = Path(sys.executable).parent / "basin", Path(__file__).parents[3] / "build" / "release" / "bin" / "basin"
+    found = os.environ.get("BASIN_BINARY") or shutil.which("basin") or next(filter(Path.is_file, (installed, built)), None)
     return str(found) if found else None
 
 

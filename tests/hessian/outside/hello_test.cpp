@@ -32,6 +32,10 @@ TEST(Hello, SaysWhatTheProblemIs) {
   EXPECT_EQ(hello.examples, 100);
   EXPECT_EQ(hello.answers, (std::vector<Answer>{Answer::loss, Answer::product}));
   EXPECT_EQ(hello.loss_units, "1");
+  EXPECT_TRUE(hello.by_example);
+  json slow = good();
+  slow["by_example"] = false;
+  EXPECT_FALSE(parse_hello(slow.dump()).by_example);
 }
 
 TEST(Hello, IsRefusedInOneLineThatNamesTheKey) {
@@ -46,6 +50,7 @@ TEST(Hello, IsRefusedInOneLineThatNamesTheKey) {
   const std::string of = "the problem's hello: ";
   EXPECT_EQ(testing::said_by([] { parse_hello("hello"); }), of + "no JSON object");
   EXPECT_EQ(said([](json& h) { h.erase("hello"); }), of + "no \"hello\"");
+  EXPECT_EQ(said([](json& h) { h["by_example"] = 1; }), of + "\"by_example\" is neither true nor false");
   EXPECT_EQ(said([](json& h) { h["hello"] = 2; }), of + "speaks protocol 2, this program 1");
   EXPECT_EQ(said([](json& h) { h["parameters"] = json::array(); }), of + "no parameters");
   EXPECT_EQ(said([](json& h) { h["parameters"][1]["name"] = "block.conv.weight"; }),
