@@ -28,6 +28,8 @@ def effect_text(e: Effect | None, outcome: str, scale: str) -> str:
 
 def numbers_text(value: float, low: float, high: float, outcome: str, scale: str) -> str:
     """The same from numbers, of a ratio the factors."""
+    if not np.isfinite(value):
+        return "–"
     if scale == "ratio":
         return f"×{value:.3g}" + (f" [{low:.3g}, {high:.3g}]" if np.isfinite(low) else "")
     if outcome == "test_acc":
@@ -74,7 +76,7 @@ def hypothesis_rows(v: Verdicts) -> pd.DataFrame:
                 "effect [95 %]": " ".join(filter(None, (effect_text(f.effect, f.plan.outcome, f.plan.scale), share_of_gap(f)))),
                 "expected": part.expect + margin_text(part.margin, f.kind, f.plan.outcome, f.plan.scale),
                 "seeds": str(len(f.seeds)), "this part": part.verdict,
-                "p (Holm)": p_text(a.p_holm) if i == 0 else "", "verdict": _verdict_text(a) if i == 0 else "",
+                "p (Holm)": p_text(a.p_holm) if i == 0 else "", "verdict": verdict_words(a.verdict, a.more or 0) if i == 0 else "",
             })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -89,10 +91,9 @@ def margin_text(margin: float, kind: str, outcome: str, scale: str) -> str:
     return f", margin {100 * margin:g} points" if outcome == "test_acc" else f", margin {margin:g}"
 
 
-def _verdict_text(a: Answer) -> str:
-    if a.verdict != "undecided":
-        return a.verdict
-    return "undecided" + (f" ({a.more} seeds would decide it)" if a.more else "")
+def verdict_words(verdict: str, more: int) -> str:
+    """`more`: seeds that would decide it, 0 where that isn't known."""
+    return verdict + (f" ({more} seeds would decide it)" if verdict == "undecided" and more else "")
 
 
 def verdict_colour(cell: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ..analysis.number_text import p_text
 from ..analysis.verdict_tables import verdicts_of
 from ..figures.effects import effects
 from ..reader.fault import ReadError
@@ -21,7 +22,7 @@ from ..reader.sweep import Sweep
 from ..reader.tables import table_of
 from .output import ReportError, nothing_in_home, save_picture
 from .paste import PasteError, paste
-from .verdict_text import COLOURS, margin_text, numbers_text, table
+from .verdict_text import COLOURS, margin_text, numbers_text, table, verdict_words
 
 Tables = dict[str, pd.DataFrame]
 
@@ -57,7 +58,8 @@ def _overview(link: str, tables: Tables) -> pd.DataFrame:
         rows.append({
             "study": link, "claim": h.claim or h.name, "source": h.source or "–", "status": h.status,
             "seeds": " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1]))),
-            "contrasts": ", ".join(f"{words.count(word)} {word}" for word in COLOURS if word in words), "verdict": h.verdict,
+            "contrasts": ", ".join(f"{words.count(word)} {word}" for word in COLOURS if word in words),
+            "p (Holm)": p_text(h.p_holm), "verdict": verdict_words(h.verdict, int(h.seeds_to_decide)),
         })  # fmt: skip
     return pd.DataFrame(rows)
 
