@@ -104,6 +104,17 @@ class Board:
         values = runs[column].astype(float)
         return geometric(values) if (values > 0).all() else Mean(why="not above 0")
 
+    def measured(self, optimizer: str, size: int, checkpoint: str, probe: str, entry: str) -> Mean:
+        """The mean of one number of a probe at a checkpoint, also where it was measured after the sweep (`basin probe`)."""
+        runs, rows = self.cell(optimizer, size), self.sweep.probes
+        here = (rows.probe == probe) & (rows.entry == entry) & (rows.checkpoint == checkpoint)
+        rows = rows[here & rows.run_id.isin(runs.run_id)]
+        if rows.empty or set(rows.run_id) != set(runs.run_id):
+            return Mean(why="not measured")
+        if (rows.status != "ok").any():
+            return Mean(why="not resolved")
+        return geometric(rows.value) if (rows.value > 0).all() else plain_mean(rows.value)
+
 
 def _loss_at(curve: pd.DataFrame, update: float) -> float:
     """NaN where the run ended before."""

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ..analysis.board import Board, Mean
 from ..analysis.verdict_tables import verdicts_of
+from ..figures.ledger import PROBE, SHOWN
 from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from .output import ReportError, nothing_in_home, save_picture
@@ -45,7 +46,7 @@ def mean_text(mean: Mean, unit: float = 1.0) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return (f"{value:,.0f}" if value >= 1000 else f"{value:.3g}").replace("-", "−")
 
 
 def probed(board: Board, checkpoint: str) -> list[str]:
@@ -59,6 +60,20 @@ def probed(board: Board, checkpoint: str) -> list[str]:
             found = [board.probed(name, size, column) for size in (board.sizes[0], board.sizes[-1])]
             row[measure.label] = " → ".join("–" if m.why else _number(m.value) for m in found)
     return [*table(pd.DataFrame(rows)), ""] if len(rows[0]) > 1 else []
+
+
+def ledger(board: Board, checkpoint: str) -> list[str]:
+    """What limits a run there, at the smallest and at the largest batch size; none where the probe wasn't asked."""
+    rows = []
+    for name in board.optimizers:
+        found = {
+            entry: [board.measured(name, size, checkpoint, PROBE, entry) for size in (board.sizes[0], board.sizes[-1])]
+            for entry in SHOWN
+        }
+        numbers = {entry: " → ".join("–" if m.why else _number(m.value) for m in means) for entry, means in found.items()}
+        if any(not m.why for means in found.values() for m in means):
+            rows.append({"optimiser": board.sweep.names.label("optimizers", name)} | numbers)
+    return [*table(pd.DataFrame(rows)), ""] if rows else []
 
 
 def level_of(sweep: Sweep) -> str:
@@ -82,6 +97,8 @@ def markdown(sweep: Sweep, budget: float = BUDGET) -> str:
     if (level := level_of(sweep)) and (found := probed(board, level)):
         sizes = f"B = {board.sizes[0]:,} and {board.sizes[-1]:,}"
         lines += [f"**Probes at a training loss of {level[5:]}**, at {sizes}, geometric means over seeds:", "", *found]
+        if found := ledger(board, level):
+            lines += [f"**The ledger there** ([definitions](probes.md#ledger)), {sizes}:", "", *found]
     verdicts = verdicts_of(sweep)
     if verdicts.answers:
         reasons = [f"- {a.plan.name}: {a.reason}" for a in verdicts.answers if a.reason]

@@ -8,6 +8,7 @@ import pytest
 
 import basin
 from asked_study import PLAN
+from basin.analysis.number_text import p_text
 from basin.analysis.verdict_tables import CONTRAST, verdicts_of
 from basin.figures.effects import MARKS, effects
 from basin.pages import report, verdict_text, verdicts
@@ -124,7 +125,9 @@ def test_several_studies_have_a_row_for_each_hypothesis_and_a_table_each(folder,
         cells = row.strip("| ").split(" | ")
         counts = dict(reversed(count.split()) for count in cells[5].split(", "))
         words = [part.verdict for part in answer.parts]
-        assert cells[1] == answer.plan.claim and cells[6] == answer.verdict
+        more = f" ({answer.more} seeds would decide it)" if answer.verdict == "undecided" and answer.more else ""
+        assert cells[1] == answer.plan.claim and cells[7] == answer.verdict + more
+        assert cells[6] == p_text(answer.p_holm)
         assert counts == {word: str(words.count(word)) for word in set(words)}
     assert [study.split("]")[0] for study in studies] == ["[s", "[other"]
     odd = sum(s.verdict != "nothing" for s in v.same)
