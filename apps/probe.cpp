@@ -87,8 +87,8 @@ ProbeArguments resolved(ProbeArguments arguments) {
   if (script == !arguments.folder.empty())
     throw ConfigError(script ? "a run and --script: one of them is measured at a time"
                              : "nothing to measure: name a run, or --script and --data");
-  if (!script && !(arguments.subject.data.empty() && arguments.out.empty()))
-    throw ConfigError("--data and --out go with --script; a run has its own");
+  if (!script && !(arguments.subject.data.empty() && arguments.out.empty() && arguments.subject.classes == 0))
+    throw ConfigError("--data, --classes and --out go with --script; a run has its own");
   if (!script) return arguments;
   if (arguments.subject.data.empty())
     throw ConfigError(
@@ -134,6 +134,10 @@ void add_probe(CLI::App& app, Action& action) {
       "with --script: a .npz, a folder of .npy, an HDF5 file, or a set that comes with Basin");
   take_one_of(*command->add_option("--loss", arguments->subject.loss, "with --script"), "loss",
               values_of("loss"));
+  command
+      ->add_option("--classes", arguments->subject.classes,
+                   "with --script and arrays: number of classes, where the largest don't occur in them")
+      ->check(CLI::PositiveNumber);
   command->add_option("--out", arguments->out,
                       "with --script: folder of the results; default: out/NAME of the file NAME.pt");
   add_list_option(*command, "--only", arguments->only, "names of probes; default: the study's, or all",

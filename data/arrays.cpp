@@ -144,14 +144,21 @@ void check_alike(const std::string& where, const at::Tensor& test, const at::Ten
 }
 
 /// 0 where there are none, but numbers.
-int64_t classes_of(const Dataset& data) {
-  if (data.train.labels.is_floating_point()) return 0;
+int64_t classes_of(const Dataset& data, int64_t asked, const std::string& path) {
+  if (data.train.labels.is_floating_point()) {
+    if (asked > 0)
+      throw ConfigError(fmt::format("data.classes = {}: the targets in {} are numbers", asked, path));
+    return 0;
+  }
   int64_t largest = data.train.labels.max().item<int64_t>();
   if (data.test.size() > 0) largest = std::max(largest, data.test.labels.max().item<int64_t>());
-  return largest + 1;
+  if (asked > 0 && largest >= asked)
+    throw DataError(
+        fmt::format("{}: label {}; data.classes = {}, and they count from 0", path, largest, asked));
+  return std::max(asked, largest + 1);
 }
 
-Dataset read_arrays(const std::string& path) {
+Dataset read_arrays(const std::string& path, int64_t classes) {
   const Arrays arrays = arrays_at(path);
   Dataset data;
   data.name = "arrays";
@@ -162,7 +169,8 @@ Dataset read_arrays(const std::string& path) {
     check_alike(arrays.at("test_inputs").where, data.test.inputs, data.train.inputs);
     check_alike(arrays.at("test_targets").where, data.test.labels, data.train.labels);
   }
-  for (int64_t c = 0; c < classes_of(data); ++c) data.class_names.push_back(std::to_string(c));
+  const int64_t count = classes_of(data, classes, path);
+  for (int64_t c = 0; c < count; ++c) data.class_names.push_back(std::to_string(c));
   data.sha256 = sha256_of(arrays);
   return data;
 }
@@ -176,7 +184,7 @@ DatasetEntry arrays_entry() {
               "your own examples: a .npz, a folder of .npy or an HDF5 file with train_inputs, train_targets, "
               "test_inputs and test_targets",
           .needs_path = true,
-          .read = [](const DataOptions& options) { return read_arrays(options.path); }};
+          .read = [](const DataOptions& options) { return read_arrays(options.path, options.classes); }};
 }
 
 }  // namespace basin

@@ -41,6 +41,7 @@ struct DataOptions {
   std::string set = "cifar10-5k";      // a registry name
   std::string path;                    // folder or official archive; empty for embedded and synthetic sets
   std::string normalise = "auto";      // auto | channels | none
+  int64_t classes = 0;                 // of arrays: how many there are; 0: the largest label plus one
   std::string tokens = "characters";   // of texts: characters | bytes
   int64_t context = 64;                // of texts: tokens in a window
   int64_t stride = 0;                  // of texts: tokens from one window's start to the next; 0: context

@@ -105,6 +105,9 @@ void bind_options(OptionTable& table, DataOptions& options) {
           "1); auto: pictures are, numbers "
           "stay as they are")
         .quiet_default();
+    t.add("classes", options.classes, at_least(0),
+          "of arrays: number of classes, where the largest don't occur; 0: the largest label plus one")
+        .quiet_default();
     t.add("validation", options.validation, half_open(0, 1),
           "share of the training set held out for validation, chosen by a hash of the inputs' bytes; of "
           "texts its "

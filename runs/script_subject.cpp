@@ -28,6 +28,7 @@ RunOptions options_of(const ScriptSubject& subject) {
   const bool by_name = is_set_without_path(subject.data);
   table.set("data.set", by_name ? subject.data : std::string("arrays"), "--data");
   if (!by_name) table.set("data.path", subject.data, "--data");
+  if (subject.classes > 0) table.set("data.classes", subject.classes, "--classes");
   return options;
 }
 

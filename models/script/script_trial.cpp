@@ -128,6 +128,13 @@ class Trial {
   std::string where_;
 };
 
+/// Whether it is the number of classes alone that is too small.
+bool more_classes(at::IntArrayRef found, const std::vector<int64_t>& expected) {
+  return found.size() == expected.size() &&
+         found.slice(0, found.size() - 1) == at::IntArrayRef(expected).slice(0, expected.size() - 1) &&
+         found.back() > expected.back();
+}
+
 }  // namespace
 
 std::vector<double> try_script(const torch::jit::Module& module, const InputShape& shape,
@@ -147,8 +154,11 @@ at::Tensor script_logits(const torch::jit::IValue& returned, int64_t n, const st
   std::vector<int64_t> expected{n};
   expected.insert(expected.end(), output.begin(), output.end());
   if (logits.sizes() != expected)
-    throw ConfigError(fmt::format("{}: returns [{}] for {} examples; [{}] is expected", where,
-                                  fmt::join(logits.sizes(), ", "), n, fmt::join(expected, ", ")));
+    throw ConfigError(fmt::format("{}: returns [{}] for {} examples; [{}] is expected{}", where,
+                                  fmt::join(logits.sizes(), ", "), n, fmt::join(expected, ", "),
+                                  more_classes(logits.sizes(), expected)
+                                      ? " (data.classes = N: there are more classes than occur)"
+                                      : ""));
   if (!logits.is_floating_point()) throw ConfigError(where + ": returns integers, not logits");
   return logits;
 }

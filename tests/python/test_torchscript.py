@@ -95,6 +95,27 @@ def test_integers_where_the_network_takes_numbers_are_one_line(tmp_path):
     assert done.returncode == 2 and " of Long: " in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
+def test_classes_that_do_not_occur_are_counted_where_that_is_said(tmp_path, data):
+    """Three of ten classes occur: the loss is that of the same examples where the other seven do too, in examples left out."""
+    found = np.load(data)
+    x, y = found["train_inputs"], np.arange(24) % 3
+    np.savez(tmp_path / "few.npz", train_inputs=x, train_targets=y)
+    arguments = ["--script", NET, "--data", tmp_path / "few.npz", "--only", "weight_norms", "--out", tmp_path / "few"]
+    refused = program("probe", *arguments)
+    assert (
+        refused.returncode == 2 and "[4, 3] is expected (data.classes = N: there are more classes than occur)" in refused.stderr
+    )
+    assert program("probe", *arguments, "--classes", 2).stderr.endswith("label 2; data.classes = 2, and they count from 0\n")
+    assert program("probe", *arguments, "--classes", 10).returncode == 0
+    [path] = (tmp_path / "few").glob("runs/*/probes/end.weight_norms.h5")
+    np.savez(tmp_path / "all.npz", train_inputs=x, train_targets=y, test_inputs=x[:1], test_targets=[9])
+    arguments = ["--script", NET, "--data", tmp_path / "all.npz", "--only", "weight_norms", "--out", tmp_path / "all"]
+    assert program("probe", *arguments).returncode == 0
+    [other] = (tmp_path / "all").glob("runs/*/probes/end.weight_norms.h5")
+    with h5py.File(path) as a, h5py.File(other) as b:
+        assert a.attrs["subset_loss"] == b.attrs["subset_loss"]
+
+
 @pytest.mark.parametrize("start", ["file", "drawn"])
 def test_a_sweep_trains_it_and_names_runs_by_what_is_in_the_file(tmp_path, data, start):
     copies = [tmp_path / "a.pt", tmp_path / "b.pt"]
