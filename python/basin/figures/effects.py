@@ -12,6 +12,7 @@ from matplotlib.patches import Patch, Rectangle
 from ..analysis.contrasts import Found
 from ..analysis.verdict_tables import Verdicts
 from ..analysis.verdicts import Part
+from ..reader.questions import TWIN
 from ..reader.sweep import Sweep
 from . import style
 
@@ -51,8 +52,10 @@ def _quantity(found: Found, sweep: Sweep) -> str:
     plan = found.plan
     if plan.scale != "ratio":
         return {"test_acc": POINTS, "test_loss": NAT}.get(plan.outcome, f"effect on {plan.outcome}")
-    column = plan.outcome.replace("probe.", f"probe.{plan.at}.", 1)
-    return f"{sweep.about(column).get('long_name', plan.outcome)}: arm over base"
+    number = plan.outcome.removeprefix("probe")  # at whatever checkpoint
+    column = next((c for c in sweep.runs if c.startswith("probe.") and c.endswith(number)), "")
+    where = " at equal norms" if plan.at.endswith(TWIN) else ""
+    return f"{sweep.about(column).get('long_name', plan.outcome)}{where}: arm over base"
 
 
 def _handle(verdict: str) -> Line2D:
