@@ -147,7 +147,7 @@ def test_another_network_under_the_same_name_is_refused(tmp_path, data):
         (("--script", NET), "--script needs --data"),
         (("run", "--script", NET), "a run and --script: one of them is measured at a time"),
         ((), "nothing to measure: name a run, or --script and --data"),
-        (("run", "--data", "x.npz"), "--data and --out go with --script; a run has its own"),
+        (("run", "--data", "x.npz"), "--data, --classes and --out go with --script; a run has its own"),
         (("--script", "none.pt", "--data", "cifar10-5k"), 'torchscript.file = "none.pt": no such file'),
     ],
 )
