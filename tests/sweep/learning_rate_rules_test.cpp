@@ -182,7 +182,7 @@ const std::vector<Expectation>& expectations() {
       {"Granziol et al. 2020, SGD", 512, kCifar, 977, 49, 0.4, {{48, 0.4}}},
       {"Granziol et al. 2020, Adam", 512, kCifar, 977, 49, 0.002, {{48, 0.002}}},
       // sqrt(4).
-      {"Su 2025, Muon", 1024, kCifar, 489, 25, 0.04, {{24, 0.04}}},
+      {"Su 2025, Muon", 1024, kCifar, 489, 24, 0.04, {{23, 0.04}}},
       // lr/(1 - m) = 0.5 x 4 at B = 512, whatever the momentum.
       {"Smith & Le 2018", 512, kCifar, 977, 49, 0.2, {{48, 0.2}}, {"sgd.momentum=0.9"}},
       {"Smith & Le 2018", 512, kCifar, 977, 49, 1, {{48, 1}}, {"sgd.momentum=0.5"}},
