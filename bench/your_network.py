@@ -27,6 +27,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import basin
+from curvature_peers import RetainedHessian, worst_residual
 from programs import ALLOCATOR
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -77,18 +78,6 @@ def trained(net, x, y):
     return net.eval()
 
 
-def residual(net, loader, value, vector):
-    """|Hv - lambda v| / |lambda| with v of length 1."""
-    parameters, product = list(net.parameters()), 0
-    v = [part / torch.sqrt(sum(p.square().sum() for p in vector)) for part in vector]
-    for x, y in loader:
-        gradient = torch.autograd.grad(F.cross_entropy(net(x), y, reduction="sum") / EXAMPLES, parameters, create_graph=True)
-        parts = torch.autograd.grad(gradient, parameters, grad_outputs=v)
-        product = parts if product == 0 else [a + b for a, b in zip(product, parts)]
-    off = torch.sqrt(sum((h - value * p).square().sum() for h, p in zip(product, v)))
-    return float(off / abs(value))
-
-
 def by_basin(net, problem, loader, count, seed, tolerance=TOLERANCE):
     options = {"top_eigenvalues.count": count, "top_eigenvalues.smallest": 0, "top_eigenvalues.tolerance": tolerance}
     start = time.perf_counter()
@@ -105,7 +94,9 @@ def by_pyhessian(net, problem, loader, count, seed):
     values, vectors = tool.eigenvalues(maxIter=100, tol=TOLERANCE, top_n=count)
     wall = time.perf_counter() - start
     net.zero_grad()
-    return {"seconds": wall, "values": values, "residual": max(residual(net, loader, a, v) for a, v in zip(values, vectors))}
+    product = RetainedHessian(net, *(torch.cat(parts) for parts in zip(*loader)))
+    flat = [torch.cat([part.reshape(-1) for part in vector]) for vector in vectors]
+    return {"seconds": wall, "values": values, "residual": worst_residual(product, values, flat)}
 
 
 def compare(net, problem, loader, count, repeats):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Images of CIFAR-10's training set that the studies of docs/why.md have not seen: 5,000 to train on and 10,000 to test on.
+"""Images of CIFAR-10's training set that the studies at the same training loss (docs/why.md) have not seen: 5,000 to train on and
+10,000 to test on.
 
     .venv/bin/python scripts/other_images.py datasets/cifar10 datasets/cifar10-other
 
-Those studies hold out the images whose SHA-256, as a fraction, is below 0.2 (`data.validation = 0.2`, by which rates were chosen), train
+These studies hold out the images whose SHA-256, as a fraction, is below 0.2 (`data.validation = 0.2`, by which rates were chosen), train
 on the next 5,000 in the order of hashes (`data.train_examples = 5000`) and test on the official test images. Here come the 5,000 after
 these and the 10,000 after those (docs/data.md has the order), as .npy files for `data.set = "arrays"`.
 """

@@ -59,7 +59,9 @@ def equal(first: Any, second: Any) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
-    if is_array(a) and is_array(b):
+    if is_array(a) != is_array(b):
+        return False
+    if is_array(a):
         return a.shape == b.shape and bool(((a == b) | ((a != a) & (b != b))).all())
     return a is b or bool(a == b)
 

@@ -7,6 +7,7 @@ torch is imported when a problem is made, from the environment that the module c
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -223,8 +224,6 @@ class TorchProblem(Problem):
 
     def _graph_of(self, i: int, batch: Any) -> list[torch.Tensor]:
         """Kept where there is room."""
-        if self.graph_bytes == 0:
-            return self._graph(self._mean(batch) * self._part(i))
         with counted_bytes(self.tensors) as held:
             gradients = self._graph(self._mean(batch) * self._part(i))
         self.held[i] = sum(held.values())
@@ -286,12 +285,7 @@ def _twice(loader: Iterable[Any]) -> list[Any]:
     batches = list(loader)
     if not batches:
         raise MeasureError("the loader has no batches")
-    count = 0
-    for count, batch in enumerate(loader, 1):
-        if count > len(batches) or not equal(batches[count - 1], batch):
-            count = -1
-            break
-    if count != len(batches):
+    if not all(equal(first, second) for first, second in itertools.zip_longest(batches, loader)):
         raise MeasureError("the loader gives other examples when it is read again: no shuffling, augmentation or other draws")
     return batches
 

@@ -22,13 +22,13 @@ class OutsideTerrain final : public Terrain {
   OutsideTerrain(OutsideProblem& problem, uint64_t seed)
       : problem_(problem),
         seed_(seed),
-        name_(weights_hash(problem).substr(0, 12)),
+        hash_(weights_hash(problem)),
         own_(problem.parameters()),
         origin_(problem.parameters().gather().to(at::kDouble)) {}
 
   size_t count() const override { return 1; }
   at::Tensor state(size_t /*i*/) const override { return origin_; }
-  std::string label(size_t /*i*/) const override { return name_; }
+  std::string label(size_t /*i*/) const override { return hash_.substr(0, 12); }
   const ParameterVector& parameters() const override { return problem_.parameters(); }
   at::Tensor origin() const override { return origin_; }
   std::string loss_units() const override { return problem_.loss_units(); }
@@ -36,6 +36,13 @@ class OutsideTerrain final : public Terrain {
     return derive_seed(seed_, stream, index);
   }
 
+  h5::Attributes recipe() const override {
+    return {{"weights_sha256", hash_},
+            {"train_examples", problem_.examples()},
+            {"bn_mode", problem_.batch_norm_mode()},
+            {"dtype", std::string(problem_.dtype() == at::kDouble ? "float64" : "float32")},
+            {"seed", static_cast<int64_t>(seed_)}};
+  }
   std::vector<SurfaceColumn> score_columns() const override {
     return loss_columns("train", "examples", loss_units());
   }
@@ -63,7 +70,7 @@ class OutsideTerrain final : public Terrain {
  private:
   OutsideProblem& problem_;
   uint64_t seed_;
-  std::string name_;
+  std::string hash_;      // of the weights
   ScopedParameters own_;  // puts them back
   at::Tensor origin_;
 };
@@ -76,22 +83,6 @@ const LandscapeKind& kind_of(const std::string& name) {
     if (entry.make_on_terrain && entry.least == 1) known.push_back(entry.name);
   throw ConfigError(fmt::format("a landscape of kind {} is of a run's checkpoints; of a problem: {}", name,
                                 fmt::join(known, ", ")));
-}
-
-h5::Attributes recipe_of(const LandscapeKind& kind, const OutsideLandscapeRequest& request,
-                         const OutsideProblem& problem, const LandscapeTask& task) {
-  h5::Attributes recipe = {{"kind", kind.name},
-                           {"version", kind.version},
-                           {"weights_sha256", weights_hash(problem)},
-                           {"train_examples", problem.examples()},
-                           {"bn_mode", problem.batch_norm_mode()},
-                           {"dtype", std::string(problem.dtype() == at::kDouble ? "float64" : "float32")},
-                           {"seed", static_cast<int64_t>(request.seed)}};
-  for (const Option& option : request.kinds.at(kind.name).view(kind.name))
-    recipe.emplace_back(option.key, option.get());
-  const h5::Attributes more = task.recipe();
-  recipe.insert(recipe.end(), more.begin(), more.end());
-  return recipe;
 }
 
 void compute(LandscapeTask& task, SurfacePlot& plot,
@@ -121,7 +112,7 @@ std::string landscape_outside(OutsideProblem& problem, const OutsideLandscapeReq
   {
     OutsideTerrain terrain(problem, request.seed);
     const std::unique_ptr<LandscapeTask> task = kind.make_on_terrain(terrain, request.kinds.at(kind.name));
-    record.recipe = recipe_of(kind, request, problem, *task);
+    record.recipe = recipe_of(kind, request.kinds, terrain, *task);
     record.plots = {task->plot()};
     compute(*task, record.plots[0], report);
     task->conclude(record);

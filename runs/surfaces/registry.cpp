@@ -22,4 +22,17 @@ const std::vector<LandscapeKind>& landscape_kinds() {
   return table;
 }
 
+h5::Attributes recipe_of(const LandscapeKind& kind, const OptionSets& options, const Terrain& terrain,
+                         const LandscapeTask& task) {
+  h5::Attributes recipe = {{"kind", kind.name}, {"version", kind.version}};
+  const auto append = [&](const h5::Attributes& more) {
+    recipe.insert(recipe.end(), more.begin(), more.end());
+  };
+  append(terrain.recipe());
+  for (const Option& option : options.at(kind.name).view(kind.name))
+    recipe.emplace_back(option.key, option.get());
+  append(task.recipe());
+  return recipe;
+}
+
 }  // namespace basin

@@ -43,6 +43,10 @@ LandscapeKind landscape_kind(LandscapeKind kind) {
   return landscape_kind<Options, make_on_subject<Options, make>>(std::move(kind));
 }
 
+/// Everything that makes a landscape's numbers, in words. `options`: of every kind, under its name.
+h5::Attributes recipe_of(const LandscapeKind& kind, const OptionSets& options, const Terrain& terrain,
+                         const LandscapeTask& task);
+
 /// In the order of lists. A new kind is one file and one line in registry.cpp.
 const std::vector<LandscapeKind>& landscape_kinds();
 

@@ -17,20 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr double kTick = 0.2;  // seconds between looks at the workers
 
-// Everything that makes the numbers, in words.
-h5::Attributes recipe_of(const LandscapeKind& kind, const LandscapeRequest& request,
-                         const LandscapeSubject& subject, const LandscapeTask& task) {
-  h5::Attributes recipe = {{"kind", kind.name}, {"version", kind.version}};
-  const auto append = [&](const h5::Attributes& more) {
-    recipe.insert(recipe.end(), more.begin(), more.end());
-  };
-  append(subject.recipe());
-  for (const Option& option : request.kinds.at(kind.name).view(kind.name))
-    recipe.emplace_back(option.key, option.get());
-  append(task.recipe());
-  return recipe;
-}
-
 /// One surface on its way into its file.
 class LandscapeRun {
  public:
@@ -39,7 +25,7 @@ class LandscapeRun {
         kind_(find_entry(landscape_kinds(), request.kind, "kind of landscape")),
         task_(kind_.make(subject, request.kinds.at(request.kind))),
         plot_(task_->plot()),
-        recipe_(recipe_of(kind_, request, subject, *task_)),
+        recipe_(recipe_of(kind_, request.kinds, subject, *task_)),
         path_(request.out.empty() ? default_landscape_path(request.kind, subject) : request.out),
         tiles_path_(path_ + ".tiles") {}
 

@@ -52,7 +52,7 @@ class LandscapeSubject final : public Terrain {
   uint64_t seed(const std::string& stream, uint64_t index = 0) const override;
 
   /// What the numbers depend on besides a kind's own options: checkpoints' content, examples, arithmetic.
-  h5::Attributes recipe() const;
+  h5::Attributes recipe() const override;
   /// Columns train_loss, train_loss_error, train_acc, and those of test where there is one.
   std::vector<SurfaceColumn> score_columns() const override;
   /// Fills them, in that order. nonfinite: of one set, NaN there.

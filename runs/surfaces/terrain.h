@@ -34,6 +34,8 @@ class Terrain {
   virtual CellState measure(const at::Tensor& state, double* values) = 0;
   /// The training loss alone.
   virtual double loss(const at::Tensor& state) = 0;
+  /// What the numbers depend on besides a kind's own options.
+  virtual h5::Attributes recipe() const = 0;
   /// The seed of a named stream.
   virtual uint64_t seed(const std::string& stream, uint64_t index = 0) const = 0;
 

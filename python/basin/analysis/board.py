@@ -44,8 +44,16 @@ def plain_mean(values: ArrayLike) -> Mean:
 
 def geometric(values: ArrayLike) -> Mean:
     """The mean of positive numbers by their logarithms."""
+    numbers = np.asarray(values, float)
+    if np.isfinite(numbers).all() and not (numbers > 0).all():
+        return Mean(why="not above 0")
     m = plain_mean(np.log(np.asarray(values, float)))
     return replace(m, value=float(np.exp(m.value)), low=float(np.exp(m.low)), high=float(np.exp(m.high)))
+
+
+def either(values: ArrayLike) -> Mean:
+    """Geometric where all are above 0, else plain."""
+    return geometric(values) if (np.asarray(values, float) > 0).all() else plain_mean(values)
 
 
 class Board:
@@ -94,18 +102,11 @@ class Board:
             return Mean(why="at the target before")
         return plain_mean(losses)
 
-    def probed(self, optimizer: str, size: int, column: str) -> Mean:
-        """The mean of a probe's number at a checkpoint that all seeds have."""
-        runs = self.cell(optimizer, size)
-        if runs.empty or runs[column].isna().all():
-            return Mean(why="not measured")
-        if (runs[f"{column}.status"] != "ok").any():
-            return Mean(why="not resolved")
-        values = runs[column].astype(float)
-        return geometric(values) if (values > 0).all() else Mean(why="not above 0")
-
-    def measured(self, optimizer: str, size: int, checkpoint: str, probe: str, entry: str) -> Mean:
-        """The mean of one number of a probe at a checkpoint, also where it was measured after the sweep (`basin probe`)."""
+    def measured(
+        self, optimizer: str, size: int, checkpoint: str, probe: str, entry: str, mean: Callable[[pd.Series], Mean] = either
+    ) -> Mean:
+        """The mean of one number of a probe at a checkpoint that all seeds have, also where it was measured after the sweep (`basin
+        probe`)."""
         runs, rows = self.cell(optimizer, size), self.sweep.probes
         here = (rows.probe == probe) & (rows.entry == entry) & (rows.checkpoint == checkpoint)
         rows = rows[here & rows.run_id.isin(runs.run_id)]
@@ -113,7 +114,7 @@ class Board:
             return Mean(why="not measured")
         if (rows.status != "ok").any():
             return Mean(why="not resolved")
-        return geometric(rows.value) if (rows.value > 0).all() else plain_mean(rows.value)
+        return mean(rows.value)
 
 
 def _loss_at(curve: pd.DataFrame, update: float) -> float:

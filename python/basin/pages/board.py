@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..analysis.board import Board, Mean
+from ..analysis.board import Board, Mean, geometric
 from ..analysis.verdict_tables import verdicts_of
 from ..figures.ledger import PROBE, SHOWN
 from ..reader.fault import ReadError
@@ -57,7 +57,8 @@ def probed(board: Board, checkpoint: str) -> list[str]:
         if column not in board.runs:
             continue
         for row, name in zip(rows, board.optimizers):
-            found = [board.probed(name, size, column) for size in (board.sizes[0], board.sizes[-1])]
+            ends = (board.sizes[0], board.sizes[-1])
+            found = [board.measured(name, size, checkpoint, measure.probe, measure.column, geometric) for size in ends]
             row[measure.label] = " → ".join("–" if m.why else _number(m.value) for m in found)
     return [*table(pd.DataFrame(rows)), ""] if len(rows[0]) > 1 else []
 

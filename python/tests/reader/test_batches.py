@@ -27,3 +27,4 @@ def test_what_is_equal():
     assert not equal((x, "a"), (x, "b"))
     assert not equal((x, "a"), (np.array([[1.0, 2.0]]), "a"))
     assert not equal([x], [x, x])
+    assert not equal([x], [1]) and not equal(None, [x])
