@@ -15,8 +15,6 @@
 namespace basin {
 namespace {
 
-constexpr const char* kWords[] = {"short_of_updates", "noise_limited", "curvature_limited", "both"};
-
 const Quantity& quantity_named(const ProbeResult& result, const std::string& name) {
   for (const Quantity& found : result.quantities)
     if (found.name == name) return found;
@@ -104,7 +102,7 @@ class Ledger final : public Probe {
     add_along(along, context.learning_rate, limit, result);
     const double gain = context.optimizer ? context.optimizer->gain() : kNaN;
     add_decrease_at_limit(curved, gain * limit * along.slope, result);
-    add_word(result);
+    add_noise_limited(result);
     result.status = gravest_status(result.quantities);
     if (result.status != ProbeStatus::ok) {
       std::vector<std::string> names;
@@ -227,30 +225,20 @@ class Ledger final : public Probe {
     return q;
   }
 
-  void add_word(ProbeResult& result) const {
-    const Quantity &noise = quantity_named(result, "noise_over_gradient"),
-                   &lambda = quantity_named(result, "curvature_over_limit");
-    const bool known = std::isfinite(lambda.value[0]);
-    const Quantity& curvature = known ? lambda : quantity_named(result, "critical_over_limit");
-    Quantity word =
-        named({"word", "what limits the run: 0 updates, 1 noise, 2 curvature, 3 both", "ledger-word", "1"},
+  void add_noise_limited(ProbeResult& result) const {
+    const Quantity& noise = quantity_named(result, "noise_over_gradient");
+    Quantity limited =
+        named({"noise_limited", "noise over gradient at or above its threshold", "ledger-noise-limited", "1"},
               UncertaintyKind::none);
-    const bool noisy = noise.value[0] >= options_.noise_limited;
-    const bool curved = curvature.value[0] >= options_.curvature_limited;
-    word.value = {(noisy ? 1.0 : 0.0) + (curved ? 2.0 : 0.0)};
-    word.uncertainty = {0};
-    const bool split = noise.ci_low[0] < options_.noise_limited &&
-                       noise.ci_high[0] >= options_.noise_limited && noise.ci_low[0] < noise.ci_high[0];
-    if (!std::isfinite(noise.value[0]) || !std::isfinite(curvature.value[0]) || split ||
-        noise.status != ProbeStatus::ok) {
-      word.value = {kNaN};
-      const bool nonfinite =
-          noise.status == ProbeStatus::nonfinite || curvature.status == ProbeStatus::nonfinite;
-      word.status = nonfinite ? ProbeStatus::nonfinite : ProbeStatus::not_resolved;
-    }
-    result.attributes.emplace_back(
-        "word", std::string(std::isnan(word.value[0]) ? "" : kWords[static_cast<int>(word.value[0])]));
-    result.quantities.push_back(std::move(word));
+    const double threshold = options_.noise_limited;
+    const bool split = noise.ci_low[0] < threshold && noise.ci_high[0] >= threshold;
+    limited.value = {noise.value[0] >= threshold ? 1.0 : 0.0};
+    limited.uncertainty = {0};
+    limited.status = noise.status;
+    if (limited.status == ProbeStatus::ok && (split || !std::isfinite(noise.value[0])))
+      limited.status = ProbeStatus::not_resolved;
+    if (limited.status != ProbeStatus::ok) limited.value = {kNaN};
+    result.quantities.push_back(std::move(limited));
   }
 
   LedgerOptions options_;
@@ -269,8 +257,6 @@ void bind_options(OptionTable& table, LedgerOptions& options) {
             "measure the Hessian-weighted noise scale too, at twice the cost");
   table.add("noise_limited", options.noise_limited, greater_than(0),
             "noise over gradient from which a checkpoint is called noise_limited");
-  table.add("curvature_limited", options.curvature_limited, greater_than(0),
-            "share of the stability limit from which a checkpoint is called curvature_limited");
 }
 
 std::unique_ptr<Probe> make_ledger(const LedgerOptions& options) { return std::make_unique<Ledger>(options); }
@@ -280,12 +266,12 @@ ProbeEntry ledger_entry() {
       .name = "ledger",
       .label = "ledger",
       .help = "what limits the next update: noise, curvature or neither",
-      .version = 2,
+      .version = 3,
       .definitions = {"ledger-curvature", "ledger-noise", "noise-scale-finite", "noise-scale-hessian-finite",
                       "ledger-first-order", "critical-sharpness", "ledger-critical",
-                      "ledger-decrease-at-limit", "ledger-word"},
+                      "ledger-decrease-at-limit", "ledger-noise-limited"},
       .entries = {"curvature_over_limit", "noise_over_gradient", "b_simple", "b_hessian", "first_order_share",
-                  "critical_sharpness", "critical_over_limit", "decrease_at_limit", "word"},
+                  "critical_sharpness", "critical_over_limit", "decrease_at_limit", "noise_limited"},
       .headlines = {{"curvature_over_limit", "", "η λ₁(P⁻¹H) over its limit"},
                     {"noise_over_gradient", "", "noise over gradient"},
                     {"critical_sharpness", "", "critical sharpness λ_c"},

@@ -14,7 +14,6 @@ struct LedgerOptions {
   double step_tolerance = 0.02;           // of the critical learning rate, relative
   bool b_hessian = true;                  // costs as much as all else together
   double noise_limited = 1;               // noise over gradient from which the word holds
-  double curvature_limited = 0.5;         // share of the stability limit from which the word holds
 };
 void bind_options(OptionTable& table, LedgerOptions& options);
 
@@ -33,11 +32,9 @@ void bind_options(OptionTable& table, LedgerOptions& options);
 ///   critical_over_limit = eta critical_sharpness / limit;
 ///   decrease_at_limit = gain limit G'd / lambda_1(P^{-1} H), in units of the loss: the decrease that the gradient promises for one
 ///     update at the rate of the limit, whatever the run's own rate; the same for any multiple of P, so methods can be compared by it;
-///   word: 0 short_of_updates, 1 noise_limited, 2 curvature_limited, 3 both; by curvature_over_limit or, where that isn't known,
-///     critical_over_limit, and noise_over_gradient, from the thresholds of the options on. Not resolved where the interval of the
-///     noise holds its threshold.
-/// The update is the one that the method would make without momentum and weight decay. The words are predictions, to be tested by
-/// branches with half the rate, with twice the batch and with both.
+///   noise_limited: 1 where noise_over_gradient is at or above the threshold of the options, else 0; not resolved where its interval
+///     holds the threshold. It predicts that twice the batch helps, and branches bore that out.
+/// The update is the one that the method would make without momentum and weight decay.
 ///
 /// Cost: that of preconditioned_curvature, noise_scale and, with b_hessian, noise_curvature with one pair, two gradients and 6 to
 /// 10 forward passes. What can go wrong: estimator per_example and b_hessian refuse networks whose layers they don't know.

@@ -119,35 +119,28 @@ TEST(LedgerProbe, GoesAlongThePreconditionedGradient) {
   }
 }
 
-TEST(LedgerProbe, TheWordFollowsFromTheThresholds) {
+TEST(LedgerProbe, TheWordFollowsFromTheThresholdAndTheInterval) {
   LedgerFixture f;
-  const double noise = f.value(f.run({"b_hessian=false"}), "noise_over_gradient");
-  const double curvature = f.value(f.run({"b_hessian=false"}), "curvature_over_limit");
-  ASSERT_GT(noise, 0);
-  ASSERT_GT(curvature, 0);
-  const auto word = [&](double noise_at, double curvature_at) {
-    return f.run({"b_hessian=false", fmt::format("noise_limited={}", noise_at),
-                  fmt::format("curvature_limited={}", curvature_at)});
+  const auto limited = [&](const std::string& estimator, double threshold) {
+    return f.run({"b_hessian=false", "estimator=" + estimator, fmt::format("noise_limited={}", threshold)});
   };
-  const struct {
-    double noise, curvature;
-    const char* text;
-  } cases[] = {{2 * noise, 2 * curvature, "short_of_updates"},
-               {noise / 2, 2 * curvature, "noise_limited"},
-               {2 * noise, curvature / 2, "curvature_limited"},
-               {noise / 2, curvature / 2, "both"}};
-  for (int i = 0; i < 4; ++i) {
-    const ProbeResult result = word(cases[i].noise, cases[i].curvature);
-    EXPECT_EQ(f.value(result, "word"), i);
-    EXPECT_EQ(attribute<std::string>(result, "word"), cases[i].text);
-  }
+  const double exact = f.value(limited("per_example", 1), "noise_over_gradient");  // of all N examples
+  ASSERT_GT(exact, 0);
+  EXPECT_EQ(f.value(limited("per_example", exact / 2), "noise_limited"), 1);
+  EXPECT_EQ(f.value(limited("per_example", 2 * exact), "noise_limited"), 0);
+  const Quantity estimate = quantity(limited("paired", 1), "noise_over_gradient");
+  ASSERT_LT(estimate.ci_low[0], estimate.value[0]);
+  const ProbeResult split = limited("paired", estimate.value[0]);
+  EXPECT_TRUE(std::isnan(f.value(split, "noise_limited")));
+  EXPECT_EQ(quantity(split, "noise_limited").status, ProbeStatus::not_resolved);
 }
 
 TEST(LedgerProbe, WithoutABatchSizeThereIsNoNoiseAndNoWord) {
   LedgerFixture f;
   const ProbeResult result = f.run({"b_hessian=false"}, 0);
   EXPECT_TRUE(std::isnan(f.value(result, "noise_over_gradient")));
-  EXPECT_EQ(quantity(result, "word").status, ProbeStatus::not_resolved);
+  EXPECT_TRUE(std::isnan(f.value(result, "noise_limited")));
+  EXPECT_EQ(quantity(result, "noise_limited").status, ProbeStatus::not_resolved);
   EXPECT_TRUE(std::isfinite(f.value(result, "critical_sharpness")));
 }
 

@@ -1,4 +1,4 @@
-"""Whether branches bear out the words of the probe `ledger`: docs/probes.md#ledger-score defines every term.
+"""Whether branches bear out the word `noise_limited` of the probe `ledger`: docs/probes.md#ledger-score defines every term.
 
 From one checkpoint four branches of equally many updates: unchanged, half the rate, double the batch, both. Help is the loss of the
 unchanged one less that of the branch, paired by seed.
@@ -16,15 +16,10 @@ from scipy.stats import t as student
 from ..reader.sweep import Sweep
 from .branches import branches_of
 
-WORDS = ("short_of_updates", "noise_limited", "curvature_limited", "both")
+WORD = "noise_limited"
 BRANCHES = {"unchanged": (1.0, 1.0), "half": (1.0, 0.5), "double": (2.0, 1.0), "both": (2.0, 0.5)}  # k and factor of the rate
 CHANGED = ("half", "double", "both")
-PROMISES = {
-    "short_of_updates": {"half": False, "double": False, "both": False},
-    "noise_limited": {"double": True},
-    "curvature_limited": {"half": True, "double": False, "both": True},
-    "both": {"half": True, "double": True, "both": True},
-}
+PROMISED = "double"  # the branch that helps where the word is said
 MARGIN = 0.01  # of the loss at the checkpoint
 KEPT_FROM = 0.8
 LEAST_RESOLVED = 0.5
@@ -51,7 +46,7 @@ class Checkpoint:
     loss: float
     updates: float
     seeds: int
-    word: str = ""
+    said: bool = False  # the word, by all seeds
     helped: dict[str, Help] = field(default_factory=dict)
     outcome: str = ""
     reason: str = ""
@@ -59,9 +54,8 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Score:
-    """How many checkpoints with one word, or with any, bear it out. `share` has its exact 95 % interval, NaN where nothing is resolved."""
+    """How many checkpoints with the word bear it out. `share` has its exact 95 % interval, NaN where nothing is resolved."""
 
-    word: str
     borne_out: int
     refuted: int
     unresolved: int
@@ -71,13 +65,13 @@ class Score:
 
     @property
     def verdict(self) -> str:
-        """What becomes of the words, from the score of all together."""
+        """What becomes of the word."""
         resolved = self.borne_out + self.refuted
         if not resolved or resolved < LEAST_RESOLVED * (resolved + self.unresolved):
             return "undecided: fewer than half of the checkpoints with a word are resolved"
         if self.share >= KEPT_FROM:
-            return f"the words stay: at least {100 * KEPT_FROM:g} % are borne out"
-        return f"the words go: fewer than {100 * KEPT_FROM:g} % are borne out"
+            return f"the word stays: at least {100 * KEPT_FROM:g} % are borne out"
+        return f"the word goes: fewer than {100 * KEPT_FROM:g} % are borne out"
 
 
 def checkpoints_of(sweep: Sweep) -> list[Checkpoint]:
@@ -103,7 +97,7 @@ def _name(k: float, factor: float) -> str:
 def _words(sweep: Sweep) -> pd.Series:
     """By run and label; NaN where the probe resolved none."""
     probes = sweep.probes
-    mine = probes[(probes.probe == "ledger") & (probes.quantity == "word") & probes.study.astype(bool)]
+    mine = probes[(probes.probe == "ledger") & (probes.quantity == WORD) & probes.study.astype(bool)]
     values = mine.value.astype(float).where(mine.status == "ok")
     return pd.Series(values.to_numpy(), index=pd.MultiIndex.from_frame(mine[["run_id", "checkpoint"]]))
 
@@ -123,17 +117,17 @@ def _checkpoint(group: pd.DataFrame, words: pd.Series) -> tuple[Checkpoint, pd.D
         point.outcome, point.reason = "incomplete", "no seed has all four branches"
     else:
         parents = group[group.seed.isin(whole.index)].parent.unique()
-        point.word, point.reason = _word_of([words.get((parent, point.at), np.nan) for parent in parents])
-        point.outcome = "" if point.word else "no word"
+        point.said, point.reason = _said([words.get((parent, point.at), np.nan) for parent in parents])
+        point.outcome = "" if point.said else "no word"
     return point, gains
 
 
-def _word_of(values: list[float]) -> tuple[str, str]:
+def _said(values: list[float]) -> tuple[bool, str]:
     if not np.isfinite(values).all():
-        return "", "the probe gave no word"
+        return False, "the probe gave no word"
     if len(set(values)) > 1:
-        return "", f"seeds differ: {', '.join(sorted({WORDS[int(v)] for v in values}))}"
-    return WORDS[int(values[0])], ""
+        return False, "seeds differ"
+    return (True, "") if values[0] else (False, "nothing is promised")
 
 
 def _judge(made: list[tuple[Checkpoint, pd.DataFrame]]) -> None:
@@ -159,19 +153,13 @@ def _help(gain: np.ndarray, variance: float, freedom: int, margin: float) -> Hel
 
 
 def _bear_out(point: Checkpoint) -> None:
-    expected = {branch: "helps" if promise else "doesn't help" for branch, promise in PROMISES[point.word].items()}
-    broken = [b for b, word in expected.items() if point.helped[b].word not in (word, "unresolved")]
-    waiting = [b for b in expected if point.helped[b].word == "unresolved"]
-    point.outcome = "refuted" if broken else "unresolved" if waiting else "borne out"
-    point.reason = ", ".join(f"{branch} {point.helped[branch].word}" for branch in broken or waiting)
+    point.outcome = {"helps": "borne out", "doesn't help": "refuted"}.get(point.helped[PROMISED].word, "unresolved")
 
 
-def score(points: list[Checkpoint], word: str = "") -> Score:
-    """The checkpoints with that word; with none given, those with any."""
-    mine = [p for p in points if p.word and word in ("", p.word)]
-    borne, refuted, unresolved = (sum(p.outcome == o for p in mine) for o in ("borne out", "refuted", "unresolved"))
+def score(points: list[Checkpoint]) -> Score:
+    borne, refuted, unresolved = (sum(p.outcome == o for p in points) for o in ("borne out", "refuted", "unresolved"))
     low, high = exact_interval(borne, borne + refuted)
-    return Score(word, borne, refuted, unresolved, borne / (borne + refuted) if borne + refuted else np.nan, low, high)
+    return Score(borne, refuted, unresolved, borne / (borne + refuted) if borne + refuted else np.nan, low, high)
 
 
 def exact_interval(successes: int, tried: int, level: float = 0.95) -> tuple[float, float]:

@@ -1,5 +1,5 @@
-"""python -m basin.pages.ledger OUT_DIR [--into FILE.md]: what branches of a sweep say about the words of the probe
-`ledger`, checkpoint by checkpoint, and the words' score (docs/probes.md#ledger-score)."""
+"""python -m basin.pages.ledger OUT_DIR [--into FILE.md]: what branches of a sweep say about the word `noise_limited` of
+the probe `ledger`, checkpoint by checkpoint, and its score (docs/probes.md#ledger-score)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.ledger_score import BRANCHES, CHANGED, MARGIN, WORDS, Checkpoint, Help, Score, checkpoints_of, score
+from ..analysis.ledger_score import BRANCHES, CHANGED, MARGIN, WORD, Checkpoint, Help, Score, checkpoints_of, score
 from ..reader.fault import ReadError
 from ..reader.names import Names
 from ..reader.sweep import Sweep, open_sweep
@@ -27,33 +27,13 @@ def markdown(sweep: Sweep) -> str:
         raise ReadError(f"{sweep.path}: no branches of its own runs that are {names} (docs/probes.md#ledger-score)")
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     lines += [f"| {' | '.join(_cells(point, sweep.names))} |" for point in points]
-    said = [_in_words(score(points, word)) for word in WORDS]
-    everything = score(points)
-    left_out = {o: sum(p.outcome == o for p in points) for o in ("no word", "incomplete")}
-    said.append(f"{_in_words(everything)}; {left_out['no word']} without a word, {left_out['incomplete']} incomplete")
     about = (
         f"Help in nat, half width of the 95 % interval behind it: the loss of the unchanged branch less that of the branch. A branch "
         f"helps if the interval lies above {100 * MARGIN:g} % of the loss, and doesn't (no) if it lies below."
     )
-    with_word = everything.borne_out + everything.refuted + everything.unresolved
-    said.append(
-        f"{with_word} of {len(points)} checkpoints tried have a word that all seeds share, and {everything.borne_out} bear it out"
-    )
-    verdict = f"**{everything.verdict[0].upper()}{everything.verdict[1:]}.**"
-    return "\n".join([*lines, "", about, "", *(f"- {line}" for line in said), "", f"{verdict} {_by_word(points)}"])
-
-
-def _by_word(points: list[Checkpoint]) -> str:
-    """What the pooled score doesn't say: one word can carry another."""
-    each = [(word, score(points, word)) for word in WORDS if any(p.word == word for p in points)]
-    return (
-        "Each by itself: "
-        + "; ".join(
-            f"`{word}`: {own.verdict.replace('the words stay', 'it stays').replace('the words go', 'it goes')}"
-            for word, own in each
-        )
-        + "."
-    )
+    whole = score(points)
+    verdict = f"**{whole.verdict[0].upper()}{whole.verdict[1:]}.**"
+    return "\n".join([*lines, "", about, "", _in_words(points, whole), "", verdict])
 
 
 def _cells(point: Checkpoint, names: Names) -> list[str]:
@@ -61,7 +41,7 @@ def _cells(point: Checkpoint, names: Names) -> list[str]:
     outcome = f"{point.outcome} ({point.reason})" if point.reason else point.outcome
     return [
         point.at, names.label("optimizers", point.optimizer), f"{point.batch_size:,}", f"{point.rate:.3g}", f"{point.loss:.3f}",
-        f"{point.updates:g}", str(point.seeds), point.word or "–", *helped, outcome,
+        f"{point.updates:g}", str(point.seeds), WORD if point.said else "–", *helped, outcome,
     ]  # fmt: skip
 
 
@@ -72,12 +52,14 @@ def _help(help: Help) -> str:
     return f"{MARKS[help.word]} {help.value:+.3f}{width}".replace("-", "−")
 
 
-def _in_words(s: Score) -> str:
-    name, resolved = f"`{s.word}`" if s.word else "All words", s.borne_out + s.refuted
-    if not resolved:
-        return f"{name}: nothing resolved ({s.unresolved} unresolved)"
-    share = f"{100 * s.share:.0f} % [{100 * s.low:.0f}, {100 * s.high:.0f}]"
-    return f"{name}: borne out at {s.borne_out} of {resolved} checkpoints, {share}; {s.unresolved} unresolved"
+def _in_words(points: list[Checkpoint], s: Score) -> str:
+    resolved = s.borne_out + s.refuted
+    share = f", {100 * s.share:.0f} % [{100 * s.low:.0f}, {100 * s.high:.0f}]" if resolved else ""
+    left_out = {o: sum(p.outcome == o for p in points) for o in ("no word", "incomplete")}
+    return (
+        f"`{WORD}`: borne out at {s.borne_out} of {resolved} resolved checkpoints{share}; {s.unresolved} unresolved, "
+        f"{left_out['no word']} without the word, {left_out['incomplete']} incomplete."
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:

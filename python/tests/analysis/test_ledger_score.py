@@ -1,4 +1,4 @@
-"""The score of the ledger's words on branches whose ends are known."""
+"""The score of the ledger's word on branches whose ends are known."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ from branched_sweep import branch, probe_of_word
 from planned import open_planned
 
 L0 = 1.5  # at every checkpoint
-# Loss of the unchanged branch less that of half, double and both, in margins; the word's number; what becomes of it.
+# Loss of the unchanged branch less that of half, double and both, in margins; whether the word is said; what becomes of it.
 CASES = {
-    "loss-1.9": ((-3, 0, -3), 0, "borne out"),  # neither helps
-    "loss-1.8": ((4, 4, 4), 1, "borne out"),  # noise: half may help too
-    "loss-1.7": ((4, 0, 4), 1, "refuted"),  # curvature, called noise
-    "loss-1.6": ((4, 0, 4), 2, "borne out"),
-    "loss-1.5": ((4, 4, 4), 2, "refuted"),  # noise too, called curvature alone
-    "loss-1.4": ((4, 4, 1), 3, "unresolved"),  # both at the margin
+    "loss-1.9": ((-3, 0, -3), 0, "no word"),  # nothing is promised
+    "loss-1.8": ((4, 4, 4), 1, "borne out"),  # half may help too
+    "loss-1.7": ((4, 0, 4), 1, "refuted"),  # half the rate helps, not twice the batch
+    "loss-1.6": ((-3, 4, 0), 1, "borne out"),
+    "loss-1.5": ((4, 1, 4), 1, "unresolved"),  # at the margin
+    "loss-1.4": ((0, 4, 0), 1, "borne out"),
     "loss-1.3": ((4, 4, 4), np.nan, "no word"),
 }
 
@@ -46,24 +46,24 @@ def outcomes(sweep):
     return {point.at: point.outcome for point in checkpoints_of(sweep)}
 
 
-def test_each_word_is_judged_by_its_promises(tmp_path):
+def test_the_word_is_judged_by_its_promise(tmp_path):
     sweep = open_planned(tmp_path / "s", made())
     points = checkpoints_of(sweep)
     assert {p.at: p.outcome for p in points} == {at: case[2] for at, case in CASES.items()}
     by_label = {p.at: p for p in points}
     # The scatter is 2 % of the margin, and the difference of two ends has √2 of it; ten standard errors of three seeds.
     assert by_label["loss-1.8"].helped["double"].value == pytest.approx(4 * MARGIN * L0, abs=10 * 0.03 * MARGIN * L0 / 3**0.5)
-    assert "double doesn't help" in by_label["loss-1.7"].reason
+    assert by_label["loss-1.9"].reason == "nothing is promised" and "gave no word" in by_label["loss-1.3"].reason
     whole = score(points)
-    assert (whole.borne_out, whole.refuted, whole.unresolved) == (3, 2, 1)
-    assert whole.share == pytest.approx(0.6) and whole.verdict.startswith("the words go")
-    assert score(points, "noise_limited").share == pytest.approx(0.5)
+    assert (whole.borne_out, whole.refuted, whole.unresolved) == (3, 1, 1)
+    assert whole.share == pytest.approx(0.75) and whole.verdict.startswith("the word goes")
+    assert score([p for p in points if p.at != "loss-1.7"]).verdict.startswith("the word stays")
     # The same from the run folders, of which the file was collected.
     (tmp_path / "s/sweep.h5").unlink()
     assert outcomes(basin.open_sweep(tmp_path / "s")) == {at: case[2] for at, case in CASES.items()}
 
 
-def test_scatter_between_seeds_leaves_words_unresolved(tmp_path):
+def test_scatter_between_seeds_leaves_the_word_unresolved(tmp_path):
     # At a scatter of five margins three seeds resolve nothing that is four margins large.
     found = outcomes(open_planned(tmp_path / "s", made(scatter=5.0)))
     assert "refuted" not in found.values() and list(found.values()).count("unresolved") >= 4
@@ -72,7 +72,7 @@ def test_scatter_between_seeds_leaves_words_unresolved(tmp_path):
 
 
 def test_two_seeds_share_the_variance_of_their_setting(tmp_path):
-    """By themselves they would need t(1) = 12.7; 6 checkpoints with a word and 3 branches have 18 degrees of freedom."""
+    """By themselves they would need t(1) = 12.7; 5 checkpoints with the word and 3 branches have 15 degrees of freedom."""
     found = outcomes(open_planned(tmp_path / "s", made(scatter=0.3, seeds=(1, 2))))
     assert found["loss-1.8"] == "borne out" and found["loss-1.7"] == "refuted"
     alone = {"loss-1.8": ((4, 4, 4), 1, "")}
@@ -85,7 +85,7 @@ def test_divergence_missing_branches_and_other_lengths(tmp_path):
         kept = []
         for row, curve in found:
             at, unchanged = row["branch.at"], row["batch_size"] == 32 and row["learning_rate"] == pytest.approx(0.1)
-            if at == "loss-1.6" and unchanged:  # half and both help then, and double would have to be no help
+            if at == "loss-1.6" and unchanged:  # twice the batch is help then
                 row |= {"status": "diverged", "train_loss": float("nan")}
             if at == "loss-1.8" and row["batch_size"] == 64 and row["learning_rate"] == pytest.approx(0.1):
                 continue
@@ -95,7 +95,7 @@ def test_divergence_missing_branches_and_other_lengths(tmp_path):
         return kept
 
     points = {p.at: p for p in checkpoints_of(open_planned(tmp_path / "s", made(change=change)))}
-    assert points["loss-1.6"].outcome == "refuted" and points["loss-1.6"].helped["half"].value == np.inf
+    assert points["loss-1.6"].outcome == "borne out" and points["loss-1.6"].helped["half"].value == np.inf
     assert points["loss-1.8"].outcome == "incomplete" and "no seed has all four" in points["loss-1.8"].reason
     assert points["loss-1.9"].outcome == "incomplete" and "different numbers of updates" in points["loss-1.9"].reason
 
@@ -121,13 +121,8 @@ def test_the_page_prints_every_checkpoint_and_the_score(tmp_path, capsys):
     assert ledger.main([str(tmp_path / "s"), "--into", str(page)]) == 0
     said = capsys.readouterr().out
     assert said.strip() in page.read_text()
-    assert said.count("| loss-") == len(CASES) and "`noise_limited`: borne out at 1 of 2 checkpoints, 50 %" in said
-    assert "All words: borne out at 3 of 5 checkpoints, 60 % [15, 95]; 1 unresolved; 1 without a word, 0 incomplete" in said
-    assert (
-        "**The words go" in said
-        and "`noise_limited`: it goes: fewer" in said
-        and f" of {len(CASES)} checkpoints tried have a word" in said
-    )
+    assert said.count("| loss-") == len(CASES) and "**The word goes" in said
+    assert "borne out at 3 of 4 resolved checkpoints, 75 % [19, 99]; 1 unresolved, 2 without the word, 0 incomplete" in said
     open_planned(tmp_path / "none", made(cases={}))
     assert ledger.main([str(tmp_path / "none")]) == 1
     assert "no branches of its own runs" in capsys.readouterr().err

@@ -18,8 +18,8 @@ def branch(parent, curve, at, k=1, factor=1.0, anneal=0.0, updates=40, start=10,
 
 
 def probe_of_word(checkpoint, word, loss=1.5, status="ok"):
-    """The ledger's word for curve["probes"], as synthetic_sweep writes probes."""
-    said = [Quantity("word", [float(word)], 0.0, "none", status)]
+    """The ledger's word (1 or 0) for curve["probes"], as synthetic_sweep writes probes."""
+    said = [Quantity("noise_limited", [float(word)], 0.0, "none", status)]
     return {
         "checkpoint": checkpoint,
         "train_loss": loss,
