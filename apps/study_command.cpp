@@ -41,7 +41,9 @@ Workers plan_workers(const StudyArguments& arguments, const RuntimeOptions& runt
 }
 
 PlanScope scope_of(const StudyArguments& arguments) {
-  return {!arguments.no_probes && !arguments.tuning_alone, arguments.tuning_alone};
+  StudyPart part = arguments.shard.empty() ? StudyPart{} : parse_shard(arguments.shard);
+  part.cell = arguments.cell;
+  return {!arguments.no_probes && !arguments.tuning_alone, arguments.tuning_alone, part};
 }
 
 int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
@@ -72,6 +74,11 @@ int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
 // Reports how it ended; returns the exit code.
 int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
   fmt::print("{}", arguments.tuning_alone ? outcome.selection : aligned_tables(outcome.table));
+  if (outcome.problems.empty() && outcome.file_fault.empty() && outcome.left_to_others > 0) {
+    fmt::print("{}: this part is done; left to others: {}; whoever ends the last collects all\n",
+               arguments.out, counted(outcome.left_to_others, "run"));
+    return 0;
+  }
   if (outcome.problems.empty() && outcome.file_fault.empty()) {
     fmt::print(
         "{}/{}\n", arguments.out,

@@ -12,9 +12,9 @@ class App;
 namespace basin {
 
 struct StudyArguments {
-  std::string study, out, retry, selection, pilot;
+  std::string study, out, retry, selection, pilot, shard;
   std::vector<std::string> sets;
-  int64_t jobs = 0, threads = 0;
+  int64_t jobs = 0, threads = 0, cell = 0;
   bool dry_run = false, json = false, keep_going = false, fail_fast = false, no_probes = false,
        extend = false;
   bool tuning_alone = false;  // `basin tune`

@@ -11,6 +11,11 @@ void add_sweep(CLI::App& app, Action& action) {
   add_study_options(*command, *arguments);
   command->add_flag("--no-probes", arguments->no_probes,
                     "train only; run the sweep again without this flag to probe");
+  CLI::Option* const shard = command->add_option(
+      "--shard", arguments->shard, "I/N: the I-th of N parts of the runs; other processes make the others");
+  command->add_option("--cell", arguments->cell, "the run with this number in the list of --dry-run, from 1")
+      ->check(CLI::PositiveNumber)
+      ->excludes(shard);
   command->add_option(
       "--selection", arguments->selection,
       "selection.toml of an earlier `basin tune`, whose winners replace learning_rate = \"tuned\"");

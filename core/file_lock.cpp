@@ -32,11 +32,17 @@ std::string holder_of(const std::string& path) {
   return holder.empty() ? "another process" : holder;
 }
 
+// IoError where another process has it.
+int lock_at_once(const std::string& path, const std::string& what, int how) {
+  const int descriptor = lock_file(path, how | LOCK_NB);
+  if (descriptor < 0) throw IoError(fmt::format("{}: in use by {} (lock {})", what, holder_of(path), path));
+  return descriptor;
+}
+
 }  // namespace
 
 FileLock::FileLock(const std::string& path, const std::string& what)
-    : descriptor_(lock_file(path, LOCK_EX | LOCK_NB)) {
-  if (descriptor_ < 0) throw IoError(fmt::format("{}: in use by {} (lock {})", what, holder_of(path), path));
+    : descriptor_(lock_at_once(path, what, LOCK_EX)) {
   sign();
 }
 
@@ -55,6 +61,12 @@ FileLock FileLock::wait(const std::string& path) {
 }
 
 FileLock FileLock::share(const std::string& path) { return FileLock(lock_file(path, LOCK_SH)); }
+
+FileLock FileLock::share(const std::string& path, const std::string& what) {
+  FileLock lock(lock_at_once(path, what, LOCK_SH));
+  if (::ftruncate(lock.descriptor_, 0) != 0) errno = 0;  // the name of one that was killed
+  return lock;
+}
 
 FileLock::FileLock(int descriptor) : descriptor_(descriptor) {}
 

@@ -22,6 +22,8 @@ class FileLock {
   static FileLock wait(const std::string& path);
   /// A lock shared with others; waits for an exclusive holder. The file doesn't name the holders.
   static FileLock share(const std::string& path);
+  /// The same, at once: IoError as above where another process has it alone.
+  static FileLock share(const std::string& path, const std::string& what);
 
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;

@@ -67,7 +67,10 @@ void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells) {
   }
 }
 
-SweepFolder::SweepFolder(const std::string& path) : SweepPaths(made(path)), lock_(path + "/lock", path) {}
+SweepFolder::SweepFolder(const std::string& path, FolderUse use)
+    : SweepPaths(made(path)),
+      lock_(use == FolderUse::alone ? FileLock(path + "/lock", path)
+                                    : FileLock::share(path + "/lock", path)) {}
 
 void SweepFolder::freeze(const Study& study) { write_file_atomically(path() + "/study.toml", study.text); }
 

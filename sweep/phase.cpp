@@ -17,6 +17,7 @@
 #include "runs/outcome_text.h"
 #include "runs/probe_progress.h"
 #include "runs/probes_done.h"
+#include "sweep/claims.h"
 #include "sweep/folder.h"
 #include "sweep/order.h"
 
@@ -59,6 +60,7 @@ class Phase {
   Phase(std::vector<PlacedCell> cells, const CostModel& costs, const PhaseOptions& options,
         SweepObserver& observer)
       : options_(options), costs_(costs), observer_(observer) {
+    if (!options.claims.empty()) claims_.emplace(options.claims);
     observer_.begin(options.what);
     state_.total = static_cast<int64_t>(cells.size());
     std::vector<Cell> listed;
@@ -78,7 +80,7 @@ class Phase {
       drop_orphans();
       while (pool_.running() < static_cast<size_t>(options_.jobs) && start_next()) {
       }
-      if (pool_.running() == 0 && !waiting_.empty()) drop_circle();
+      if (pool_.running() == 0 && !waiting_.empty() && !leave_to_others()) drop_circle();
       for (const ProcessResult& result : pool_.collect(kTick)) conclude(result);
       show();
     }
@@ -91,15 +93,23 @@ class Phase {
     queue_run(placed.folder, placed.cell);
     folders_[placed.cell.run_id] = placed.folder;
     const RunStatus status = status_of(placed.folder, placed.cell.run_id);
-    if (is_trained(placed.folder, placed.cell.run_id) &&
-        (!options_.probes || probes_done(placed.folder, placed.cell.options))) {
-      ++result_.final_before;
-      ++state_.done;
+    if (has_nothing_left(placed)) {
+      count_as_done();
     } else if (status.status == RunState::failed && !options_.retry_failed) {
       report_problem(placed, "failed before: " + status.message);
     } else {
       waiting_.push_back(std::move(placed));
     }
+  }
+
+  bool has_nothing_left(const PlacedCell& placed) const {
+    return is_trained(placed.folder, placed.cell.run_id) &&
+           (!options_.probes || probes_done(placed.folder, placed.cell.options));
+  }
+
+  void count_as_done() {
+    ++result_.final_before;
+    ++state_.done;
   }
 
   static bool is_trained(const std::string& folder, const std::string& run_id) {
@@ -135,6 +145,7 @@ class Phase {
         });
         if (lost == parents.end()) continue;
         report_line(*placed, folders_.count(*lost) ? fmt::format("parent {} failed", *lost)
+                             : claims_             ? fmt::format("parent {} isn't done yet", *lost)
                                                    : fmt::format("parent {} is no run of this sweep", *lost));
         waiting_.erase(placed);
         dropped = true;
@@ -151,16 +162,51 @@ class Phase {
     waiting_.clear();
   }
 
+  bool claim(const Cell& cell) { return !claims_ || claims_->take(claim_of(cell.run_id)); }
+
+  void release(const Cell& cell) {
+    if (claims_) claims_->release(claim_of(cell.run_id));
+  }
+
+  /// A run's id is a hexadecimal number.
+  static int64_t claim_of(const std::string& run_id) { return std::stoll(run_id, nullptr, 16); }
+
+  /// False where all that waits can begin here, or waits for what can. Another process has claimed the rest, and sees to it.
+  bool leave_to_others() {
+    if (!claims_) return false;
+    bool claimed = false;
+    for (const PlacedCell& placed : waiting_) {
+      const bool mine = claim(placed.cell);
+      if (mine) release(placed.cell);
+      claimed |= !mine;
+    }
+    if (!claimed) return false;
+    result_.elsewhere = static_cast<int64_t>(waiting_.size());
+    waiting_.clear();
+    return true;
+  }
+
   /// False where no waiting cell can begin.
   bool start_next() {
     const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const PlacedCell& placed) {
       const std::vector<std::string>& parents = placed.cell.parents;
       return std::all_of(parents.begin(), parents.end(),
-                         [&](const std::string& parent) { return is_ready(placed, parent); });
+                         [&](const std::string& parent) { return is_ready(placed, parent); }) &&
+             claim(placed.cell);
     });
     if (next == waiting_.end()) return false;
     PlacedCell placed = std::move(*next);
     waiting_.erase(next);
+    if (claims_ && has_nothing_left(placed)) {  // another process has made it since
+      release(placed.cell);
+      count_as_done();
+      return true;
+    }
+    start(std::move(placed));
+    return true;
+  }
+
+  void start(PlacedCell placed) {
     RunOptions options = placed.cell.options;
     options.runtime.threads = options_.threads;
     write_cell_file(placed.folder, options);
@@ -174,7 +220,6 @@ class Phase {
     log_start_[placed.cell.run_id] = size_of(job.log);
     pool_.start(job);
     running_.push_back(std::move(placed));
-    return true;
   }
 
   PlacedCell take_running(const std::string& run_id) {
@@ -187,6 +232,7 @@ class Phase {
 
   void conclude(const ProcessResult& result) {
     const PlacedCell placed = take_running(result.id);
+    release(placed.cell);
     const RunStatus status = status_of(placed.folder, result.id);
     if (result.ok() && is_final(status.status)) {
       ++result_.ended;
@@ -295,6 +341,7 @@ class Phase {
   std::map<std::string, std::string> folders_;  // of all cells, by run_id
   std::set<std::string> ready_;                 // parents whose records are final
   std::map<std::string, uintmax_t> log_start_;  // by run_id: length of run.log before the worker began
+  std::optional<Claims> claims_;
   ProcessPool pool_;
   bool failed_now_ = false;
   double measured_seconds_ = 0, expected_seconds_ = 0;

@@ -17,6 +17,7 @@ struct PhaseOptions {
   WorkerProgram program;       // that knows run-cell
   int64_t jobs = 1, threads = 1;
   bool probes = true, fail_fast = false, retry_failed = false;
+  std::string claims;  // file by which processes share the cells (claims.h); empty: this one has all
 };
 
 /// A cell and the folder that it runs in.
@@ -28,6 +29,7 @@ struct PlacedCell {
 struct PhaseResult {
   int64_t final_before = 0;           // had nothing left to do
   int64_t ended = 0;                  // came to a final status now
+  int64_t elsewhere = 0;              // claimed by another process when nothing else was left
   std::vector<std::string> problems;  // a line for each cell that failed, now or before, or whose probes did
   std::string
       file_fault;  // what the first worker said that couldn't read or write a file (a full disk); else empty
@@ -36,8 +38,8 @@ struct PhaseResult {
 /// Runs what is left of the cells in running_order(), one process each. A worker that crashes, throws or is killed leaves
 /// its cell with status failed and a message; the others go on, unless fail_fast. A cell with parents begins once the records of
 /// all of these are final. Where one can't get there any more (it failed, was interrupted, or is no run of this sweep), its cell
-/// is a problem of one line, "parent ID failed", and stays queued for the next sweep. On SIGINT or SIGTERM the workers get
-/// SIGTERM, leave resumable states, and Interrupted is thrown.
+/// is a problem of one line, "parent ID failed", and stays queued for the next sweep. Where cells are shared, what another process has
+/// claimed is left to it. On SIGINT or SIGTERM the workers get SIGTERM, leave resumable states, and Interrupted is thrown.
 PhaseResult run_cells(std::vector<PlacedCell> cells, const CostModel& costs, const PhaseOptions& options,
                       SweepObserver& observer);
 

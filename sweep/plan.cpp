@@ -1,5 +1,6 @@
 #include "sweep/plan.h"
 
+#include "core/error.h"
 #include "core/progress.h"
 #include "data/load.h"
 #include "runs/folder.h"
@@ -64,7 +65,12 @@ SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope&
   std::set<std::string> ids, probed;
   for (const Cell& cell : plan.cells) ids.insert(cell.run_id);
   const Winners winners = tuning.complete ? winners_of(tuning.choices) : middle_ones(tuning.cells);
-  for (Cell& cell : scope.tuning_alone ? std::vector<Cell>{} : expand(study, winners)) {
+  if (!plan.cells.empty() && !scope.part.is_whole())
+    throw ConfigError(
+        "a study that tunes isn't run in parts: `basin tune` first, then --selection with its "
+        "selection.toml");
+  for (Cell& cell : scope.tuning_alone ? std::vector<Cell>{}
+                                       : cells_of(scope.part, expand(study, winners), scope.probes)) {
     // A tuning run is probed if it is a winner's.
     if (plan.winners_known || !ids.count(cell.run_id)) probed.insert(cell.run_id);
     if (ids.insert(cell.run_id).second) plan.cells.push_back(std::move(cell));

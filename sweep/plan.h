@@ -7,6 +7,7 @@
 #include "study/study.h"
 #include "sweep/cost_model.h"
 #include "sweep/folder.h"
+#include "sweep/part.h"
 
 namespace basin {
 
@@ -16,6 +17,7 @@ enum class Standing { left, done, failed };
 struct PlanScope {
   bool probes = true;
   bool tuning_alone = false;  // not the runs with the chosen values
+  StudyPart part = {};
 };
 
 struct SweepPlan {
@@ -29,7 +31,7 @@ struct SweepPlan {
   size_t count(Standing wanted) const;
 };
 
-/// What is chosen already is read from the tuning runs in OUT, where all have ended.
+/// What is chosen already is read from the tuning runs in OUT, where all have ended. ConfigError for a part of a study that tunes.
 SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope& scope);
 
 /// ConfigError or DataError in one line where the data of a run that is still to be made, or with `retry` of one that failed,

@@ -26,15 +26,13 @@ std::string without_line_end(const std::string& text) {
 class StudyRun {
  public:
   StudyRun(const Study& study, const StudyRequest& request, SweepObserver& observer)
-      : study_(study), request_(request), observer_(observer), folder_(request.out) {}
+      : study_(study),
+        request_(request),
+        observer_(observer),
+        folder_(request.out, is_part() ? FolderUse::shared : FolderUse::alone) {}
 
   StudyOutcome run() {
-    require_same_claims(folder_, study_, request_.extend);
-    const SweepPlan plan = plan_sweep(study_, folder_, request_.scope);
-    require_same_data(folder_, plan.cells);
-    CostModel costs(plan.cells, request_.scope.probes);
-    folder_.freeze(study_);  // a study that was refused until here can be mended
-    write_registration(folder_, next_registration(folder_, study_, request_.extend));
+    auto [plan, costs] = begin();
     forecast(plan, costs);
     start_ = Clock::now();
     const Tuning tuning = tune(costs);
@@ -46,6 +44,19 @@ class StudyRun {
   }
 
  private:
+  bool is_part() const { return !request_.scope.part.is_whole(); }
+
+  std::pair<SweepPlan, CostModel> begin() {
+    const FileLock common = folder_.common();
+    require_same_claims(folder_, study_, request_.extend);
+    SweepPlan plan = plan_sweep(study_, folder_, request_.scope);
+    require_same_data(folder_, plan.cells);
+    CostModel costs(plan.cells, request_.scope.probes);
+    folder_.freeze(study_);  // a study that was refused until here can be mended
+    write_registration(folder_, next_registration(folder_, study_, request_.extend));
+    return {std::move(plan), std::move(costs)};
+  }
+
   void forecast(const SweepPlan& plan, CostModel& costs) {
     observer_.announce(fmt::format("{}, {} of {}, results in {}", counted(plan.cells.size(), "run"),
                                    counted(request_.jobs, "worker"), counted(request_.threads, "thread"),
@@ -97,7 +108,8 @@ class StudyRun {
   }
 
   void run_cells_of(const Tuning& tuning, CostModel costs) {
-    const std::vector<Cell> cells = expand(study_, winners_of(tuning.choices));
+    const std::vector<Cell> cells =
+        cells_of(request_.scope.part, expand(study_, winners_of(tuning.choices)), request_.scope.probes);
     if (!tuning.cells.empty()) {
       costs = CostModel(cells, request_.scope.probes);
       std::set<std::string> unchosen = ids_of(tuning.cells);
@@ -108,11 +120,20 @@ class StudyRun {
   }
 
   void collect_runs() {
+    const FileLock common = folder_.common();
+    if (is_part()) outcome_.left_to_others = runs_left_of_the_study();
+    if (outcome_.left_to_others > 0) return;
     try {
       outcome_.table = collect(folder_.path());
     } catch (const IoError& error) {  // the runs that failed are reported all the same
       if (outcome_.file_fault.empty()) outcome_.file_fault = error.what();
     }
+  }
+
+  size_t runs_left_of_the_study() const {
+    PlanScope whole = request_.scope;
+    whole.part = {};
+    return plan_sweep(study_, folder_, whole).count(Standing::left);
   }
 
   static std::set<std::string> ids_of(const std::vector<Cell>& cells) {
@@ -127,8 +148,9 @@ class StudyRun {
     for (const Cell& cell : cells) {
       placed.push_back({cell, tuning ? folder_.tuning_folder(cell.run_id) : folder_.run_folder(cell.run_id)});
     }
-    PhaseOptions options{what,   request_.program,   request_.jobs,        request_.threads,
-                         probes, request_.fail_fast, request_.retry_failed};
+    PhaseOptions options{what,   request_.program,   request_.jobs,         request_.threads,
+                         probes, request_.fail_fast, request_.retry_failed, {}};
+    if (is_part()) options.claims = folder_.path() + "/claims";
     const PhaseResult result = run_cells(std::move(placed), costs, options, observer_);
     if (result.final_before > 0)
       observer_.announce(fmt::format(

@@ -24,12 +24,14 @@ struct StudyOutcome {
   std::vector<std::string> problems;  // a line for each run without a result
   std::string file_fault;             // the first file that couldn't be read or written; else empty
   std::string table;                  // table.md; empty where nothing was collected
-  std::string selection;              // table of what tuning chose; empty where nothing was tuned
+  size_t left_to_others = 0;  // runs of the study, where a part was made: nothing was collected unless 0
+  std::string selection;      // table of what tuning chose; empty where nothing was tuned
 };
 
 /// Tunes where the study asks for it, then runs the cells with what was chosen and collects them into OUT. ConfigError where
 /// OUT holds another study, IoError where another process works in it. DataError, before OUT is made, where the data of a run that
-/// is left can't be loaded. Interrupted after SIGINT or SIGTERM: the same call goes on from there.
+/// is left can't be loaded. A part of the study is made next to other processes that work on other parts; whichever ends the last
+/// run of the study collects. Interrupted after SIGINT or SIGTERM: the same call goes on from there.
 StudyOutcome run_study(const Study& study, const StudyRequest& request, SweepObserver& observer);
 
 }  // namespace basin

@@ -98,6 +98,76 @@ TEST(SweepCommandFolder, RefusesAFolderInUse) {
                                                 getpid(), host_name())));
 }
 
+TEST(SweepCommandFolder, ShardsInOneFolderMakeTheSweep) {
+  const TinySweep sweep(kTwoByTwo);
+  ASSERT_EQ(sweep.run().exit_code, 0);
+  ASSERT_EQ(sweep.run({"--shard", "1/3"}, "parts").exit_code, 0);
+  EXPECT_FALSE(fs::exists(sweep.path("parts/sweep.h5")));
+  // Both at once, and one of them twice.
+  RunningBinary second(sweep.arguments({"--shard", "2/3"}, "parts"));
+  RunningBinary third(sweep.arguments({"--shard", "3/3"}, "parts"));
+  RunningBinary again(sweep.arguments({"--shard", "2/3"}, "parts"));
+  for (RunningBinary* process : {&second, &third, &again}) {
+    const BinaryResult result = process->wait();
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  ASSERT_TRUE(fs::exists(sweep.path("parts/sweep.h5")));
+  const std::vector<std::string> whole = sweep.runs(), parts = sweep.runs("parts/runs");
+  ASSERT_EQ(parts.size(), 4u);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_EQ(fs::path(parts[i]).filename(), fs::path(whole[i]).filename());
+    EXPECT_EQ(comparable(read_run_file(parts[i] + "/run.h5")),
+              comparable(read_run_file(whole[i] + "/run.h5")));
+  }
+  EXPECT_THAT(read_file(sweep.path("parts/table.md")), HasSubstr("# Sweep: 4 runs"));
+}
+
+TEST(SweepCommandFolder, ACellIsMadeAloneAndTheLastCollects) {
+  const TinySweep sweep("[sweep]\nseed = [1, 2]\n");
+  const BinaryResult first = sweep.run({"--no-probes", "--cell", "2"});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("left to others: 1 run;"));
+  ASSERT_EQ(sweep.runs().size(), 1u);
+  EXPECT_THAT(read_file(sweep.runs()[0] + "/config.toml"), HasSubstr("seed = 2"));
+  EXPECT_EQ(sweep.run({"--no-probes", "--cell", "1"}).exit_code, 0);
+  EXPECT_THAT(read_file(sweep.path("out/table.md")), HasSubstr("# Sweep: 2 runs"));
+}
+
+TEST(SweepCommandFolder, PartsAndAWholeSweepKeepOutOfEachOthersWay) {
+  const TinySweep sweep(kTwoByTwo);
+  fs::create_directories(sweep.path("out"));
+  {
+    const FileLock lock(sweep.path("out/lock"), "the test");
+    const BinaryResult part = sweep.run({"--shard", "1/2"});
+    EXPECT_EQ(part.exit_code, 4);
+    EXPECT_THAT(part.err, HasSubstr(fmt::format("in use by pid {}", getpid())));
+  }
+  const FileLock lock = FileLock::share(sweep.path("out/lock"), "the test");
+  const BinaryResult whole = sweep.run();
+  EXPECT_EQ(whole.exit_code, 4);
+  EXPECT_THAT(whole.err, HasSubstr("in use by another process"));
+}
+
+TEST(SweepCommandFolder, RefusesPartsThatAreNone) {
+  const TinySweep sweep("[sweep]\nseed = [1, 2]\n");
+  const auto refusal = [&](const std::vector<std::string>& more) {
+    const BinaryResult result = sweep.run(more);
+    EXPECT_EQ(result.exit_code, 2);
+    return result.err;
+  };
+  EXPECT_THAT(refusal({"--shard", "3/2"}), HasSubstr("--shard 3/2: not I/N"));
+  EXPECT_THAT(refusal({"--cell", "3"}), HasSubstr("--cell 3: the study has 2 runs"));
+  EXPECT_THAT(refusal({"--cell", "0"}), HasSubstr("--cell"));
+  EXPECT_THAT(refusal({"--cell", "1", "--shard", "1/2"}), HasSubstr("--shard"));
+  EXPECT_FALSE(fs::exists(sweep.path("out")));
+  const TinySweep tuned(
+      "[tune]\ntrials = 2\nseeds = [9]\n[[tune.range]]\nkey = 'learning_rate'\nlow = 0.01\nhigh = 0.1\n");
+  const BinaryResult result =
+      tuned.run({"--shard", "1/2", "--set", "data.validation=0.1", "--set", "learning_rate='tuned'"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("a study that tunes isn't run in parts"));
+}
+
 TEST(SweepCommandFolder, BadStudiesMakeNoFolder) {
   const TinySweep sweep("[sweep]\nbatch_size = [0]\n");
   const BinaryResult result = sweep.run();

@@ -7,6 +7,7 @@
 
 #include "core/files.h"
 #include "runs/folder.h"
+#include "sweep/claims.h"
 #include "sweep/phase.h"
 #include "tests/support/temporary_folder.h"
 
@@ -101,6 +102,27 @@ TEST_F(CellsWithParents, AParentThatIsNoRunAndACircleAreLinesToo) {
   EXPECT_THAT(run({{"x"}}).problems, ElementsAre("a a: parent x is no run of this sweep"));
   EXPECT_THAT(run({{"b"}, {"a"}}).problems,
               ElementsAre(HasSubstr("wait for one another"), HasSubstr("wait for one another")));
+}
+
+TEST_F(CellsWithParents, WhatAnotherProcessHasClaimedIsLeftToIt) {
+  options_.claims = folder_ / "claims";
+  Claims others(options_.claims);
+  ASSERT_TRUE(others.take(0xa));
+  const PhaseResult result = run({{}, {"a"}, {}});  // b waits for a
+  EXPECT_THAT(result.problems, IsEmpty());
+  EXPECT_EQ(result.ended, 1);
+  EXPECT_EQ(result.elsewhere, 2);
+  EXPECT_EQ(line_of("begin a"), std::string::npos);
+  others.release(0xa);
+  const PhaseResult rest = run({{}, {"a"}, {}});
+  EXPECT_EQ(rest.final_before, 1);
+  EXPECT_EQ(rest.ended, 2);
+  EXPECT_TRUE(others.take(0xa)) << "a claim outlived its run";
+}
+
+TEST_F(CellsWithParents, AParentOfAnotherPartIsWaitedForInVain) {
+  options_.claims = folder_ / "claims";
+  EXPECT_THAT(run({{"d"}}).problems, ElementsAre("a a: parent d isn't done yet"));
 }
 
 }  // namespace

@@ -1,0 +1,95 @@
+#include "sweep/part.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <regex>
+
+#include "core/error.h"
+#include "core/messages.h"
+#include "sweep/cost_model.h"
+
+namespace basin {
+namespace {
+
+/// Runs that need one another, and what they cost together.
+struct Family {
+  std::vector<size_t> members;
+  double seconds = 0;
+};
+
+/// By position, the first member of the family that the cell belongs to.
+std::vector<size_t> families_by_first(const std::vector<Cell>& cells) {
+  std::map<std::string, size_t> by_id;
+  for (size_t i = 0; i < cells.size(); ++i) by_id.emplace(cells[i].run_id, i);
+  std::vector<size_t> first(cells.size());
+  std::iota(first.begin(), first.end(), size_t{0});
+  const auto root = [&](size_t i) {
+    while (first[i] != i) i = first[i];
+    return i;
+  };
+  for (size_t i = 0; i < cells.size(); ++i) {
+    for (const std::string& parent : cells[i].parents) {
+      const auto found = by_id.find(parent);
+      if (found == by_id.end()) continue;
+      const auto [low, high] = std::minmax({root(i), root(found->second)});
+      first[high] = low;
+    }
+  }
+  for (size_t i = 0; i < cells.size(); ++i) first[i] = root(i);
+  return first;
+}
+
+/// In the order of the list.
+std::vector<Family> families_of(const std::vector<Cell>& cells, const CostModel& costs) {
+  const std::vector<size_t> first = families_by_first(cells);
+  std::map<size_t, Family> families;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    families[first[i]].members.push_back(i);
+    families[first[i]].seconds += costs.seconds(cells[i].run_id);
+  }
+  std::vector<Family> listed;
+  for (auto& [_, family] : families) listed.push_back(std::move(family));
+  return listed;
+}
+
+std::vector<size_t> members_of_shard(const StudyPart& part, std::vector<Family> families) {
+  std::stable_sort(families.begin(), families.end(),
+                   [](const Family& a, const Family& b) { return a.seconds > b.seconds; });
+  std::vector<double> load(static_cast<size_t>(part.count), 0);
+  std::vector<size_t> mine;
+  for (const Family& family : families) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += family.seconds;
+    if (least - load.begin() + 1 == part.index)
+      mine.insert(mine.end(), family.members.begin(), family.members.end());
+  }
+  std::sort(mine.begin(), mine.end());
+  return mine;
+}
+
+}  // namespace
+
+StudyPart parse_shard(const std::string& text) {
+  std::smatch found;
+  StudyPart part;
+  if (std::regex_match(text, found, std::regex("([0-9]{1,9})/([0-9]{1,9})"))) {
+    part.index = std::stoll(found[1]);
+    part.count = std::stoll(found[2]);
+    if (part.index >= 1 && part.index <= part.count) return part;
+  }
+  throw ConfigError(fmt::format("--shard {}: not I/N with 1 <= I <= N", text));
+}
+
+std::vector<Cell> cells_of(const StudyPart& part, std::vector<Cell> cells, bool with_probes) {
+  if (part.is_whole()) return cells;
+  if (part.cell > static_cast<int64_t>(cells.size()))
+    throw ConfigError(fmt::format("--cell {}: the study has {}", part.cell, counted(cells.size(), "run")));
+  if (part.cell > 0) return {cells[static_cast<size_t>(part.cell - 1)]};
+  std::vector<Cell> mine;
+  for (const size_t i : members_of_shard(part, families_of(cells, CostModel(cells, with_probes))))
+    mine.push_back(std::move(cells[i]));
+  return mine;
+}
+
+}  // namespace basin

@@ -1,0 +1,28 @@
+// defines: StudyPart, which runs of a study one process makes where several share them; cells_of().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "study/study.h"
+
+namespace basin {
+
+/// Shard `index` of `count`, or one cell, both counted from 1; as it stands, the whole study.
+struct StudyPart {
+  int64_t index = 1, count = 1;
+  int64_t cell = 0;  // its number in the list of --dry-run; 0: not one alone
+
+  bool is_whole() const { return count == 1 && cell == 0; }
+};
+
+/// "2/8". ConfigError for anything else.
+StudyPart parse_shard(const std::string& text);
+
+/// The cells of that part, in the order of `cells`. Shards follow from the list alone, whatever has run, so that processes that never
+/// speak to one another agree: families (runs that are branches of one another) stay together, and go, the longest first by the
+/// round figures of CostModel, to the shard with the least work so far. A shard may be empty. ConfigError where there is no such cell.
+std::vector<Cell> cells_of(const StudyPart& part, std::vector<Cell> cells, bool with_probes);
+
+}  // namespace basin
