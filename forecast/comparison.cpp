@@ -13,7 +13,7 @@ using Keys = std::set<std::string>;
 const Keys kHarmless = {"micro_batch",       "duplicates",       "epochs",
                         "updates",           "regime_batch",     "loss_levels",
                         "evaluate_every",    "checkpoint_every", "layers_every",
-                        "batch_factor",      "base_batch",       "outcomes_at_levels",
+                        "batch_factor",      "batch_rate_power", "base_batch",       "outcomes_at_levels",
                         "noise_scale_every", "noise_scale_beta", "noise_scale_compat",
                         "ledger_every",      "ledger_tolerance", "test_time_augmentation"};
 /// What a forecast takes into account by itself.

@@ -132,7 +132,8 @@ RunShape run_shape(const TrainOptions& options, const BatchSchedule& batches, in
 BatchSchedule::BatchSchedule(const TrainOptions& options, const BatchPlan& plan, int64_t n)
     : phases_(options.ends_by(Protocol::epochs)    ? phases_of_epochs(options, n)
               : options.ends_by(Protocol::updates) ? phases_of_updates(options)
-                                                   : phases_of_gradients(options, plan, n)) {}
+                                                   : phases_of_gradients(options, plan, n)),
+      rate_power_(options.batch_rate_power) {}
 
 int64_t BatchSchedule::updates() const {
   int64_t updates = 0;
@@ -152,6 +153,12 @@ int64_t BatchSchedule::batch_size(int64_t update) const {
     update -= phase.updates;
   }
   return phases_.back().batch_size;
+}
+
+double BatchSchedule::rate_factor(int64_t update) const {
+  const double grown =
+      static_cast<double>(batch_size(update)) / static_cast<double>(phases_.front().batch_size);
+  return std::pow(grown, rate_power_);
 }
 
 }  // namespace basin

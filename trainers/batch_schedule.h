@@ -40,9 +40,14 @@ class BatchSchedule {
   int64_t examples() const;  // of all updates, duplicates counted
   /// Of update t = 0 .. T-1.
   int64_t batch_size(int64_t update) const;
+  /// (batch_size(t) / batch_size(0))^batch_rate_power, by which the rate of a growing batch is multiplied: 0 in Smith et al., where
+  /// the batch grows instead of the rate's fall; 1 for SGD and 1/2 for Adam in Merrill et al. 2025 (arXiv 2505.23971), whose
+  /// batch grows with the critical one.
+  double rate_factor(int64_t update) const;
 
  private:
   std::vector<Phase> phases_;
+  double rate_power_;
 };
 
 /// What the rate's schedule is laid over: an epoch is n examples, stretched, in batches of the first size.

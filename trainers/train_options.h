@@ -28,6 +28,7 @@ struct TrainOptions {
   int64_t batch_size = 256;           // of the first update, and of all where there are no batch_milestones
   std::vector<double> batch_milestones;  // where it grows, as shares of the budget in examples
   int64_t batch_factor = 5;              // by how much: that of Smith et al. 2018, arXiv 1711.00489
+  double batch_rate_power = 0;           // the rate grows by that power of how much the batch has grown
   int64_t micro_batch =
       256;  // memory, never mathematics (to rounding); with batch norm a multiple of ghost_batch
   int64_t ghost_batch = 0;              // 0: min(256, batch_size)

@@ -119,7 +119,8 @@ void Trainer::take_update() {
   for (const auto& hook : hooks_) hook->after_gradient(update);
   for (const auto& hook : hooks_) hook->change_gradient(update);
   for (const auto& hook : hooks_) hook->before_step(update);
-  setup_.optimizer.set_learning_rate(course_.rate(rates_, progress_.update));
+  setup_.optimizer.set_learning_rate(course_.rate(rates_, progress_.update) *
+                                     batches_.rate_factor(course_.position(progress_.update)));
   update.takes_norms = takes_norms(update.number);
   setup_.optimizer.take_norms(update.takes_norms);
   setup_.optimizer.step();

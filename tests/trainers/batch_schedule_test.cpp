@@ -181,6 +181,24 @@ TEST(GrowingBatches, ScaleTheRateByTheFirstBatchSize) {
   for (const UpdateRecord& update : run.listener.updates) EXPECT_EQ(update.learning_rate, 0.1);
 }
 
+TEST(GrowingBatches, TakeTheRateAlongByAPower) {
+  RunSettings s = growing_run();
+  s.schedule.schedule = "constant";
+  s.train.batch_rate_power = 0.5;
+  TestRun run(s);
+  run.run();
+  std::vector<double> rates;
+  for (const UpdateRecord& update : run.listener.updates) rates.push_back(update.learning_rate);
+  const double grown = 0.05 * 1.7320508075688772;  // three times the batch
+  EXPECT_THAT(rates, ::testing::Pointwise(::testing::DoubleEq(),
+                                          std::vector<double>{0.05, 0.05, 0.05, 0.05, grown, grown}));
+  // The weights too, not only the record.
+  s.train.batch_rate_power = 0;
+  TestRun plain(s);
+  plain.run();
+  EXPECT_FALSE(run.weights().equal(plain.weights()));
+}
+
 TEST(GrowingBatches, KeepTheGhostBatchOfTheFirst) {
   RunSettings s = growing_run();
   s.model_settings = {"hidden=[8]", "norm=batch"};
