@@ -88,28 +88,28 @@ class Phase {
   }
 
  private:
-  // Puts a cell where it belongs: done, failed before, or waiting.
   void admit(PlacedCell placed) {
     queue_run(placed.folder, placed.cell);
     folders_[placed.cell.run_id] = placed.folder;
-    const RunStatus status = status_of(placed.folder, placed.cell.run_id);
+    if (!settle(placed)) waiting_.push_back(std::move(placed));
+  }
+
+  /// Whether there is nothing to run: the cell is done, or failed before and isn't to be tried again.
+  bool settle(const PlacedCell& placed) {
     if (has_nothing_left(placed)) {
-      count_as_done();
-    } else if (status.status == RunState::failed && !options_.retry_failed) {
-      report_problem(placed, "failed before: " + status.message);
-    } else {
-      waiting_.push_back(std::move(placed));
+      ++result_.final_before;
+      ++state_.done;
+      return true;
     }
+    const RunStatus status = status_of(placed.folder, placed.cell.run_id);
+    if (status.status != RunState::failed || options_.retry_failed) return false;
+    report_problem(placed, "failed before: " + status.message);
+    return true;
   }
 
   bool has_nothing_left(const PlacedCell& placed) const {
     return is_trained(placed.folder, placed.cell.run_id) &&
            (!options_.probes || probes_done(placed.folder, placed.cell.options));
-  }
-
-  void count_as_done() {
-    ++result_.final_before;
-    ++state_.done;
   }
 
   static bool is_trained(const std::string& folder, const std::string& run_id) {
@@ -197,9 +197,8 @@ class Phase {
     if (next == waiting_.end()) return false;
     PlacedCell placed = std::move(*next);
     waiting_.erase(next);
-    if (claims_ && has_nothing_left(placed)) {  // another process has made it since
+    if (claims_ && settle(placed)) {  // another process has run it since
       release(placed.cell);
-      count_as_done();
       return true;
     }
     start(std::move(placed));

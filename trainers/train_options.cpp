@@ -33,8 +33,10 @@ void bind_options(OptionTable& table, TrainOptions& o) {
             "where the batch size grows, as shares of the budget in examples; protocol A");
   table.add("batch_factor", o.batch_factor, at_least(2),
             "factor on the batch size at each of batch_milestones");
-  table.add("batch_rate_power", o.batch_rate_power, between(0, 1),
-            "multiply the rate by this power of how much the batch has grown");
+  table
+      .add("batch_rate_power", o.batch_rate_power, between(0, 1),
+           "multiply the rate by this power of how much the batch has grown")
+      .quiet_default();
   table
       .add("micro_batch", o.micro_batch, at_least(1),
            "examples per pass; affects memory, and results only by rounding")

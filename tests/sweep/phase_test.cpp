@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "core/files.h"
 #include "runs/folder.h"
@@ -118,6 +119,39 @@ TEST_F(CellsWithParents, WhatAnotherProcessHasClaimedIsLeftToIt) {
   EXPECT_EQ(rest.final_before, 1);
   EXPECT_EQ(rest.ended, 2);
   EXPECT_TRUE(others.take(0xa)) << "a claim outlived its run";
+}
+
+// A worker of another process ends while this one's only worker is busy.
+TEST_F(CellsWithParents, WhatAnotherProcessHasRunMeanwhileIsNotRunAgain) {
+  options_.claims = folder_ / "claims";
+  options_.jobs = 1;
+  for (const char* id : {"b", "c"}) make_folders(folder_ / "runs/" + id);
+  Claims others(options_.claims);
+  ASSERT_TRUE(others.take(0xb));
+  ASSERT_TRUE(others.take(0xc));
+  std::thread other([&] {
+    while (!std::filesystem::exists(folder_ / "log"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const auto say = [&](const std::string& id, RunState state) {
+      RunStatus status;
+      status.run_id = id;
+      status.status = state;
+      status.message = "broke there";
+      write_status(folder_ / "runs/" + id + "/status.json", status);
+    };
+    write_file_atomically(folder_ / "runs/b/run.h5", "");
+    say("b", RunState::finished);
+    say("c", RunState::failed);
+    others.release(0xb);
+    others.release(0xc);
+  });
+  const PhaseResult result = run({{}, {}, {}});
+  other.join();
+  EXPECT_EQ(result.ended, 1);
+  EXPECT_EQ(result.final_before, 1);
+  EXPECT_THAT(result.problems, ElementsAre(HasSubstr("failed before: broke there")));
+  EXPECT_EQ(line_of("begin b"), std::string::npos);
+  EXPECT_EQ(line_of("begin c"), std::string::npos);
 }
 
 TEST_F(CellsWithParents, AParentOfAnotherPartIsWaitedForInVain) {
