@@ -10,12 +10,25 @@ namespace {
 using Keys = std::set<std::string>;
 
 /// What is looked at on the way, budgets of other protocols, and how a pass is divided: none changes an update.
-const Keys kHarmless = {"micro_batch",       "duplicates",       "epochs",
-                        "updates",           "regime_batch",     "loss_levels",
-                        "evaluate_every",    "checkpoint_every", "layers_every",
-                        "batch_factor",      "batch_rate_power", "base_batch",       "outcomes_at_levels",
-                        "noise_scale_every", "noise_scale_beta", "noise_scale_compat",
-                        "ledger_every",      "ledger_tolerance", "test_time_augmentation"};
+const Keys kHarmless = {"micro_batch",
+                        "duplicates",
+                        "epochs",
+                        "updates",
+                        "regime_batch",
+                        "loss_levels",
+                        "evaluate_every",
+                        "checkpoint_every",
+                        "layers_every",
+                        "batch_factor",
+                        "batch_rate_power",
+                        "base_batch",
+                        "outcomes_at_levels",
+                        "noise_scale_every",
+                        "noise_scale_beta",
+                        "noise_scale_compat",
+                        "ledger_every",
+                        "ledger_tolerance",
+                        "test_time_augmentation"};
 /// What a forecast takes into account by itself.
 const Keys kOfSize = {"batch_size", "max_gradients", "check_every", "schedule", "schedule_unit",
                       "warmup",     "warmup_rule",   "warmup_from", "power",    "final_factor",

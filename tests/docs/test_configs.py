@@ -45,6 +45,10 @@ MAY_DIFFER = {
         "lars.trust_from": "frozen arms are in the study alone, at the rate of the run that they take their ratios from",
         "lamb.trust_from": "the same",
     },
+    "explain-rules.toml": {
+        "data.validation": "tuning holds a tenth back to choose by",
+        "base_batch": "of the rules, which take the rate of another setting",
+    },
 }
 BINARY = os.environ.get("BASIN_BINARY")
 NOT_TRAINING = ("probes", "sweep", "tune", "runtime", "contrast", "hypothesis")  # and the tables of probes
@@ -232,3 +236,31 @@ def test_explains_rates_are_the_winners_and_frozen_arms_have_the_live_ones():
     small = next(flat(c["when"]) for c in choices if c["when"]["optimizer"] == "sgd" and c["when"]["batch_size"] == 32)
     assert rate(small | {"batch_size": 2048, "protocol": "A-updates"}) == rate(small)
     assert len(won) == len(choices) == len(rules) - 1
+
+
+def test_the_rates_of_explain_rules_are_the_winners_of_two_searches():
+    rules = [rule for rule in study("explain-rules.toml")["sweep"]["set"] if "learning_rate" in rule["set"]]
+
+    def rate(setting):
+        return [rule["set"]["learning_rate"] for rule in rules if setting.items() >= flat(rule["when"]).items()][-1]
+
+    def won(search, **wanted):
+        choices = study(sorted((ROOT / "results").glob(f"*-{search}-tune/selection.toml"))[-1])["choice"]
+        found = [c["set"]["learning_rate"] for c in choices if flat(c["when"]).items() >= wanted.items()]
+        assert len(found) == 1, (search, wanted)
+        return found[0]
+
+    for norm in ("none", "batch"):
+        live = {"small_cnn.norm": norm, "optimizer": "sgd", "perturbation.kind": "none", "epochs": 8.0, "warmup": 0.05}
+        small = won("explain", batch_size=32, **{"noise.batch": 0}, **live)
+        plain = {"small_cnn.norm": norm, "batch_factor": 5, "noise.batch": 0, "scaling_rule": "none"}
+        assert rate(plain | {"batch_size": 32}) == rate(plain | {"batch_size": 2048, "scaling_rule": "power"}) == small
+        assert rate(plain | {"batch_size": 2048}) == won("explain", batch_size=2048, **{"noise.batch": 0}, **live)
+        assert rate(plain | {"batch_size": 2048, "noise.batch": 32}) == won(
+            "explain", batch_size=2048, **live | {"noise.batch": 32}
+        )
+        for setting in ({"batch_size": 256}, {"batch_size": 32, "batch_factor": 8}):
+            assert rate(plain | setting) == won("explain-rules", **{"small_cnn.norm": norm}, **setting)
+        for noise in (128, 512):
+            setting = {"batch_size": 2048, "noise.batch": noise}
+            assert rate(plain | setting) == won("explain-rules", **{"small_cnn.norm": norm}, **setting)
