@@ -3,6 +3,7 @@
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "sweep/collect/collect.h"
+#include "sweep/folder.h"
 
 namespace basin {
 
@@ -19,6 +20,7 @@ void add_collect(CLI::App& app, Action& action) {
         throw ConfigError(fmt::format(
             "{} sweeps to merge: name a folder for sweep.h5 and table.md with --out", folders->size()));
       const std::string folder = out->empty() ? folders->front() : *out;
+      const std::optional<FileLock> common = common_lock(folder, false);
       collect(*folders, folder);
       fmt::print("{0}/sweep.h5\n{0}/table.md\n", folder);
       return 0;

@@ -41,7 +41,7 @@ Workers plan_workers(const StudyArguments& arguments, const RuntimeOptions& runt
 }
 
 PlanScope scope_of(const StudyArguments& arguments) {
-  StudyPart part = arguments.shard.empty() ? StudyPart{} : parse_shard(arguments.shard);
+  StudyPart part = arguments.shard ? parse_shard(*arguments.shard) : StudyPart{};
   part.cell = arguments.cell;
   return {!arguments.no_probes && !arguments.tuning_alone, arguments.tuning_alone, part};
 }
@@ -75,8 +75,10 @@ int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
 int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
   fmt::print("{}", arguments.tuning_alone ? outcome.selection : aligned_tables(outcome.table));
   if (outcome.problems.empty() && outcome.file_fault.empty() && outcome.left_to_others > 0) {
-    fmt::print("{}: this part is done; left to others: {}; whoever ends the last collects all\n",
-               arguments.out, counted(outcome.left_to_others, "run"));
+    fmt::print(
+        "{}: this part is done; left to others: {}; whoever ends the last collects all, or `basin collect "
+        "{}`\n",
+        arguments.out, counted(outcome.left_to_others, "run"), arguments.out);
     return 0;
   }
   if (outcome.problems.empty() && outcome.file_fault.empty()) {
@@ -89,7 +91,7 @@ int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
   }
   fmt::print(stderr, "{} without a result:\n", counted(outcome.problems.size(), "run"));
   for (const std::string& problem : outcome.problems) fmt::print(stderr, "  {}\n", problem);
-  fmt::print(stderr, "`--retry failed` runs them again\n");
+  fmt::print(stderr, "`--retry failed` runs again those that failed\n");
   if (!outcome.file_fault.empty()) throw IoError(outcome.file_fault);
   return 1;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ class App;
 namespace basin {
 
 struct StudyArguments {
-  std::string study, out, retry, selection, pilot, shard;
+  std::string study, out, retry, selection, pilot;
+  std::optional<std::string> shard;
   std::vector<std::string> sets;
   int64_t jobs = 0, threads = 0, cell = 0;
   bool dry_run = false, json = false, keep_going = false, fail_fast = false, no_probes = false,

@@ -12,6 +12,7 @@ namespace basin {
 namespace {
 
 std::string done_path(const std::string& folder) { return folder + "/probes/done"; }
+std::string failed_path(const std::string& folder) { return folder + "/probes/failed"; }
 
 // What decides a probe's numbers besides the checkpoint.
 std::string probe_settings_hash(const RunOptions& options) {
@@ -46,7 +47,15 @@ void note_probes_done(const std::string& folder, const RunOptions& options,
   }
   make_folders(folder + "/probes");
   write_file_atomically(done_path(folder), text);
+  std::filesystem::remove(failed_path(folder));
 }
+
+void note_probes_failed(const std::string& folder, const std::string& reason) {
+  make_folders(folder + "/probes");
+  write_file_atomically(failed_path(folder), reason + "\n");
+}
+
+bool probes_failed(const std::string& folder) { return std::filesystem::exists(failed_path(folder)); }
 
 bool probes_done(const std::string& folder, const RunOptions& options) {
   if (options.probes.run.empty() && options.probes.twin.empty()) return true;

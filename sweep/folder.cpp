@@ -1,7 +1,11 @@
 #include "sweep/folder.h"
 
+#include <chrono>
+#include <thread>
+
 #include "core/error.h"
 #include "core/files.h"
+#include "core/interrupt.h"
 #include "core/messages.h"
 #include "data/load.h"
 #include "io/run_file.h"
@@ -64,6 +68,16 @@ void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells) {
     if (!known.count(key)) known[key] = data_now(cell.options.data);
     if (const std::optional<DataAttributes>& now = known.at(key))
       check_same_data(folder + "/run.h5", *then, *now);
+  }
+}
+
+std::optional<FileLock> common_lock(const std::string& path, bool make) {
+  const std::string file = path + "/common.lock";
+  if (!make && !fs::exists(file)) return std::nullopt;
+  for (;;) {
+    if (std::optional<FileLock> lock = FileLock::attempt(file)) return lock;
+    throw_if_interrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
 

@@ -1,6 +1,7 @@
 // defines: SweepFolder, OUT of a sweep: whose study it holds, who works in it; require_same_study() and require_same_data().
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,6 +20,10 @@ void require_same_study(const SweepPaths& out, const Study& study, bool extend);
 /// set is read once; where it is gone, what was trained on it stands, and stderr says so.
 void require_same_data(const SweepPaths& out, const std::vector<Cell>& cells);
 
+/// Held while what the parts of a study share is read and written: study.toml, registration.toml, queued runs, sweep.h5. Waits for
+/// it; Interrupted after SIGINT or SIGTERM. Nothing in a folder that no part has worked in, unless `make`.
+std::optional<FileLock> common_lock(const std::string& path, bool make);
+
 /// Whether other sweeps may work in the folder at the same time, on other parts of the study.
 enum class FolderUse { alone, shared };
 
@@ -27,9 +32,6 @@ class SweepFolder : public SweepPaths {
  public:
   /// IoError where another sweep works in it that doesn't share it, or this one doesn't.
   SweepFolder(const std::string& path, FolderUse use);
-  /// Held while what all parts share is read and written: study.toml, registration.toml, sweep.h5. Waits for it.
-  FileLock common() const { return FileLock::wait(path() + "/common.lock"); }
-
   /// After require_same_study(): study.toml is this study from now on. Runs of something else under runs/ are left where
   /// they are; collect() leaves them out.
   void freeze(const Study& study);

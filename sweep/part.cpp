@@ -1,6 +1,7 @@
 #include "sweep/part.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <regex>
@@ -46,7 +47,8 @@ std::vector<Family> families_of(const std::vector<Cell>& cells, const CostModel&
   std::map<size_t, Family> families;
   for (size_t i = 0; i < cells.size(); ++i) {
     families[first[i]].members.push_back(i);
-    families[first[i]].seconds += costs.seconds(cells[i].run_id);
+    // Whole milliseconds: on another host a sum may end in another bit.
+    families[first[i]].seconds += std::round(1e3 * costs.seconds(cells[i].run_id)) / 1e3;
   }
   std::vector<Family> listed;
   for (auto& [_, family] : families) listed.push_back(std::move(family));
@@ -73,7 +75,7 @@ std::vector<size_t> members_of_shard(const StudyPart& part, std::vector<Family> 
 StudyPart parse_shard(const std::string& text) {
   std::smatch found;
   StudyPart part;
-  if (std::regex_match(text, found, std::regex("([0-9]{1,9})/([0-9]{1,9})"))) {
+  if (std::regex_match(text, found, std::regex("([0-9]{1,6})/([0-9]{1,6})"))) {
     part.index = std::stoll(found[1]);
     part.count = std::stoll(found[2]);
     if (part.index >= 1 && part.index <= part.count) return part;
@@ -81,13 +83,13 @@ StudyPart parse_shard(const std::string& text) {
   throw ConfigError(fmt::format("--shard {}: not I/N with 1 <= I <= N", text));
 }
 
-std::vector<Cell> cells_of(const StudyPart& part, std::vector<Cell> cells, bool with_probes) {
+std::vector<Cell> cells_of(const StudyPart& part, std::vector<Cell> cells) {
   if (part.is_whole()) return cells;
   if (part.cell > static_cast<int64_t>(cells.size()))
     throw ConfigError(fmt::format("--cell {}: the study has {}", part.cell, counted(cells.size(), "run")));
   if (part.cell > 0) return {cells[static_cast<size_t>(part.cell - 1)]};
   std::vector<Cell> mine;
-  for (const size_t i : members_of_shard(part, families_of(cells, CostModel(cells, with_probes))))
+  for (const size_t i : members_of_shard(part, families_of(cells, CostModel(cells, true))))
     mine.push_back(std::move(cells[i]));
   return mine;
 }

@@ -17,12 +17,12 @@ struct StudyPart {
   bool is_whole() const { return count == 1 && cell == 0; }
 };
 
-/// "2/8". ConfigError for anything else.
+/// "2/8", at most of 999,999. ConfigError for anything else.
 StudyPart parse_shard(const std::string& text);
 
 /// The cells of that part, in the order of `cells`. Shards follow from the list alone, whatever has run, so that processes that never
 /// speak to one another agree: families (runs that are branches of one another) stay together, and go, the longest first by the
 /// round figures of CostModel, to the shard with the least work so far. A shard may be empty. ConfigError where there is no such cell.
-std::vector<Cell> cells_of(const StudyPart& part, std::vector<Cell> cells, bool with_probes);
+std::vector<Cell> cells_of(const StudyPart& part, std::vector<Cell> cells);
 
 }  // namespace basin

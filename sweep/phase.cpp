@@ -1,11 +1,15 @@
 #include "sweep/phase.h"
 
+#include <chrono>
 #include <csignal>
 #include <deque>
 #include <map>
 #include <set>
+#include <thread>
+#include <utility>
 
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "core/interrupt.h"
 #include "core/math/nan.h"
@@ -80,7 +84,13 @@ class Phase {
       drop_orphans();
       while (pool_.running() < static_cast<size_t>(options_.jobs) && start_next()) {
       }
-      if (pool_.running() == 0 && !waiting_.empty() && !leave_to_others()) drop_circle();
+      if (pool_.running() == 0 && !waiting_.empty()) {
+        if (!claims_ || !any_is_ready()) {
+          drop_circle();
+        } else {
+          wait_for_others();
+        }
+      }
       for (const ProcessResult& result : pool_.collect(kTick)) conclude(result);
       show();
     }
@@ -102,7 +112,9 @@ class Phase {
       return true;
     }
     const RunStatus status = status_of(placed.folder, placed.cell.run_id);
-    if (status.status != RunState::failed || options_.retry_failed) return false;
+    const bool tried = status.status == RunState::failed;
+    // Another process may have tried again since this one began.
+    if (!tried || (options_.retry_failed && !(claims_ && status.updated_utc >= begun_))) return false;
     report_problem(placed, "failed before: " + status.message);
     return true;
   }
@@ -145,7 +157,7 @@ class Phase {
         });
         if (lost == parents.end()) continue;
         report_line(*placed, folders_.count(*lost) ? fmt::format("parent {} failed", *lost)
-                             : claims_             ? fmt::format("parent {} isn't done yet", *lost)
+                             : claims_             ? fmt::format("run its parent {} first", *lost)
                                                    : fmt::format("parent {} is no run of this sweep", *lost));
         waiting_.erase(placed);
         dropped = true;
@@ -162,7 +174,15 @@ class Phase {
     waiting_.clear();
   }
 
-  bool claim(const Cell& cell) { return !claims_ || claims_->take(claim_of(cell.run_id)); }
+  /// False where another process has claimed the run or is at work in its folder: a worker may outlive, for a moment, the sweep
+  /// that was killed.
+  bool claim(const PlacedCell& placed) {
+    if (!claims_) return true;
+    if (!claims_->take(claim_of(placed.cell.run_id))) return false;
+    if (FileLock::attempt(placed.folder + "/lock")) return true;
+    release(placed.cell);
+    return false;
+  }
 
   void release(const Cell& cell) {
     if (claims_) claims_->release(claim_of(cell.run_id));
@@ -171,28 +191,29 @@ class Phase {
   /// A run's id is a hexadecimal number.
   static int64_t claim_of(const std::string& run_id) { return std::stoll(run_id, nullptr, 16); }
 
-  /// False where all that waits can begin here, or waits for what can. Another process has claimed the rest, and sees to it.
-  bool leave_to_others() {
-    if (!claims_) return false;
-    bool claimed = false;
-    for (const PlacedCell& placed : waiting_) {
-      const bool mine = claim(placed.cell);
-      if (mine) release(placed.cell);
-      claimed |= !mine;
-    }
-    if (!claimed) return false;
-    result_.elsewhere = static_cast<int64_t>(waiting_.size());
-    waiting_.clear();
-    return true;
+  bool parents_ready(const PlacedCell& placed) {
+    const std::vector<std::string>& parents = placed.cell.parents;
+    return std::all_of(parents.begin(), parents.end(),
+                       [&](const std::string& parent) { return is_ready(placed, parent); });
+  }
+
+  bool any_is_ready() {
+    return std::any_of(waiting_.begin(), waiting_.end(),
+                       [&](const PlacedCell& placed) { return parents_ready(placed); });
+  }
+
+  /// What is ready and couldn't begin has been claimed elsewhere.
+  void wait_for_others() {
+    if (!std::exchange(said_waiting_, true))
+      observer_.announce(
+          fmt::format("waiting for {} that other processes are at work on", counted(waiting_.size(), "run")));
+    std::this_thread::sleep_for(std::chrono::duration<double>(kTick));
   }
 
   /// False where no waiting cell can begin.
   bool start_next() {
     const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const PlacedCell& placed) {
-      const std::vector<std::string>& parents = placed.cell.parents;
-      return std::all_of(parents.begin(), parents.end(),
-                         [&](const std::string& parent) { return is_ready(placed, parent); }) &&
-             claim(placed.cell);
+      return parents_ready(placed) && claim(placed);
     });
     if (next == waiting_.end()) return false;
     PlacedCell placed = std::move(*next);
@@ -231,7 +252,6 @@ class Phase {
 
   void conclude(const ProcessResult& result) {
     const PlacedCell placed = take_running(result.id);
-    release(placed.cell);
     const RunStatus status = status_of(placed.folder, result.id);
     if (result.ok() && is_final(status.status)) {
       ++result_.ended;
@@ -244,6 +264,7 @@ class Phase {
     } else {
       conclude_failed(placed, status, result);
     }
+    release(placed.cell);  // now that its status says how it ended
   }
 
   void conclude_failed(const PlacedCell& placed, RunStatus status, const ProcessResult& result) {
@@ -255,6 +276,7 @@ class Phase {
         said.empty() ? fmt::format("{}: worker ended: {}", placed.folder, result.describe()) : said;
     if (result.exit_code == kFileFault && result_.file_fault.empty()) result_.file_fault = reason;
     if (is_final(status.status)) {  // the training stands; only what came after it went wrong
+      note_probes_failed(placed.folder, reason);
       report_problem(placed, "probes failed: " + reason);
       return;
     }
@@ -342,7 +364,8 @@ class Phase {
   std::map<std::string, uintmax_t> log_start_;  // by run_id: length of run.log before the worker began
   std::optional<Claims> claims_;
   ProcessPool pool_;
-  bool failed_now_ = false;
+  const std::string begun_ = utc_now();
+  bool failed_now_ = false, said_waiting_ = false;
   double measured_seconds_ = 0, expected_seconds_ = 0;
 };
 

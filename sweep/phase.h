@@ -29,7 +29,6 @@ struct PlacedCell {
 struct PhaseResult {
   int64_t final_before = 0;           // had nothing left to do
   int64_t ended = 0;                  // came to a final status now
-  int64_t elsewhere = 0;              // claimed by another process when nothing else was left
   std::vector<std::string> problems;  // a line for each cell that failed, now or before, or whose probes did
   std::string
       file_fault;  // what the first worker said that couldn't read or write a file (a full disk); else empty
@@ -39,7 +38,7 @@ struct PhaseResult {
 /// its cell with status failed and a message; the others go on, unless fail_fast. A cell with parents begins once the records of
 /// all of these are final. Where one can't get there any more (it failed, was interrupted, or is no run of this sweep), its cell
 /// is a problem of one line, "parent ID failed", and stays queued for the next sweep. Where cells are shared, what another process has
-/// claimed is left to it. On SIGINT or SIGTERM the workers get SIGTERM, leave resumable states, and Interrupted is thrown.
+/// claimed is left to it, and waited for where nothing else is left. On SIGINT or SIGTERM the workers get SIGTERM, leave resumable states, and Interrupted is thrown.
 PhaseResult run_cells(std::vector<PlacedCell> cells, const CostModel& costs, const PhaseOptions& options,
                       SweepObserver& observer);
 

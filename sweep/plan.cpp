@@ -1,5 +1,8 @@
 #include "sweep/plan.h"
 
+#include <functional>
+#include <map>
+
 #include "core/error.h"
 #include "core/progress.h"
 #include "data/load.h"
@@ -69,8 +72,7 @@ SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope&
     throw ConfigError(
         "a study that tunes isn't run in parts: `basin tune` first, then --selection with its "
         "selection.toml");
-  for (Cell& cell : scope.tuning_alone ? std::vector<Cell>{}
-                                       : cells_of(scope.part, expand(study, winners), scope.probes)) {
+  for (Cell& cell : scope.tuning_alone ? std::vector<Cell>{} : cells_of(scope.part, expand(study, winners))) {
     // A tuning run is probed if it is a winner's.
     if (plan.winners_known || !ids.count(cell.run_id)) probed.insert(cell.run_id);
     if (ids.insert(cell.run_id).second) plan.cells.push_back(std::move(cell));
@@ -80,6 +82,25 @@ SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope&
     plan.standing.push_back(standing_of(cell, out, plan.probed.back()));
   }
   return plan;
+}
+
+size_t runs_to_come(const SweepPlan& plan, const SweepPaths& out) {
+  std::map<std::string, size_t> by_id;
+  for (size_t i = 0; i < plan.cells.size(); ++i) by_id.emplace(plan.cells[i].run_id, i);
+  const std::function<bool(size_t)> lost = [&](size_t i) {
+    if (plan.standing[i] != Standing::left) return plan.standing[i] == Standing::failed;
+    const std::vector<std::string>& parents = plan.cells[i].parents;
+    return std::any_of(parents.begin(), parents.end(), [&](const std::string& parent) {
+      const auto found = by_id.find(parent);
+      return found != by_id.end() && lost(found->second);
+    });
+  };
+  size_t count = 0;
+  for (size_t i = 0; i < plan.cells.size(); ++i) {
+    count += plan.standing[i] == Standing::left && !lost(i) &&
+             !probes_failed(out.tuning_folder(plan.cells[i].run_id));
+  }
+  return count;
 }
 
 void require_data(const SweepPlan& plan, bool retry) {

@@ -34,6 +34,9 @@ struct SweepPlan {
 /// What is chosen already is read from the tuning runs in OUT, where all have ended. ConfigError for a part of a study that tunes.
 SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope& scope);
 
+/// Runs that are left and can be made: neither of a parent that failed nor with probes that did.
+size_t runs_to_come(const SweepPlan& plan, const SweepPaths& out);
+
 /// ConfigError or DataError in one line where the data of a run that is still to be made, or with `retry` of one that failed,
 /// can't be loaded as its options say. Each set is read once.
 void require_data(const SweepPlan& plan, bool retry);

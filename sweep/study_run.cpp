@@ -47,13 +47,15 @@ class StudyRun {
   bool is_part() const { return !request_.scope.part.is_whole(); }
 
   std::pair<SweepPlan, CostModel> begin() {
-    const FileLock common = folder_.common();
+    const std::optional<FileLock> common = common_lock();
     require_same_claims(folder_, study_, request_.extend);
     SweepPlan plan = plan_sweep(study_, folder_, request_.scope);
     require_same_data(folder_, plan.cells);
     CostModel costs(plan.cells, request_.scope.probes);
     folder_.freeze(study_);  // a study that was refused until here can be mended
     write_registration(folder_, next_registration(folder_, study_, request_.extend));
+    if (is_part())
+      for (const Cell& cell : plan.cells) queue_run(folder_.run_folder(cell.run_id), cell);
     return {std::move(plan), std::move(costs)};
   }
 
@@ -108,8 +110,7 @@ class StudyRun {
   }
 
   void run_cells_of(const Tuning& tuning, CostModel costs) {
-    const std::vector<Cell> cells =
-        cells_of(request_.scope.part, expand(study_, winners_of(tuning.choices)), request_.scope.probes);
+    const std::vector<Cell> cells = cells_of(request_.scope.part, expand(study_, winners_of(tuning.choices)));
     if (!tuning.cells.empty()) {
       costs = CostModel(cells, request_.scope.probes);
       std::set<std::string> unchosen = ids_of(tuning.cells);
@@ -120,8 +121,8 @@ class StudyRun {
   }
 
   void collect_runs() {
-    const FileLock common = folder_.common();
-    if (is_part()) outcome_.left_to_others = runs_left_of_the_study();
+    const std::optional<FileLock> common = common_lock();
+    if (is_part()) look_at_the_whole();
     if (outcome_.left_to_others > 0) return;
     try {
       outcome_.table = collect(folder_.path());
@@ -130,10 +131,18 @@ class StudyRun {
     }
   }
 
-  size_t runs_left_of_the_study() const {
+  void look_at_the_whole() {
     PlanScope whole = request_.scope;
     whole.part = {};
-    return plan_sweep(study_, folder_, whole).count(Standing::left);
+    const SweepPlan plan = plan_sweep(study_, folder_, whole);
+    outcome_.left_to_others = runs_to_come(plan, folder_);
+    const size_t done = plan.count(Standing::done);
+    if (outcome_.left_to_others == 0 && outcome_.problems.empty() && done < plan.cells.size())
+      outcome_.problems.push_back(counted(plan.cells.size() - done, "run") + " of other parts: see table.md");
+  }
+
+  std::optional<FileLock> common_lock() const {
+    return is_part() ? basin::common_lock(folder_.path(), true) : std::nullopt;
   }
 
   static std::set<std::string> ids_of(const std::vector<Cell>& cells) {

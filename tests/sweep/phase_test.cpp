@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <thread>
 
+#include "core/file_lock.h"
 #include "core/files.h"
+#include "core/provenance.h"
 #include "runs/folder.h"
 #include "sweep/claims.h"
 #include "sweep/phase.h"
@@ -105,58 +109,99 @@ TEST_F(CellsWithParents, AParentThatIsNoRunAndACircleAreLinesToo) {
               ElementsAre(HasSubstr("wait for one another"), HasSubstr("wait for one another")));
 }
 
-TEST_F(CellsWithParents, WhatAnotherProcessHasClaimedIsLeftToIt) {
-  options_.claims = folder_ / "claims";
-  Claims others(options_.claims);
-  ASSERT_TRUE(others.take(0xa));
-  const PhaseResult result = run({{}, {"a"}, {}});  // b waits for a
+class SharedCells : public CellsWithParents {
+ protected:
+  SharedCells() { options_.claims = folder_ / "claims"; }
+
+  // Does `what` once a worker of this process has begun, while run() goes on.
+  PhaseResult run_while(const std::function<void()>& what,
+                        const std::vector<std::vector<std::string>>& parents) {
+    std::thread other([&] {
+      while (!std::filesystem::exists(folder_ / "log"))
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      what();
+    });
+    const PhaseResult result = run(parents);
+    other.join();
+    return result;
+  }
+
+  void say(const std::string& id, RunState state, const std::string& message = "") {
+    RunStatus status;
+    status.run_id = id;
+    status.status = state;
+    status.message = message;
+    status.updated_utc = utc_now();
+    if (is_final(state)) write_file_atomically(folder_ / "runs/" + id + "/run.h5", "");
+    write_status(folder_ / "runs/" + id + "/status.json", status);
+  }
+
+  bool began(const std::string& id) const { return line_of("begin " + id) != std::string::npos; }
+
+  Claims others_{folder_ / "claims"};
+};
+
+TEST_F(SharedCells, WhatAnotherProcessHasClaimedIsWaitedForAndItsBranchesThenRun) {
+  ASSERT_TRUE(others_.take(0xa));
+  const auto finish = [&] {
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(600));  // c has ended, and nothing is left but a and b
+    say("a", RunState::finished);
+    others_.release(0xa);
+  };
+  const PhaseResult result = run_while(finish, {{}, {"a"}, {}});
   EXPECT_THAT(result.problems, IsEmpty());
-  EXPECT_EQ(result.ended, 1);
-  EXPECT_EQ(result.elsewhere, 2);
-  EXPECT_EQ(line_of("begin a"), std::string::npos);
-  others.release(0xa);
-  const PhaseResult rest = run({{}, {"a"}, {}});
-  EXPECT_EQ(rest.final_before, 1);
-  EXPECT_EQ(rest.ended, 2);
-  EXPECT_TRUE(others.take(0xa)) << "a claim outlived its run";
-}
-
-// A worker of another process ends while this one's only worker is busy.
-TEST_F(CellsWithParents, WhatAnotherProcessHasRunMeanwhileIsNotRunAgain) {
-  options_.claims = folder_ / "claims";
-  options_.jobs = 1;
-  for (const char* id : {"b", "c"}) make_folders(folder_ / "runs/" + id);
-  Claims others(options_.claims);
-  ASSERT_TRUE(others.take(0xb));
-  ASSERT_TRUE(others.take(0xc));
-  std::thread other([&] {
-    while (!std::filesystem::exists(folder_ / "log"))
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    const auto say = [&](const std::string& id, RunState state) {
-      RunStatus status;
-      status.run_id = id;
-      status.status = state;
-      status.message = "broke there";
-      write_status(folder_ / "runs/" + id + "/status.json", status);
-    };
-    write_file_atomically(folder_ / "runs/b/run.h5", "");
-    say("b", RunState::finished);
-    say("c", RunState::failed);
-    others.release(0xb);
-    others.release(0xc);
-  });
-  const PhaseResult result = run({{}, {}, {}});
-  other.join();
-  EXPECT_EQ(result.ended, 1);
+  EXPECT_EQ(result.ended, 2);
   EXPECT_EQ(result.final_before, 1);
-  EXPECT_THAT(result.problems, ElementsAre(HasSubstr("failed before: broke there")));
-  EXPECT_EQ(line_of("begin b"), std::string::npos);
-  EXPECT_EQ(line_of("begin c"), std::string::npos);
+  EXPECT_FALSE(began("a"));
+  EXPECT_THAT(observer_.lines, ::testing::Contains("waiting for 2 runs that other processes are at work on"));
+  EXPECT_TRUE(others_.take(0xb)) << "a claim outlived its run";
 }
 
-TEST_F(CellsWithParents, AParentOfAnotherPartIsWaitedForInVain) {
-  options_.claims = folder_ / "claims";
-  EXPECT_THAT(run({{"d"}}).problems, ElementsAre("a a: parent d isn't done yet"));
+TEST_F(SharedCells, WhatADeadProcessHadClaimedIsTakenOver) {
+  ASSERT_TRUE(others_.take(0xa));
+  const PhaseResult result = run_while([&] { others_.release(0xa); }, {{}, {}});
+  EXPECT_EQ(result.ended, 2);
+}
+
+TEST_F(SharedCells, WhatAnotherProcessHasRunMeanwhileIsNotRunAgain) {
+  options_.jobs = 1;
+  ASSERT_TRUE(others_.take(0xb));
+  ASSERT_TRUE(others_.take(0xc));
+  const auto end = [&] {
+    say("b", RunState::finished);
+    say("c", RunState::failed, "broke there");
+    others_.release(0xb);
+    others_.release(0xc);
+  };
+  for (const bool retry : {false, true}) {
+    options_.retry_failed = retry;
+    const PhaseResult result = run_while(end, {{}, {}, {}});
+    EXPECT_THAT(result.problems, ElementsAre(HasSubstr("failed before: broke there")));
+    EXPECT_FALSE(began("b"));
+    EXPECT_FALSE(began("c"));
+    for (const char* id : {"a", "b", "c"}) say(id, RunState::queued);
+    std::filesystem::remove(folder_ / "log");
+    others_.take(0xb);
+    others_.take(0xc);
+  }
+}
+
+TEST_F(SharedCells, AWorkerThatOutlivesItsSweepHasItsRunToItself) {
+  make_folders(folder_ / "runs/a");
+  auto lock = std::make_unique<FileLock>(folder_ / "runs/a/lock", "the test");
+  const PhaseResult result = run_while(
+      [&] {
+        EXPECT_FALSE(began("a"));
+        lock.reset();
+      },
+      {{}, {}});
+  EXPECT_THAT(result.problems, IsEmpty());
+  EXPECT_EQ(result.ended, 2);
+}
+
+TEST_F(SharedCells, AParentOfAnotherPartHasToBeDone) {
+  EXPECT_THAT(run({{"d"}}).problems, ElementsAre("a a: run its parent d first"));
 }
 
 }  // namespace
