@@ -32,6 +32,7 @@ class SweepFolder : public SweepPaths {
  public:
   /// IoError where another sweep works in it that doesn't share it, or this one doesn't.
   SweepFolder(const std::string& path, FolderUse use);
+
   /// After require_same_study(): study.toml is this study from now on. Runs of something else under runs/ are left where
   /// they are; collect() leaves them out.
   void freeze(const Study& study);

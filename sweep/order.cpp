@@ -26,14 +26,12 @@ struct Place {
 
 /// The same order with each cell's parents moved before it where they stood behind.
 std::vector<size_t> parents_first(const std::vector<Cell>& cells, const std::vector<size_t>& order) {
-  std::map<std::string, size_t> by_id;
-  for (size_t i = 0; i < cells.size(); ++i) by_id.emplace(cells[i].run_id, i);
+  const std::vector<std::vector<size_t>> parents = parents_among(cells);
   std::vector<size_t> sorted;
   std::set<size_t> seen;  // before its parents are: a circle, which phases report, ends here
   const std::function<void(size_t)> place = [&](size_t i) {
     if (!seen.insert(i).second) return;
-    for (const std::string& parent : cells[i].parents)
-      if (const auto found = by_id.find(parent); found != by_id.end()) place(found->second);
+    for (const size_t parent : parents[i]) place(parent);
     sorted.push_back(i);
   };
   for (const size_t i : order) place(i);
@@ -41,6 +39,17 @@ std::vector<size_t> parents_first(const std::vector<Cell>& cells, const std::vec
 }
 
 }  // namespace
+
+std::vector<std::vector<size_t>> parents_among(const std::vector<Cell>& cells) {
+  std::map<std::string, size_t> by_id;
+  for (size_t i = 0; i < cells.size(); ++i) by_id.emplace(cells[i].run_id, i);
+  std::vector<std::vector<size_t>> parents(cells.size());
+  for (size_t i = 0; i < cells.size(); ++i) {
+    for (const std::string& parent : cells[i].parents)
+      if (const auto found = by_id.find(parent); found != by_id.end()) parents[i].push_back(found->second);
+  }
+  return parents;
+}
 
 std::vector<size_t> running_order(const std::vector<Cell>& cells, const CostModel& costs) {
   std::map<int64_t, size_t> comparisons;  // by seed, in order of appearance

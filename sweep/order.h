@@ -1,4 +1,4 @@
-// defines: running_order(), which cell of a sweep is begun when.
+// defines: running_order(), which cell of a sweep is begun when; parents_among().
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,9 @@
 #include "sweep/cost_model.h"
 
 namespace basin {
+
+/// By position in the list, the positions of a cell's parents; those that aren't in the list are left out.
+std::vector<std::vector<size_t>> parents_among(const std::vector<Cell>& cells);
 
 /// Indices of the cells as they are begun. A comparison is what has one seed: all of it comes before the next, in the order in
 /// which the seeds stand in the grid, so that a sweep that was stopped has whole comparisons. Within one, settings that

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/messages.h"
 #include "sweep/cost_model.h"
+#include "sweep/order.h"
 
 namespace basin {
 namespace {
@@ -21,8 +22,7 @@ struct Family {
 
 /// By position, the first member of the family that the cell belongs to.
 std::vector<size_t> families_by_first(const std::vector<Cell>& cells) {
-  std::map<std::string, size_t> by_id;
-  for (size_t i = 0; i < cells.size(); ++i) by_id.emplace(cells[i].run_id, i);
+  const std::vector<std::vector<size_t>> parents = parents_among(cells);
   std::vector<size_t> first(cells.size());
   std::iota(first.begin(), first.end(), size_t{0});
   const auto root = [&](size_t i) {
@@ -30,10 +30,8 @@ std::vector<size_t> families_by_first(const std::vector<Cell>& cells) {
     return i;
   };
   for (size_t i = 0; i < cells.size(); ++i) {
-    for (const std::string& parent : cells[i].parents) {
-      const auto found = by_id.find(parent);
-      if (found == by_id.end()) continue;
-      const auto [low, high] = std::minmax({root(i), root(found->second)});
+    for (const size_t parent : parents[i]) {
+      const auto [low, high] = std::minmax({root(i), root(parent)});
       first[high] = low;
     }
   }

@@ -84,13 +84,8 @@ class Phase {
       drop_orphans();
       while (pool_.running() < static_cast<size_t>(options_.jobs) && start_next()) {
       }
-      if (pool_.running() == 0 && !waiting_.empty()) {
-        if (!claims_ || !any_is_ready()) {
-          drop_circle();
-        } else {
-          wait_for_others();
-        }
-      }
+      if (pool_.running() == 0 && !waiting_.empty())
+        claims_&& any_is_ready() ? wait_for_others() : drop_circle();
       for (const ProcessResult& result : pool_.collect(kTick)) conclude(result);
       show();
     }

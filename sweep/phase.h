@@ -37,8 +37,9 @@ struct PhaseResult {
 /// Runs what is left of the cells in running_order(), one process each. A worker that crashes, throws or is killed leaves
 /// its cell with status failed and a message; the others go on, unless fail_fast. A cell with parents begins once the records of
 /// all of these are final. Where one can't get there any more (it failed, was interrupted, or is no run of this sweep), its cell
-/// is a problem of one line, "parent ID failed", and stays queued for the next sweep. Where cells are shared, what another process has
-/// claimed is left to it, and waited for where nothing else is left. On SIGINT or SIGTERM the workers get SIGTERM, leave resumable states, and Interrupted is thrown.
+/// is a problem of one line, "parent ID failed", and stays queued for the next sweep. Where cells are shared, what another process
+/// has claimed is left to it, and waited for where nothing else is left. On SIGINT or SIGTERM the workers get SIGTERM, leave
+/// resumable states, and Interrupted is thrown.
 PhaseResult run_cells(std::vector<PlacedCell> cells, const CostModel& costs, const PhaseOptions& options,
                       SweepObserver& observer);
 

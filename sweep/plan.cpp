@@ -1,7 +1,6 @@
 #include "sweep/plan.h"
 
 #include <functional>
-#include <map>
 
 #include "core/error.h"
 #include "core/progress.h"
@@ -85,15 +84,10 @@ SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope&
 }
 
 size_t runs_to_come(const SweepPlan& plan, const SweepPaths& out) {
-  std::map<std::string, size_t> by_id;
-  for (size_t i = 0; i < plan.cells.size(); ++i) by_id.emplace(plan.cells[i].run_id, i);
+  const std::vector<std::vector<size_t>> parents = parents_among(plan.cells);
   const std::function<bool(size_t)> lost = [&](size_t i) {
     if (plan.standing[i] != Standing::left) return plan.standing[i] == Standing::failed;
-    const std::vector<std::string>& parents = plan.cells[i].parents;
-    return std::any_of(parents.begin(), parents.end(), [&](const std::string& parent) {
-      const auto found = by_id.find(parent);
-      return found != by_id.end() && lost(found->second);
-    });
+    return std::any_of(parents[i].begin(), parents[i].end(), lost);
   };
   size_t count = 0;
   for (size_t i = 0; i < plan.cells.size(); ++i) {

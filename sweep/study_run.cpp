@@ -37,7 +37,7 @@ class StudyRun {
     start_ = Clock::now();
     const Tuning tuning = tune(costs);
     if (stopped_) return outcome_;
-    if (!request_.scope.tuning_alone) run_cells_of(tuning, std::move(costs));
+    if (!request_.scope.tuning_alone) run_cells_of(plan, tuning, std::move(costs));
     if (outcome_.problems.empty()) report_time();
     if (!request_.scope.tuning_alone) collect_runs();
     return outcome_;
@@ -109,9 +109,10 @@ class StudyRun {
     return tuning;
   }
 
-  void run_cells_of(const Tuning& tuning, CostModel costs) {
-    const std::vector<Cell> cells = cells_of(request_.scope.part, expand(study_, winners_of(tuning.choices)));
+  void run_cells_of(const SweepPlan& plan, const Tuning& tuning, CostModel costs) {
+    std::vector<Cell> cells = plan.cells;
     if (!tuning.cells.empty()) {
+      cells = expand(study_, winners_of(tuning.choices));
       costs = CostModel(cells, request_.scope.probes);
       std::set<std::string> unchosen = ids_of(tuning.cells);
       unchosen.merge(ids_of(expand(study_)));  // of an earlier choice, before --extend

@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(SweepShards, MakeTheSweepInOneFolder) {
   const TinySweep sweep(kTwoByTwo);

@@ -1,5 +1,6 @@
 """The study and its tuning must train alike, or the rates were chosen for other runs."""
 
+import functools
 import itertools
 import json
 import os
@@ -218,12 +219,18 @@ def test_the_halves_of_a_forecast_are_of_one_setting(name):
             assert len(rates) == 4 and np.diff(np.log(rates)) == pytest.approx(np.log(2.5), abs=0.06), (name, optimizer, rates)
 
 
+def rate_rules(name):
+    return [rule for rule in study(name)["sweep"]["set"] if "learning_rate" in rule["set"]]
+
+
+def rate_of(rules, setting):
+    """The rate that the last rule sets that holds for a setting."""
+    return [rule["set"]["learning_rate"] for rule in rules if setting.items() >= flat(rule["when"]).items()][-1]
+
+
 def test_explains_rates_are_the_winners_and_frozen_arms_have_the_live_ones():
-    rules = [rule for rule in study("explain.toml")["sweep"]["set"] if "learning_rate" in rule["set"]]
-
-    def rate(setting):
-        return [rule["set"]["learning_rate"] for rule in rules if setting.items() >= flat(rule["when"]).items()][-1]
-
+    rules = rate_rules("explain.toml")
+    rate = functools.partial(rate_of, rules)
     choices = study(sorted((ROOT / "results").glob("*-explain-tune/selection.toml"))[-1])["choice"]
     won = {}
     for choice in choices:
@@ -239,10 +246,7 @@ def test_explains_rates_are_the_winners_and_frozen_arms_have_the_live_ones():
 
 
 def test_the_rates_of_explain_rules_are_the_winners_of_two_searches():
-    rules = [rule for rule in study("explain-rules.toml")["sweep"]["set"] if "learning_rate" in rule["set"]]
-
-    def rate(setting):
-        return [rule["set"]["learning_rate"] for rule in rules if setting.items() >= flat(rule["when"]).items()][-1]
+    rate = functools.partial(rate_of, rate_rules("explain-rules.toml"))
 
     def won(search, **wanted):
         choices = study(sorted((ROOT / "results").glob(f"*-{search}-tune/selection.toml"))[-1])["choice"]

@@ -6,13 +6,14 @@
 
 #include <set>
 
-#include "core/error.h"
 #include "sweep/cost_model.h"
+#include "tests/support/message_of.h"
 
 namespace basin {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::message_of;
 
 const std::string kGrid =
     "model = 'mlp'\nupdates = 40\n[data]\nset = 'synthetic'\ntrain_examples = 200\ntest_examples = 60\n"
@@ -26,15 +27,6 @@ std::vector<std::string> ids_of(const std::vector<Cell>& cells) {
 
 std::vector<std::string> shard(const std::vector<Cell>& cells, int64_t index, int64_t count) {
   return ids_of(cells_of({index, count}, cells));
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "none";
 }
 
 TEST(Shards, HoldEveryRunOnceInTheOrderOfTheList) {
@@ -90,14 +82,14 @@ TEST(Shards, KeepFamiliesTogether) {
 TEST(Shards, OneCellIsThatOfTheList) {
   const std::vector<Cell> cells = expand(parse_study(kGrid, "s.toml", {}));
   EXPECT_EQ(ids_of(cells_of({1, 1, 3}, cells)), std::vector<std::string>{cells[2].run_id});
-  EXPECT_EQ(refusal([&] { cells_of({1, 1, 13}, cells); }), "--cell 13: the study has 12 runs");
+  EXPECT_EQ(message_of([&] { cells_of({1, 1, 13}, cells); }), "--cell 13: the study has 12 runs");
 }
 
 TEST(Shards, AreNamedByTwoNumbers) {
   EXPECT_EQ(parse_shard("3/8").index, 3);
   EXPECT_EQ(parse_shard("3/8").count, 8);
   for (const std::string wrong : {"0/2", "3/2", "2", "1/0", "-1/2", "a/b", "1/2/3", "1/1000000", ""})
-    EXPECT_THAT(refusal([&] { parse_shard(wrong); }), HasSubstr("not I/N with 1 <= I <= N")) << wrong;
+    EXPECT_THAT(message_of([&] { parse_shard(wrong); }), HasSubstr("not I/N with 1 <= I <= N")) << wrong;
 }
 
 }  // namespace
