@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build program study explain check format test test-slow test-asan fuzz oracles bench-training bench-optimizers bench-curvature coverage tidy wheel docs clean
+.PHONY: help setup build program study explain check format test test-slow test-cluster test-asan fuzz oracles bench-training bench-optimizers bench-curvature coverage tidy wheel docs clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -60,9 +60,20 @@ test: build      ## every test but the slow ones
 test-slow: build ## the campaigns: many kills, whole studies
 	@$(CTEST) -L slow -j $(JOBS)
 
+CASES ?= slow or not slow
+ifeq ($(shell id -u),0)
+test-cluster: build ## the program under a real Slurm, two nodes on this host whose jobs and machines are killed (needs root; quick part: CASES="not slow")
+	@scripts/setup cluster
+	@BASIN_BINARY=$(CURDIR)/$(BASIN) BASIN_SOURCE_DIR=$(CURDIR) OMP_NUM_THREADS=1 \
+	  $(PYTHON) -m pytest -q -rs -p no:cacheprovider -m "$(CASES)" tests/cluster
+else
+test-cluster:
+	@echo "test-cluster: SKIPPED, nothing was tested: Slurm's daemons need root"
+endif
+
 oracles: build   ## compare with PyTorch (its own environment, .venv-oracles)
 	@scripts/setup oracles
-	@$(CTEST) -L oracle
+	@$(CTEST) -L oracle -j $(JOBS)
 
 bench-training: build ## training speed against PyTorch, eager, careful and compiled: out/bench/training.json
 	@scripts/setup oracles

@@ -60,6 +60,7 @@ int run(int argc, char** argv) {
   add_audit(app, action);
   add_sweep(app, action);
   add_tune(app, action);
+  add_status(app, action);
   add_collect(app, action);
   add_data(app, action);
   add_landscape(app, action);

@@ -10,9 +10,11 @@
 #include "apps/command_line.h"
 #include "apps/output/dry_run.h"
 #include "apps/output/json_output.h"
+#include "apps/output/launch_plan.h"
 #include "apps/output/sweep_display.h"
 #include "core/error.h"
 #include "core/messages.h"
+#include "launch/launch.h"
 #include "study/registered.h"
 #include "sweep/collect/table_text.h"
 #include "sweep/cost_model.h"
@@ -23,31 +25,40 @@
 namespace basin {
 namespace {
 
-struct Workers {
-  int64_t jobs = 1, threads = 1;
-};
-
 // On the CPU, one thread per worker unless more are requested, and as many workers as there are cores for
 // them: on small networks two one-thread workers beat one run with two threads.
-Workers plan_workers(const StudyArguments& arguments, const RuntimeOptions& runtime) {
+WorkerRequest plan_workers(const StudyArguments& arguments, const RuntimeOptions& runtime) {
   const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
   const bool on_gpu = runtime.device.rfind("cuda", 0) == 0 || (runtime.device == "auto" && at::hasCUDA());
-  Workers workers;
+  WorkerRequest workers{this_program(), 1, 1};
   workers.threads = arguments.threads > 0 ? arguments.threads : std::max<int64_t>(1, runtime.threads);
-  workers.jobs = arguments.jobs > 0 ? arguments.jobs
-                 : on_gpu           ? 1
-                                    : std::max<int64_t>(1, cores / workers.threads);
+  workers.jobs = arguments.jobs > 0                    ? arguments.jobs
+                 : on_gpu || !arguments.launch.empty() ? 1  // this machine's cores aren't the nodes'
+                                                       : std::max<int64_t>(1, cores / workers.threads);
   return workers;
 }
 
 PlanScope scope_of(const StudyArguments& arguments) {
   StudyPart part = arguments.shard ? parse_shard(*arguments.shard) : StudyPart{};
   part.cell = arguments.cell;
+  part.stage = arguments.stage;
   return {!arguments.no_probes && !arguments.tuning_alone, arguments.tuning_alone, part};
 }
 
+LaunchRequest launch_request(const StudyArguments& arguments, const WorkerRequest& workers) {
+  return {workers,
+          std::filesystem::path(arguments.study).stem().string(),
+          arguments.out,
+          std::filesystem::read_symlink("/proc/self/exe").string(),
+          arguments.task_minutes,
+          !arguments.no_probes,
+          !arguments.retry.empty(),
+          arguments.extend,
+          parse_sbatch_options(arguments.sbatch)};
+}
+
 int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
-            const StudyArguments& arguments, const Workers& workers) {
+            const StudyArguments& arguments, const WorkerRequest& workers) {
   const SweepPaths out(arguments.out);
   require_same_claims(out, study, arguments.extend);
   const PlanScope scope = scope_of(arguments);
@@ -57,7 +68,7 @@ int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
   for (const std::string& note : costs.notes()) fmt::print(stderr, "note: {}\n", note);
   const bool retry = !arguments.retry.empty();
   if (seconds_left(plan, costs, workers.jobs, retry) > 0) {
-    costs.calibrate(this_program(), workers.jobs, workers.threads);
+    costs.calibrate(workers.program, workers.jobs, workers.threads);
   }
   const double seconds = seconds_left(plan, costs, workers.jobs, retry);
   const std::vector<Claim> claims = claims_of(study.contrasts, study.hypotheses);
@@ -68,6 +79,11 @@ int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
     print_json(found);
   else
     print(found);
+  if (!arguments.launch.empty() && !arguments.json) {
+    const LaunchRequest request = launch_request(arguments, workers);
+    SweepDisplay display;
+    print(SlurmLaunch(study, request, display), plan, costs, workers.jobs * workers.threads);
+  }
   return 0;
 }
 
@@ -93,6 +109,27 @@ int conclude(const StudyArguments& arguments, const StudyOutcome& outcome) {
   for (const std::string& problem : outcome.problems) fmt::print(stderr, "  {}\n", problem);
   fmt::print(stderr, "`--retry failed` runs again those that failed\n");
   if (!outcome.file_fault.empty()) throw IoError(outcome.file_fault);
+  return 1;
+}
+
+// Submits, watches or cancels; returns the exit code.
+int launch_study(const Study& study, const StudyArguments& arguments, const WorkerRequest& workers) {
+  const LaunchRequest request = launch_request(arguments, workers);
+  SweepDisplay display;
+  SlurmLaunch launch(study, request, display);
+  if (arguments.cancel) {
+    launch.cancel();
+    return 0;
+  }
+  launch.submit();
+  if (arguments.detach) return 0;
+  const StudyOutcome outcome = launch.watch();
+  if (outcome.left_to_others == 0) return conclude(arguments, outcome);
+  for (const std::string& problem : outcome.problems) fmt::print(stderr, "  {}\n", problem);
+  fmt::print(stderr,
+             "{} left, and no job of the sweep in the queue: see {}/slurm/*.log; the same command submits "
+             "them again\n",
+             counted(outcome.left_to_others, "run"), arguments.out);
   return 1;
 }
 
@@ -140,13 +177,14 @@ int run_study_command(StudyArguments arguments) {
   if (!arguments.tuning_alone) {
     for (const std::string& warning : fairness_warnings(cells)) warn(arguments.study + ": " + warning);
   }
-  const Workers workers = plan_workers(arguments, cells.front().options.runtime);
+  const WorkerRequest workers = plan_workers(arguments, cells.front().options.runtime);
   if (arguments.out.empty()) arguments.out = "out/" + std::filesystem::path(arguments.study).stem().string();
   if (arguments.dry_run) return dry_run(study, contrasts, arguments, workers);
+  if (!arguments.launch.empty()) return launch_study(study, arguments, workers);
   SweepDisplay display;
-  const StudyRequest request{arguments.out,       this_program(),      workers.jobs,
-                             workers.threads,     scope_of(arguments), !arguments.retry.empty(),
-                             arguments.fail_fast, arguments.extend};
+  const StudyRequest request{
+      workers,         arguments.out, scope_of(arguments), !arguments.retry.empty(), arguments.fail_fast,
+      arguments.extend};
   return conclude(arguments, run_study(study, request, display));
 }
 

@@ -13,10 +13,12 @@ class App;
 namespace basin {
 
 struct StudyArguments {
-  std::string study, out, retry, selection, pilot;
+  std::string study, out, retry, selection, pilot, launch;
   std::optional<std::string> shard;
-  std::vector<std::string> sets;
-  int64_t jobs = 0, threads = 0, cell = 0;
+  std::vector<std::string> sets, sbatch;
+  int64_t jobs = 0, threads = 0, cell = 0, stage = 0;
+  double task_minutes = 30;  // of a launch
+  bool detach = false, cancel = false;
   bool dry_run = false, json = false, keep_going = false, fail_fast = false, no_probes = false,
        extend = false;
   bool tuning_alone = false;  // `basin tune`

@@ -22,6 +22,7 @@ void add_measure(CLI::App& app, Action& action);
 void add_audit(CLI::App& app, Action& action);
 void add_sweep(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
+void add_status(CLI::App& app, Action& action);
 void add_collect(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
 void add_landscape(CLI::App& app, Action& action);

@@ -1,9 +1,37 @@
 #include <CLI/CLI.hpp>
 
+#include "apps/arguments.h"
 #include "apps/study_command.h"
 #include "apps/subcommands.h"
 
 namespace basin {
+namespace {
+
+void add_launch_options(CLI::App& command, StudyArguments& arguments) {
+  CLI::Option* const launch = command.add_option(
+      "--launch", arguments.launch, "submit the runs as jobs and show how they stand (docs/cluster.md)");
+  take_one_of(*launch, "scheduler", {"slurm"});
+  for (const char* alone : {"--shard", "--cell", "--fail-fast"}) launch->excludes(command.get_option(alone));
+  command
+      .add_option("--slurm", arguments.sbatch,
+                  "an option of sbatch, e.g. --slurm partition=gpu --slurm gpus-per-task=1; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE")
+      ->needs(launch);
+  command
+      .add_option("--task-minutes", arguments.task_minutes,
+                  "how much work a task should have at least, in minutes; 0: one run each")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber)
+      ->needs(launch);
+  CLI::Option* const detach = command.add_flag("--detach", arguments.detach, "submit, and show nothing");
+  CLI::Option* const cancel =
+      command.add_flag("--cancel", arguments.cancel, "take the jobs out of the queue and end those that run");
+  detach->needs(launch);
+  cancel->needs(launch)->excludes(detach);
+}
+
+}  // namespace
 
 void add_sweep(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<StudyArguments>();
@@ -16,6 +44,12 @@ void add_sweep(CLI::App& app, Action& action) {
   command->add_option("--cell", arguments->cell, "the run with this number in the list of --dry-run, from 1")
       ->check(CLI::PositiveNumber)
       ->excludes(shard);
+  command
+      ->add_option(
+          "--stage", arguments->stage,
+          "of --shard: the runs of one stage, from 1: a rung of the tuning, the sweep, its branches, theirs")
+      ->check(CLI::PositiveNumber)
+      ->needs(shard);
   command->add_option(
       "--selection", arguments->selection,
       "selection.toml of an earlier `basin tune`, whose winners replace learning_rate = \"tuned\"");
@@ -24,6 +58,7 @@ void add_sweep(CLI::App& app, Action& action) {
                    "folder of an earlier sweep with verdicts.h5: --dry-run then says how many seeds resolve "
                    "each margin")
       ->needs(command->get_option("--dry-run"));
+  add_launch_options(*command, *arguments);
   command->callback([arguments, &action] { action = [arguments] { return run_study_command(*arguments); }; });
 }
 

@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "core/build_info.h"
+#include "core/math/nan.h"
 
 namespace basin {
 namespace {
@@ -93,6 +94,13 @@ std::string utc_now() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
   return text;
+}
+
+double seconds_since_utc(const std::string& text) {
+  std::tm utc = {};
+  const char* const end = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  if (end == nullptr || *end != '\0') return kNaN;
+  return std::difftime(std::time(nullptr), timegm(&utc));
 }
 
 Provenance collect_provenance() {

@@ -18,5 +18,7 @@ void remember_command_line(int argc, char** argv);
 Provenance collect_provenance();
 std::string host_name();
 std::string utc_now();  // 2026-11-21T14:03:22Z
+/// Since a time in that form, by this host's clock; NaN where it isn't one.
+double seconds_since_utc(const std::string& text);
 
 }  // namespace basin

@@ -41,9 +41,14 @@ struct PointOptions {
   RateChoices rates;
 };
 
+RateChoices rates_of(const Study& study) {
+  RateChoices rates = study.rates;
+  if (rates.values.empty() && !rates.tuned) rates.values = {study.base.train.learning_rate};
+  return rates;
+}
+
 PointOptions options_at(const Study& study, const Point& point) {
-  PointOptions at{study.base, study.rates};
-  if (at.rates.values.empty() && !at.rates.tuned) at.rates.values = {study.base.train.learning_rate};
+  PointOptions at{study.base, rates_of(study)};
   OptionTable table = at.options.table();
   apply_point(table, point);
   for (const Rule& rule : study.set_rules) {
@@ -130,7 +135,16 @@ Candidate selected_at(const Study& study, const RunOptions& options, const std::
   return candidate;
 }
 
+bool sets_rate(const Rule& rule) {
+  return std::any_of(rule.set.begin(), rule.set.end(),
+                     [](const TomlEntry& entry) { return entry.key == kRate; });
+}
+
 std::vector<Candidate> candidates_at(const Study& study, const Point& point) {
+  // The same everywhere: a table of options for each point would double the cost of a large grid.
+  if (const RateChoices rates = rates_of(study);
+      !rates.tuned && std::none_of(study.set_rules.begin(), study.set_rules.end(), sets_rate))
+    return listed_candidates(rates.values);
   const PointOptions at = options_at(study, point);
   const std::string group = group_of(point);
   if (!at.rates.tuned) return listed_candidates(at.rates.values);

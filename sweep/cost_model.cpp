@@ -74,22 +74,39 @@ double forwards_of(const RunOptions& options, const BatchSchedule& batches, int6
                              hooks.test_passes * sizes.test + checks * passes * sizes.train);
 }
 
+int64_t checkpoints_on_the_way(const RunOptions& options, int64_t updates) {
+  const int64_t every = options.train.checkpoint_every;
+  return every > 0 ? updates / every : 0;
+}
+
+// The start, the end and what was asked for.
+int64_t all_checkpoints(const RunOptions& options, int64_t updates) {
+  return 2 + static_cast<int64_t>(options.train.loss_levels.size()) +
+         checkpoints_on_the_way(options, updates) +
+         static_cast<int64_t>(options.train.hooks.cost().checkpoints.size());
+}
+
 int64_t probed_checkpoints(const RunOptions& options, int64_t updates) {
-  const auto levels = static_cast<int64_t>(options.train.loss_levels.size());
-  const int64_t every = options.train.checkpoint_every, kept = every > 0 ? updates / every : 0;
-  const auto of_hooks = static_cast<int64_t>(options.train.hooks.cost().checkpoints.size());
   int64_t checkpoints = 0;
   for (const std::string& at : options.probes.at) {
     if (at == "loss")
-      checkpoints += levels;
+      checkpoints += static_cast<int64_t>(options.train.loss_levels.size());
     else if (at == "every")
-      checkpoints += kept;
+      checkpoints += checkpoints_on_the_way(options, updates);
     else if (at == "all")
-      return 2 + levels + kept + of_hooks;
+      return all_checkpoints(options, updates);
     else
       checkpoints += 1;
   }
   return checkpoints;
+}
+
+// A row for each update, and what became of each test example at the end and at loss levels (docs/file-format.md).
+double record_bytes(const RunOptions& options, int64_t updates, const SplitSizes& sizes) {
+  constexpr double kUpdate = 88, kExample = 25, kRest = 80'000;
+  const auto outcomes = static_cast<double>(1 + options.train.loss_levels.size());
+  return kUpdate * static_cast<double>(updates) + kExample * outcomes * static_cast<double>(sizes.test) +
+         kRest;
 }
 
 // Neither false, 0, "" nor [].
@@ -179,12 +196,15 @@ CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes, 
   work.forwards = forwards_of(options, batches, work.updates, sizes);
   if (point)
     work.forwards += static_cast<double>(sizes.train + sizes.validation + sizes.test);  // at its start
+  work.checkpoints = all_checkpoints(options, work.updates);
+  work.record_bytes = record_bytes(options, work.updates, sizes);
   if (!with_probes) return work;
   const int64_t subset = options.probes.subset;
   const double examples = static_cast<double>(subset == 0 ? sizes.train : std::min(subset, sizes.train));
   const double probed = static_cast<double>(probed_checkpoints(options, work.updates)) * examples;
   std::vector<std::string> probes = options.probes.run;
   probes.insert(probes.end(), options.probes.twin.begin(), options.probes.twin.end());
+  work.probe_files = probed_checkpoints(options, work.updates) * static_cast<int64_t>(probes.size());
   for (const std::string& probe : probes) {
     const ProbeEntry& entry = find_entry(probe_registry(), probe, "probe");
     const ProbeCost cost = entry.make(options.probe_options.at(probe))->expected_cost();
@@ -213,6 +233,16 @@ double expected_seconds(const CellWork& work, const CellSpeed& speed) {
 
 double expected_probe_seconds(const CellWork& work, const CellSpeed& speed) {
   return work.probe_gradients * speed.probe_gradient + work.probe_hvps * speed.probe_hvp;
+}
+
+DiskUse expected_disk(const CellWork& work, const CellSpeed& speed) {
+  constexpr int64_t kRecords = 7;        // options twice, status, log, lock, journal, run.h5
+  constexpr double kProbeFile = 50'000;  // bytes
+  const int64_t probes = work.probe_files > 0 ? work.probe_files + 2 : 0;  // and their lock and list
+  // The journal has the record as well, uncompressed.
+  return {kRecords + work.checkpoints + probes,
+          3 * work.record_bytes + static_cast<double>(work.checkpoints) * speed.checkpoint_bytes +
+              static_cast<double>(work.probe_files) * kProbeFile};
 }
 
 namespace {
@@ -256,7 +286,8 @@ const ExpectedRun& CostModel::expect(const Cell& cell, const std::map<std::strin
   }
   const CellWork work = work_of(cell, sizes, with_probes, point ? &*point : nullptr);
   const std::string kind = kind_of(cell.options);
-  costs_[cell.run_id] = {work, expected_seconds(work, speed), expected_probe_seconds(work, speed), kind};
+  costs_[cell.run_id] = {work, expected_seconds(work, speed), expected_probe_seconds(work, speed),
+                         expected_disk(work, speed), kind};
   const auto inserted = kinds_.emplace(kind, Kind{cell.options, {}});
   inserted.first->second.images.insert(static_cast<int64_t>(work.images_per_update));
   return expected[cell.run_id] = {&cell.options, point.value_or(BranchPoint{}), work.updates, sizes.train};
@@ -343,6 +374,7 @@ void CostModel::calibrate(const WorkerProgram& program, int64_t jobs, int64_t th
     }
     cost.seconds = sum / static_cast<double>(speeds.size());
     cost.probe_seconds = of_probes / static_cast<double>(speeds.size());
+    cost.disk = expected_disk(cost.work, speeds.front());
   }
 }
 

@@ -29,6 +29,14 @@ struct CellWork {
   double forwards = 0;   // images evaluated for checks and evaluations
   double probe_gradients = 0, probe_hvps = 0;  // image gradients and image Hessian-vector products
   bool gradients_expected = false;             // from [[sweep.expect]] and not from the protocol's cap
+  int64_t checkpoints = 0, probe_files = 0;    // at the end
+  double record_bytes = 0;                     // of run.h5
+};
+
+/// What a run leaves on the disk.
+struct DiskUse {
+  int64_t files = 0;
+  double bytes = 0;
 };
 
 /// Counts from the options alone. A protocol-B cell is taken to run to its cap unless [[sweep.expect]] says less; every
@@ -42,6 +50,7 @@ double update_seconds(const CellSpeed& speed, double images);
 double expected_seconds(const CellWork& work, const CellSpeed& speed);
 /// The part of them that the probes take.
 double expected_probe_seconds(const CellWork& work, const CellSpeed& speed);
+DiskUse expected_disk(const CellWork& work, const CellSpeed& speed);
 
 /// Expected seconds of every cell, by run_id.
 class CostModel {
@@ -57,6 +66,8 @@ class CostModel {
   const CellWork& work(const std::string& run_id) const { return costs_.at(run_id).work; }
   double seconds(const std::string& run_id) const { return costs_.at(run_id).seconds; }
   double probe_seconds(const std::string& run_id) const { return costs_.at(run_id).probe_seconds; }
+  /// By round figures too until calibrate() has seen a checkpoint.
+  DiskUse disk(const std::string& run_id) const { return costs_.at(run_id).disk; }
   /// What couldn't be known, one line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -64,6 +75,7 @@ class CostModel {
   struct Cost {
     CellWork work;
     double seconds = 0, probe_seconds = 0;  // the latter are part of the former
+    DiskUse disk;
     std::string kind;
   };
   /// Cells that share a speed.

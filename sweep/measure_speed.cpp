@@ -10,6 +10,7 @@
 #include "data/resident.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/objective.h"
+#include "runs/checkpoints.h"
 #include "runs/parts.h"
 #include "runs/train.h"
 #include "study/trust_ratios.h"
@@ -155,12 +156,14 @@ void time_probes(const RunOptions& options, const Dataset& data, at::Device devi
 }
 
 // What every run pays besides its updates: reading the data, building the network, checkpoints, the record.
-void run_once(RunOptions options, const DataOptions& data, int64_t batch, const std::string& folder) {
+// Returns the size of its last checkpoint.
+double run_once(RunOptions options, const DataOptions& data, int64_t batch, const std::string& folder) {
   options = updates_only(options, batch);
   options.data = data;
   options.data.train_examples = options.data.test_examples = 64;
   options.train.updates = 1;
   train_run(options, folder);
+  return static_cast<double>(std::filesystem::file_size(checkpoint_path(folder, "end")));
 }
 
 }  // namespace
@@ -172,9 +175,9 @@ CellSpeed measure_speed(const RunOptions& cell, const std::vector<int64_t>& batc
   DataOptions data_options = options.data;
   Dataset data = readable_data(data_options);
   data.train = first_examples(data.train, kImages);
-  run_once(options, data_options, batches.front(), scratch + "/run");
-  const Clock::time_point start = Clock::now();
   CellSpeed speed;
+  speed.checkpoint_bytes = run_once(options, data_options, batches.front(), scratch + "/run");
+  const Clock::time_point start = Clock::now();
   time_batches(options, data, device, batches, speed);
   time_forward(options, data, device, speed);
   time_probes(options, data, device, speed);
@@ -185,9 +188,10 @@ CellSpeed measure_speed(const RunOptions& cell, const std::vector<int64_t>& batc
 std::string to_toml(const CellSpeed& s) {
   return fmt::format(
       "batch = {}\nupdate_seconds = {}\nforward = {}\nprobe_gradient = {}\nprobe_hvp = {}\nmeasured_seconds "
-      "= {}\n",
+      "= {}\ncheckpoint_bytes = {}\n",
       to_toml(OptionValue(s.batch)), to_toml(OptionValue(s.update_seconds)), to_toml(s.forward),
-      to_toml(s.probe_gradient), to_toml(s.probe_hvp), to_toml(s.measured_seconds));
+      to_toml(s.probe_gradient), to_toml(s.probe_hvp), to_toml(s.measured_seconds),
+      to_toml(s.checkpoint_bytes));
 }
 
 CellSpeed parse_speed(const std::string& toml, const std::string& file_name) {
@@ -199,6 +203,7 @@ CellSpeed parse_speed(const std::string& toml, const std::string& file_name) {
   table.add("probe_gradient", speed.probe_gradient, at_least(0), "");
   table.add("probe_hvp", speed.probe_hvp, at_least(0), "");
   table.add("measured_seconds", speed.measured_seconds, at_least(0), "");
+  table.add("checkpoint_bytes", speed.checkpoint_bytes, at_least(0), "");
   set_all(table, parse_toml(toml, file_name).entries);
   if (speed.batch.empty() || speed.batch.size() != speed.update_seconds.size()) {
     throw ConfigError(file_name + ": needs as many update_seconds as batch sizes");

@@ -15,6 +15,7 @@ struct CellSpeed {
   std::vector<double> update_seconds;                              // of one update at these
   double forward = 1e-4, probe_gradient = 3e-4, probe_hvp = 9e-4;  // per image
   double start_up = 0.3;                                           // process, data, files
+  double checkpoint_bytes = 1e6;
   double measured_seconds = 0;  // that the measuring itself took, start-up apart
 };
 

@@ -23,6 +23,7 @@ struct SweepState {
   int64_t total = 0, done = 0, failed = 0;
   double seconds_left = 0;  // NaN: unknown
   std::vector<WorkerLine> workers;
+  std::vector<std::string> notes = {};  // lines below theirs
 };
 
 class SweepObserver {

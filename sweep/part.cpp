@@ -53,21 +53,6 @@ std::vector<Family> families_of(const std::vector<Cell>& cells, const CostModel&
   return listed;
 }
 
-std::vector<size_t> members_of_shard(const StudyPart& part, std::vector<Family> families) {
-  std::stable_sort(families.begin(), families.end(),
-                   [](const Family& a, const Family& b) { return a.seconds > b.seconds; });
-  std::vector<double> load(static_cast<size_t>(part.count), 0);
-  std::vector<size_t> mine;
-  for (const Family& family : families) {
-    const auto least = std::min_element(load.begin(), load.end());
-    *least += family.seconds;
-    if (least - load.begin() + 1 == part.index)
-      mine.insert(mine.end(), family.members.begin(), family.members.end());
-  }
-  std::sort(mine.begin(), mine.end());
-  return mine;
-}
-
 }  // namespace
 
 StudyPart parse_shard(const std::string& text) {
@@ -81,14 +66,29 @@ StudyPart parse_shard(const std::string& text) {
   throw ConfigError(fmt::format("--shard {}: not I/N with 1 <= I <= N", text));
 }
 
+std::vector<int64_t> shard_of_each(const std::vector<Cell>& cells, int64_t count) {
+  std::vector<Family> families = families_of(cells, CostModel(cells, true));
+  std::stable_sort(families.begin(), families.end(),
+                   [](const Family& a, const Family& b) { return a.seconds > b.seconds; });
+  std::vector<double> load(static_cast<size_t>(count), 0);
+  std::vector<int64_t> shard(cells.size());
+  for (const Family& family : families) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += family.seconds;
+    for (const size_t i : family.members) shard[i] = least - load.begin() + 1;
+  }
+  return shard;
+}
+
 std::vector<Cell> cells_of(const StudyPart& part, std::vector<Cell> cells) {
-  if (part.is_whole()) return cells;
+  if (part.count == 1 && part.cell == 0) return cells;
   if (part.cell > static_cast<int64_t>(cells.size()))
     throw ConfigError(fmt::format("--cell {}: the study has {}", part.cell, counted(cells.size(), "run")));
   if (part.cell > 0) return {cells[static_cast<size_t>(part.cell - 1)]};
   std::vector<Cell> mine;
-  for (const size_t i : members_of_shard(part, families_of(cells, CostModel(cells, true))))
-    mine.push_back(std::move(cells[i]));
+  const std::vector<int64_t> shard = shard_of_each(cells, part.count);
+  for (size_t i = 0; i < cells.size(); ++i)
+    if (shard[i] == part.index) mine.push_back(std::move(cells[i]));
   return mine;
 }
 

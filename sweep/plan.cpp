@@ -3,32 +3,18 @@
 #include <functional>
 
 #include "core/error.h"
+#include "core/messages.h"
 #include "core/progress.h"
 #include "data/load.h"
 #include "runs/folder.h"
 #include "runs/probes_done.h"
 #include "sweep/order.h"
+#include "sweep/stage.h"
 #include "sweep/tuning/rungs.h"
 #include "sweep/tuning/selection_file.h"
 
 namespace basin {
 namespace {
-
-bool all_ended(const std::vector<Cell>& cells, const SweepPaths& out) {
-  return std::all_of(cells.begin(), cells.end(), [&](const Cell& cell) {
-    return is_final(status_of(out.tuning_folder(cell.run_id), cell.run_id).status);
-  });
-}
-
-// By group, the candidate with the middle learning rate.
-Winners middle_ones(const std::vector<Cell>& tuning) {
-  std::map<std::string, std::map<double, Settings>> by_rate;
-  for (const Cell& cell : tuning) by_rate[cell.group][cell.candidate.rate()] = cell.candidate.settings();
-  Winners middle;
-  for (const auto& [group, candidates] : by_rate)
-    middle[group] = std::next(candidates.begin(), static_cast<std::ptrdiff_t>(candidates.size() / 2))->second;
-  return middle;
-}
 
 std::string budget_of(const Study& study, const std::vector<Cell>& tuning) {
   std::map<std::string, std::set<int64_t>> trials;
@@ -38,12 +24,48 @@ std::string budget_of(const Study& study, const std::vector<Cell>& tuning) {
   return counts.empty() ? "" : budget_text(study, counts);
 }
 
-Standing standing_of(const Cell& cell, const SweepPaths& out, bool with_probes) {
-  const std::string folder = out.tuning_folder(cell.run_id);
-  const RunState status = status_of(folder, cell.run_id).status;
-  if (status == RunState::failed) return Standing::failed;
-  const bool trained = is_final(status) && std::filesystem::exists(folder + "/run.h5");
-  return trained && (!with_probes || probes_done(folder, cell.options)) ? Standing::done : Standing::left;
+// The runs that choose, then the others.
+SweepPlan cells_of_study(const Study& study, const SweepPaths& out, const PlanScope& scope) {
+  const Tuning tuning = tuning_so_far(study, out);
+  SweepPlan plan;
+  plan.cells = distinct_runs(tuning.cells);
+  if (!plan.cells.empty() && !scope.part.is_whole())
+    throw ConfigError(
+        "a study that tunes is made in parts stage by stage: --stage 1 --shard I/N, then 2, ...");
+  plan.tuning = plan.cells.size();
+  plan.winners_known = tuning.complete;
+  plan.budget = budget_of(study, tuning.cells);
+  plan.probed.assign(plan.tuning, false);
+  std::map<std::string, size_t> choosing;  // place by run_id
+  for (size_t i = 0; i < plan.tuning; ++i) choosing.emplace(plan.cells[i].run_id, i);
+  if (scope.tuning_alone) return plan;
+  for (Cell& cell : cells_of(scope.part, expand(study, known_or_middle(tuning)))) {
+    const auto tuned = choosing.find(cell.run_id);
+    if (tuned == choosing.end()) {
+      plan.cells.push_back(std::move(cell));
+      plan.probed.push_back(scope.probes);
+    } else if (plan.winners_known) {  // a tuning run is probed if it is a winner's
+      plan.probed[tuned->second] = scope.probes;
+    }
+  }
+  return plan;
+}
+
+SweepPlan cells_of_stage(const Study& study, const SweepPaths& out, const PlanScope& scope) {
+  const std::vector<Stage> stages = plan_stages(study, out);
+  const size_t wanted = static_cast<size_t>(scope.part.stage);
+  if (wanted > stages.size())
+    throw ConfigError(fmt::format("--stage {}: the study has {}", wanted, counted(stages.size(), "stage")));
+  const Stage& stage = stages[wanted - 1];
+  if (!stage.known)
+    throw ConfigError(
+        fmt::format("--stage {} ({}): the tuning before it has not ended: run the stages before it first",
+                    wanted, stage.name));
+  SweepPlan plan;
+  plan.cells = cells_of(scope.part, stage.cells);
+  plan.tuning = stage.tuning ? plan.cells.size() : 0;
+  plan.probed.assign(plan.cells.size(), scope.probes && !stage.tuning);
+  return plan;
 }
 
 bool is_wanted(Standing standing, bool retry) {
@@ -52,49 +74,39 @@ bool is_wanted(Standing standing, bool retry) {
 
 }  // namespace
 
+Standing standing_of(const Cell& cell, const SweepPaths& out, bool with_probes) {
+  const std::string folder = out.tuning_folder(cell.run_id);
+  const RunState status = status_of(folder, cell.run_id).status;
+  if (status == RunState::failed) return Standing::failed;
+  const bool trained = is_final(status) && std::filesystem::exists(folder + "/run.h5");
+  return trained && (!with_probes || probes_done(folder, cell.options)) ? Standing::done : Standing::left;
+}
+
 size_t SweepPlan::count(Standing wanted) const {
   return static_cast<size_t>(std::count(standing.begin(), standing.end(), wanted));
 }
 
 SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope& scope) {
-  const Tuning tuning =
-      play_rungs(study, out, [&](const std::vector<Cell>& cells) { return all_ended(cells, out); });
-  SweepPlan plan;
-  plan.cells = distinct_runs(tuning.cells);
-  plan.tuning = plan.cells.size();
-  plan.winners_known = tuning.complete;
-  plan.budget = budget_of(study, tuning.cells);
-  std::set<std::string> ids, probed;
-  for (const Cell& cell : plan.cells) ids.insert(cell.run_id);
-  const Winners winners = tuning.complete ? winners_of(tuning.choices) : middle_ones(tuning.cells);
-  if (!plan.cells.empty() && !scope.part.is_whole())
-    throw ConfigError(
-        "a study that tunes isn't run in parts: `basin tune` first, then --selection with its "
-        "selection.toml");
-  for (Cell& cell : scope.tuning_alone ? std::vector<Cell>{} : cells_of(scope.part, expand(study, winners))) {
-    // A tuning run is probed if it is a winner's.
-    if (plan.winners_known || !ids.count(cell.run_id)) probed.insert(cell.run_id);
-    if (ids.insert(cell.run_id).second) plan.cells.push_back(std::move(cell));
-  }
-  for (const Cell& cell : plan.cells) {
-    plan.probed.push_back(scope.probes && probed.count(cell.run_id));
-    plan.standing.push_back(standing_of(cell, out, plan.probed.back()));
-  }
+  SweepPlan plan =
+      scope.part.stage > 0 ? cells_of_stage(study, out, scope) : cells_of_study(study, out, scope);
+  for (size_t i = 0; i < plan.cells.size(); ++i)
+    plan.standing.push_back(standing_of(plan.cells[i], out, plan.probed[i]));
   return plan;
 }
 
-size_t runs_to_come(const SweepPlan& plan, const SweepPaths& out) {
+std::vector<size_t> runs_to_come(const SweepPlan& plan, const SweepPaths& out, bool retry) {
   const std::vector<std::vector<size_t>> parents = parents_among(plan.cells);
   const std::function<bool(size_t)> lost = [&](size_t i) {
-    if (plan.standing[i] != Standing::left) return plan.standing[i] == Standing::failed;
+    if (plan.standing[i] == Standing::done) return false;
+    if (plan.standing[i] == Standing::failed && !retry) return true;
     return std::any_of(parents[i].begin(), parents[i].end(), lost);
   };
-  size_t count = 0;
+  std::vector<size_t> to_come;
   for (size_t i = 0; i < plan.cells.size(); ++i) {
-    count += plan.standing[i] == Standing::left && !lost(i) &&
-             !probes_failed(out.tuning_folder(plan.cells[i].run_id));
+    if (!is_wanted(plan.standing[i], retry) || lost(i)) continue;
+    if (retry || !probes_failed(out.tuning_folder(plan.cells[i].run_id))) to_come.push_back(i);
   }
-  return count;
+  return to_come;
 }
 
 void require_data(const SweepPlan& plan, bool retry) {

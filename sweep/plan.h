@@ -13,6 +13,8 @@ namespace basin {
 
 enum class Standing { left, done, failed };
 
+Standing standing_of(const Cell& cell, const SweepPaths& out, bool with_probes);
+
 /// What of a study is run.
 struct PlanScope {
   bool probes = true;
@@ -31,11 +33,13 @@ struct SweepPlan {
   size_t count(Standing wanted) const;
 };
 
-/// What is chosen already is read from the tuning runs in OUT, where all have ended. ConfigError for a part of a study that tunes.
+/// What is chosen already is read from the tuning runs in OUT, where all have ended. ConfigError for a part of a study that tunes
+/// without its stage, and for a stage that depends on a choice that is not made yet.
 SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope& scope);
 
-/// Runs that are left and can be made: neither of a parent that failed nor with probes that did.
-size_t runs_to_come(const SweepPlan& plan, const SweepPaths& out);
+/// Positions of the runs that are left and can be made: neither of a parent that failed nor with probes that did. With `retry` what
+/// failed is made again.
+std::vector<size_t> runs_to_come(const SweepPlan& plan, const SweepPaths& out, bool retry = false);
 
 /// ConfigError or DataError in one line where the data of a run that is still to be made, or with `retry` of one that failed,
 /// can't be loaded as its options say. Each set is read once.

@@ -35,9 +35,13 @@ class StudyRun {
     auto [plan, costs] = begin();
     forecast(plan, costs);
     start_ = Clock::now();
-    const Tuning tuning = tune(costs);
-    if (stopped_) return outcome_;
-    if (!request_.scope.tuning_alone) run_cells_of(plan, tuning, std::move(costs));
+    if (is_part()) {
+      run_part(plan, costs);
+    } else {
+      const Tuning tuning = tune(costs);
+      if (stopped_) return outcome_;
+      if (!request_.scope.tuning_alone) run_cells_of(plan, tuning, std::move(costs));
+    }
     if (outcome_.problems.empty()) report_time();
     if (!request_.scope.tuning_alone) collect_runs();
     return outcome_;
@@ -54,8 +58,10 @@ class StudyRun {
     CostModel costs(plan.cells, request_.scope.probes);
     folder_.freeze(study_);  // a study that was refused until here can be mended
     write_registration(folder_, next_registration(folder_, study_, request_.extend));
-    if (is_part())
-      for (const Cell& cell : plan.cells) queue_run(folder_.run_folder(cell.run_id), cell);
+    if (is_part()) {
+      if (const Tuning tuning = tuning_so_far(study_, folder_); !tuning.choices.empty()) settle(tuning);
+      for (const Cell& cell : plan.cells) queue_run(folder_of(cell, plan.tuning > 0), cell);
+    }
     return {std::move(plan), std::move(costs)};
   }
 
@@ -64,17 +70,7 @@ class StudyRun {
                                    counted(request_.jobs, "worker"), counted(request_.threads, "thread"),
                                    folder_.path()));
     const auto expected = [&] { return seconds_left(plan, costs, request_.jobs, request_.retry_failed); };
-    if (expected() > kWorthCalibrating) {
-      try {
-        costs.calibrate(request_.program, request_.jobs, request_.threads);
-        calibrated_ = true;
-      } catch (const Interrupted&) {
-        throw;
-      } catch (const Error& error) {
-        observer_.announce(fmt::format(
-            "note: no measurements from this machine; the forecast uses rough figures: {}", error.what()));
-      }
-    }
+    calibrated_ = calibrate_if_worthwhile(costs, expected(), request_, observer_);
     expected_ = expected();
     const std::string warning = expected_ > 0 ? probe_cost_warning(plan, costs) : "";
     if (!warning.empty())
@@ -112,13 +108,30 @@ class StudyRun {
   void run_cells_of(const SweepPlan& plan, const Tuning& tuning, CostModel costs) {
     std::vector<Cell> cells = plan.cells;
     if (!tuning.cells.empty()) {
-      cells = expand(study_, winners_of(tuning.choices));
+      cells = move_chosen(tuning);
       costs = CostModel(cells, request_.scope.probes);
-      std::set<std::string> unchosen = ids_of(tuning.cells);
-      unchosen.merge(ids_of(expand(study_)));  // of an earlier choice, before --extend
-      folder_.keep_chosen(ids_of(cells), unchosen);
     }
     run_phase("sweep", cells, costs, request_.scope.probes, false);
+  }
+
+  /// The runs of the sweep, of which those that the tuning made lie where they belong now.
+  std::vector<Cell> move_chosen(const Tuning& tuning) const {
+    std::vector<Cell> cells = expand(study_, winners_of(tuning.choices));
+    std::set<std::string> unchosen = ids_of(tuning.cells);
+    unchosen.merge(ids_of(expand(study_)));  // of an earlier choice, before --extend
+    folder_.keep_chosen(ids_of(cells), unchosen);
+    return cells;
+  }
+
+  /// Before a part of a stage after the tuning; every such part does it, and only the first finds something to do.
+  void settle(const Tuning& tuning) const {
+    write_tuning(tuning, study_, folder_);
+    move_chosen(tuning);
+  }
+
+  void run_part(const SweepPlan& plan, const CostModel& costs) {
+    const bool tuning = plan.tuning > 0;
+    run_phase(tuning ? "tuning" : "sweep", plan.cells, costs, request_.scope.probes && !tuning, tuning);
   }
 
   void collect_runs() {
@@ -136,7 +149,7 @@ class StudyRun {
     PlanScope whole = request_.scope;
     whole.part = {};
     const SweepPlan plan = plan_sweep(study_, folder_, whole);
-    outcome_.left_to_others = runs_to_come(plan, folder_);
+    outcome_.left_to_others = runs_to_come(plan, folder_).size();
     const size_t done = plan.count(Standing::done);
     if (outcome_.left_to_others == 0 && outcome_.problems.empty() && done < plan.cells.size())
       outcome_.problems.push_back(counted(plan.cells.size() - done, "run") + " of other parts: see table.md");
@@ -152,12 +165,14 @@ class StudyRun {
     return ids;
   }
 
+  std::string folder_of(const Cell& cell, bool tuning) const {
+    return tuning ? folder_.tuning_folder(cell.run_id) : folder_.run_folder(cell.run_id);
+  }
+
   void run_phase(const std::string& what, const std::vector<Cell>& cells, const CostModel& costs, bool probes,
                  bool tuning) {
     std::vector<PlacedCell> placed;
-    for (const Cell& cell : cells) {
-      placed.push_back({cell, tuning ? folder_.tuning_folder(cell.run_id) : folder_.run_folder(cell.run_id)});
-    }
+    for (const Cell& cell : cells) placed.push_back({cell, folder_of(cell, tuning)});
     PhaseOptions options{what,   request_.program,   request_.jobs,         request_.threads,
                          probes, request_.fail_fast, request_.retry_failed, {}};
     if (is_part()) options.claims = folder_.path() + "/claims";
@@ -182,6 +197,21 @@ class StudyRun {
 };
 
 }  // namespace
+
+bool calibrate_if_worthwhile(CostModel& costs, double seconds, const WorkerRequest& workers,
+                             SweepObserver& observer) {
+  if (seconds <= kWorthCalibrating) return false;
+  try {
+    costs.calibrate(workers.program, workers.jobs, workers.threads);
+    return true;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const Error& error) {
+    observer.announce(fmt::format(
+        "note: no measurements from this machine; the forecast uses rough figures: {}", error.what()));
+    return false;
+  }
+}
 
 StudyOutcome run_study(const Study& study, const StudyRequest& request, SweepObserver& observer) {
   cells_of_contrasts(study, expand(study));

@@ -1,4 +1,4 @@
-// defines: run_study(), a study from its folder to its table; StudyRequest, StudyOutcome.
+// defines: run_study(), a study from its folder to its table; StudyRequest, WorkerRequest, StudyOutcome; calibrate_if_worthwhile().
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,13 @@
 
 namespace basin {
 
-struct StudyRequest {
-  std::string out;        // folder of the sweep
+struct WorkerRequest {
   WorkerProgram program;  // that knows run-cell and time-cell
   int64_t jobs = 1, threads = 1;
+};
+
+struct StudyRequest : WorkerRequest {
+  std::string out;  // folder of the sweep
   PlanScope scope;
   bool retry_failed = false, fail_fast = false, extend = false;
 };
@@ -27,6 +30,11 @@ struct StudyOutcome {
   size_t left_to_others = 0;  // runs of the study, where a part was made: nothing was collected unless 0
   std::string selection;      // table of what tuning chose; empty where nothing was tuned
 };
+
+/// CostModel::calibrate() where `seconds` of work are left that make it worth its two seconds; where it fails, the observer hears why.
+/// Whether the figures are this machine's now.
+bool calibrate_if_worthwhile(CostModel& costs, double seconds, const WorkerRequest& workers,
+                             SweepObserver& observer);
 
 /// Tunes where the study asks for it, then runs the cells with what was chosen and collects them into OUT. ConfigError where
 /// OUT holds another study, IoError where another process works in it. DataError, before OUT is made, where the data of a run that

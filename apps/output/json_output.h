@@ -19,7 +19,7 @@ namespace basin {
 using Json = nlohmann::ordered_json;
 
 /// Semantic version of all documents: a reader accepts every document of its own major version.
-inline constexpr const char* kJsonVersion = "1.3.0";
+inline constexpr const char* kJsonVersion = "1.4.0";
 
 /// `--json`: one document on stdout and nothing else.
 CLI::Option* add_json_flag(CLI::App& command, bool& json);

@@ -81,6 +81,7 @@ void SweepDisplay::update(const SweepState& state) {
   last_drawn_ = Clock::now();
   std::vector<std::string> lines = {overall(state)};
   for (const WorkerLine& worker : state.workers) lines.push_back("  " + to_text(worker));
+  for (const std::string& note : state.notes) lines.push_back("  " + note);
   if (!terminal_) {
     std::string plain = lines.front();
     for (size_t i = 1; i < lines.size(); ++i) plain += " |" + lines[i];

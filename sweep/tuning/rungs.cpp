@@ -17,6 +17,22 @@ Entrants stand_ins(const std::vector<Cell>& cells, int64_t count) {
   return entrants;
 }
 
+bool all_ended(const std::vector<Cell>& cells, const SweepPaths& out) {
+  return std::all_of(cells.begin(), cells.end(), [&](const Cell& cell) {
+    return is_final(status_of(out.tuning_folder(cell.run_id), cell.run_id).status);
+  });
+}
+
+// By group, the candidate with the middle learning rate.
+Winners middle_ones(const std::vector<Cell>& tuning) {
+  std::map<std::string, std::map<double, Settings>> by_rate;
+  for (const Cell& cell : tuning) by_rate[cell.group][cell.candidate.rate()] = cell.candidate.settings();
+  Winners middle;
+  for (const auto& [group, candidates] : by_rate)
+    middle[group] = std::next(candidates.begin(), static_cast<std::ptrdiff_t>(candidates.size() / 2))->second;
+  return middle;
+}
+
 }  // namespace
 
 Tuning play_rungs(const Study& study, const SweepPaths& out,
@@ -29,6 +45,7 @@ Tuning play_rungs(const Study& study, const SweepPaths& out,
     if (cells.empty()) break;  // every group has one setting: nothing to choose
     tuning.complete = tuning.complete && ended(cells);
     tuning.cells.insert(tuning.cells.end(), cells.begin(), cells.end());
+    tuning.rungs_ended += tuning.complete;
     const bool is_last = rung + 1 == rungs.size();
     if (!tuning.complete) {
       if (!is_last) entrants = stand_ins(cells, rungs[rung + 1].trials);
@@ -42,6 +59,14 @@ Tuning play_rungs(const Study& study, const SweepPaths& out,
   }
   if (!tuning.complete) tuning.choices.clear();
   return tuning;
+}
+
+Tuning tuning_so_far(const Study& study, const SweepPaths& out) {
+  return play_rungs(study, out, [&](const std::vector<Cell>& cells) { return all_ended(cells, out); });
+}
+
+Winners known_or_middle(const Tuning& tuning) {
+  return tuning.complete ? winners_of(tuning.choices) : middle_ones(tuning.cells);
 }
 
 void write_tuning(const Tuning& tuning, const Study& study, const SweepPaths& out) {

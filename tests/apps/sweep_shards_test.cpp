@@ -154,6 +154,8 @@ TEST(SweepShards, AreRefusedWhereThereIsNone) {
   EXPECT_THAT(refusal({"--shard", ""}), HasSubstr("--shard"));
   EXPECT_THAT(refusal({"--cell", "3"}), HasSubstr("--cell 3: the study has 2 runs"));
   EXPECT_THAT(refusal({"--cell", "0"}), HasSubstr("--cell"));
+  EXPECT_THAT(refusal({"--stage", "2", "--shard", "1/2"}), HasSubstr("--stage 2: the study has 1 stage"));
+  EXPECT_THAT(refusal({"--stage", "1"}), HasSubstr("--stage"));
   EXPECT_THAT(refusal({"--cell", "1", "--shard", "1/2"}), HasSubstr("--shard"));
   EXPECT_FALSE(fs::exists(sweep.path("out")));
   const TinySweep tuned(
@@ -161,7 +163,7 @@ TEST(SweepShards, AreRefusedWhereThereIsNone) {
   const BinaryResult result =
       tuned.run({"--shard", "1/2", "--set", "data.validation=0.1", "--set", "learning_rate='tuned'"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("a study that tunes isn't run in parts"));
+  EXPECT_THAT(result.err, HasSubstr("a study that tunes is made in parts stage by stage"));
 }
 
 }  // namespace

@@ -1,0 +1,190 @@
+#include "launch/launch.h"
+
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/interrupt.h"
+#include "core/math/nan.h"
+#include "core/messages.h"
+#include "core/progress.h"
+#include "core/provenance.h"
+#include "launch/jobs_file.h"
+#include "sweep/collect/collect.h"
+#include "sweep/look.h"
+#include "sweep/registration.h"
+
+namespace basin {
+namespace {
+
+constexpr double kTick = 0.2;       // seconds between looks for Ctrl-C
+constexpr double kLookEvery = 2;    // seconds between looks at the runs, or ten times as long as one takes
+constexpr double kQueueEvery = 10;  // seconds between calls of squeue, which a cluster's users share
+constexpr double kSilent = 300;     // seconds without a word from a worker that are worth one of ours
+constexpr size_t kMostWorkersShown = 8;
+
+std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal(); }
+
+// "3 tasks run, 9 wait (Resources)"
+std::string text_of(const std::vector<QueuedTask>& tasks) {
+  size_t running = 0;
+  std::map<std::string, size_t> waiting;  // by reason
+  for (const QueuedTask& task : tasks) task.runs() ? ++running : ++waiting[task.reason];
+  std::string text = fmt::format("Slurm: {} running", counted(running, "task"));
+  for (const auto& [reason, count] : waiting) text += fmt::format(", {} waiting ({})", count, reason);
+  return text;
+}
+
+void wait_seconds(double seconds) {
+  for (const Clock::time_point start = Clock::now();
+       seconds_since(start) < seconds && interrupt_signal() == 0;)
+    std::this_thread::sleep_for(std::chrono::duration<double>(kTick));
+}
+
+}  // namespace
+
+SlurmLaunch::SlurmLaunch(const Study& study, const LaunchRequest& request, SweepObserver& observer)
+    : study_(study), request_(request), observer_(observer), out_(request.out) {}
+
+std::vector<StageArray> SlurmLaunch::arrays(const CostModel& costs) const {
+  return plan_arrays(
+      study_, out_, costs,
+      {slurm_.largest_array(), request_.task_minutes, request_.jobs, request_.probes, request_.retry_failed});
+}
+
+std::string SlurmLaunch::script_of(const StageArray& array, const std::string& after) const {
+  const std::string out = absolute(request_.out);
+  BatchJob job;
+  job.name = fmt::format("basin-{}-{}", request_.name, array.stage);
+  job.log = slurm_folder(out) + "/%A_%a.log";
+  job.command = {request_.program_path,
+                 "sweep",
+                 out + "/study.toml",
+                 "--out",
+                 out,
+                 "--stage",
+                 std::to_string(array.stage),
+                 "--jobs",
+                 std::to_string(request_.jobs),
+                 "--threads",
+                 std::to_string(request_.threads)};
+  if (!request_.probes) job.command.push_back("--no-probes");
+  if (request_.retry_failed) job.command.insert(job.command.end(), {"--retry", "failed"});
+  job.tasks = array.tasks;
+  job.shards = array.shards;
+  job.minutes = array.minutes();
+  job.cpus = request_.jobs * request_.threads;
+  job.after = after;
+  job.given = request_.given;
+  return batch_script(job);
+}
+
+std::string SlurmLaunch::script_path(const StageArray& array) const {
+  return fmt::format("{}/stage-{}.sh", slurm_folder(out_.path()), array.stage);
+}
+
+std::vector<QueuedTask> SlurmLaunch::queued() const { return slurm_.queued(ids_of(read_jobs(out_.path()))); }
+
+void SlurmLaunch::submit() {
+  slurm_.require();
+  make_folders(slurm_folder(out_.path()));
+  const FileLock lock(slurm_folder(out_.path()) + "/lock", out_.path());
+  if (const std::vector<QueuedTask> tasks = queued(); !tasks.empty()) {
+    observer_.announce(fmt::format("{} of an earlier call are in the queue: nothing is submitted",
+                                   counted(tasks.size(), "task")));
+    return;
+  }
+  require_same_claims(out_, study_, request_.extend);
+  const SweepPlan plan = plan_sweep(study_, out_, {request_.probes});
+  require_same_data(out_, plan.cells);
+  CostModel costs(plan.cells, request_.probes);
+  calibrate_if_worthwhile(costs, seconds_left(plan, costs, 1, request_.retry_failed), request_, observer_);
+  freeze();
+  submit(arrays(costs));
+}
+
+void SlurmLaunch::freeze() {
+  SweepFolder folder(out_.path(), FolderUse::shared);
+  const std::optional<FileLock> common = common_lock(out_.path(), true);
+  folder.freeze(study_);
+  write_registration(folder, next_registration(folder, study_, request_.extend));
+}
+
+void SlurmLaunch::submit(const std::vector<StageArray>& arrays) {
+  std::vector<SubmittedJob> jobs = read_jobs(out_.path());
+  std::string after;
+  for (const StageArray& array : arrays) {
+    const std::string script = script_path(array);
+    write_file_atomically(script, script_of(array, after));
+    after = slurm_.submit(script);
+    jobs.push_back({after, array.name, static_cast<int64_t>(array.tasks.size()), utc_now()});
+    write_jobs(out_.path(), jobs);
+    observer_.announce(fmt::format("job {}: {}, {} for {}, about {} of work, time limit {} min", after,
+                                   array.name, counted(array.tasks.size(), "task"),
+                                   counted(array.runs, "run"), format_duration(array.seconds),
+                                   array.minutes()));
+  }
+}
+
+SweepState SlurmLaunch::state_with(const std::vector<QueuedTask>& tasks) const {
+  const SweepLook look = look_at(study_, out_, {request_.probes});
+  SweepState state = look.state();
+  for (const RunAtWork& run : look.at_work) {
+    if (run.silent_seconds > kSilent)
+      state.notes.push_back(fmt::format("{}: no word for {} from pid {} on host {}", run.run_id,
+                                        format_duration(run.silent_seconds), run.pid, run.host));
+  }
+  if (state.workers.size() > kMostWorkersShown) {
+    state.notes.insert(state.notes.begin(),
+                       fmt::format("and {} more", state.workers.size() - kMostWorkersShown));
+    state.workers.resize(kMostWorkersShown);
+  }
+  state.notes.push_back(text_of(tasks));
+  return state;
+}
+
+StudyOutcome SlurmLaunch::watch() {
+  slurm_.require();
+  observer_.begin("sweep");
+  Clock::time_point asked = Clock::now();
+  for (std::vector<QueuedTask> tasks = queued(); !tasks.empty();) {
+    const Clock::time_point start = Clock::now();
+    observer_.update(state_with(tasks));
+    wait_seconds(std::max(kLookEvery, 10 * seconds_since(start)));
+    if (interrupt_signal() != 0) {
+      observer_.announce("the jobs go on; the same command shows them again, and with --cancel it ends them");
+      throw_if_interrupted();
+    }
+    if (seconds_since(asked) < kQueueEvery) continue;
+    asked = Clock::now();
+    try {
+      tasks = queued();
+    } catch (const IoError& error) {  // a controller that is being restarted
+      observer_.announce(error.what());
+    }
+  }
+  observer_.end();
+  const SweepLook look = look_at(study_, out_, {request_.probes});
+  StudyOutcome outcome;
+  outcome.problems = look.failures;
+  outcome.left_to_others = look.to_come;
+  const std::optional<FileLock> common = common_lock(out_.path(), false);
+  if (look.to_come == 0) outcome.table = collect(out_.path());
+  return outcome;
+}
+
+void SlurmLaunch::cancel() {
+  slurm_.require();
+  const std::vector<QueuedTask> tasks = queued();
+  std::set<std::string> jobs;
+  for (const QueuedTask& task : tasks) jobs.insert(task.job);
+  if (!jobs.empty()) slurm_.cancel(jobs);
+  observer_.announce(jobs.empty() ? "the queue has no job of this sweep"
+                                  : fmt::format("cancelled: {} of {}", counted(tasks.size(), "task"),
+                                                counted(jobs.size(), "job")));
+}
+
+}  // namespace basin

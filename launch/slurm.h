@@ -1,0 +1,34 @@
+// defines: Slurm, its client programs; QueuedTask.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace basin {
+
+/// A task of a job array that has not ended.
+struct QueuedTask {
+  std::string job;     // of the array
+  std::string state;   // as squeue has it: "PENDING", "RUNNING", "COMPLETING", ...
+  std::string reason;  // why it waits: "Priority", "Dependency", ...
+  bool runs() const { return state == "RUNNING" || state == "COMPLETING"; }
+};
+
+/// Calls sbatch, squeue, scancel and scontrol, which read SLURM_CONF and the like. Never sacct: many clusters keep no accounts.
+class Slurm {
+ public:
+  /// ConfigError where there is no sbatch, or where this process is itself part of a job.
+  void require() const;
+
+  /// How many tasks a job array may have; where nobody answers, as many as Slurm allows by default.
+  int64_t largest_array() const;
+  /// The job's number. ConfigError with sbatch's own line where it is refused.
+  std::string submit(const std::string& script) const;
+  /// What waits or runs of those jobs. IoError where squeue doesn't answer.
+  std::vector<QueuedTask> queued(const std::set<std::string>& jobs) const;
+  void cancel(const std::set<std::string>& jobs) const;
+};
+
+}  // namespace basin
