@@ -10,10 +10,13 @@ import copy
 import hashlib
 import json
 import os
+import platform
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     import torch
@@ -64,7 +67,8 @@ def export(module: torch.nn.Module, example: Any, path: str | os.PathLike[str]) 
         unused = _unused_after_double_backward(script, example)
         _train_mode(script, example)
     script.eval()
-    record = {"class": type(module).__qualname__, "method": method, "torch": torch.__version__, "example": list(example.shape)}
+    versions = {"torch": torch.__version__, "numpy": np.__version__, "python": platform.python_version()}
+    record = {"class": type(module).__qualname__, "method": method, "example": list(example.shape)} | versions
     torch.jit.save(script, os.fspath(path), _extra_files={RECORD: json.dumps(record)})
     if unused:
         warnings.warn(f"these parameters don't enter the output: {', '.join(unused)}", stacklevel=2)

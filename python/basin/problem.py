@@ -79,6 +79,10 @@ class Problem:
     """Whether losses() takes about a pass over its examples. Where it takes a pass for each of them it is asked for no more than is
     needed."""
 
+    place: np.ndarray | None = None
+    """While Basin waits for a gradient or a product: the memory that it reads the answer from. One that is made there and returned
+    spares a copy."""
+
     def weights(self) -> np.ndarray:
         """The problem's own weights. Called once, before everything else."""
         raise NotImplementedError

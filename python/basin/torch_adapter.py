@@ -6,7 +6,6 @@ torch is imported when a problem is made, from the environment that the module c
 
 from __future__ import annotations
 
-import functools
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -90,7 +89,7 @@ class TorchProblem(Problem):
         self.saved = [p.detach().clone() for p in self.tensors]
         self.modes = [(part, part.training) for part in self.module.modules()]
         self.module.eval()
-        return self._flat(self.saved)
+        return self._total([self.saved])
 
     def restore(self) -> None:
         import torch
@@ -118,12 +117,12 @@ class TorchProblem(Problem):
         self._move(w)
         pieces = self._pieces(v)
 
-        def of_batch(i: int, batch: Any) -> np.ndarray:
+        def of_batch(i: int, batch: Any) -> Sequence[torch.Tensor | None]:
             gradients = self.graphs.get(i) or self._graph_of(i, batch)
             return self._product(gradients, pieces, again=i in self.graphs)
 
         with attention_with_second_derivatives():
-            return _sum(of_batch(i, batch) for i, batch in enumerate(self.batches))
+            return self._total(of_batch(i, batch) for i, batch in enumerate(self.batches))
 
     def batch_gradient(self, w: np.ndarray, index: np.ndarray, share: np.ndarray) -> tuple[float, np.ndarray]:
         self._move(w)
@@ -133,7 +132,7 @@ class TorchProblem(Problem):
         self._move(w)
         pieces = self._pieces(v)
         with attention_with_second_derivatives():
-            return _sum(
+            return self._total(
                 self._product(self._graph(self._weighted(shares)(batch)), pieces)
                 for batch, shares, _ in self._chosen(index, share)
             )
@@ -208,13 +207,13 @@ class TorchProblem(Problem):
 
         losses = []
 
-        def gradient(function: Callable[[Any], torch.Tensor], batch: Any, factor: float) -> np.ndarray:
+        def gradient(function: Callable[[Any], torch.Tensor], batch: Any, factor: float) -> Sequence[torch.Tensor | None]:
             value = function(batch) * factor
             losses.append(value.item())
-            return self._flat(torch.autograd.grad(value, self.tensors, allow_unused=True))
+            return torch.autograd.grad(value, self.tensors, allow_unused=True)
 
         with attention_with_second_derivatives():
-            total = _sum(gradient(*term) for term in terms)
+            total = self._total(gradient(*term) for term in terms)
         return sum(losses), total
 
     def _graph(self, loss: torch.Tensor) -> list[torch.Tensor]:
@@ -231,16 +230,17 @@ class TorchProblem(Problem):
             self.graphs[i] = gradients
         return gradients
 
-    def _product(self, gradients: Sequence[torch.Tensor], pieces: Sequence[torch.Tensor], again: bool = False) -> np.ndarray:
+    def _product(
+        self, gradients: Sequence[torch.Tensor], pieces: Sequence[torch.Tensor], again: bool = False
+    ) -> Sequence[torch.Tensor | None]:
         """`again`: the graph is of use after this."""
         import torch
 
         pairs = [(g, piece) for g, piece in zip(gradients, pieces) if g is not None and g.requires_grad]
         if not pairs:  # a loss that is linear in the weights
-            return self._flat([None] * len(self.tensors))
+            return [None] * len(self.tensors)
         outputs, weights = zip(*pairs)
-        products = torch.autograd.grad(outputs, self.tensors, weights, retain_graph=again, allow_unused=True)
-        return self._flat(products)
+        return torch.autograd.grad(outputs, self.tensors, weights, retain_graph=again, allow_unused=True)
 
     # ---- weights
 
@@ -264,18 +264,20 @@ class TorchProblem(Problem):
         parts = whole.split([p.numel() for p in self.tensors])
         return [part.view(p.shape).to(p.device) for part, p in zip(parts, self.tensors)]
 
-    def _flat(self, tensors: Iterable[torch.Tensor | None]) -> np.ndarray:
-        flat = np.empty(sum(p.numel() for p in self.tensors), self.dtype)
-        first = 0
-        for tensor, p in zip(tensors, self.tensors):
-            flat[first : first + p.numel()] = 0 if tensor is None else tensor.detach().cpu().numpy().reshape(-1)
-            first += p.numel()
-        return flat
-
-
-def _sum(vectors: Iterable[np.ndarray]) -> np.ndarray:
-    """One vector or more, added up in the memory of the first."""
-    return functools.reduce(lambda total, vector: np.add(total, vector, out=total), vectors)
+    def _total(self, terms: Iterable[Sequence[torch.Tensor | None]]) -> np.ndarray:
+        """Terms of a tensor for each parameter, added up, in the place that Basin reads where there is one."""
+        total = np.empty(sum(p.numel() for p in self.tensors), self.dtype) if self.place is None else self.place
+        for i, tensors in enumerate(terms):
+            first = 0
+            for tensor, p in zip(tensors, self.tensors):
+                piece = total[first : first + p.numel()]
+                first += p.numel()
+                values = 0 if tensor is None else tensor.detach().cpu().numpy().reshape(-1)
+                if i == 0:
+                    piece[:] = values
+                else:
+                    piece += values
+        return total
 
 
 def _twice(loader: Iterable[Any]) -> list[Any]:

@@ -206,6 +206,10 @@ def check(name, net, loss, loss_of, arrays, folder):
         np.savez(folder / "set.npz", **arrays)
         x, y = as_tensor(arrays["train_inputs"]), as_tensor(arrays["train_targets"])
         exported = exporting.export(net, x[:5].float() if x.is_floating_point() else x[:5], folder / "net.pt")
+        record = {exporting.RECORD: ""}
+        torch.jit.load(exported.path, _extra_files=record)
+        made_by = json.loads(record[exporting.RECORD])["torch"]
+        compare(f"{name}: the file says which torch made it", made_by == torch.__version__, True, why="this one")
         run = trained_by_basin(folder, exported.path, loss)
         theirs = trained_by_torch(net, loss_of, x, y)
         named = dict(theirs.named_parameters())
