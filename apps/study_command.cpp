@@ -46,6 +46,9 @@ PlanScope scope_of(const StudyArguments& arguments) {
 }
 
 LaunchRequest launch_request(const StudyArguments& arguments, const WorkerRequest& workers) {
+  std::vector<std::string> execution;  // how runs are computed is no part of the study that is frozen in OUT
+  std::copy_if(arguments.sets.begin(), arguments.sets.end(), std::back_inserter(execution),
+               [](const std::string& set) { return set.rfind("runtime.", 0) == 0; });
   return {workers,
           std::filesystem::path(arguments.study).stem().string(),
           arguments.out,
@@ -54,6 +57,7 @@ LaunchRequest launch_request(const StudyArguments& arguments, const WorkerReques
           !arguments.no_probes,
           !arguments.retry.empty(),
           arguments.extend,
+          std::move(execution),
           parse_sbatch_options(arguments.sbatch)};
 }
 

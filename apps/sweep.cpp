@@ -11,7 +11,8 @@ void add_launch_options(CLI::App& command, StudyArguments& arguments) {
   CLI::Option* const launch = command.add_option(
       "--launch", arguments.launch, "submit the runs as jobs and show how they stand (docs/cluster.md)");
   take_one_of(*launch, "scheduler", {"slurm"});
-  for (const char* alone : {"--shard", "--cell", "--fail-fast"}) launch->excludes(command.get_option(alone));
+  for (const char* alone : {"--shard", "--cell", "--fail-fast", "--json"})
+    launch->excludes(command.get_option(alone));
   command
       .add_option("--slurm", arguments.sbatch,
                   "an option of sbatch, e.g. --slurm partition=gpu --slurm gpus-per-task=1; may be repeated")
@@ -27,8 +28,9 @@ void add_launch_options(CLI::App& command, StudyArguments& arguments) {
   CLI::Option* const detach = command.add_flag("--detach", arguments.detach, "submit, and show nothing");
   CLI::Option* const cancel =
       command.add_flag("--cancel", arguments.cancel, "take the jobs out of the queue and end those that run");
-  detach->needs(launch);
-  cancel->needs(launch)->excludes(detach);
+  CLI::Option* const dry_run = command.get_option("--dry-run");
+  detach->needs(launch)->excludes(dry_run);
+  cancel->needs(launch)->excludes(detach)->excludes(dry_run);
 }
 
 }  // namespace

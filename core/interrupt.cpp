@@ -12,7 +12,8 @@ namespace {
 volatile std::sig_atomic_t seen = 0;
 
 void remember(int signal) {
-  if (seen != 0) ::_exit(128 + signal);  // the user means it
+  // The user means it. A second SIGTERM is no second thought: a scheduler sends it to every process, and a parent to its workers.
+  if (seen != 0 && signal == SIGINT) ::_exit(128 + signal);
   seen = signal;
 }
 

@@ -3,7 +3,7 @@
 
 namespace basin {
 
-/// After this SIGINT and SIGTERM only set a flag; a second one ends the process at once. For commands that
+/// After this SIGINT and SIGTERM only set a flag; a second SIGINT ends the process at once. For commands that
 /// have a state worth keeping and check the flag.
 void install_interrupt_handlers();
 /// After this they end the process at once with exit code 128 + signal. For all other commands.

@@ -13,7 +13,8 @@ namespace basin {
 namespace {
 
 int64_t shards_for(double seconds, size_t runs, const ArrayLimits& limits) {
-  const int64_t most = std::min(limits.most_tasks, static_cast<int64_t>(runs));
+  const int64_t rounds = (static_cast<int64_t>(runs) + limits.jobs - 1) / limits.jobs;
+  const int64_t most = std::min(limits.most_tasks, rounds);
   const double worth = limits.task_minutes * 60 * static_cast<double>(limits.jobs);
   return worth > 0 ? std::clamp<int64_t>(static_cast<int64_t>(seconds / worth), 1, most) : most;
 }
@@ -23,9 +24,9 @@ std::vector<double> work_left(const Stage& stage, const std::set<std::string>& t
                               const CostModel& costs, bool probes) {
   std::vector<double> seconds;
   for (const Cell& cell : stage.cells) {
-    // A tuning run that only lacks its probes gets them in the sweep.
-    const bool left =
-        to_come.count(cell.run_id) && standing_of(cell, out, probes && !stage.tuning) != Standing::done;
+    // A tuning run that only lacks its probes gets them in the sweep. Stand-ins say nothing about what is done.
+    const bool left = !stage.known || (to_come.count(cell.run_id) &&
+                                       standing_of(cell, out, probes && !stage.tuning) != Standing::done);
     seconds.push_back(left ? costs.seconds(cell.run_id) : 0);
   }
   return seconds;
@@ -41,6 +42,8 @@ StageArray array_of(const Stage& stage, const std::vector<double>& left, const A
   std::map<int64_t, std::vector<double>> of_task;
   for (size_t i = 0; i < left.size(); ++i)
     if (left[i] > 0) of_task[shard[i]].push_back(left[i]);
+  for (int64_t task = 1; !stage.known && task <= array.shards; ++task)
+    of_task[task];  // whoever will be in them
   for (auto& [task, seconds] : of_task) {
     std::sort(seconds.rbegin(), seconds.rend());
     const double length = makespan(seconds, limits.jobs);

@@ -9,25 +9,42 @@ const char kPlain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 constexpr int64_t kLongestNotice = 120;  // seconds before the time limit; states have to be written in them
 
-// sbatch splits a line at blanks unless they stand in double quotes.
-std::string directive(const std::string& key, const std::string& value = "") {
-  const bool blank = value.find(' ') != std::string::npos;
-  const char* const quote = blank ? "\"" : "";
-  return fmt::format("#SBATCH --{}{}{}{}{}\n", key, value.empty() ? "" : "=", quote, value, quote);
-}
-
 const char kEnd[] = R"(
-stop() { kill -TERM $basin; wait $basin; }
-requeue() { scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"; }
+# A run that failed is tried once more, perhaps on another node: the file says that this task has come back for it.
+again="$folder/${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID.again"
+if [ -e "$again" ] && [ ! -s "$again" ]; then retry=(--retry failed); echo tried >"$again"; fi
+
+stop() { trap '' USR1 TERM; kill -TERM $basin; wait $basin; }
+requeue() {
+  local task="${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+  for pause in 2 10 30 0; do scontrol requeue "$task" && return; sleep $pause; done
+  echo "scontrol requeue $task failed: submit what is left with the same command" >&2
+  exit 1
+}
 trap 'stop; requeue; exit 0' USR1   # the time limit is near
 trap 'stop; exit 143' TERM          # preempted or cancelled
-"${command[@]}" --shard "$SLURM_ARRAY_TASK_ID/$shards" &
+"${command[@]}" --shard "$SLURM_ARRAY_TASK_ID/$shards" "${retry[@]}" &
 basin=$!
 wait $basin
 status=$?
-if [ $status -eq 1 ] && [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]; then requeue; fi   # a run failed: once more
+# 1: a run failed; 137: killed, by lack of memory as a rule.
+if [ $status -eq 1 -o $status -eq 137 ] && [ ! -e "$again" ]; then : >"$again"; requeue; fi
 exit $status
 )";
+
+// %j and the like would be replaced in the name of a log.
+std::string without_patterns(const std::string& path) {
+  std::string text;
+  for (const char c : path) text += c == '%' ? std::string("%%") : std::string(1, c);
+  return text;
+}
+
+// Seconds before the time limit at which a task hears of it; states have to be written in them.
+int64_t notice_of(const BatchJob& job) {
+  const std::string given = value_of(job.given, "time");
+  const int64_t minutes = given.empty() ? job.minutes : minutes_of(given).value_or(job.minutes);
+  return std::clamp<int64_t>(20 * minutes, 20, kLongestNotice);
+}
 
 }  // namespace
 
@@ -50,20 +67,31 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+std::vector<std::string> sbatch_arguments(const BatchJob& job) {
+  std::vector<std::string> words = {"--job-name=" + job.name,
+                                    "--array=" + ranges_of(job.tasks),
+                                    "--output=" + without_patterns(job.folder) + "/%A_%a.log",
+                                    "--open-mode=append",
+                                    "--requeue",
+                                    "--ntasks=1",
+                                    fmt::format("--cpus-per-task={}", job.cpus),
+                                    fmt::format("--time={}", job.minutes),
+                                    fmt::format("--signal=B:USR1@{}", notice_of(job))};
+  if (!job.after.empty()) words.push_back("--dependency=afterany:" + job.after);
+  for (const auto& [key, value] : job.given) words.push_back("--" + key + (value.empty() ? "" : "=" + value));
+  return words;
+}
+
 std::string batch_script(const BatchJob& job) {
-  std::vector<std::string> words;
-  for (const std::string& word : job.command) words.push_back(quoted(word));
-  std::string text = "#!/bin/bash\n";
-  text += directive("job-name", job.name) + directive("array", ranges_of(job.tasks));
-  text += directive("output", job.log) + directive("open-mode", "append") + directive("requeue");
-  text += directive("ntasks", "1") + directive("cpus-per-task", std::to_string(job.cpus));
-  text += directive("time", std::to_string(job.minutes));
-  text += directive("signal", fmt::format("B:USR1@{}", std::min(kLongestNotice, 20 * job.minutes)));
-  if (!job.after.empty()) text += directive("dependency", "afterany:" + job.after);
-  for (const auto& [key, value] : job.given) text += directive(key, value);
-  text += fmt::format("\ncommand=({})\nshards={}\n", fmt::join(words, " "), job.shards);
-  text += "if [ \"${SLURM_RESTART_COUNT:-0}\" -eq 1 ]; then command+=(--retry failed); fi\n";
-  return text + kEnd;
+  const auto line = [](const std::vector<std::string>& words) {
+    std::vector<std::string> all;
+    for (const std::string& word : words) all.push_back(quoted(word));
+    return fmt::format("{}", fmt::join(all, " "));
+  };
+  return fmt::format("#!/bin/bash\n# sbatch {}\ncommand=({})\nfolder={}\nshards={}\nretry=({})\n",
+                     line(sbatch_arguments(job)), line(job.command), quoted(job.folder), job.shards,
+                     job.retry_failed ? "--retry failed" : "") +
+         kEnd;
 }
 
 }  // namespace basin

@@ -1,4 +1,4 @@
-// defines: BatchJob, the job array of a stage; batch_script(), what sbatch gets.
+// defines: BatchJob, the job array of a stage; sbatch_arguments() and batch_script(), what sbatch gets.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,19 @@ namespace basin {
 
 struct BatchJob {
   std::string name;
-  std::string log;                   // path with %A and %a, the numbers of job and task
+  std::string folder;                // OUT/slurm, for logs
   std::vector<std::string> command;  // `basin sweep ...` without --shard
   std::vector<int64_t> tasks;        // numbers of the shards, rising
   int64_t shards = 1;                // of the stage
   int64_t minutes = 60;              // time limit of a task
   int64_t cpus = 1;                  // of a task
   std::string after;                 // job that has to end first; empty: none
-  SbatchOptions given;               // stand last, where they win
+  bool retry_failed = false;
+  SbatchOptions given;  // stand last, where they win
 };
+
+/// Arguments win over variables of the user's shell (SBATCH_*), and need no quoting.
+std::vector<std::string> sbatch_arguments(const BatchJob& job);
 
 /// A task makes the shard of its number. Near the time limit (sbatch's --signal) it asks Basin to stop, which leaves resumable states,
 /// and puts itself, not the whole array, into the queue again. On SIGTERM (preemption, scancel) it stops in the same way; Slurm requeues

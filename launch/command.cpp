@@ -20,6 +20,14 @@ extern char** environ;
 namespace basin {
 namespace {
 
+std::vector<char*> environment() {
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (std::strncmp(*entry, "SQUEUE_", 7) != 0) kept.push_back(*entry);
+  kept.push_back(nullptr);
+  return kept;
+}
+
 int spawn(const std::vector<std::string>& arguments, const std::string& out, const std::string& err,
           pid_t& pid) {
   std::vector<std::string> texts = arguments;
@@ -34,7 +42,7 @@ int spawn(const std::vector<std::string>& arguments, const std::string& out, con
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  const int error = ::posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
+  const int error = ::posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environment().data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   return error;

@@ -16,7 +16,7 @@ struct CommandResult {
 /// Where PATH has it, or nothing.
 std::optional<std::string> find_program(const std::string& name);
 
-/// arguments[0] is looked for in PATH. stdin is /dev/null. It has a process group of its own, so Ctrl-C on the terminal doesn't reach it.
+/// arguments[0] is looked for in PATH. stdin is /dev/null. Variables that would change what squeue lists (SQUEUE_*) are left out. It has a process group of its own, so Ctrl-C on the terminal doesn't reach it.
 /// IoError where it can't be started.
 CommandResult run_command(const std::vector<std::string>& arguments);
 

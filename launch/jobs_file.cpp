@@ -13,6 +13,8 @@ std::string file_of(const std::string& out) { return slurm_folder(out) + "/jobs.
 
 OptionTable table_of(SubmittedJob& job) {
   OptionTable table;
+  table.add("cluster", job.cluster, anything(), "");
+  table.add("name", job.name, anything(), "");
   table.add("id", job.id, anything(), "");
   table.add("stage", job.stage, anything(), "");
   table.add("tasks", job.tasks, at_least(0), "");
@@ -41,12 +43,6 @@ void write_jobs(const std::string& out, const std::vector<SubmittedJob>& jobs) {
   for (SubmittedJob job : jobs) text += "[[job]]\n" + table_of(job).to_toml() + "\n";
   make_folders(slurm_folder(out));
   write_file_atomically(file_of(out), text);
-}
-
-std::set<std::string> ids_of(const std::vector<SubmittedJob>& jobs) {
-  std::set<std::string> ids;
-  for (const SubmittedJob& job : jobs) ids.insert(job.id);
-  return ids;
 }
 
 }  // namespace basin

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace basin {
 
 struct SubmittedJob {
-  std::string id;     // Slurm's number
-  std::string stage;  // its name
+  std::string cluster, name;  // the number alone may be another job's
+  std::string id;             // Slurm's number
+  std::string stage;          // its name
   int64_t tasks = 0;
   std::string submitted_utc;
 };
@@ -22,6 +22,5 @@ std::string slurm_folder(const std::string& out);
 std::vector<SubmittedJob> read_jobs(const std::string& out);
 /// Atomic, so that a job that was submitted is on record before the next one is.
 void write_jobs(const std::string& out, const std::vector<SubmittedJob>& jobs);
-std::set<std::string> ids_of(const std::vector<SubmittedJob>& jobs);
 
 }  // namespace basin

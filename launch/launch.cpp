@@ -13,6 +13,7 @@
 #include "core/progress.h"
 #include "core/provenance.h"
 #include "launch/jobs_file.h"
+#include "study/contrast_cells.h"
 #include "sweep/collect/collect.h"
 #include "sweep/look.h"
 #include "sweep/registration.h"
@@ -55,38 +56,44 @@ std::vector<StageArray> SlurmLaunch::arrays(const CostModel& costs) const {
       {slurm_.largest_array(), request_.task_minutes, request_.jobs, request_.probes, request_.retry_failed});
 }
 
-std::string SlurmLaunch::script_of(const StageArray& array, const std::string& after) const {
-  const std::string out = absolute(request_.out);
+BatchJob SlurmLaunch::job_of(const StageArray& array, const std::string& after) const {
+  const std::string out = absolute(request_.out), jobs = std::to_string(request_.jobs),
+                    threads = std::to_string(request_.threads), stage = std::to_string(array.stage);
   BatchJob job;
   job.name = fmt::format("basin-{}-{}", request_.name, array.stage);
-  job.log = slurm_folder(out) + "/%A_%a.log";
-  job.command = {request_.program_path,
-                 "sweep",
-                 out + "/study.toml",
-                 "--out",
-                 out,
-                 "--stage",
-                 std::to_string(array.stage),
-                 "--jobs",
-                 std::to_string(request_.jobs),
-                 "--threads",
-                 std::to_string(request_.threads)};
+  job.folder = slurm_folder(out);
+  job.command = {
+      request_.program_path, "sweep", out + "/study.toml", "--out", out, "--stage", stage, "--jobs", jobs};
+  job.command.insert(job.command.end(), {"--threads", threads});
+  for (const std::string& set : request_.sets) job.command.insert(job.command.end(), {"--set", set});
   if (!request_.probes) job.command.push_back("--no-probes");
-  if (request_.retry_failed) job.command.insert(job.command.end(), {"--retry", "failed"});
+  job.retry_failed = request_.retry_failed;
   job.tasks = array.tasks;
   job.shards = array.shards;
   job.minutes = array.minutes();
+  // Longer than the partition allows it would wait for ever; what isn't done by then is requeued.
+  if (const std::optional<int64_t> longest = slurm_.longest_minutes(value_of(request_.given, "partition")))
+    job.minutes = std::min(job.minutes, *longest);
   job.cpus = request_.jobs * request_.threads;
   job.after = after;
   job.given = request_.given;
-  return batch_script(job);
+  return job;
 }
 
 std::string SlurmLaunch::script_path(const StageArray& array) const {
   return fmt::format("{}/stage-{}.sh", slurm_folder(out_.path()), array.stage);
 }
 
-std::vector<QueuedTask> SlurmLaunch::queued() const { return slurm_.queued(ids_of(read_jobs(out_.path()))); }
+// By number, name and cluster: OUT may have been used from another one.
+std::vector<QueuedTask> SlurmLaunch::queued() const {
+  std::set<std::pair<std::string, std::string>> ours;
+  const std::string cluster = slurm_.cluster();
+  for (const SubmittedJob& job : read_jobs(out_.path()))
+    if (job.cluster == cluster) ours.emplace(job.id, job.name);
+  std::vector<QueuedTask> tasks = slurm_.queued();
+  std::erase_if(tasks, [&](const QueuedTask& task) { return !ours.count({task.job, task.name}); });
+  return tasks;
+}
 
 void SlurmLaunch::submit() {
   slurm_.require();
@@ -97,8 +104,10 @@ void SlurmLaunch::submit() {
                                    counted(tasks.size(), "task")));
     return;
   }
+  cells_of_contrasts(study_, expand(study_));
   require_same_claims(out_, study_, request_.extend);
   const SweepPlan plan = plan_sweep(study_, out_, {request_.probes});
+  require_data(plan, request_.retry_failed);
   require_same_data(out_, plan.cells);
   CostModel costs(plan.cells, request_.probes);
   calibrate_if_worthwhile(costs, seconds_left(plan, costs, 1, request_.retry_failed), request_, observer_);
@@ -114,19 +123,29 @@ void SlurmLaunch::freeze() {
 }
 
 void SlurmLaunch::submit(const std::vector<StageArray>& arrays) {
-  std::vector<SubmittedJob> jobs = read_jobs(out_.path());
+  std::set<std::string> submitted;
   std::string after;
-  for (const StageArray& array : arrays) {
-    const std::string script = script_path(array);
-    write_file_atomically(script, script_of(array, after));
-    after = slurm_.submit(script);
-    jobs.push_back({after, array.name, static_cast<int64_t>(array.tasks.size()), utc_now()});
-    write_jobs(out_.path(), jobs);
-    observer_.announce(fmt::format("job {}: {}, {} for {}, about {} of work, time limit {} min", after,
-                                   array.name, counted(array.tasks.size(), "task"),
-                                   counted(array.runs, "run"), format_duration(array.seconds),
-                                   array.minutes()));
+  try {
+    for (const StageArray& array : arrays) submitted.insert(after = submit(array, after));
+  } catch (const Error&) {  // all or nothing: a stage without the next one would look like the whole
+    if (!submitted.empty()) slurm_.cancel(submitted);
+    throw;
   }
+}
+
+std::string SlurmLaunch::submit(const StageArray& array, const std::string& after) {
+  const std::string script = script_path(array);
+  const BatchJob job = job_of(array, after);
+  write_file_atomically(script, batch_script(job));
+  std::string id = slurm_.submit(sbatch_arguments(job), script);
+  std::vector<SubmittedJob> jobs = read_jobs(out_.path());
+  jobs.push_back(
+      {slurm_.cluster(), job.name, id, array.name, static_cast<int64_t>(array.tasks.size()), utc_now()});
+  write_jobs(out_.path(), jobs);
+  observer_.announce(fmt::format("job {}: {}, {} for {}, about {} of work, time limit {} min", id, array.name,
+                                 counted(array.tasks.size(), "task"), counted(array.runs, "run"),
+                                 format_duration(array.seconds), job.minutes));
+  return id;
 }
 
 SweepState SlurmLaunch::state_with(const std::vector<QueuedTask>& tasks) const {
@@ -170,6 +189,7 @@ StudyOutcome SlurmLaunch::watch() {
   const SweepLook look = look_at(study_, out_, {request_.probes});
   StudyOutcome outcome;
   outcome.problems = look.failures;
+  if (look.lost > 0) outcome.problems.push_back(counted(look.lost, "run") + " that need what failed");
   outcome.left_to_others = look.to_come;
   const std::optional<FileLock> common = common_lock(out_.path(), false);
   if (look.to_come == 0) outcome.table = collect(out_.path());

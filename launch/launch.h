@@ -19,6 +19,7 @@ struct LaunchRequest : WorkerRequest {  // of a task
   std::string program_path;             // of `basin`, on the nodes too
   double task_minutes = 30;
   bool probes = true, retry_failed = false, extend = false;
+  std::vector<std::string> sets;  // "runtime.key=value": what a frozen study leaves out
   SbatchOptions given;
 };
 
@@ -31,8 +32,8 @@ class SlurmLaunch {
 
   /// What submit() would submit if no job were in the queue. `costs` are of all runs of the study.
   std::vector<StageArray> arrays(const CostModel& costs) const;
-  /// The script of an array that begins when the job `after` has ended; empty: at once.
-  std::string script_of(const StageArray& array, const std::string& after) const;
+  /// The job of an array that begins when the job `after` has ended; empty: at once.
+  BatchJob job_of(const StageArray& array, const std::string& after) const;
 
   std::string script_path(const StageArray& array) const;
 
@@ -48,6 +49,7 @@ class SlurmLaunch {
  private:
   std::vector<QueuedTask> queued() const;
   void submit(const std::vector<StageArray>& arrays);
+  std::string submit(const StageArray& array, const std::string& after);
   void freeze();
   SweepState state_with(const std::vector<QueuedTask>& tasks) const;
 

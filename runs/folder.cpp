@@ -16,7 +16,9 @@ std::string run_folder(const std::string& out, const RunOptions& options) {
 
 std::string SweepPaths::tuning_folder(const std::string& run_id) const {
   const std::string chosen = run_folder(run_id);
-  return fs::exists(chosen) ? chosen : path_ + "/tuning/" + run_id;
+  if (fs::exists(chosen)) return chosen;
+  const std::string tuned = path_ + "/tuning/" + run_id;
+  return !fs::exists(tuned) && fs::exists(chosen) ? chosen : tuned;  // another process may be moving it
 }
 
 std::string cell_path(const std::string& folder) { return folder + "/cell.toml"; }

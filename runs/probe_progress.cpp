@@ -80,6 +80,13 @@ std::optional<ProbeStep> read_probe_progress(const std::string& run_folder) {
   return step;
 }
 
+double seconds_since_probe_progress(const std::string& run_folder) {
+  std::error_code missing;
+  const auto written = std::filesystem::last_write_time(progress_path(run_folder), missing);
+  if (missing) return NAN;
+  return std::chrono::duration<double>(std::filesystem::file_time_type::clock::now() - written).count();
+}
+
 void remove_probe_progress(const std::string& run_folder) {
   std::error_code gone;
   std::filesystem::remove(progress_path(run_folder), gone);

@@ -48,6 +48,8 @@ class ProbeCountdown {
 void write_probe_progress(const std::string& run_folder, const ProbeStep& step);
 /// Nothing where no probe is at work or the file can't be read.
 std::optional<ProbeStep> read_probe_progress(const std::string& run_folder);
+/// Since it was written; NaN where it isn't there.
+double seconds_since_probe_progress(const std::string& run_folder);
 void remove_probe_progress(const std::string& run_folder);
 
 }  // namespace basin

@@ -86,7 +86,11 @@ SweepFolder::SweepFolder(const std::string& path, FolderUse use)
       lock_(use == FolderUse::alone ? FileLock(path + "/lock", path)
                                     : FileLock::share(path + "/lock", path)) {}
 
-void SweepFolder::freeze(const Study& study) { write_file_atomically(path() + "/study.toml", study.text); }
+void SweepFolder::freeze(const Study& study) {
+  const std::string file = path() + "/study.toml";
+  // Replaced only for a reason: another host may be reading it.
+  if (!fs::exists(file) || read_file(file) != study.text) write_file_atomically(file, study.text);
+}
 
 void SweepFolder::keep_chosen(const std::set<std::string>& run_ids,
                               const std::set<std::string>& tuning_ids) const {

@@ -12,7 +12,8 @@ bool is_at_work(const RunStatus& status, const std::optional<ProbeStep>& probing
   return status.status == RunState::running || (is_final(status.status) && probing);
 }
 
-RunAtWork run_at_work(const Cell& cell, const RunStatus& status, const std::optional<ProbeStep>& probing) {
+RunAtWork run_at_work(const Cell& cell, const std::string& folder, const RunStatus& status,
+                      const std::optional<ProbeStep>& probing) {
   RunAtWork run{cell.run_id, status.host, status.pid, kNaN, {}};
   run.line.label = cell.label;
   run.line.activity = is_final(status.status) ? Activity::probing : Activity::training;
@@ -21,7 +22,7 @@ RunAtWork run_at_work(const Cell& cell, const RunStatus& status, const std::opti
   run.line.images_per_second = status.images_per_second;
   run.line.loss = status.loss;
   if (probing) run.line.probing = to_text(*probing);
-  if (!probing) run.silent_seconds = seconds_since_utc(status.updated_utc);
+  run.silent_seconds = probing ? seconds_since_probe_progress(folder) : seconds_since_utc(status.updated_utc);
   return run;
 }
 
@@ -40,7 +41,9 @@ SweepState SweepLook::state() const {
 SweepLook look_at(const Study& study, const SweepPaths& out, const PlanScope& scope) {
   SweepLook look;
   look.plan = plan_sweep(study, out, scope);
-  look.to_come = runs_to_come(look.plan, out).size();
+  const std::vector<size_t> listed = runs_to_come(look.plan, out);
+  const std::set<size_t> to_come(listed.begin(), listed.end());
+  look.to_come = to_come.size();
   for (size_t i = 0; i < look.plan.cells.size(); ++i) {
     if (look.plan.standing[i] == Standing::done) continue;
     const Cell& cell = look.plan.cells[i];
@@ -48,11 +51,15 @@ SweepLook look_at(const Study& study, const SweepPaths& out, const PlanScope& sc
     const RunStatus status = status_of(folder, cell.run_id);
     const std::optional<ProbeStep> probing = read_probe_progress(folder);
     if (is_at_work(status, probing)) {
-      look.at_work.push_back(run_at_work(cell, status, probing));
+      look.at_work.push_back(run_at_work(cell, folder, status, probing));
     } else if (look.plan.standing[i] == Standing::failed || probes_failed(folder)) {
       look.failures.push_back(
           fmt::format("{} {}: {} (log: {}/run.log)", cell.run_id, cell.label,
                       look.plan.standing[i] == Standing::failed ? status.message : "probes failed", folder));
+    } else if (!to_come.count(i)) {
+      ++look.lost;
+    } else {
+      look.unprobed += is_final(status.status);
     }
   }
   return look;

@@ -22,7 +22,9 @@ struct SweepLook {
   SweepPlan plan;
   std::vector<RunAtWork> at_work;
   std::vector<std::string> failures;  // a line for each run that failed, or whose probes did
-  size_t to_come = 0;  // runs that can still end: neither done, nor failed, nor branches of what failed
+  size_t to_come = 0;   // runs that can still end: neither done, nor failed, nor in need of what failed
+  size_t lost = 0;      // runs that need what failed
+  size_t unprobed = 0;  // runs that are trained and lack nothing but probes
 
   /// For a SweepObserver; of a worker that was killed the last word stands. No time left.
   SweepState state() const;

@@ -31,8 +31,9 @@ class StudyRun {
         observer_(observer),
         folder_(request.out, is_part() ? FolderUse::shared : FolderUse::alone) {}
 
-  StudyOutcome run() {
-    auto [plan, costs] = begin();
+  /// `planned`: where it was made before.
+  StudyOutcome run(std::optional<SweepPlan> planned) {
+    auto [plan, costs] = begin(std::move(planned));
     forecast(plan, costs);
     start_ = Clock::now();
     if (is_part()) {
@@ -50,10 +51,12 @@ class StudyRun {
  private:
   bool is_part() const { return !request_.scope.part.is_whole(); }
 
-  std::pair<SweepPlan, CostModel> begin() {
+  std::pair<SweepPlan, CostModel> begin(std::optional<SweepPlan> planned) {
     const std::optional<FileLock> common = common_lock();
     require_same_claims(folder_, study_, request_.extend);
-    SweepPlan plan = plan_sweep(study_, folder_, request_.scope);
+    const bool was_planned = planned.has_value();
+    SweepPlan plan = was_planned ? std::move(*planned) : plan_sweep(study_, folder_, request_.scope);
+    if (!was_planned) require_data(plan, request_.retry_failed);
     require_same_data(folder_, plan.cells);
     CostModel costs(plan.cells, request_.scope.probes);
     folder_.freeze(study_);  // a study that was refused until here can be mended
@@ -123,10 +126,11 @@ class StudyRun {
     return cells;
   }
 
-  /// Before a part of a stage after the tuning; every such part does it, and only the first finds something to do.
+  /// Before a part of a stage after the tuning; every such part calls it, and the first finds something to do.
   void settle(const Tuning& tuning) const {
-    write_tuning(tuning, study_, folder_);
+    if (is_written(tuning, study_, folder_)) return;
     move_chosen(tuning);
+    write_tuning(tuning, study_, folder_);
   }
 
   void run_part(const SweepPlan& plan, const CostModel& costs) {
@@ -135,9 +139,9 @@ class StudyRun {
   }
 
   void collect_runs() {
-    const std::optional<FileLock> common = common_lock();
-    if (is_part()) look_at_the_whole();
+    if (is_part()) look_at_the_whole();  // without the lock: a large study takes long
     if (outcome_.left_to_others > 0) return;
+    const std::optional<FileLock> common = common_lock();
     try {
       outcome_.table = collect(folder_.path());
     } catch (const IoError& error) {  // the runs that failed are reported all the same
@@ -215,9 +219,14 @@ bool calibrate_if_worthwhile(CostModel& costs, double seconds, const WorkerReque
 
 StudyOutcome run_study(const Study& study, const StudyRequest& request, SweepObserver& observer) {
   cells_of_contrasts(study, expand(study));
-  // A bad path would fail every run in turn: it is said once, and before OUT is taken.
-  require_data(plan_sweep(study, SweepPaths(request.out), request.scope), request.retry_failed);
-  return StudyRun(study, request, observer).run();
+  std::optional<SweepPlan> plan;
+  // Another part may be moving what a tuning chose: then it is planned under the lock of all parts.
+  if (!study.tuning.enabled || request.scope.part.stage == 0) {
+    plan = plan_sweep(study, SweepPaths(request.out), request.scope);
+    // A bad path would fail every run in turn: it is said once, and before OUT is taken.
+    require_data(*plan, request.retry_failed);
+  }
+  return StudyRun(study, request, observer).run(std::move(plan));
 }
 
 }  // namespace basin

@@ -34,7 +34,7 @@ void print(const SlurmLaunch& launch, const SweepPlan& plan, const CostModel& co
   fmt::print("{:.1f} core-hours by this machine's speed\n", hours);
   for (const StageArray& array : arrays)
     fmt::print("\n---- {}\n{}", launch.script_path(array),
-               launch.script_of(array, array.stage == arrays.front().stage ? "" : "JOB"));
+               batch_script(launch.job_of(array, array.stage == arrays.front().stage ? "" : "JOB")));
 }
 
 }  // namespace basin

@@ -18,7 +18,7 @@ std::string last_word(const RunAtWork& run) {
 // Neither done, nor failed, nor at work.
 size_t waiting(const SweepLook& look) {
   return look.plan.cells.size() - look.plan.count(Standing::done) - look.failures.size() -
-         look.at_work.size();
+         look.at_work.size() - look.lost;
 }
 
 }  // namespace
@@ -35,6 +35,8 @@ void print(const std::string& out, const SweepLook& look) {
   for (const RunAtWork& run : look.at_work)
     fmt::print("  {} {}  ({})\n", run.run_id, to_text(run.line), last_word(run));
   for (const std::string& failure : look.failures) fmt::print("  failed: {}\n", failure);
+  if (look.lost > 0) fmt::print("{} can't be made: what they need has failed\n", counted(look.lost, "run"));
+  if (look.unprobed > 0) fmt::print("{} of those waiting: trained, and without probes\n", look.unprobed);
   if (!look.plan.winners_known)
     fmt::print(
         "the tuning has not ended; the runs after it are counted with stand-ins for what it will choose\n");
@@ -58,6 +60,8 @@ void print_json(const std::string& out, const SweepLook& look) {
                         {"total", look.plan.cells.size()},
                         {"done", look.plan.count(Standing::done)},
                         {"waiting", waiting(look)},
+                        {"unprobed", look.unprobed},
+                        {"lost", look.lost},
                         {"winners_known", look.plan.winners_known},
                         {"at_work", std::move(at_work)},
                         {"failed", look.failures}});

@@ -24,6 +24,7 @@ function(basin_test room)
   # What is tested is optimised as ever; the tests themselves are waited for in the build, not in the run.
   target_compile_options(test_${room} PRIVATE $<$<CONFIG:Release>:-O1>)
   basin_precompile(test_${room})
+  basin_unity(test_${room})
   set(discovered ${CMAKE_CURRENT_BINARY_DIR}/test_${room}_discovered.cmake)
   add_custom_command(TARGET test_${room} POST_BUILD BYPRODUCTS ${discovered}
     COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_${room}> -D ROOM=${room} -D OUT=${discovered} -D BY_CASE=${ARG_BY_CASE}

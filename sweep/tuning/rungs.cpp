@@ -19,7 +19,8 @@ Entrants stand_ins(const std::vector<Cell>& cells, int64_t count) {
 
 bool all_ended(const std::vector<Cell>& cells, const SweepPaths& out) {
   return std::all_of(cells.begin(), cells.end(), [&](const Cell& cell) {
-    return is_final(status_of(out.tuning_folder(cell.run_id), cell.run_id).status);
+    const RunState status = status_of(out.tuning_folder(cell.run_id), cell.run_id).status;
+    return is_final(status) || status == RunState::failed;  // which is a result: the trial isn't chosen
   });
 }
 
@@ -69,9 +70,14 @@ Winners known_or_middle(const Tuning& tuning) {
   return tuning.complete ? winners_of(tuning.choices) : middle_ones(tuning.cells);
 }
 
+bool is_written(const Tuning& tuning, const Study& study, const SweepPaths& out) {
+  const std::string file = out.path() + "/selection.toml";
+  return std::filesystem::exists(file) && read_file(file) == selection_toml(tuning.choices, study);
+}
+
 void write_tuning(const Tuning& tuning, const Study& study, const SweepPaths& out) {
-  write_file_atomically(out.path() + "/selection.toml", selection_toml(tuning.choices, study));
   write_tune_file(out.path() + "/tune.h5", study, tuning.trials);
+  write_file_atomically(out.path() + "/selection.toml", selection_toml(tuning.choices, study));
 }
 
 }  // namespace basin

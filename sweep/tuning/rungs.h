@@ -31,6 +31,9 @@ Tuning tuning_so_far(const Study& study, const SweepPaths& out);
 /// What was chosen; where the tuning is not complete, by group the candidate with the middle learning rate.
 Winners known_or_middle(const Tuning& tuning);
 
+/// Whether OUT/selection.toml says this already.
+bool is_written(const Tuning& tuning, const Study& study, const SweepPaths& out);
+
 /// Writes OUT/selection.toml and OUT/tune.h5.
 void write_tuning(const Tuning& tuning, const Study& study, const SweepPaths& out);
 

@@ -16,12 +16,16 @@ class FakeSlurm {
   FakeSlurm(const FakeSlurm&) = delete;
   FakeSlurm& operator=(const FakeSlurm&) = delete;
 
-  /// Scripts that were submitted, the first one's number being 101.
-  std::string script(int job) const;
+  /// What sbatch got, a line for each argument; the first job's number is 101.
+  std::string arguments(int job) const;
   int submitted() const;
-  /// Lines "JOB STATE REASON" of squeue.
+  /// Lines "JOB|STATE|REASON|NAME" of squeue.
   void set_queue(const std::string& lines) const;
   std::string queue() const;
+  /// JOB_TASK of each `scontrol requeue`, which ends the script that called it.
+  std::string requeued() const;
+  /// Starts a task's script.
+  void run_again(const std::string& script, const std::string& job, const std::string& task) const;
 
  private:
   std::string path(const std::string& name) const { return folder_ / name; }

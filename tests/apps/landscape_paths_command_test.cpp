@@ -84,7 +84,7 @@ const SurfacePlot& plot_named(const SurfaceRecord& record, const std::string& na
   throw std::runtime_error("no plot " + name);
 }
 
-const std::vector<double>& column(const SurfacePlot& plot, const std::string& name) {
+const std::vector<double>& values_of(const SurfacePlot& plot, const std::string& name) {
   for (const SurfaceColumn& column : plot.columns)
     if (column.name == name) return column.values;
   throw std::runtime_error("no column " + name);
@@ -106,7 +106,7 @@ double read_off(const SurfaceRecord& record, const std::string& path, const std:
     if (found == labels.end()) throw std::runtime_error("no " + label);
     return static_cast<size_t>(found - labels.begin());
   };
-  return column(summary, what)[index(0, path) * summary.axes[1].values.size() + index(1, quantity)];
+  return values_of(summary, what)[index(0, path) * summary.axes[1].values.size() + index(1, quantity)];
 }
 
 TEST_F(LandscapePaths, NoBarrierToAPermutedTwinOnceMatched) {
@@ -141,7 +141,7 @@ TEST_F(LandscapePaths, SummaryIsReadOffTheGrid) {
   ASSERT_EQ(t.size(), 9u);  // 1/2 is added
   EXPECT_EQ(t[4], 0.5);
   for (size_t path = 0; path < 2; ++path) {
-    const auto at = [&](const char* name, size_t i) { return column(grid, name)[path * 9 + i]; };
+    const auto at = [&](const char* name, size_t i) { return values_of(grid, name)[path * 9 + i]; };
     const std::string label = grid.axes[0].labels[path];
     for (const bool is_error : {false, true}) {
       const auto value = [&](size_t i) { return is_error ? 1 - at("test_acc", i) : at("test_loss", i); };
@@ -222,8 +222,8 @@ TEST_F(LandscapePaths, AKilledCurveGoesOnWithTheSameBits) {
 TEST_F(LandscapePaths, RadialProfileRisesWithDelta) {
   train({});
   const SurfaceRecord record = surface("radial", {ends_[0]}, "radial.h5", {"radial.directions=4"});
-  const std::vector<double>&radius = column(record.plots[0], "radius"),
-        &reached = column(record.plots[0], "reached");
+  const std::vector<double>&radius = values_of(record.plots[0], "radius"),
+        &reached = values_of(record.plots[0], "reached");
   ASSERT_EQ(radius.size(), 12u);
   for (size_t direction = 0; direction < 4; ++direction) {
     EXPECT_GT(radius[3 * direction], 0);
@@ -238,17 +238,17 @@ TEST_F(LandscapePaths, RadialProfileRisesWithDelta) {
   for (size_t delta = 0; delta < 3; ++delta) {
     double sum = 0;
     for (size_t direction = 0; direction < 4; ++direction) sum += std::log(radius[3 * direction + delta]) / 4;
-    EXPECT_NEAR(column(profile, "mean_log_radius")[delta], sum, 1e-14);  // the sum of four
+    EXPECT_NEAR(values_of(profile, "mean_log_radius")[delta], sum, 1e-14);  // the sum of four
   }
 
   // So near that no direction has risen by 1 there.
   const SurfaceRecord near =
       surface("radial", {ends_[0]}, "near.h5", {"radial.directions=4", "radial.most=0.05"});
-  EXPECT_TRUE(std::isnan(column(near.plots[0], "radius")[2]));
-  EXPECT_EQ(column(near.plots[0], "reached")[2], 0);
+  EXPECT_TRUE(std::isnan(values_of(near.plots[0], "radius")[2]));
+  EXPECT_EQ(values_of(near.plots[0], "reached")[2], 0);
   EXPECT_EQ(std::get<std::vector<std::string>>(attribute(plot_named(near, "profile"), "status"))[2],
             "not_resolved");
-  EXPECT_TRUE(std::isnan(column(plot_named(near, "profile"), "mean_log_radius")[2]));
+  EXPECT_TRUE(std::isnan(values_of(plot_named(near, "profile"), "mean_log_radius")[2]));
 }
 
 TEST_F(LandscapePaths, ACurveTakesBatchStatisticsOverItsWholeBatch) {

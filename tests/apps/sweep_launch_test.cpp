@@ -1,4 +1,5 @@
 // `basin sweep --launch slurm` against programs of Slurm's names: what is submitted, in which order, and what comes out of it; refusals.
+#include <ATen/Context.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include "io/run_file.h"
 #include "tests/apps/fake_slurm.h"
 #include "tests/apps/tiny_sweep.h"
+#include "tests/support/text_files.h"
 
 namespace basin::testing {
 namespace {
@@ -31,8 +33,9 @@ TEST(SweepLaunch, MakesTheSweepInJobs) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("job 101: sweep, 3 tasks for 4 runs"));
   EXPECT_EQ(slurm.submitted(), 1);
-  EXPECT_THAT(slurm.script(101), HasSubstr("#SBATCH --array=1-3\n"));  // MaxArraySize is 4
-  EXPECT_THAT(slurm.script(101), HasSubstr("#SBATCH --partition=main\n#SBATCH --mem=1G\n"));
+  EXPECT_THAT(slurm.arguments(101), HasSubstr("--time=8\n"));     // no more than the partition allows
+  EXPECT_THAT(slurm.arguments(101), HasSubstr("--array=1-3\n"));  // MaxArraySize is 4
+  EXPECT_THAT(slurm.arguments(101), HasSubstr("--partition=main\n--mem=1G\n"));
   EXPECT_THAT(result.out, HasSubstr("sweep.h5 and table.md are complete"));
   const std::vector<std::string> whole = sweep.runs(), jobs = sweep.runs("jobs/runs");
   ASSERT_EQ(jobs.size(), 4u);
@@ -52,8 +55,8 @@ TEST(SweepLaunch, MakesParentsBeforeBranches) {
   const BinaryResult result = sweep.run(launch({"--no-probes", "--task-minutes", "0"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(slurm.submitted(), 2);
-  EXPECT_THAT(slurm.script(101), Not(HasSubstr("dependency")));
-  EXPECT_THAT(slurm.script(102), HasSubstr("#SBATCH --dependency=afterany:101\n"));
+  EXPECT_THAT(slurm.arguments(101), Not(HasSubstr("dependency")));
+  EXPECT_THAT(slurm.arguments(102), HasSubstr("--dependency=afterany:101\n"));
   EXPECT_EQ(sweep.statuses(), std::vector<std::string>(4, "finished"));
 }
 
@@ -85,12 +88,50 @@ TEST(SweepLaunch, TunesRungByRung) {
   EXPECT_THAT(early.err, HasSubstr("--stage 3 (sweep): the tuning before it has not ended"));
 }
 
+TEST(SweepLaunch, TriesAFailedRunOnceMore) {
+  if (at::hasCUDA()) GTEST_SKIP() << "no device is missing here";
+  const FakeSlurm slurm;
+  const TinySweep sweep("[sweep]\nseed = [1]\n");
+  const BinaryResult result = sweep.run(launch({"--no-probes", "--set", "runtime.device=cuda"}));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("1 run without a result"));
+  EXPECT_EQ(slurm.requeued(), "101_1\n");
+  // As Slurm would start it again: it tries, fails, and that is that.
+  slurm.run_again(sweep.path("out/slurm/stage-1.sh"), "101", "1");
+  EXPECT_EQ(slurm.requeued(), "101_1\n");
+  EXPECT_EQ(read_file(sweep.path("out/slurm/101_1.again")), "tried\n");
+}
+
+TEST(SweepLaunch, GoesOnAfterATrialThatFailed) {
+  const FakeSlurm slurm;
+  const TinySweep sweep(
+      "[tune]\ntrials = 3\nseeds = [9]\n[[tune.range]]\nkey = 'learning_rate'\nlow = 0.01\nhigh = 0.1\n"
+      "[sweep]\nseed = [1, 2]\n");
+  const std::vector<std::string> tuned = {"--no-probes", "--set", "data.validation=0.2", "--set",
+                                          "learning_rate='tuned'"};
+  const auto stage = [&](const char* number) {
+    std::vector<std::string> arguments = {"--stage", number, "--shard", "1/1"};
+    arguments.insert(arguments.end(), tuned.begin(), tuned.end());
+    return sweep.run(arguments);
+  };
+  ASSERT_EQ(stage("1").exit_code, 0);
+  const std::string status = sweep.runs("out/tuning")[0] + "/status.json";
+  std::string text = read_file(status);
+  text.replace(text.find("finished"), 8, "failed");
+  write_text(status, text);
+  const BinaryResult result = stage("2");
+  EXPECT_EQ(result.exit_code, 1) << result.err;  // of the trial, in the end
+  EXPECT_EQ(sweep.statuses(), std::vector<std::string>(2, "finished"));
+}
+
 TEST(SweepLaunch, SubmitsOnceAndCancels) {
   const FakeSlurm slurm;
   const TinySweep sweep("[sweep]\nseed = [1, 2]\n[[sweep.set]]\nset = { updates = 5 }\n");
   ASSERT_EQ(sweep.run(launch({"--no-probes", "--detach"})).exit_code, 0);
   // As if its tasks had not ended, and somebody else's.
-  slurm.set_queue("101 PENDING Resources\n101 RUNNING None\n7 RUNNING None\n");
+  slurm.set_queue(
+      "101|PENDING|Resources|basin-study-1\n101|RUNNING|None|basin-study-1\n7|RUNNING|None|basin-study-1\n"
+      "101|RUNNING|None|another's\n");
   const BinaryResult again = sweep.run(launch({"--no-probes", "--detach"}));
   EXPECT_EQ(again.exit_code, 0);
   EXPECT_THAT(again.err, HasSubstr("2 tasks of an earlier call are in the queue: nothing is submitted"));
@@ -108,7 +149,7 @@ TEST(SweepLaunch, ShowsWhatItWouldSubmit) {
   const BinaryResult result = sweep.run(launch({"--dry-run", "--task-minutes", "0"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("stage 1 (sweep): 4 runs in 3 tasks"));
-  EXPECT_THAT(result.out, HasSubstr("#SBATCH --array=1-3"));
+  EXPECT_THAT(result.out, HasSubstr("# sbatch --job-name=basin-study-1 --array=1-3 "));
   EXPECT_THAT(result.out, HasSubstr("core-hours"));
   EXPECT_EQ(slurm.submitted(), 0);
   EXPECT_FALSE(fs::exists(sweep.path("out")));
@@ -132,6 +173,7 @@ TEST(SweepLaunch, IsRefusedInOneLine) {
   EXPECT_THAT(refusal({"--slurm", "partition=nowhere"}),
               HasSubstr("stage-1.sh: sbatch: invalid partition specified: nowhere"));
   EXPECT_THAT(refusal({"--slurm", "array=1-4"}), HasSubstr("--slurm array=1-4: this one is set by Basin"));
+  EXPECT_THAT(refusal({"--cancel", "--dry-run"}), HasSubstr("excludes"));
   EXPECT_THAT(refusal({"--shard", "1/2"}), HasSubstr("--shard excludes --launch"));
   ::setenv("SLURM_JOB_ID", "12", 1);
   EXPECT_THAT(refusal({}), HasSubstr("this is inside job 12 already"));

@@ -1,5 +1,6 @@
 """`basin sweep --launch slurm` on a real Slurm: what it makes equals the local sweep, whatever happens to its tasks."""
 
+import collections
 import contextlib
 import json
 import pathlib
@@ -18,7 +19,7 @@ updates = {updates}
 batch_size = 32
 micro_batch = 32
 learning_rate = 0.01
-checkpoint_seconds = 0.5
+checkpoint_seconds = 600
 [data]
 set = "synthetic"
 train_examples = 200
@@ -82,6 +83,12 @@ def sweep(cluster, basin, tmp_path):
 
 
 LAUNCH = ("--launch", "slurm", "--task-minutes", "0")
+
+
+def states(sweep):
+    """How many runs say what of themselves."""
+    files = sweep.out.glob("runs/*/status.json")
+    return collections.Counter(json.loads(file.read_text())["status"] for file in files)
 
 
 def training(sweep):
@@ -174,7 +181,8 @@ def test_ctrl_c_leaves_the_jobs_and_cancel_ends_them(cluster, sweep, study, tmp_
     assert cancelled.returncode == 0 and "cancelled: " in cancelled.stderr
     cluster.wait_until(lambda: not cluster.queue(), 60)
     status = sweep.status()
-    assert status["done"] < 2 and not status["failed"]
+    assert status["done"] < 2 and not status["failed"] and not status["at_work"]
+    assert states(sweep)["interrupted"]
     done = sweep(path, *LAUNCH)  # goes on from the states that were left
     assert done.returncode == 0, done.stderr
     assert sweep.status()["done"] == 2
@@ -194,6 +202,8 @@ def test_a_study_survives_preemption_a_dead_node_and_a_requeue(cluster, sweep, s
         first = next(row for row in cluster.queue() if row.state == "RUNNING")
         cluster.submit("#!/bin/sh\nsleep 2\n", "--partition=high", f"--nodelist={first.node}")
         cluster.wait_until(lambda: cluster.job(first.job).get("Restarts") == "1", 60)
+        # Its state was written, although Slurm's SIGTERM and the script's both reach it.
+        cluster.wait_until(lambda: states(sweep)["interrupted"], 10)
         other = cluster.wait_until(
             lambda: next((r for r in cluster.queue() if r.state == "RUNNING" and "_" in r.job and training(sweep)), None), 30
         )

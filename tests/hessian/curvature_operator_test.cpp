@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kExamples = 23, kMicroBatch = 8;
 
-double relative(const at::Tensor& a, const at::Tensor& b) {
+double relative_error(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
 }
 
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Losses, EveryLoss, ::testing::Values(LossKind::cross_en
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
 // Float64 all through; products and dense matrices differ by the order of sums alone.
-constexpr double kRounding = 1e-10;
+constexpr double kProductRounding = 1e-10;
 
 TEST_P(EveryLoss, GaussNewtonIsTheJacobiansSandwich) {
   Network net;
@@ -68,7 +68,7 @@ TEST_P(EveryLoss, GaussNewtonIsTheJacobiansSandwich) {
         GetParam() == LossKind::mse ? at::eye(3, at::kDouble) : at::diag(p[i]) - at::outer(p[i], p[i]);
     expected += jacobian[i].t().matmul(middle).matmul(jacobian[i]) / kExamples;
   }
-  EXPECT_LT(relative(testing::dense_matrix(op), expected), kRounding);
+  EXPECT_LT(relative_error(testing::dense_matrix(op), expected), kProductRounding);
 }
 
 TEST_P(EveryLoss, FisherAndCovarianceAreSumsOverExamples) {
@@ -77,9 +77,10 @@ TEST_P(EveryLoss, FisherAndCovarianceAreSumsOverExamples) {
   const at::Tensor g = net.gradients(GetParam()), mean = g.mean(0);
   CurvatureOperator fisher(objective, Curvature::empirical_fisher);
   CurvatureOperator covariance(objective, Curvature::gradient_covariance);
-  EXPECT_LT(relative(testing::dense_matrix(fisher), g.t().matmul(g) / kExamples), kRounding);
+  EXPECT_LT(relative_error(testing::dense_matrix(fisher), g.t().matmul(g) / kExamples), kProductRounding);
   const at::Tensor centred = g - mean;
-  EXPECT_LT(relative(testing::dense_matrix(covariance), centred.t().matmul(centred) / kExamples), kRounding);
+  EXPECT_LT(relative_error(testing::dense_matrix(covariance), centred.t().matmul(centred) / kExamples),
+            kProductRounding);
 }
 
 TEST(CurvatureOperator, GaussNewtonOfALinearModelIsItsHessian) {
@@ -88,7 +89,7 @@ TEST(CurvatureOperator, GaussNewtonOfALinearModelIsItsHessian) {
       std::make_shared<testing::LinearModel>(testing::sine_numbers({3, 4}, 100), /*unused=*/true),
       LossKind::cross_entropy, x, labels, 5);
   CurvatureOperator hessian(objective, Curvature::hessian), ggn(objective, Curvature::gauss_newton);
-  EXPECT_LT(relative(testing::dense_matrix(ggn), testing::dense_matrix(hessian)), kRounding);
+  EXPECT_LT(relative_error(testing::dense_matrix(ggn), testing::dense_matrix(hessian)), kProductRounding);
 }
 
 TEST(CurvatureOperator, MemoryChangesNoBit) {

@@ -38,7 +38,7 @@ void move_to(Objective& objective, const at::Tensor& phi) {
 }
 
 // float64 sums of a thousand terms of order 100.
-constexpr double kRounding = 1e-10;
+constexpr double kQuadraticRounding = 1e-10;
 
 TEST(NoisyQuadratic, StartsAtPlusOrMinusOneInEveryDirection) {
   const at::Tensor h = curvatures(1);
@@ -62,9 +62,11 @@ TEST(NoisyQuadratic, LossAndGradientAreThoseOfTheQuadratic) {
     move_to(objective, theta * h.pow(p / 2));
     double loss = 0;
     const at::Tensor gradient = objective.gradient(&loss);
-    EXPECT_NEAR(loss, (kDimensions + (h * theta.square()).sum().item<double>()) / 2, kRounding * kDimensions);
+    EXPECT_NEAR(loss, (kDimensions + (h * theta.square()).sum().item<double>()) / 2,
+                kQuadraticRounding * kDimensions);
     // By phi = P^1/2 theta: P^-1/2 H theta.
-    EXPECT_TRUE(at::allclose(gradient, h.pow(1 - p / 2) * theta, kRounding, kRounding)) << power << " " << p;
+    EXPECT_TRUE(at::allclose(gradient, h.pow(1 - p / 2) * theta, kQuadraticRounding, kQuadraticRounding))
+        << power << " " << p;
   }
 }
 
@@ -73,8 +75,8 @@ TEST(NoisyQuadratic, HessianIsDiagonalWithThePowersOfTheIndex) {
   for (const double p : {0.0, 0.5}) {
     Objective objective = objective_of({fmt::format("precondition={:.1f}", p)}, d);
     CurvatureOperator hessian(objective, Curvature::hessian);
-    EXPECT_TRUE(at::allclose(testing::dense_matrix(hessian), at::diag(curvatures(1, d).pow(1 - p)), kRounding,
-                             kRounding));
+    EXPECT_TRUE(at::allclose(testing::dense_matrix(hessian), at::diag(curvatures(1, d).pow(1 - p)),
+                             kQuadraticRounding, kQuadraticRounding));
   }
 }
 
@@ -85,7 +87,7 @@ TEST(NoisyQuadratic, CovarianceOfTheExamplesGradientsIsTheHessian) {
   move_to(objective, at::ones({d}, at::kDouble));
   CurvatureOperator covariance(objective, Curvature::gradient_covariance);
   const at::Tensor found = testing::dense_matrix(covariance), h = curvatures(1, d);
-  EXPECT_TRUE(at::allclose(found.diag(), h, kRounding, kRounding));
+  EXPECT_TRUE(at::allclose(found.diag(), h, kQuadraticRounding, kQuadraticRounding));
   // Two fair coins' sample correlation has standard deviation 1/sqrt(N); 66 pairs stay below four of them.
   const at::Tensor correlation = found / (h.sqrt().unsqueeze(1) * h.sqrt().unsqueeze(0));
   EXPECT_LT((correlation - at::eye(d, at::kDouble)).abs().max().item<double>(),

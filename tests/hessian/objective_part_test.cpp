@@ -26,17 +26,17 @@ struct Softmax {
   }
 };
 
-constexpr double kRounding = 1e-14;  // sums of some fifty float64 numbers of order 1
+constexpr double kPartRounding = 1e-14;  // sums of some fifty float64 numbers of order 1
 
 TEST(ObjectivePart, IsTheLossOfItsExamplesAlone) {
   Softmax s;
   const at::Tensor index = at::tensor({7, 2, 11, 0, 5, 9}, at::kLong);
   const std::unique_ptr<Problem> part = s.objective.part(index);
   EXPECT_EQ(part->examples(), 6);
-  EXPECT_NEAR(part->loss(), s.loss(index, 1), kRounding);
+  EXPECT_NEAR(part->loss(), s.loss(index, 1), kPartRounding);
   double loss = 0;
-  EXPECT_LT((part->gradient(&loss) - s.gradient(index, 1)).abs().max().item<double>(), kRounding);
-  EXPECT_NEAR(loss, s.loss(index, 1), kRounding);
+  EXPECT_LT((part->gradient(&loss) - s.gradient(index, 1)).abs().max().item<double>(), kPartRounding);
+  EXPECT_NEAR(loss, s.loss(index, 1), kPartRounding);
   EXPECT_EQ(part->gradients_done(), 1);
   EXPECT_EQ(s.objective.gradients_done(), 0);
   EXPECT_EQ(s.objective.examples(), 13);
@@ -46,14 +46,14 @@ TEST(ObjectiveLogits, PassThroughTheMapInEveryNumber) {
   Softmax s;
   const at::Tensor all = at::arange(13);
   Objective tripled = s.objective.with_logits([](const at::Tensor& logits) { return logits * 3; });
-  EXPECT_NEAR(tripled.loss(), s.loss(all, 3), kRounding);
-  EXPECT_LT((tripled.gradient() - s.gradient(all, 3)).abs().max().item<double>(), kRounding);
+  EXPECT_NEAR(tripled.loss(), s.loss(all, 3), kPartRounding);
+  EXPECT_LT((tripled.gradient() - s.gradient(all, 3)).abs().max().item<double>(), kPartRounding);
   const at::Tensor few = at::tensor({1, 4}, at::kLong);
-  EXPECT_LT((tripled.gradient_over(few) - s.gradient(few, 3)).abs().max().item<double>(), kRounding);
-  EXPECT_NEAR(tripled.part(few)->loss(), s.loss(few, 3), kRounding);
+  EXPECT_LT((tripled.gradient_over(few) - s.gradient(few, 3)).abs().max().item<double>(), kPartRounding);
+  EXPECT_NEAR(tripled.part(few)->loss(), s.loss(few, 3), kPartRounding);
   Objective flipped = s.objective.with_logits([](const at::Tensor& logits) { return -logits; });
   EXPECT_NE(flipped.accuracy(), s.objective.accuracy());
-  EXPECT_NEAR(s.objective.loss(), s.loss(all, 1), kRounding);  // the first is as it was
+  EXPECT_NEAR(s.objective.loss(), s.loss(all, 1), kPartRounding);  // the first is as it was
 }
 
 }  // namespace

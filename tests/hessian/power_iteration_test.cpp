@@ -16,7 +16,7 @@ namespace {
 
 using testing::diagonal_operator;
 
-struct Network {
+struct NetworkHessian {
   testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 30);
   Objective objective{testing::tiny_mlp(), LossKind::cross_entropy, batch.images, batch.labels, 8};
   CurvatureOperator op{objective, Curvature::hessian};
@@ -26,7 +26,7 @@ struct Network {
 double length(const at::Tensor& x) { return x.norm().item<double>(); }
 
 TEST(PowerIteration, TakesTheStepsOfADenseMatrix) {
-  Network network;
+  NetworkHessian network;
   const int64_t n = network.op.size();
   at::Generator ours = make_generator(5), theirs = make_generator(5);
   const PowerResult found = power_eigenpairs(network.op, {.count = 2}, ours);
@@ -100,7 +100,7 @@ TEST(PowerIteration, EndsAtTheMostProductsAndAtWhatIsNotANumber) {
 }
 
 TEST(SteadyTrace, TakesTheSamplesOfADenseMatrix) {
-  Network network;
+  NetworkHessian network;
   at::Generator ours = make_generator(9), theirs = make_generator(9);
   const SampleMean found = steady_trace(network.op, 100, 1e-2, ours);
   std::vector<double> samples;

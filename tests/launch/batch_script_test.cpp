@@ -1,4 +1,4 @@
-// What sbatch gets: directives, quoting, ranges of tasks; which of sbatch's options people may give.
+// What sbatch gets: arguments, quoting, ranges of tasks; which of sbatch's options people may give; Slurm's times.
 #include "launch/batch_script.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +9,8 @@
 namespace basin {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::message_of;
 using ::testing::Not;
@@ -16,42 +18,58 @@ using ::testing::Not;
 BatchJob example() {
   BatchJob job;
   job.name = "basin-study-2";
-  job.log = "/data/my runs/out/slurm/%A_%a.log";
-  job.command = {"/opt/basin", "sweep", "/data/my runs/out/study.toml", "--out", "/data/my runs/out"};
+  job.folder = "/data/my runs/p%j/slurm";
+  job.command = {"/opt/basin", "sweep", "/data/my runs/study.toml", "--out", "/data/o'brien"};
   job.tasks = {1, 2, 3, 7};
   job.shards = 8;
   job.minutes = 45;
   job.cpus = 4;
   job.after = "17";
-  job.given = parse_sbatch_options({"partition=gpu", "--gpus-per-task=1", "exclusive", "time=90"});
+  job.given = parse_sbatch_options({"partition=gpu", "--gpus-per-task=1", "exclusive"});
   return job;
 }
 
-TEST(BatchScript, HasTheDirectivesOfItsJob) {
-  const std::string script = batch_script(example());
-  for (const char* line :
-       {"#!/bin/bash\n", "#SBATCH --job-name=basin-study-2\n", "#SBATCH --array=1-3,7\n",
-        "#SBATCH --requeue\n", "#SBATCH --output=\"/data/my runs/out/slurm/%A_%a.log\"\n",
-        "#SBATCH --cpus-per-task=4\n", "#SBATCH --dependency=afterany:17\n", "#SBATCH --signal=B:USR1@120\n",
-        "#SBATCH --partition=gpu\n", "#SBATCH --gpus-per-task=1\n", "#SBATCH --exclusive\n", "shards=8\n",
-        "command=(/opt/basin sweep '/data/my runs/out/study.toml' --out '/data/my runs/out')\n"})
-    EXPECT_THAT(script, HasSubstr(line));
-  // sbatch takes the later of two directives.
-  EXPECT_GT(script.find("#SBATCH --time=90"), script.find("#SBATCH --time=45"));
-  // sbatch reads directives up to the first command.
-  EXPECT_LT(script.rfind("#SBATCH"), script.find("command="));
-}
-
-TEST(BatchScript, BeginsAtOnceWithoutAJobBefore) {
+TEST(BatchScript, ArgumentsSayWhatTheJobNeeds) {
+  EXPECT_THAT(sbatch_arguments(example()),
+              ElementsAre("--job-name=basin-study-2", "--array=1-3,7",
+                          "--output=/data/my runs/p%%j/slurm/%A_%a.log", "--open-mode=append", "--requeue",
+                          "--ntasks=1", "--cpus-per-task=4", "--time=45", "--signal=B:USR1@120",
+                          "--dependency=afterany:17", "--partition=gpu", "--gpus-per-task=1", "--exclusive"));
   BatchJob job = example();
   job.after.clear();
-  EXPECT_THAT(batch_script(job), Not(HasSubstr("dependency")));
+  EXPECT_THAT(sbatch_arguments(job), Not(Contains(HasSubstr("dependency"))));
 }
 
 TEST(BatchScript, IsToldInTimeThatItsTimeEnds) {
   BatchJob job = example();
   job.minutes = 1;
-  EXPECT_THAT(batch_script(job), HasSubstr("--signal=B:USR1@20\n"));
+  EXPECT_THAT(sbatch_arguments(job), Contains("--signal=B:USR1@20"));
+  job.given = parse_sbatch_options({"time=0:02:00"});
+  EXPECT_THAT(sbatch_arguments(job), Contains("--signal=B:USR1@40"));
+}
+
+TEST(BatchScript, QuotesForTheShell) {
+  const std::string script = batch_script(example());
+  for (const char* line :
+       {"#!/bin/bash\n# sbatch --job-name=basin-study-2 --array=1-3,7 '--output=/data/my runs/",
+        "\nshards=8\nretry=()\n",
+        "\ncommand=(/opt/basin sweep '/data/my runs/study.toml' --out '/data/o'\\''brien')\n",
+        "\nfolder='/data/my runs/p%j/slurm'\n"})
+    EXPECT_THAT(script, HasSubstr(line));
+  BatchJob job = example();
+  job.retry_failed = true;
+  EXPECT_THAT(batch_script(job), HasSubstr("\nretry=(--retry failed)\n"));
+}
+
+TEST(MinutesOf, ReadsSlurmsTimes) {
+  const std::pair<const char*, int64_t> times[] = {{"90", 90},
+                                                   {"90:30", 90},
+                                                   {"2:30:00", 150},
+                                                   {"1-2", 26 * 60},
+                                                   {"1-2:30", 26 * 60 + 30},
+                                                   {"7-00:00:00", 7 * 24 * 60}};
+  for (const auto& [text, minutes] : times) EXPECT_EQ(minutes_of(text), minutes) << text;
+  for (const char* text : {"UNLIMITED", "", "an hour"}) EXPECT_EQ(minutes_of(text), std::nullopt) << text;
 }
 
 TEST(RangesOf, JoinNeighbours) {
@@ -71,9 +89,10 @@ TEST(SbatchOptions, AreSbatchsOwnWords) {
   EXPECT_EQ(value_of(options, "mem"), "4G");
   EXPECT_EQ(value_of(options, "comment"), "a=b c");
   EXPECT_EQ(value_of(options, "exclusive"), "");
-  for (const char* text : {"=x", "Mem=4G", "mem 4G", "mem=\"4G\"", "a=b\nc"})
+  for (const char* text : {"=x", "Mem=4G", "mem 4G", "a=b\nc"})
     EXPECT_THAT(message_of([&] { parse_sbatch_options({text}); }), HasSubstr("not KEY=VALUE")) << text;
-  for (const char* text : {"array=1-3", "dependency=after:3", "requeue", "output=x"})
+  for (const char* text :
+       {"array=1-3", "dependency=after:3", "requeue", "output=x", "job-name=x", "clusters=b"})
     EXPECT_THAT(message_of([&] { parse_sbatch_options({text}); }), HasSubstr("set by Basin")) << text;
 }
 

@@ -26,13 +26,13 @@ at::Tensor fill(const std::string& name, const at::Tensor& like) {
   return values.reshape(like.sizes());
 }
 
-struct Case {
+struct LogitsCase {
   InputShape shape;
   at::Tensor inputs, labels;
 };
 
 /// Pictures, or tokens where the model takes them: the generator's inputs_and_labels().
-Case case_of(const golden::Logits& expected) {
+LogitsCase case_of(const golden::Logits& expected) {
   const int64_t n = golden::examples, classes = golden::classes, side = expected.side;
   if (testing::tiny_loss(expected.model) == LossKind::token_cross_entropy) {
     const at::Tensor j = at::arange(n * side, at::kLong).view({n, side});
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, GoldenLogits, ::testing::Range<size_t>(0, golden
 
 TEST_P(GoldenLogits, AgreeWithPyTorch) {
   const golden::Logits& expected = golden::logits[GetParam()];
-  const Case given = case_of(expected);
+  const LogitsCase given = case_of(expected);
   const auto model = testing::make_test_model(expected.model, expected.settings, given.shape);
   model->eval();
   model->set_norm_mode(NormMode::running);

@@ -106,7 +106,7 @@ struct NormsOf {
 };
 
 // Some ten layers of float64 sums of up to some hundred products, and factors up to 10 and back.
-constexpr double kRounding = 1e-12;
+constexpr double kSymmetryRounding = 1e-12;
 
 at::Tensor random_factors(int64_t units) {
   at::Generator generator = make_generator(8);
@@ -116,7 +116,8 @@ at::Tensor random_factors(int64_t units) {
 TEST_P(Symmetries, EachUnitByAFactorOfItsOwn) {
   for (const UnitGroup& group : groups) {
     if (group.rescalable) {
-      EXPECT_LT(moved_by(relu_rescale(*model, group, random_factors(group.units))), kRounding) << group.name;
+      EXPECT_LT(moved_by(relu_rescale(*model, group, random_factors(group.units))), kSymmetryRounding)
+          << group.name;
     } else {
       EXPECT_TRUE(!NormsOf(group).scaled || testing::rectified(GetParam().model).empty()) << group.name;
     }
@@ -128,7 +129,7 @@ TEST_P(Symmetries, WeightsBeforeABatchNormByAFactor) {
     EXPECT_EQ(group.normalised, NormsOf(group).any) << group.name;
     for (const double c : {10.0, 0.1}) {
       if (!group.normalised) continue;
-      EXPECT_LT(moved_by(norm_scale(*model, group, c)), kRounding) << group.name;
+      EXPECT_LT(moved_by(norm_scale(*model, group, c)), kSymmetryRounding) << group.name;
     }
   }
 }
@@ -136,7 +137,7 @@ TEST_P(Symmetries, WeightsBeforeABatchNormByAFactor) {
 TEST_P(Symmetries, UnitsInAnotherOrder) {
   for (const UnitGroup& group : groups) {
     const at::Tensor backwards = at::arange(group.units - 1, -1, -1, at::kLong);
-    EXPECT_LT(moved_by(unit_permutation(group, backwards)), kRounding) << group.name;
+    EXPECT_LT(moved_by(unit_permutation(group, backwards)), kSymmetryRounding) << group.name;
   }
 }
 
@@ -163,7 +164,7 @@ TEST_P(Symmetries, AllOfThemOneAfterTheOther) {
     if (group.normalised) all.push_back(norm_scale(*model, group, 3));
     all.push_back(unit_permutation(group, at::arange(group.units, at::kLong).roll(1)));
   }
-  EXPECT_LT(moved_by(joined(all)), kRounding);
+  EXPECT_LT(moved_by(joined(all)), kSymmetryRounding);
 }
 
 // The twin is the same function, and the same one for all networks that differ by a factor for each group.
@@ -186,7 +187,7 @@ TEST_P(Symmetries, TheTwinOfEqualNormIsTheSameFunctionAndForgetsFactors) {
   }
   become_equal_norm_twin(*model);
   const at::Tensor after = model->forward(images);
-  EXPECT_LT(((after - before).abs().max() / before.abs().max()).item<double>(), kRounding);
+  EXPECT_LT(((after - before).abs().max() / before.abs().max()).item<double>(), kSymmetryRounding);
 }
 
 TEST_P(Symmetries, WeightsBeforeABatchNormHaveTheLengthThatTheTwinSays) {

@@ -25,7 +25,7 @@ using testing::tiny_batch;
 using testing::tiny_image_shape;
 using testing::write_script;
 
-constexpr double kRounding = 1e-12;  // float64, sums in another order
+constexpr double kScriptRounding = 1e-12;  // float64, sums in another order
 constexpr const char* kLinear = "return torch.linear(torch.flatten(x, 1), self.w, self.b)";
 
 class TorchScriptTest : public ::testing::Test {
@@ -93,8 +93,8 @@ TEST_F(TorchScriptTest, LogitsAndDerivativesAreItsTwinsInEveryMode) {
       for (const at::Tensor& g : torch::autograd::grad({norm}, leaves)) second += g.square().sum();
       products.push_back(second);
     }
-    EXPECT_LT(largest_difference(logits.end()[-1], logits.end()[-2]), kRounding);
-    EXPECT_LT(largest_difference(gradients.end()[-1], gradients.end()[-2]), kRounding);
+    EXPECT_LT(largest_difference(logits.end()[-1], logits.end()[-2]), kScriptRounding);
+    EXPECT_LT(largest_difference(gradients.end()[-1], gradients.end()[-2]), kScriptRounding);
     EXPECT_LT(largest_difference(products.end()[-1], products.end()[-2]), 1e-10);  // numbers of order 10
     EXPECT_GT(products.back().item<double>(), 1e-3);
   }

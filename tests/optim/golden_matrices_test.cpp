@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing;
 
-std::vector<ParameterInfo> start(at::ScalarType dtype) {
+std::vector<ParameterInfo> matrix_parameters(at::ScalarType dtype) {
   std::vector<ParameterInfo> parameters;
   for (size_t i = 0; i < golden::matrix_names.size(); ++i) {
     ParameterInfo parameter = make_parameter(golden::matrix_names[i], parameter_kind(golden::matrix_kinds[i]),
@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Traces, GoldenMatrices, ::testing::Range<size_t>(0, gol
 // Shampoo's roots of eigenvalues near eps = 1e-6 thirty times that of a step.
 TEST_P(GoldenMatrices, Float64) {
   const golden::MatrixTrace& trace = golden::matrix_traces[GetParam()];
-  const auto parameters = start(at::kDouble);
+  const auto parameters = matrix_parameters(at::kDouble);
   const auto optimizer = make_test_optimizer(trace.optimizer, trace.settings, parameters);
   follow_trace(*optimizer, parameters, golden::matrix_gradients, golden::matrix_rates, trace.steps, 1e-12);
 }

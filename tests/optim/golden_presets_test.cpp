@@ -12,7 +12,7 @@ namespace {
 using namespace testing;
 
 /// Weights of layers have two dimensions, all else one: some code bases go by that.
-std::vector<ParameterInfo> start(const golden::Scene& scene, at::ScalarType dtype) {
+std::vector<ParameterInfo> scene_parameters(const golden::Scene& scene, at::ScalarType dtype) {
   std::vector<ParameterInfo> parameters;
   for (size_t i = 0; i < scene.names.size(); ++i) {
     const ParameterKind kind = parameter_kind(scene.kinds[i]);
@@ -31,8 +31,8 @@ INSTANTIATE_TEST_SUITE_P(Traces, GoldenPreset, ::testing::Range<size_t>(0, golde
                            return trace.optimizer + "_" + trace.preset + "_" + std::to_string(info.param);
                          });
 
-void follow(const golden::PresetTrace& trace, at::ScalarType dtype, double tolerance) {
-  const auto parameters = start(trace.scene, dtype);
+void follow_preset(const golden::PresetTrace& trace, at::ScalarType dtype, double tolerance) {
+  const auto parameters = scene_parameters(trace.scene, dtype);
   auto settings = trace.settings;
   settings.push_back("preset=" + trace.preset);  // last: what is set by hand stays
   const auto optimizer = make_test_optimizer(trace.optimizer, settings, parameters);
@@ -40,8 +40,8 @@ void follow(const golden::PresetTrace& trace, at::ScalarType dtype, double toler
 }
 
 // Some ten roundings of numbers of their own size, and of sums of numbers up to ten times as large.
-TEST_P(GoldenPreset, Float64) { follow(golden::preset_traces[GetParam()], at::kDouble, 1e-13); }
-TEST_P(GoldenPreset, Float32) { follow(golden::preset_traces[GetParam()], at::kFloat, 1e-5); }
+TEST_P(GoldenPreset, Float64) { follow_preset(golden::preset_traces[GetParam()], at::kDouble, 1e-13); }
+TEST_P(GoldenPreset, Float32) { follow_preset(golden::preset_traces[GetParam()], at::kFloat, 1e-5); }
 
 template <class O>
 std::set<std::string> names(const std::vector<Preset<O>>& presets) {
@@ -64,7 +64,7 @@ TEST(GoldenPresets, LarcAndLambcAreApexAndTimm) {
   for (const golden::PresetTrace& trace : golden::preset_traces) {
     const bool larc = trace.optimizer == "lars" && trace.preset == "apex";
     if (!larc && !(trace.optimizer == "lamb" && trace.preset == "timm_clip")) continue;
-    const auto parameters = start(trace.scene, at::kDouble);
+    const auto parameters = scene_parameters(trace.scene, at::kDouble);
     const auto optimizer = make_test_optimizer(larc ? "larc" : "lambc", trace.settings, parameters);
     follow_trace(*optimizer, parameters, trace.scene.gradients, trace.scene.rates, trace.steps, 1e-13);
   }

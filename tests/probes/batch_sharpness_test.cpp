@@ -15,6 +15,7 @@ namespace {
 using testing::attribute;
 using testing::quantity;
 using testing::run_probe;
+using testing::value_of;
 
 /// logits = X W' with mse: g = (W X' - Y') X / b and Hv = V X'X / b for v = vec V, of a batch of b.
 struct LeastSquares {
@@ -59,10 +60,6 @@ struct LeastSquares {
     return truth;
   }
 };
-
-double value_of(const ProbeResult& result, const std::string& name) {
-  return quantity(result, name).value.at(0);
-}
 
 TEST(BatchSharpness, OfTheWholeSetIsInClosedForm) {
   LeastSquares problem;

@@ -15,6 +15,7 @@ namespace {
 using testing::attribute;
 using testing::quantity;
 using testing::run_probe;
+using testing::value_of;
 
 const std::vector<std::string> kAll{"forms=[\"empirical\", \"model\", \"closed_form\"]"};
 constexpr double kRounding = 1e-12;  // float64 sums of some thousand terms
@@ -35,10 +36,6 @@ struct Problem {
     return at::stack(rows);
   }
 };
-
-double value_of(const ProbeResult& result, const std::string& name) {
-  return quantity(result, name).value.at(0);
-}
 
 void expect_relative(double value, double exact) { EXPECT_NEAR(value, exact, kRounding * std::abs(exact)); }
 

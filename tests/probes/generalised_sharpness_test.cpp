@@ -22,15 +22,15 @@ at::Tensor inputs() {
   return at::randn({40, 5}, make_generator(3), at::kDouble) + at::linspace(0.5, 1.5, 5, at::kDouble);
 }
 
-struct Known : testing::KnownGradients {
-  Known() : KnownGradients(inputs()) {}
+struct CoupledGradients : testing::KnownGradients {
+  CoupledGradients() : KnownGradients(inputs()) {}
 };
 
-at::Tensor second_moments(const Known& known) { return known.x.t().mm(known.x) / known.x.size(0); }
+at::Tensor second_moments(const CoupledGradients& known) { return known.x.t().mm(known.x) / known.x.size(0); }
 
 // d'Hd = sum_c d_c' M d_c: every row of W by itself has the corner that is largest.
 TEST(GeneralisedSharpness, OfTheCubeIsThatOfTheBestSigns) {
-  Known known;
+  CoupledGradients known;
   const double largest = testing::largest_corner(second_moments(known));
   const ProbeResult result =
       run_probe("generalised_sharpness", known.objective, {"restarts=40", "tolerance=1e-8"});
@@ -46,7 +46,7 @@ TEST(GeneralisedSharpness, OfTheCubeIsThatOfTheBestSigns) {
 
 // tr D M D' over D [3, 5] with D D' <= 1 is the sum of M's three largest eigenvalues (Ky Fan).
 TEST(GeneralisedSharpness, OfTheSpectralBallIsASumOfEigenvalues) {
-  Known known;
+  CoupledGradients known;
   const double expected = at::linalg_eigvalsh(second_moments(known)).narrow(0, 2, 3).sum().item<double>();
   const ProbeResult result = run_probe("generalised_sharpness", known.objective,
                                        {"restarts=4", "iterations=3000", "tolerance=1e-8"});
@@ -55,7 +55,7 @@ TEST(GeneralisedSharpness, OfTheSpectralBallIsASumOfEigenvalues) {
 }
 
 TEST(GeneralisedSharpness, IsScaledByRateAndDualNormOfTheGradient) {
-  Known known;
+  CoupledGradients known;
   const ProbeResult result = run_probe("generalised_sharpness", known.objective);
   const at::Tensor g = known.gradients().mean(0);
   const double l1 = g.abs().sum().item<double>();
@@ -81,7 +81,7 @@ TEST(GeneralisedSharpness, WithoutAGradientHasNoScaledNumber) {
 }
 
 TEST(GeneralisedSharpness, ASearchThatWasStoppedSaysSo) {
-  Known known;
+  CoupledGradients known;
   const ProbeResult result = run_probe("generalised_sharpness", known.objective,
                                        {"iterations=1", "tolerance=1e-8", "norms=[\"spectral\"]"});
   EXPECT_EQ(result.status, ProbeStatus::not_converged);

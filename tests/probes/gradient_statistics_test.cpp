@@ -15,11 +15,8 @@ namespace {
 using testing::attribute;
 using testing::quantity;
 using testing::run_probe;
+using testing::value_of;
 using Known = testing::KnownGradients;
-
-double value_of(const ProbeResult& result, const std::string& name) {
-  return quantity(result, name).value.at(0);
-}
 
 double sum_of(const at::Tensor& values) { return values.sum().item<double>(); }
 

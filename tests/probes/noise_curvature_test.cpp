@@ -18,13 +18,10 @@ using testing::attribute;
 using testing::DenseNoise;
 using testing::quantity;
 using testing::run_probe;
+using testing::value_of;
 
 // The error of the differences that the dense Hessian is made of; products have 1e-13.
 constexpr double kDifferences = 1e-7;
-
-double value_of(const ProbeResult& result, const std::string& name) {
-  return quantity(result, name).value.at(0);
-}
 
 /// mlp 9 -> 8 -> 5 -> 3, 143 parameters, at weights where curvature and noise are of every sign and size.
 struct Tiny {

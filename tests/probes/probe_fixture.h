@@ -34,6 +34,10 @@ inline const Quantity& quantity(const ProbeResult& result, const std::string& na
   throw std::out_of_range(name);
 }
 
+inline double value_of(const ProbeResult& result, const std::string& name) {
+  return quantity(result, name).value.at(0);
+}
+
 template <class T>
 T attribute(const ProbeResult& result, const std::string& name) {
   for (const auto& [key, value] : result.attributes) {

@@ -16,7 +16,7 @@ using testing::attribute;
 using testing::quantity;
 using testing::run_probe;
 
-constexpr double kRounding = 1e-12;  // of means of losses near 30
+constexpr double kLossRounding = 1e-12;  // of means of losses near 30
 
 /// Losses 30 + x_i'w: worst cases are rho |c g|_q with q = 1 for linf and 2 for l2.
 struct Linear {
@@ -53,10 +53,10 @@ TEST(SharpnessAdaptive, WorstCaseOfALinearLossInClosedForm) {
     const Quantity& found_l2 = quantity(result, "worst_l2" + stem + "_m6_5e-1");
     const Quantity& found_linf = quantity(result, "worst_linf" + stem + "_m6_1e-3");
     // The first step ends on the maximum.
-    EXPECT_NEAR(found_l2.value[0], l2, kRounding);
-    EXPECT_NEAR(found_l2.uncertainty[0], l2_error, kRounding);
-    EXPECT_NEAR(found_linf.value[0], linf, kRounding);
-    EXPECT_NEAR(found_linf.uncertainty[0], linf_error, kRounding);
+    EXPECT_NEAR(found_l2.value[0], l2, kLossRounding);
+    EXPECT_NEAR(found_l2.uncertainty[0], l2_error, kLossRounding);
+    EXPECT_NEAR(found_linf.value[0], linf, kLossRounding);
+    EXPECT_NEAR(found_linf.uncertainty[0], linf_error, kLossRounding);
     EXPECT_EQ(found_linf.uncertainty_kind, UncertaintyKind::lower_bound);
     EXPECT_EQ(found_linf.definition, "adaptive-worst");
     const auto norms = attribute<std::vector<double>>(result, found_l2.name + "_group_norms");
@@ -193,15 +193,15 @@ TEST(SharpnessAdaptive, WeightsOfExactlyZeroAreHeldAndTheRestStaysInItsBall) {
   without_eta.emplace_back("eta=0.0");
   const ProbeResult held = run_probe("sharpness_adaptive", objective, without_eta, 5);
   EXPECT_NEAR(quantity(held, "worst_l2_m6_5e-1").value[0],
-              problem.expected(problem.w.abs(), 2, 0.5, 6, 5).first, kRounding);
+              problem.expected(problem.w.abs(), 2, 0.5, 6, 5).first, kLossRounding);
   EXPECT_NEAR(quantity(held, "worst_linf_m6_1e-3").value[0],
-              problem.expected(problem.w.abs(), 1, 1e-3, 6, 5).first, kRounding);
+              problem.expected(problem.w.abs(), 1, 1e-3, 6, 5).first, kLossRounding);
   for (const double norm : attribute<std::vector<double>>(held, "worst_l2_m6_5e-1_group_norms"))
     EXPECT_LE(norm, 0.5 + 1e-15);
   // With eta it moves.
   const ProbeResult moved = run_probe("sharpness_adaptive", objective, settings, 5);
   EXPECT_NEAR(quantity(moved, "worst_l2_m6_5e-1").value[0],
-              problem.expected(problem.w.abs() + 1e-3, 2, 0.5, 6, 5).first, kRounding);
+              problem.expected(problem.w.abs() + 1e-3, 2, 0.5, 6, 5).first, kLossRounding);
 }
 
 TEST(SharpnessAdaptive, TheToolsL2SearchLeavesItsBallWhereAWeightIsZero) {
@@ -212,7 +212,7 @@ TEST(SharpnessAdaptive, TheToolsL2SearchLeavesItsBallWhereAWeightIsZero) {
   Objective without_zeros = problem.objective();
   const ProbeResult plain = run_probe("sharpness_adaptive", without_zeros, settings, 5);
   EXPECT_NEAR(quantity(plain, "worst_l2_m6_5e-1").value[0],
-              problem.expected(problem.w.abs(), 2, 0.5, 6, 5).first, kRounding);
+              problem.expected(problem.w.abs(), 2, 0.5, 6, 5).first, kLossRounding);
   problem.w[2] = 0;
   Objective objective = problem.objective();
   const ProbeResult result = run_probe("sharpness_adaptive", objective, settings, 5);
@@ -224,7 +224,7 @@ TEST(SharpnessAdaptive, TheToolsL2SearchLeavesItsBallWhereAWeightIsZero) {
   EXPECT_GT(loose.value[0], 2 * problem.expected(problem.w.abs(), 2, 0.5, 6, 5).first);
   EXPECT_NEAR(quantity(result, "worst_linf_m6_1e-3").value[0],
               problem.expected(problem.w.abs(), 1, 1e-3, 6, 5).first,
-              kRounding);  // clamping needs no quotient
+              kLossRounding);  // clamping needs no quotient
 }
 
 TEST(SharpnessAdaptive, RestartsFindAtLeastAsMuchAndHelpWhereThereIsNoGradient) {

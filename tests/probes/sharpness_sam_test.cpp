@@ -16,7 +16,7 @@ using testing::attribute;
 using testing::quantity;
 using testing::run_probe;
 
-constexpr double kRounding = 1e-12;  // of some hundred float64 operations on numbers of order 1
+constexpr double kSamRounding = 1e-12;  // of some hundred float64 operations on numbers of order 1
 
 /// rho |T g| and the rise along rho T^2 g / |T g|, written out.
 struct Expected {
@@ -39,13 +39,13 @@ TEST(SharpnessSam, QuadraticInClosedForm) {
   for (const double rho : {0.05, 2.0}) {
     const Expected expected(problem, problem.all(), one, rho);
     const std::string tail = rho == 2 ? "2e0" : "5e-2";
-    EXPECT_NEAR(quantity(result, "sam_" + tail).value[0], expected.ascended, kRounding);
-    EXPECT_NEAR(quantity(result, "sam_first_" + tail).value[0], expected.first_order, kRounding);
+    EXPECT_NEAR(quantity(result, "sam_" + tail).value[0], expected.ascended, kSamRounding);
+    EXPECT_NEAR(quantity(result, "sam_first_" + tail).value[0], expected.first_order, kSamRounding);
   }
   const at::Tensor t = at::where(problem.is_weight() > 0, problem.weights().abs() + 0.01, one);
   const Expected asam(problem, problem.all(), t, 0.5);
-  EXPECT_NEAR(quantity(result, "asam_5e-1").value[0], asam.ascended, kRounding);
-  EXPECT_NEAR(quantity(result, "asam_first_5e-1").value[0], asam.first_order, kRounding);
+  EXPECT_NEAR(quantity(result, "asam_5e-1").value[0], asam.ascended, kSamRounding);
+  EXPECT_NEAR(quantity(result, "asam_first_5e-1").value[0], asam.first_order, kSamRounding);
   EXPECT_EQ(quantity(result, "asam_5e-1").definition, "asam-ascended");
   EXPECT_EQ(quantity(result, "sam_5e-2").uncertainty_kind, UncertaintyKind::none);
   EXPECT_EQ(quantity(result, "sam_5e-2").units, "1");
@@ -56,8 +56,8 @@ TEST(SharpnessSam, Davda54ScalesBiasesToo) {
   Objective objective = problem.objective();
   const ProbeResult result = run_probe("sharpness_sam", objective, {"compat=davda54"});
   const Expected expected(problem, problem.all(), problem.weights().abs(), 2);
-  EXPECT_NEAR(quantity(result, "asam_2e0").value[0], expected.ascended, kRounding);
-  EXPECT_NEAR(quantity(result, "asam_first_2e0").value[0], expected.first_order, kRounding);
+  EXPECT_NEAR(quantity(result, "asam_2e0").value[0], expected.ascended, kSamRounding);
+  EXPECT_NEAR(quantity(result, "asam_first_2e0").value[0], expected.first_order, kSamRounding);
   EXPECT_EQ(quantity(result, "asam_2e0").definition, "asam-all-ascended");
 }
 
@@ -75,10 +75,10 @@ TEST(SharpnessSam, GroupsAscendOnTheirOwn) {
   }
   const at::Tensor rise = at::tensor(rises, at::kDouble), slope = at::tensor(slopes, at::kDouble);
   const Quantity& ascended = quantity(result, "sam_m5_5e-2");
-  EXPECT_NEAR(ascended.value[0], rise.mean().item<double>(), kRounding);
-  EXPECT_NEAR(ascended.uncertainty[0], rise.std().item<double>() / 2, kRounding);
+  EXPECT_NEAR(ascended.value[0], rise.mean().item<double>(), kSamRounding);
+  EXPECT_NEAR(ascended.uncertainty[0], rise.std().item<double>() / 2, kSamRounding);
   EXPECT_EQ(ascended.uncertainty_kind, UncertaintyKind::standard_error);
-  EXPECT_NEAR(quantity(result, "sam_first_m5_5e-2").value[0], slope.mean().item<double>(), kRounding);
+  EXPECT_NEAR(quantity(result, "sam_first_m5_5e-2").value[0], slope.mean().item<double>(), kSamRounding);
   // One direction can't ascend for each group what its own does.
   EXPECT_GT(ascended.value[0], quantity(result, "sam_5e-2").value[0]);
 }
@@ -129,7 +129,7 @@ TEST(SharpnessSam, WeightsOfExactlyZeroStayWhereTWouldBeZero) {
   const ProbeResult result = run_probe("sharpness_sam", objective, {"eta=0.0", "scaled=all"});
   const at::Tensor t = at::cat({at::zeros({8}, at::kDouble), problem.b.abs()});
   EXPECT_NEAR(quantity(result, "asam_5e-1").value[0], Expected(problem, problem.all(), t, 0.5).ascended,
-              kRounding);
+              kSamRounding);
 }
 
 TEST(SharpnessSam, WithoutAGradientThereIsNoDirection) {

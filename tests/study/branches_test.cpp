@@ -16,11 +16,8 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::study_message;
 using testing::study_of;
-
-std::string message_of(const std::string& text) {
-  return testing::message_of([&] { expand(study_of(text)); });
-}
 
 const Cell& cell_where(const std::vector<Cell>& cells, int64_t seed, int64_t batch, bool is_branch) {
   for (const Cell& cell : cells) {
@@ -100,7 +97,7 @@ TEST(Branches, OfAFactorAreThoseOfTheirRate) {
     EXPECT_EQ(again[0].run_id, cell.run_id) << "the factor is not taken twice";
   }
   EXPECT_EQ(found, (std::set<std::pair<double, double>>{{0.1, 1}, {0.1, 0.5}, {0.4, 1}, {0.4, 0.5}}));
-  EXPECT_THAT(message_of(kTop + "[branch]\nat = 'end'\nfrom = 'batch_size = 32'\nrate_factor = 0.0\n"),
+  EXPECT_THAT(study_message(kTop + "[branch]\nat = 'end'\nfrom = 'batch_size = 32'\nrate_factor = 0.0\n"),
               HasSubstr("rate_factor"));
 }
 
@@ -132,34 +129,34 @@ TEST(Branches, OfBranchesNameThemByTheirOwnKeys) {
 
 TEST(Branches, ThatNameNoRunSeveralOrThemselvesAreOneLine) {
   const std::string branch = kTop + "[branch]\nat = 'end'\nupdates = 5\n";
-  EXPECT_THAT(message_of(branch + "from = 'batch_size = 99'\n"),
+  EXPECT_THAT(study_message(branch + "from = 'batch_size = 99'\n"),
               HasSubstr("branch.from = \"batch_size = 99\" names no runs with seed 1"));
   EXPECT_THAT(
-      message_of(
+      study_message(
           branch +
           "[sweep]\nlearning_rate = [0.1, 0.2]\nbranch.from = ['', 'batch_size = 256']\n"
           "[[sweep.set]]\nwhen = { branch.from = 'batch_size = 256' }\nset = { learning_rate = 0.3 }\n"),
       AllOf(HasSubstr("names 2 runs with seed 1: "), HasSubstr("rate 0.1 seed 1; ")));
-  EXPECT_THAT(message_of(branch + "from = 'branch.updates = 5'\n"),
+  EXPECT_THAT(study_message(branch + "from = 'branch.updates = 5'\n"),
               HasSubstr("branch.from names this run itself"));
   EXPECT_THAT(
-      message_of(
+      study_message(
           kTop +
           "[branch]\nat = 'end'\nfrom = 'branch.updates = 2'\n[sweep]\nbranch.updates = [1, 2]\n"
           "[[sweep.set]]\nwhen = { branch.updates = 2 }\nset = { branch.from = 'branch.updates = 1' }\n"),
       AllOf(HasSubstr("branch.from goes in a circle: "), HasSubstr("branches from the first")));
-  EXPECT_THAT(message_of(branch + "from = 'batch = 32'\n"), HasSubstr("unknown key \"batch\""));
-  EXPECT_THAT(message_of(branch + "from = 'batch_size = '\n"), HasSubstr("branch.from"));
-  EXPECT_THAT(message_of(branch), HasSubstr("[branch] needs branch.from"));
+  EXPECT_THAT(study_message(branch + "from = 'batch = 32'\n"), HasSubstr("unknown key \"batch\""));
+  EXPECT_THAT(study_message(branch + "from = 'batch_size = '\n"), HasSubstr("branch.from"));
+  EXPECT_THAT(study_message(branch), HasSubstr("[branch] needs branch.from"));
 }
 
 TEST(Branches, OfAParentThatDoesntFitAreOneLine) {
   const auto with = [](const std::string& at, const std::string& rule) {
-    return message_of(kTop + "[branch]\nat = '" + at +
-                      "'\n[sweep]\nbranch.from = ['', 'batch_size = 256']\n[[sweep.set]]\nwhen = { "
-                      "branch.from = 'batch_size = "
-                      "256' }\nset = { branch.updates = 5" +
-                      rule + " }\n");
+    return study_message(kTop + "[branch]\nat = '" + at +
+                         "'\n[sweep]\nbranch.from = ['', 'batch_size = 256']\n[[sweep.set]]\nwhen = { "
+                         "branch.from = 'batch_size = "
+                         "256' }\nset = { branch.updates = 5" +
+                         rule + " }\n");
   };
   EXPECT_EQ(with("u000010", ""), "no error");
   EXPECT_EQ(with("loss-1.5", ""), "no error");

@@ -7,7 +7,6 @@
 #include "study/contrast_cells.h"
 #include "study/study.h"
 #include "tests/study/study_text.h"
-#include "tests/support/message_of.h"
 
 namespace basin {
 namespace {
@@ -15,11 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::study_message;
 using testing::study_of;
-
-std::string message_of(const std::string& text, const std::vector<std::string>& sets = {}) {
-  return testing::message_of([&] { expand(study_of(text, sets)); });
-}
 
 // "sgd 32 1" for each cell: optimiser, batch size, seed.
 std::vector<std::string> summary(const std::vector<Cell>& cells) {
@@ -86,7 +82,8 @@ TEST(StudyGrid, SkipsAndNamesEachRunOnce) {
       "[sweep]\nbatch_size = [32, 64, 32]\nseed = [1, 2, 3]\n"
       "[[sweep.skip]]\nwhen = { batch_size = 64, seed = [2, 3] }\n");
   EXPECT_THAT(summary(expand(study)), ElementsAre("sgd 32 1", "sgd 32 2", "sgd 32 3", "sgd 64 1"));
-  EXPECT_THAT(message_of("[sweep]\nseed = [1]\n[[sweep.skip]]\nwhen = { seed = 1 }\n"), HasSubstr("no runs"));
+  EXPECT_THAT(study_message("[sweep]\nseed = [1]\n[[sweep.skip]]\nwhen = { seed = 1 }\n"),
+              HasSubstr("no runs"));
 }
 
 TEST(StudyGrid, ProbesCanDependOnTheCell) {
@@ -184,10 +181,11 @@ TEST(StudySelection, TakesOtherSeedsToChooseBy) {
 }
 
 TEST(StudySelection, RefusesWhatItCannotChooseFrom) {
-  EXPECT_THAT(message_of("data.validation = 0.0\n" + std::string(kTuned)),
+  EXPECT_THAT(study_message("data.validation = 0.0\n" + std::string(kTuned)),
               HasSubstr("s.toml:6: sweep.select needs"));
-  EXPECT_THAT(message_of("[sweep]\nselect = 'test_loss'\n"), HasSubstr("s.toml:2: sweep.select"));
-  EXPECT_THAT(message_of("[sweep]\nselect_seeds = [1]\n"), HasSubstr("s.toml:2: sweep.select_seeds needs"));
+  EXPECT_THAT(study_message("[sweep]\nselect = 'test_loss'\n"), HasSubstr("s.toml:2: sweep.select"));
+  EXPECT_THAT(study_message("[sweep]\nselect_seeds = [1]\n"),
+              HasSubstr("s.toml:2: sweep.select_seeds needs"));
   EXPECT_THROW(expand_tuning(study_of("[sweep]\nselect = 'validation_loss'\n")), ConfigError);
 }
 
@@ -219,7 +217,7 @@ void PrintTo(const BadStudy& bad, std::ostream* out) { *out << bad.name; }
 class StudyErrors : public ::testing::TestWithParam<BadStudy> {};
 
 TEST_P(StudyErrors, NameFileLineAndReason) {
-  EXPECT_THAT(message_of(GetParam().text), HasSubstr(GetParam().message));
+  EXPECT_THAT(study_message(GetParam().text), HasSubstr(GetParam().message));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -261,9 +259,9 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(StudyErrors, ComeFromTheCommandLineToo) {
-  EXPECT_THAT(message_of("", {"nonsense=1"}), HasSubstr("--set: unknown key \"nonsense\""));
-  EXPECT_THAT(message_of("", {"batch_size=0"}), HasSubstr("--set: batch_size = 0 violates"));
-  EXPECT_THAT(message_of("", {"batch_size"}), HasSubstr("expected key=value"));
+  EXPECT_THAT(study_message("", {"nonsense=1"}), HasSubstr("--set: unknown key \"nonsense\""));
+  EXPECT_THAT(study_message("", {"batch_size=0"}), HasSubstr("--set: batch_size = 0 violates"));
+  EXPECT_THAT(study_message("", {"batch_size"}), HasSubstr("expected key=value"));
 }
 
 constexpr const char* kArms =
@@ -332,18 +330,18 @@ TEST(StudyArms, ContrastsGoByThem) {
 TEST(StudyArms, RefusedInOneLine) {
   const std::string base = "[sweep]\nbatch_size = [32, 64]\n";
   EXPECT_EQ(
-      message_of(base + "[[sweep.arm]]\nset = { learning_rate = 0.5 }\n"),
+      study_message(base + "[[sweep.arm]]\nset = { learning_rate = 0.5 }\n"),
       "s.toml:4: an arm can't set learning_rate; a rule gives it its learning rate, and it has the seeds of "
       "the settings it is made from");
-  EXPECT_THAT(message_of(base + "[[sweep.arm]]\nset = { runtime.threads = 2 }\n"),
+  EXPECT_THAT(study_message(base + "[[sweep.arm]]\nset = { runtime.threads = 2 }\n"),
               HasSubstr("does not tell runs apart, so an arm can't set it"));
   EXPECT_THAT(
-      message_of(base + "[[sweep.arm]]\nwhen = { batch_size = 128 }\nset = { warmup = 0.0 }\n"),
+      study_message(base + "[[sweep.arm]]\nwhen = { batch_size = 128 }\nset = { warmup = 0.0 }\n"),
       HasSubstr("the rule can never hold: batch_size = 128 is not among the study's values (32, 64)"));
-  EXPECT_THAT(message_of(base + "[[sweep.arm]]\nwhen = { batch_size = 64 }\n"),
+  EXPECT_THAT(study_message(base + "[[sweep.arm]]\nwhen = { batch_size = 64 }\n"),
               HasSubstr("the rule has no `set`"));
   EXPECT_THAT(
-      message_of(base + "[[sweep.arm]]\nset = { warmup = 0.0 }\n[[sweep.set]]\nset = { warmup = 0.2 }\n"),
+      study_message(base + "[[sweep.arm]]\nset = { warmup = 0.0 }\n[[sweep.set]]\nset = { warmup = 0.2 }\n"),
       HasSubstr("warmup is swept, so a rule can't set it"));
 }
 

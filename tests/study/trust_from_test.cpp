@@ -14,11 +14,8 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::study_message;
 using testing::study_of;
-
-std::string message_of(const std::string& text) {
-  return testing::message_of([&] { expand(study_of(text)); });
-}
 
 const TrustArm& arm_of(const Cell& cell) { return *trust_arm(cell.options); }
 
@@ -104,28 +101,28 @@ TEST(TrustFrom, AndABranchMayBothBeNeeded) {
 
 TEST(TrustFrom, ThatNamesNoRunSeveralOrItselfIsOneLine) {
   const std::string frozen = kTop + "[lamb]\ntrust = 'frozen'\ntrust_from = ";
-  EXPECT_THAT(message_of(frozen + "'lamb.trust = \"live\"'\n"),
+  EXPECT_THAT(study_message(frozen + "'lamb.trust = \"live\"'\n"),
               HasSubstr("lamb.trust_from = \"lamb.trust = \\\"live\\\"\" names no runs with seed 1"));
-  EXPECT_THAT(message_of(frozen + "'lamb.trust = \"frozen\"'\n"),
+  EXPECT_THAT(study_message(frozen + "'lamb.trust = \"frozen\"'\n"),
               HasSubstr("lamb.trust_from names this run itself"));
-  EXPECT_THAT(message_of(kTop + "[lamb]\ntrust_from = 'batch_size = 256'\n[sweep]\n"
-                                "lamb.trust = ['live', 'mean', 'frozen']\n"),
+  EXPECT_THAT(study_message(kTop + "[lamb]\ntrust_from = 'batch_size = 256'\n[sweep]\n"
+                                   "lamb.trust = ['live', 'mean', 'frozen']\n"),
               AllOf(HasSubstr("names 2 runs with seed 1: "), HasSubstr("lamb.trust=live")));
   EXPECT_THAT(
-      message_of(kTop + "[sweep]\nlamb.trust = ['frozen', 'frozen_mean']\n"
-                        "[[sweep.set]]\nwhen = { lamb.trust = 'frozen' }\n"
-                        "set = { lamb.trust_from = 'lamb.trust = \"frozen_mean\"' }\n"
-                        "[[sweep.set]]\nwhen = { lamb.trust = 'frozen_mean' }\n"
-                        "set = { lamb.trust_from = 'lamb.trust = \"frozen\"' }\n"),
+      study_message(kTop + "[sweep]\nlamb.trust = ['frozen', 'frozen_mean']\n"
+                           "[[sweep.set]]\nwhen = { lamb.trust = 'frozen' }\n"
+                           "set = { lamb.trust_from = 'lamb.trust = \"frozen_mean\"' }\n"
+                           "[[sweep.set]]\nwhen = { lamb.trust = 'frozen_mean' }\n"
+                           "set = { lamb.trust_from = 'lamb.trust = \"frozen\"' }\n"),
       AllOf(HasSubstr("lamb.trust_from goes in a circle: "), HasSubstr("has its ratios from the first")));
-  EXPECT_THAT(message_of(frozen + "'batch = 32'\n"), HasSubstr("unknown key \"batch\""));
+  EXPECT_THAT(study_message(frozen + "'batch = 32'\n"), HasSubstr("unknown key \"batch\""));
 }
 
 // A frozen arm whose ratios are those of a branch that begins from it.
 TEST(TrustFrom, InACircleWithABranchIsOneLine) {
   EXPECT_THAT(
-      message_of(kTop +
-                 "[branch]\nat = 'end'\nupdates = 5\n[sweep]\nlamb.trust = ['live', 'frozen']\n"
+      study_message(
+          kTop + "[branch]\nat = 'end'\nupdates = 5\n[sweep]\nlamb.trust = ['live', 'frozen']\n"
                  "branch.from = ['', 'lamb.trust = \"frozen\"']\n"
                  "[[sweep.skip]]\nwhen = { branch.from = '', lamb.trust = 'live' }\n"
                  "[[sweep.skip]]\nwhen = { branch.from = 'lamb.trust = \"frozen\"', lamb.trust = 'frozen' }\n"
@@ -137,15 +134,15 @@ TEST(TrustFrom, InACircleWithABranchIsOneLine) {
 
 TEST(TrustFrom, OfARunThatDoesntFitIsOneLine) {
   const auto with = [](const std::string& rule) {
-    return message_of(
+    return study_message(
         kTop + kLive +
         "[sweep]\nlamb.trust = ['live', 'frozen']\n[[sweep.set]]\nwhen = { lamb.trust = 'live' }\nset = { " +
         rule + " }\n");
   };
   EXPECT_EQ(with("epochs = 1.0"), "no error");
   EXPECT_THAT(with("model = 'mlp'"), HasSubstr("which has another network: mlp there, small_cnn here"));
-  EXPECT_THAT(message_of(kTop + "[lamb]\ntrust = 'frozen'\ntrust_from = 'optimizer = \"sgd\"'\n[sweep]\n"
-                                "optimizer = ['sgd', 'lamb']\n"),
+  EXPECT_THAT(study_message(kTop + "[lamb]\ntrust = 'frozen'\ntrust_from = 'optimizer = \"sgd\"'\n[sweep]\n"
+                                   "optimizer = ['sgd', 'lamb']\n"),
               HasSubstr("sgd has no trust ratios"));
 }
 

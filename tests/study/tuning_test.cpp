@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::study_of;
 
-std::string message_of(const std::string& text, const std::vector<std::string>& sets = {}) {
+std::string tuning_message(const std::string& text, const std::vector<std::string>& sets = {}) {
   return testing::message_of([&] {
     const Study study = study_of(text, sets);
     expand(study);
@@ -178,7 +178,7 @@ void PrintTo(const BadTuning& bad, std::ostream* out) { *out << bad.name; }
 class TuningErrors : public ::testing::TestWithParam<BadTuning> {};
 
 TEST_P(TuningErrors, NameFileLineAndReason) {
-  EXPECT_THAT(message_of(GetParam().text), HasSubstr(GetParam().message));
+  EXPECT_THAT(tuning_message(GetParam().text), HasSubstr(GetParam().message));
 }
 
 #define RANGE "[[tune.range]]\nkey = 'learning_rate'\nlow = 0.1\nhigh = 1.0\n"
@@ -277,12 +277,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(StudyTuning, AWarmupInEpochsMayBeLongerThanOne) {
   const std::string range = "[[tune.range]]\nkey = 'warmup'\nlow = 0.5\nhigh = 5.0\n";
   EXPECT_EQ(
-      message_of("schedule_unit = 'epochs'\nlearning_rate = 'tuned'\n[tune]\ntrials = 2\n" RANGE + range),
+      tuning_message("schedule_unit = 'epochs'\nlearning_rate = 'tuned'\n[tune]\ntrials = 2\n" RANGE + range),
       "no error");
 }
 
 TEST(TuningErrors, AreOneLine) {
-  EXPECT_EQ(message_of("learning_rate = 'tuned'\n[tune]\ntrials = 4\n").find('\n'), std::string::npos);
+  EXPECT_EQ(tuning_message("learning_rate = 'tuned'\n[tune]\ntrials = 4\n").find('\n'), std::string::npos);
 }
 
 }  // namespace

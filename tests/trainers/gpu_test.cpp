@@ -144,10 +144,10 @@ TEST_F(GpuTraining, Bfloat16IsNearFloat32) {
   EXPECT_GT(apart, 1e-5 * moved);
 }
 
-std::atomic<int64_t> reads{0};
+std::atomic<int64_t> numbers_read{0};
 
-std::unique_ptr<at::ObserverContext> count_reads(const at::RecordFunction& call) {
-  if (std::string(call.name()) == "aten::_local_scalar_dense") ++reads;
+std::unique_ptr<at::ObserverContext> count_numbers_read(const at::RecordFunction& call) {
+  if (std::string(call.name()) == "aten::_local_scalar_dense") ++numbers_read;
   return nullptr;
 }
 
@@ -159,15 +159,15 @@ TEST_F(GpuTraining, ReadsTwoNumbersAnUpdateWhateverTheNetwork) {
     TestRun run(s);
     int64_t then = 0;
     const at::CallbackHandle handle =
-        at::addGlobalCallback(at::RecordFunctionCallback(&count_reads)
+        at::addGlobalCallback(at::RecordFunctionCallback(&count_numbers_read)
                                   .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
     run.trainer->set_stop_request([&] {
-      if (run.trainer->updates_done() == 10) then = reads;
+      if (run.trainer->updates_done() == 10) then = numbers_read;
       return run.trainer->updates_done() == 30;
     });
     run.run();
     at::removeCallback(handle);
-    EXPECT_LE(reads - then, 2 * 20 + 2) << blocks;  // the checkpoint of the stop on top
+    EXPECT_LE(numbers_read - then, 2 * 20 + 2) << blocks;  // the checkpoint of the stop on top
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLayers = 5;
 
-at::Tensor numbers(uint64_t seed, at::IntArrayRef sizes) {
+at::Tensor random_matrix(uint64_t seed, at::IntArrayRef sizes) {
   return at::randn(sizes, make_generator(seed), at::kDouble);
 }
 
@@ -21,7 +21,7 @@ using Layer = std::function<at::Tensor(int64_t which, const at::Tensor& x)>;
 
 /// Outputs that others depend on, side by side, worked on in place, and one that nothing uses.
 at::Tensor loss_of(const Layer& layer) {
-  const at::Tensor x = numbers(1, {5, 3});
+  const at::Tensor x = random_matrix(1, {5, 3});
   const at::Tensor first = layer(0, x).relu_();
   const at::Tensor left = layer(1, first), right = layer(2, first), beside = layer(3, x);
   layer(4, first);
@@ -32,7 +32,7 @@ at::Tensor loss_of(const Layer& layer) {
 at::Tensor by_shift(int64_t which) {
   const at::Tensor shift = at::zeros({5, 3}, at::kDouble).requires_grad_(true);
   loss_of([&](int64_t layer, const at::Tensor& x) {
-    const at::Tensor y = x.mm(numbers(2 + layer, {3, 3}).t());
+    const at::Tensor y = x.mm(random_matrix(2 + layer, {3, 3}).t());
     return layer == which ? y + shift : y;
   }).backward();
   return shift.grad();
@@ -40,7 +40,7 @@ at::Tensor by_shift(int64_t which) {
 
 TEST(OutputGradients, AreHandedOverOnceEach) {
   std::vector<at::Tensor> weights;
-  for (int64_t i = 0; i < kLayers; ++i) weights.push_back(numbers(2 + i, {3, 3}).requires_grad_(true));
+  for (int64_t i = 0; i < kLayers; ++i) weights.push_back(random_matrix(2 + i, {3, 3}).requires_grad_(true));
   at::Tensor loss;
   std::vector<LayerCall> calls;
   {

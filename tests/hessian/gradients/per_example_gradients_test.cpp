@@ -26,7 +26,7 @@ using testing::tiny_loss;
 using testing::tiny_model;
 
 // float64: sums of up to some thousand products in another order.
-constexpr double kRounding = 1e-10;
+constexpr double kGradientRounding = 1e-10;
 
 /// 0 where both are.
 double relative(const at::Tensor& a, const at::Tensor& b) {
@@ -77,17 +77,17 @@ void expect_brute_force(Objective& objective, const std::string& about) {
     const at::Tensor expected = by_tensor(objective, g.square());
     for (int64_t t = 0; t < expected.size(1); ++t) {
       const std::string& name = objective.parameters().parameters()[t].name;
-      EXPECT_LT(relative(found.squared_norms.select(1, t), expected.select(1, t)), kRounding)
+      EXPECT_LT(relative(found.squared_norms.select(1, t), expected.select(1, t)), kGradientRounding)
           << about << name;
     }
-    EXPECT_LT(relative(found.mean, g.mean(0)), kRounding) << about;
+    EXPECT_LT(relative(found.mean, g.mean(0)), kGradientRounding) << about;
   }
-  EXPECT_LT(relative(with_squares.mean_square, g.square().mean(0)), kRounding) << about;
+  EXPECT_LT(relative(with_squares.mean_square, g.square().mean(0)), kGradientRounding) << about;
 
   const at::Tensor a = numbers({g.size(1)}, 5), b = numbers({g.size(1)}, 6);
   const std::vector<at::Tensor> products = gradients.products({{a}, {a, b}});
-  EXPECT_LT(relative(products[0], by_tensor(objective, g * a)), kRounding) << about;
-  EXPECT_LT(relative(products[1], by_tensor(objective, g * a + g.square() * b)), kRounding) << about;
+  EXPECT_LT(relative(products[0], by_tensor(objective, g * a)), kGradientRounding) << about;
+  EXPECT_LT(relative(products[1], by_tensor(objective, g * a + g.square() * b)), kGradientRounding) << about;
 }
 
 class PerExampleGradientsTest : public ::testing::TestWithParam<std::string> {};
@@ -156,9 +156,9 @@ TEST(PerExampleGradients, OfAScriptAreItsTwins) {
   const ExampleSums found = PerExampleGradients(of_script).sums(true),
                     expected = PerExampleGradients(of_own).sums(true);
   // Modules come in another order than layers: sums over all tensors.
-  EXPECT_LT(relative(found.squared_norms.sum(1), expected.squared_norms.sum(1)), kRounding);
-  EXPECT_LT(relative(found.mean.square().sum(), expected.mean.square().sum()), kRounding);
-  EXPECT_LT(relative(found.mean_square.sum(), expected.mean_square.sum()), kRounding);
+  EXPECT_LT(relative(found.squared_norms.sum(1), expected.squared_norms.sum(1)), kGradientRounding);
+  EXPECT_LT(relative(found.mean.square().sum(), expected.mean.square().sum()), kGradientRounding);
+  EXPECT_LT(relative(found.mean_square.sum(), expected.mean_square.sum()), kGradientRounding);
   script->set_norm_mode(NormMode::ghost_batch, 3);
   EXPECT_THROW(PerExampleGradients(of_script).sums(), ConfigError);
 }

@@ -18,7 +18,8 @@ using Say = std::function<void(const std::string&)>;
 using Twist =
     std::function<void(const std::string& ask, int64_t number, json& reply, SharedVectors& vectors)>;
 
-std::string said_of(at::ScalarType dtype, const std::set<std::string>& leaves_out, const Twist& twist = {}) {
+std::string said_by_check(at::ScalarType dtype, const std::set<std::string>& leaves_out,
+                          const Twist& twist = {}) {
   const testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 13, 1, dtype);
   Objective there(testing::tiny_mlp(1, dtype), LossKind::cross_entropy, batch.images, batch.labels, 5);
   Script script;
@@ -34,59 +35,60 @@ std::string said_of(at::ScalarType dtype, const std::set<std::string>& leaves_ou
 }
 
 TEST(CheckOutside, TakesWhatAnswersRight) {
-  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) EXPECT_EQ(said_of(dtype, {}), "");
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) EXPECT_EQ(said_by_check(dtype, {}), "");
 }
 
 TEST(CheckOutside, TakesWhatAnswersInPart) {
   for (const char* missing : {"loss", "gradient", "product", "batch_gradient", "batch_product", "losses"})
-    EXPECT_EQ(said_of(at::kDouble, {missing}), "") << missing;
+    EXPECT_EQ(said_by_check(at::kDouble, {missing}), "") << missing;
 }
 
 TEST(CheckOutside, RefusesALossThatChanges) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    EXPECT_THAT(said_of(dtype, {},
-                        [](const std::string& ask, int64_t number, json& reply, SharedVectors&) {
-                          if (ask == "loss")
-                            reply["loss"] = reply["loss"].get<double>() + 1e-4 * static_cast<double>(number);
-                        }),
+    EXPECT_THAT(said_by_check(dtype, {},
+                              [](const std::string& ask, int64_t number, json& reply, SharedVectors&) {
+                                if (ask == "loss")
+                                  reply["loss"] =
+                                      reply["loss"].get<double>() + 1e-4 * static_cast<double>(number);
+                              }),
                 HasSubstr("the examples must be the same each time (no shuffling, augmentation or dropout)"));
   }
 }
 
 // Their mean is the same.
 TEST(CheckOutside, RefusesShuffledExamples) {
-  EXPECT_THAT(said_of(at::kFloat, {},
-                      [](const std::string& ask, int64_t number, json&, SharedVectors& vectors) {
-                        if (ask == "losses") vectors.losses.copy_(vectors.losses.roll(number));
-                      }),
+  EXPECT_THAT(said_by_check(at::kFloat, {},
+                            [](const std::string& ask, int64_t number, json&, SharedVectors& vectors) {
+                              if (ask == "losses") vectors.losses.copy_(vectors.losses.roll(number));
+                            }),
               HasSubstr("in the same order (no shuffling, augmentation or dropout)"));
 }
 
 TEST(CheckOutside, RefusesProductsOfNoHessian) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    EXPECT_THAT(said_of(dtype, {},
-                        [](const std::string& ask, int64_t, json&, SharedVectors& vectors) {
-                          if (ask == "product") vectors.result.add_(vectors.direction.roll(1), 0.01);
-                        }),
+    EXPECT_THAT(said_by_check(dtype, {},
+                              [](const std::string& ask, int64_t, json&, SharedVectors& vectors) {
+                                if (ask == "product") vectors.result.add_(vectors.direction.roll(1), 0.01);
+                              }),
                 HasSubstr("the products are not those of a Hessian"));
   }
 }
 
 TEST(CheckOutside, RefusesALossThatIsNoPlainMean) {
-  EXPECT_THAT(said_of(at::kFloat, {},
-                      [](const std::string& ask, int64_t, json&, SharedVectors& vectors) {
-                        if (ask == "losses") vectors.losses.mul_(1.01);
-                      }),
+  EXPECT_THAT(said_by_check(at::kFloat, {},
+                            [](const std::string& ask, int64_t, json&, SharedVectors& vectors) {
+                              if (ask == "losses") vectors.losses.mul_(1.01);
+                            }),
               HasSubstr("it has to be their plain mean"));
-  EXPECT_THAT(said_of(at::kFloat, {},
-                      [](const std::string& ask, int64_t, json&, SharedVectors& vectors) {
-                        if (ask == "batch_gradient") vectors.result.mul_(1.01);
-                      }),
+  EXPECT_THAT(said_by_check(at::kFloat, {},
+                            [](const std::string& ask, int64_t, json&, SharedVectors& vectors) {
+                              if (ask == "batch_gradient") vectors.result.mul_(1.01);
+                            }),
               HasSubstr("the gradients of two halves of the examples don't add up to the gradient"));
-  EXPECT_THAT(said_of(at::kFloat, {},
-                      [](const std::string& ask, int64_t, json& reply, SharedVectors&) {
-                        if (ask == "gradient") reply["loss"] = reply["loss"].get<double>() * 1.01;
-                      }),
+  EXPECT_THAT(said_by_check(at::kFloat, {},
+                            [](const std::string& ask, int64_t, json& reply, SharedVectors&) {
+                              if (ask == "gradient") reply["loss"] = reply["loss"].get<double>() * 1.01;
+                            }),
               HasSubstr("in the answer with the gradient"));
 }
 

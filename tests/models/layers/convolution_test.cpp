@@ -15,12 +15,12 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 using Layer = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b)>;
 
-struct Case {
+struct ConvolutionCase {
   int64_t kernel, stride, padding;
   bool bias, leaf_images;  // leaf_images: x needs no gradient, as in a first layer
 };
 
-class ConvolutionTest : public ::testing::TestWithParam<Case> {
+class ConvolutionTest : public ::testing::TestWithParam<ConvolutionCase> {
  protected:
   static Layer ours() {
     return [](const auto& x, const auto& w, const auto& b) {
@@ -74,10 +74,11 @@ class ConvolutionTest : public ::testing::TestWithParam<Case> {
     return gradient;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTest,
-                         ::testing::Values(Case{3, 1, 1, true, false}, Case{3, 2, 1, false, false},
-                                           Case{5, 1, 2, true, true}, Case{1, 1, 0, false, false},
-                                           Case{2, 2, 0, true, false}, Case{3, 2, 0, true, true}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ConvolutionTest,
+    ::testing::Values(ConvolutionCase{3, 1, 1, true, false}, ConvolutionCase{3, 2, 1, false, false},
+                      ConvolutionCase{5, 1, 2, true, true}, ConvolutionCase{1, 1, 0, false, false},
+                      ConvolutionCase{2, 2, 0, true, false}, ConvolutionCase{3, 2, 0, true, true}));
 
 TEST_P(ConvolutionTest, ValueAndGradientHaveTheSameBits) {
   for (const auto type : {at::kDouble, at::kFloat}) {

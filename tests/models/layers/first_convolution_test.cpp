@@ -15,11 +15,11 @@
 namespace basin {
 namespace {
 
-struct Case {
+struct FirstConvolutionCase {
   int64_t images, in, height, width, out;
 };
 
-std::ostream& operator<<(std::ostream& out, const Case& c) {
+std::ostream& operator<<(std::ostream& out, const FirstConvolutionCase& c) {
   return out << c.images << "x" << c.in << "x" << c.height << "x" << c.width << "to" << c.out;
 }
 
@@ -29,7 +29,7 @@ at::Tensor normal(at::IntArrayRef sizes, uint64_t seed) {
 
 struct Arguments {
   at::Tensor x, w, b;
-  explicit Arguments(const Case& c)
+  explicit Arguments(const FirstConvolutionCase& c)
       : x(normal({c.images, c.in, c.height, c.width}, 1).contiguous(at::MemoryFormat::ChannelsLast)),
         w(normal({c.out, c.in, 3, 3}, 2).requires_grad_(true)),
         b(normal({c.out}, 3).requires_grad_(true)) {}
@@ -54,11 +54,12 @@ std::vector<at::Tensor> derivatives(const Layer& layer, const Arguments& a) {
   return all;
 }
 
-class FirstConvolutionOf : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, FirstConvolutionOf,
-                         ::testing::Values(Case{1, 1, 2, 2, 8}, Case{3, 3, 8, 6, 16}, Case{19, 2, 10, 14, 24},
-                                           Case{17, 4, 4, 4, 48}, Case{9, 3, 32, 32, 16},
-                                           Case{2, 3, 6, 6, 12}));
+class FirstConvolutionOf : public ::testing::TestWithParam<FirstConvolutionCase> {};
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, FirstConvolutionOf,
+    ::testing::Values(FirstConvolutionCase{1, 1, 2, 2, 8}, FirstConvolutionCase{3, 3, 8, 6, 16},
+                      FirstConvolutionCase{19, 2, 10, 14, 24}, FirstConvolutionCase{17, 4, 4, 4, 48},
+                      FirstConvolutionCase{9, 3, 32, 32, 16}, FirstConvolutionCase{2, 3, 6, 6, 12}));
 
 // Sums of up to 36 products in another order for y, of up to 9,216 for the gradients, of as many of these for the second ones: 4e-5
 // of the largest entry. Places are of values that differ by more than that rounding but for one in 1e5: none here.

@@ -74,7 +74,7 @@ TEST(Overlap, CountsInTheBudgetOfProtocolB) {
   }
 }
 
-std::string refusal(const RunSettings& s) {
+std::string overlap_refusal(const RunSettings& s) {
   try {
     TestRun run(s);
   } catch (const ConfigError& error) {
@@ -86,18 +86,18 @@ std::string refusal(const RunSettings& s) {
 TEST(Overlap, RefusesWhatItsPairsCannotBear) {
   RunSettings s = lbfgs_settings();
   s.train.hook<PerturbationOptions>().kind = "sam";
-  EXPECT_NE(refusal(s).find("overlap"), std::string::npos);
+  EXPECT_NE(overlap_refusal(s).find("overlap"), std::string::npos);
   s = lbfgs_settings();
   s.train.batch_milestones = {0.5};
-  EXPECT_NE(refusal(s).find("batch_milestones"), std::string::npos);
+  EXPECT_NE(overlap_refusal(s).find("batch_milestones"), std::string::npos);
   s = lbfgs_settings();
   s.model = "keskar_c1";
   s.model_settings = {"width=2", "hidden=[8, 6]", "norm=none", "dropout=0.5"};
-  EXPECT_NE(refusal(s).find("dropout"), std::string::npos);
+  EXPECT_NE(overlap_refusal(s).find("dropout"), std::string::npos);
   s.model_settings = {"width=2", "hidden=[8, 6]", "norm=batch"};
   s.train.ghost_batch = 20;
   s.train.micro_batch = 20;
-  EXPECT_NE(refusal(s).find("whole ghost batches (20)"), std::string::npos);
+  EXPECT_NE(overlap_refusal(s).find("whole ghost batches (20)"), std::string::npos);
 }
 
 }  // namespace

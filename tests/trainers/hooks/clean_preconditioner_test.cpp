@@ -4,6 +4,7 @@
 
 #include "optim/perturbation.h"
 #include "tests/support/message_of.h"
+#include "tests/trainers/hooks/noise_options.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/hooks/example_noise.h"
 #include "trainers/hooks/gradient_clipping.h"
@@ -16,8 +17,6 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kBatch = 60, kSmall = 6;
 constexpr double kRate = 0.02;
-
-ExampleNoiseOptions& noise_of(RunSettings& s) { return s.train.hook<ExampleNoiseOptions>(); }
 
 RunSettings two_updates(const std::string& optimizer, const std::vector<std::string>& settings) {
   RunSettings s = small_settings();

@@ -10,6 +10,7 @@
 #include "models/layers.h"
 #include "optim/perturbation.h"
 #include "tests/support/message_of.h"
+#include "tests/trainers/hooks/noise_options.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/hooks/noise_gauge.h"
 
@@ -20,8 +21,6 @@ using ::testing::HasSubstr;
 
 // Sums of some hundred float64 numbers in another order.
 constexpr double kRounding = 1e-12;
-
-ExampleNoiseOptions& noise_of(RunSettings& s) { return s.train.hook<ExampleNoiseOptions>(); }
 
 /// One update of rate 1 without momentum: the weights change by minus the gradient.
 RunSettings one_gradient(int64_t batch_size, int64_t b) {
@@ -319,48 +318,49 @@ TEST(ExampleNoise, SaysWhereItIsInexact) {
   EXPECT_THAT(events(ghosts), HasSubstr("other ghost batches"));
 }
 
-std::string refusal(RunSettings s) {
+std::string noise_refusal(RunSettings s) {
   return message_of([&] { TestRun run(s); });
 }
 
 TEST(ExampleNoise, RefusesWhatHasNoMeaningInOneLine) {
-  EXPECT_EQ(refusal(one_gradient(50, 51)),
+  EXPECT_EQ(noise_refusal(one_gradient(50, 51)),
             "noise.batch = 51 is above batch_size = 50: noise can only be added");
   // 300 of 200: 100 come up twice, 90,000/500 = 180 examples.
-  EXPECT_EQ(refusal(one_gradient(300, 181)),
+  EXPECT_EQ(noise_refusal(one_gradient(300, 181)),
             "noise.batch = 181: a batch of 181 is above 180, what the batch of update 1 is worth: noise can "
             "only be added");
-  EXPECT_EQ(refusal(one_gradient(300, 180)), "no error");
+  EXPECT_EQ(noise_refusal(one_gradient(300, 180)), "no error");
   RunSettings s = one_gradient(50, 10);
   noise_of(s).match = "step";
-  EXPECT_THAT(refusal(s), HasSubstr("needs noise.reference_rate > 0"));
+  EXPECT_THAT(noise_refusal(s), HasSubstr("needs noise.reference_rate > 0"));
   noise_of(s).reference_rate = 0.1;  // a tenth of the run's: the noise of its own batch is too much already
-  EXPECT_THAT(refusal(s), HasSubstr("(noise.match = \"step\") is above 50"));
+  EXPECT_THAT(noise_refusal(s), HasSubstr("(noise.match = \"step\") is above 50"));
   s = one_gradient(50, 10);
   s.train.hook<NoiseGaugeOptions>().every = 1;
-  EXPECT_THAT(refusal(s), HasSubstr("noise_scale_every and noise.batch exclude each other"));
+  EXPECT_THAT(noise_refusal(s), HasSubstr("noise_scale_every and noise.batch exclude each other"));
   s = one_gradient(50, 10);
   s.train.hook<PerturbationOptions>().kind = "sam";
   s.train.hook<PerturbationOptions>().examples = 10;
-  EXPECT_THAT(refusal(s), HasSubstr("noise.batch needs perturbation.examples = 0, not 10"));
+  EXPECT_THAT(noise_refusal(s), HasSubstr("noise.batch needs perturbation.examples = 0, not 10"));
   s = one_gradient(50, 10);
   s.optimizer = "lbfgs";
   s.optimizer_settings = {};
-  EXPECT_THAT(refusal(s), HasSubstr("an optimiser with overlap"));
-  EXPECT_THAT(refusal(with_ghosts(12)), HasSubstr("noise.batch = 12 must be a multiple of ghost_batch (8)"));
+  EXPECT_THAT(noise_refusal(s), HasSubstr("an optimiser with overlap"));
+  EXPECT_THAT(noise_refusal(with_ghosts(12)),
+              HasSubstr("noise.batch = 12 must be a multiple of ghost_batch (8)"));
   s = with_ghosts(16);
   s.train.batch_size = 52;
-  EXPECT_THAT(refusal(s), HasSubstr("batch_size = 52 must be a multiple of ghost_batch (8)"));
+  EXPECT_THAT(noise_refusal(s), HasSubstr("batch_size = 52 must be a multiple of ghost_batch (8)"));
   s = with_ghosts(8);
   s.train.batch_size = 8;
-  EXPECT_EQ(refusal(s), "no error");
+  EXPECT_EQ(noise_refusal(s), "no error");
   noise_of(s).match = "temperature";
   noise_of(s).reference_rate = 2;
-  EXPECT_THAT(refusal(s), HasSubstr("is a single ghost batch, of which no noise can be made"));
+  EXPECT_THAT(noise_refusal(s), HasSubstr("is a single ghost batch, of which no noise can be made"));
   s = one_gradient(50, 10);
   s.model_settings = {"hidden=[]"};
   noise_of(s).control = "layers_exchanged";
-  EXPECT_THAT(refusal(s), HasSubstr("needs a network of at least two layers"));
+  EXPECT_THAT(noise_refusal(s), HasSubstr("needs a network of at least two layers"));
 }
 
 }  // namespace

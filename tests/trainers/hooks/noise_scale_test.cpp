@@ -22,18 +22,18 @@
 namespace basin::testing {
 namespace {
 
-using Vector = std::array<double, 3>;
+using ExampleGradient = std::array<double, 3>;
 
-double square(const Vector& v) { return std::inner_product(v.begin(), v.end(), v.begin(), 0.0); }
+double square(const ExampleGradient& v) { return std::inner_product(v.begin(), v.end(), v.begin(), 0.0); }
 
 /// A training set of 12 whose single gradients are known: |G|^2 and tr Sigma by their definitions.
 struct KnownSet {
   static constexpr size_t kExamples = 12;
-  std::array<Vector, kExamples> gradients{};
+  std::array<ExampleGradient, kExamples> gradients{};
   double g2 = 0, tr_sigma = 0;
 
   KnownSet() {
-    Vector mean{};
+    ExampleGradient mean{};
     for (size_t i = 0; i < kExamples; ++i) {
       for (size_t d = 0; d < 3; ++d) {
         gradients[i][d] = 0.4 + std::sin(1.0 + 3.0 * static_cast<double>(3 * i + d));
@@ -41,13 +41,13 @@ struct KnownSet {
       }
     }
     g2 = square(mean);
-    for (const Vector& g : gradients)
+    for (const ExampleGradient& g : gradients)
       tr_sigma += square({g[0] - mean[0], g[1] - mean[1], g[2] - mean[2]}) / kExamples;
   }
 
   MicroBatchNorms norms(const Batch& batch, int64_t micro_batch) const {
     MicroBatchNorms found;
-    Vector whole{}, part{};
+    ExampleGradient whole{}, part{};
     for (size_t row = 0; row < batch.examples.size(); ++row) {
       for (size_t d = 0; d < 3; ++d) {
         part[d] += static_cast<double>(batch.counts[row]) *
