@@ -72,7 +72,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def prediction(folder):
-    done = basin("forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "p.toml", "--count", "2")
+    done = basin("forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "p.toml", "--count", "3")
     assert done.returncode == 0, done.stderr
     return tomllib.loads((folder / "p.toml").read_text())
 
@@ -120,7 +120,7 @@ def test_a_prediction_is_a_function_of_its_inputs_and_made_once(prediction, fold
     again = basin("forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "p.toml")
     assert again.returncode == 2
     assert again.stderr.strip().endswith("a prediction is made once; name a file that isn't there")
-    done = basin("forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "q.toml", "--count", "2")
+    done = basin("forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "q.toml", "--count", "3")
     assert done.returncode == 0
     assert tomllib.loads((folder / "q.toml").read_text())["cell"] == prediction["cell"]
 
@@ -139,8 +139,8 @@ def test_seeds_are_those_of_the_script(prediction, folder):
 
 def test_the_runs_of_the_study_are_scored_and_no_others(prediction, folder, tmp_path, capsys):
     """The whole way: seeds of the file, the test runs, the score."""
-    seeds = ", ".join(basin("forecast", "--seeds", folder / "p.toml", "--count", "2").stdout.split())
-    for name, more in (("test", []), ("other", ["--set", f"max_gradients={N}"])):
+    seeds = ", ".join(basin("forecast", "--seeds", folder / "p.toml", "--count", "3").stdout.split())
+    for name, more in (("test", []), ("other", ["--set", "max_gradients=200000"])):
         done = basin(
             "sweep",
             folder / "test.toml",
