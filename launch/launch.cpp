@@ -29,7 +29,7 @@ constexpr size_t kMostWorkersShown = 8;
 
 std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal(); }
 
-// "3 tasks run, 9 wait (Resources)"
+// "Slurm: 3 tasks running, 9 waiting (Resources)"
 std::string text_of(const std::vector<QueuedTask>& tasks) {
   size_t running = 0;
   std::map<std::string, size_t> waiting;  // by reason

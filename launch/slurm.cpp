@@ -27,16 +27,6 @@ std::string complaint_of(const CommandResult& result, const std::string& program
   return complaint.empty() ? fmt::format("exit code {}", result.exit_code) : complaint;
 }
 
-// The value in `scontrol show config`, or an empty text.
-std::string configured(const std::string& key) {
-  if (!find_program("scontrol")) return "";
-  const CommandResult result = run_command({"scontrol", "show", "config"});
-  std::smatch found;
-  return result.ok() && std::regex_search(result.out, found, std::regex("(?:^|\n)" + key + " *= *([^ \n]+)"))
-             ? found[1].str()
-             : "";
-}
-
 }  // namespace
 
 void Slurm::require() const {
@@ -45,6 +35,16 @@ void Slurm::require() const {
         "--launch slurm: this is inside job {} already: start it from a login node, or leave --launch away",
         job));
   if (!find_program("sbatch")) throw ConfigError("--launch slurm: there is no sbatch in PATH");
+}
+
+std::string Slurm::configured(const std::string& key) const {
+  if (config_.empty() && find_program("scontrol")) {
+    const CommandResult result = run_command({"scontrol", "show", "config"});
+    if (result.ok()) config_ = result.out;
+  }
+  std::smatch found;
+  return std::regex_search(config_, found, std::regex("(?:^|\\n)" + key + " *= *([^ \\n]+)")) ? found[1].str()
+                                                                                              : "";
 }
 
 int64_t Slurm::largest_array() const {

@@ -35,6 +35,12 @@ class Slurm {
   /// What the user has in the queue and isn't ending. IoError where squeue doesn't answer.
   std::vector<QueuedTask> queued() const;
   void cancel(const std::set<std::string>& jobs) const;
+
+ private:
+  /// The value in `scontrol show config`, or an empty text.
+  std::string configured(const std::string& key) const;
+
+  mutable std::string config_;  // asked for once; empty until the controller has answered
 };
 
 }  // namespace basin

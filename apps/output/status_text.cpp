@@ -47,7 +47,7 @@ void print_json(const std::string& out, const SweepLook& look) {
   for (const RunAtWork& run : look.at_work) {
     at_work.push_back({{"run_id", run.run_id},
                        {"label", run.line.label},
-                       {"activity", run.line.activity == Activity::training ? "training" : "probing"},
+                       {"activity", to_string(run.line.activity)},
                        {"update", run.line.update},
                        {"done", run.line.done},
                        {"images_per_second", run.line.images_per_second},

@@ -19,6 +19,8 @@ size_t terminal_width() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+}  // namespace
+
 const char* to_string(Activity activity) {
   switch (activity) {
     case Activity::training:
@@ -30,8 +32,6 @@ const char* to_string(Activity activity) {
   }
   return "";
 }
-
-}  // namespace
 
 std::string to_text(const WorkerLine& line) {
   std::string text = fmt::format("{} {}", to_string(line.activity), line.label);

@@ -1,4 +1,4 @@
-// defines: SweepDisplay, the progress of a sweep: redrawn in place on a terminal, plain lines when piped.
+// defines: SweepDisplay, the progress of a sweep: redrawn in place on a terminal, plain lines when piped; to_text(), to_string().
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,8 @@ class SweepDisplay : public SweepObserver {
   int64_t drawn_lines_ = 0;
   Clock::time_point start_, last_drawn_;
 };
+
+const char* to_string(Activity activity);
 
 /// "training lamb B=2048 protocol B seed 1  update 34  43 %  8120 images/s  loss 1.62",
 /// "probing lamb B=2048 protocol B seed 1  3/12: end top_eigenvalues, about 40 s left"
