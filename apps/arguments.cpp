@@ -72,6 +72,15 @@ std::vector<std::string> values_of(const std::string& key) {
   return defaults.table().at(key).constraint.names;
 }
 
+void add_ranks_option(CLI::App& command, int& ranks) {
+  command
+      .add_option("--ranks", ranks,
+                  "processes on this machine that share the work; default 1. Those of torchrun, mpirun or "
+                  "srun share it "
+                  "without being asked")
+      ->check(CLI::Range(1, 4096));
+}
+
 void add_set_option(CLI::App& command, std::vector<std::string>& sets, Words settings) {
   CLI::Option* const option =
       command

@@ -43,6 +43,9 @@ std::vector<std::string> values_of(const std::string& key);
 /// `--set key=value`, one value per occurrence.
 void add_set_option(CLI::App& command, std::vector<std::string>& sets, Words settings = run_settings);
 
+/// `--ranks N`.
+void add_ranks_option(CLI::App& command, int& ranks);
+
 /// `NAME A[,B...]`: one comma-separated list per occurrence; later occurrences add to it. What follows a
 /// space is another argument.
 void add_list_option(CLI::App& command, const std::string& name, std::vector<std::string>& values,

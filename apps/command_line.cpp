@@ -35,6 +35,7 @@ const char kExitCodes[] = R"(Exit codes:
   4  file unreadable, unwritable, or not one of ours
   5  no such device
   6  arithmetic that can't go on
+  7  another process of the run is gone; what is on disk can be gone on from
   130, 143  interrupted; the state is on disk)";
 
 /// The version of the program and of what its numbers depend on.

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/nearest.h"
 #include "io/probe_file.h"
+#include "ranks/command_ranks.h"
 #include "runs/checkpoints.h"
 #include "runs/probe_options.h"
 #include "runs/probing.h"
@@ -23,6 +24,7 @@ struct ProbeArguments {
   std::optional<int64_t> subset, micro_batch;
   std::optional<std::string> dtype;
   bool force = false, json = false;
+  int ranks = 1;
 };
 
 ProbeRequest request_of(const ProbeArguments& arguments) {
@@ -75,10 +77,14 @@ Json json_of(const ProbeOutcome& outcome) {
   return found;
 }
 
-std::vector<ProbeOutcome> measured(const ProbeArguments& arguments) {
+std::vector<ProbeOutcome> measured(const ProbeArguments& arguments, const RankGroup& ranks) {
   ProbeDisplay display;
-  return probe_run(arguments.folder, request_of(arguments),
-                   [&](const ProbeStep& step) { display.show(step); });
+  return probe_run(
+      arguments.folder, request_of(arguments),
+      [&](const ProbeStep& step) {
+        if (ranks.is_first()) display.show(step);
+      },
+      ranks);
 }
 
 /// With --script the folder of a run that is made of it.
@@ -100,9 +106,15 @@ ProbeArguments resolved(ProbeArguments arguments) {
 }
 
 int run_probe(const ProbeArguments& given) {
-  const ProbeArguments arguments = resolved(given);
-  check_checkpoints(arguments);
-  const std::vector<ProbeOutcome> outcomes = measured(arguments);
+  CommandRanks ranks(given.ranks);
+  ProbeArguments arguments = given;
+  const std::vector<ProbeOutcome> outcomes = ranks.run([&] {
+    if (ranks.is_first()) arguments = resolved(given);
+    arguments.folder = ranks.group().broadcast(arguments.folder);
+    if (ranks.is_first()) check_checkpoints(arguments);
+    return measured(arguments, ranks.group());
+  });
+  if (!ranks.is_first()) return 0;
   if (outcomes.empty())
     throw ConfigError(fmt::format("{}: no such checkpoint; known: {}", arguments.folder,
                                   fmt::join(checkpoint_labels(arguments.folder), ", ")));
@@ -153,6 +165,7 @@ void add_probe(CLI::App& app, Action& action) {
   offer(*command->add_option("--dtype", arguments->dtype, "float32 or float64"), Offer::one,
         [] { return values_of("probes.dtype"); });
   command->add_flag("--force", arguments->force, "repeat measurements that were made with the same settings");
+  add_ranks_option(*command, arguments->ranks);
   add_json_flag(*command, arguments->json);
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_probe(*arguments); }; });

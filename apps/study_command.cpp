@@ -14,11 +14,11 @@
 #include "apps/output/sweep_display.h"
 #include "core/error.h"
 #include "core/messages.h"
-#include "launch/launch.h"
 #include "study/registered.h"
 #include "sweep/collect/table_text.h"
 #include "sweep/cost_model.h"
 #include "sweep/folder.h"
+#include "sweep/launch/launch.h"
 #include "sweep/registration.h"
 #include "sweep/study_run.h"
 

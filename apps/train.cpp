@@ -8,6 +8,7 @@
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "io/status_file.h"
+#include "ranks/command_ranks.h"
 #include "runs/folder.h"
 #include "runs/outcome_text.h"
 #include "runs/probing.h"
@@ -23,6 +24,7 @@ struct TrainArguments {
   std::string study, out;
   std::vector<std::string> sets;
   bool print_config = false, probe = false;
+  int ranks = 1;
 };
 
 // The study's rules hold for a single run too: it gets the rate that
@@ -55,16 +57,20 @@ int run_train(const TrainArguments& arguments) {
       arguments.out.empty() ? "out/" + fs::path(arguments.study).stem().string() + "-train" : arguments.out;
   const std::string folder = run_folder(out, options);
   require_inputs(options);
-  const RunState state = train_run(options, folder);
-  fmt::print("{} {}{}\n", folder, to_string(state),
-             outcome_text(folder, read_status(folder + "/status.json")));
-  if (!arguments.probe) return 0;
-  ProbeDisplay display;
-  probe_run(folder, {options.probes, options.probe_options, options.runtime, false},
-            [&](const ProbeStep& step) {
-              if (options.runtime.progress) display.show(step);
-            });
-  return 0;
+  CommandRanks ranks(arguments.ranks);
+  return ranks.run([&] {
+    const RunState state = train_run(options, folder, ranks.group());
+    if (ranks.is_first())
+      fmt::print("{} {}{}\n", folder, to_string(state),
+                 outcome_text(folder, read_status(folder + "/status.json")));
+    if (!arguments.probe) return 0;
+    ProbeDisplay display;
+    const auto show = [&](const ProbeStep& step) {
+      if (options.runtime.progress && ranks.is_first()) display.show(step);
+    };
+    probe_run(folder, {options.probes, options.probe_options, options.runtime, false}, show, ranks.group());
+    return 0;
+  });
 }
 
 }  // namespace
@@ -81,6 +87,11 @@ void add_train(CLI::App& app, Action& action) {
   add_set_option(*command, arguments->sets);
   command->add_flag("--print-config", arguments->print_config,
                     "print all options with their meaning and exit");
+  command
+      ->add_option(
+          "--ranks", arguments->ranks,
+          "processes on this machine that share the run; under torchrun, mpirun or srun theirs are taken")
+      ->check(CLI::Range(1, 4096));
   command->add_flag("--probe", arguments->probe, "afterwards run the study's [probes] on the checkpoints");
   command->callback([arguments, &action] { action = [arguments] { return run_train(*arguments); }; });
 }

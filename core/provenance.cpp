@@ -18,7 +18,8 @@ namespace {
 
 constexpr const char* kNone = "none";
 
-std::string command_line, start_utc;
+std::vector<std::string> arguments;
+std::string start_utc;
 
 std::string user_name() {
   const passwd* entry = ::getpwuid(::getuid());
@@ -84,8 +85,10 @@ std::string host_name() {
 
 void remember_command_line(int argc, char** argv) {
   start_utc = utc_now();
-  command_line = fmt::format("{}", fmt::join(argv, argv + argc, " "));
+  arguments.assign(argv, argv + argc);
 }
+
+const std::vector<std::string>& command_line() { return arguments; }
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -110,7 +113,7 @@ Provenance collect_provenance() {
   return {
       {"git_commit", build_git_commit()},
       {"git_dirty", build_git_dirty()},
-      {"argv", command_line},
+      {"argv", fmt::format("{}", fmt::join(arguments, " "))},
       {"cwd", working_folder()},
       {"host", host_name()},
       {"user", user_name()},

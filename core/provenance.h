@@ -14,6 +14,7 @@ using Provenance = std::vector<std::pair<std::string, std::string>>;
 
 /// Called once at start with main's arguments.
 void remember_command_line(int argc, char** argv);
+const std::vector<std::string>& command_line();
 /// As it stands now: threads, TF32 and determinism are read from the library.
 Provenance collect_provenance();
 std::string host_name();

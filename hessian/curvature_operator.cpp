@@ -57,7 +57,8 @@ std::unique_ptr<CurvatureGraph> CurvatureOperator::build(int64_t index) {
 /// The micro-batch's part of the product; its graph is kept where that and one more product fit the budget.
 at::Tensor CurvatureOperator::share(int64_t index, const std::vector<at::Tensor>& v) {
   const ParameterVector& vector = objective_.parameters();
-  if (index < graphs_kept()) return vector.flatten(graphs_[index]->product(v));
+  const Share here = objective_.micro_batches_here();
+  if (index - here.first < graphs_kept()) return vector.flatten(graphs_[index - here.first]->product(v));
   if (memory_spent_) return vector.flatten(build(index)->product(v));
   const MemoryWatch memory(device());
   std::unique_ptr<CurvatureGraph> graph = build(index);
@@ -66,7 +67,7 @@ at::Tensor CurvatureOperator::share(int64_t index, const std::vector<at::Tensor>
   peak_ = std::max(peak_, memory.peak());
   // The next micro-batch has to be built in addition to what is kept; the last one needs only its product.
   const int64_t one = static_cast<int64_t>(kScratch * static_cast<double>(peak_));
-  const int64_t beside = index + 1 < objective_.micro_batches() ? one : one - size;
+  const int64_t beside = index + 1 < here.last ? one : one - size;
   memory_spent_ = bytes_ + size + beside > objective_.graph_memory();
   if (!memory_spent_) {
     bytes_ += size;
@@ -85,10 +86,13 @@ at::Tensor CurvatureOperator::apply(const at::Tensor& x) {
   const at::Tensor on_device = x.to(device(), dtype());
   const std::vector<at::Tensor> v = objective_.parameters().unflatten(on_device);
   at::Tensor sum;
-  for (int64_t i = 0; i < objective_.micro_batches(); ++i) {
+  const Share here = objective_.micro_batches_here();
+  for (int64_t i = here.first; i < here.last; ++i) {
     const at::Tensor part = share(i, v);
     sum = sum.defined() ? sum.add_(part) : part;
   }
+  if (!sum.defined()) sum = at::zeros_like(on_device);
+  objective_.ranks().sum(sum);
   if (kind_ == Curvature::gradient_covariance) {
     const at::Tensor g = mean_gradient();
     sum = sum - g * g.dot(on_device);

@@ -11,7 +11,7 @@ namespace basin {
 
 /// A v for one of the matrices of hessian/curvature_graph.h at the model's current parameters, over all
 /// examples of the objective, in micro-batches with exact weights. Normalisation is that of the objective
-/// (frozen).
+/// (frozen). Ranks that share the objective share the micro-batches and sum the product.
 ///
 /// Graphs of micro-batches are kept between products while they and what one micro-batch's product takes
 /// besides, both measured, fit objective.graph_memory(), and built anew for each product past that: a
@@ -43,7 +43,7 @@ class CurvatureOperator : public CurvatureProducts {
   int64_t bytes_ = 0, products_ = 0;
   int64_t peak_ = 0;  // of building one micro-batch's graph and its product
   bool memory_spent_ = false;
-  std::vector<std::unique_ptr<CurvatureGraph>> graphs_;  // of the first micro-batches
+  std::vector<std::unique_ptr<CurvatureGraph>> graphs_;  // of the first micro-batches here
   at::Tensor built_at_, gradient_;                       // parameters of the graphs; mean gradient there
   std::vector<int64_t> versions_;                        // version counters of the parameters then
 };

@@ -33,6 +33,7 @@ struct TopEigenOptions {
   /// For lanczos: a file in which a long run keeps its state and from which it goes on, and what it is the
   /// state of. Empty: none. Removed when the run ends.
   std::string state_path = {}, state_key = {};
+  bool keeps_state = true;  // false: another rank writes and removes it, and this one goes on from the same
   double state_seconds = 300;  // between two writings
   bool search_copies = false;  // for lanczos: look again from a second start for missed multiplicities
 };

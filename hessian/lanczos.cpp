@@ -134,7 +134,7 @@ class Lanczos {
   }
 
   void keep_state_if_due() {
-    if (options_.state_path.empty()) return;
+    if (options_.state_path.empty() || !options_.keeps_state) return;
     if (seconds_since(kept_at_) < options_.state_seconds && interrupt_signal() == 0) return;
     const int64_t m = basis_.size();
     write_lanczos_state(options_.state_path, options_.state_key,
@@ -282,7 +282,7 @@ class Lanczos {
 
   TopEigenResult conclude(KrylovSpace* space) {
     result_.krylov = basis_.size();
-    if (!options_.state_path.empty()) std::filesystem::remove(options_.state_path);
+    if (!options_.state_path.empty() && options_.keeps_state) std::filesystem::remove(options_.state_path);
     if (!finite_) {
       result_.status = SolverStatus::nonfinite;
       result_.largest.clear();

@@ -28,6 +28,13 @@ Objective::Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inp
   model_->set_norm_mode(fold_norm ? NormMode::folded : NormMode::running);
 }
 
+// As many passes as before, shorter ones, so that each rank has its share.
+void Objective::share_over(const RankGroup& ranks) {
+  ranks_ = &ranks;
+  const int64_t n = ranks.size(), rounds = (examples() + n * micro_batch_ - 1) / (n * micro_batch_);
+  if (n > 1) micro_batch_ = (examples() + n * rounds - 1) / (n * rounds);
+}
+
 bool Objective::answers(Answer answer) const { return answer != Answer::layers || model_->has_own_layers(); }
 
 std::unique_ptr<Problem> Objective::part(const at::Tensor& index) const {
@@ -62,21 +69,29 @@ at::Tensor Objective::losses(const at::Tensor& logits, int64_t first, int64_t co
 double Objective::loss() {
   at::NoGradGuard no_grad;
   double sum = 0;
-  for (int64_t first = 0; first < examples(); first += micro_batch_) {
-    const int64_t count = std::min(micro_batch_, examples() - first);
+  const Share here = micro_batches_here();
+  for (int64_t k = here.first; k < here.last; ++k) {
+    const int64_t first = k * micro_batch_, count = count_of(k);
     sum += losses(logits(first, count), first, count).sum(at::kDouble).item<double>();
   }
-  return sum / static_cast<double>(examples());
+  return mean_over_ranks(sum);
+}
+
+double Objective::mean_over_ranks(double sum) const {
+  const at::Tensor whole = at::full({}, sum, at::kDouble);
+  ranks_->sum(whole);
+  return whole.item<double>() / static_cast<double>(examples());
 }
 
 double Objective::accuracy() {
   at::NoGradGuard no_grad;
   double hits = 0;
-  for (int64_t first = 0; first < examples(); first += micro_batch_) {
-    const int64_t count = std::min(micro_batch_, examples() - first);
+  const Share here = micro_batches_here();
+  for (int64_t k = here.first; k < here.last; ++k) {
+    const int64_t first = k * micro_batch_, count = count_of(k);
     hits += example_hits(logits(first, count), labels_.narrow(0, first, count)).sum().item<double>();
   }
-  return hits / static_cast<double>(examples());
+  return mean_over_ranks(hits);
 }
 
 at::Tensor Objective::add_gradient(const at::Tensor& inputs, const at::Tensor& labels, double weight,
@@ -95,11 +110,21 @@ at::Tensor Objective::gradient(double* loss) {
   if (loss) *loss = 0;
   const double weight = 1.0 / static_cast<double>(examples());
   at::Tensor sum;
-  for (int64_t first = 0; first < examples(); first += micro_batch_) {
-    const int64_t count = std::min(micro_batch_, examples() - first);
+  const Share here = micro_batches_here();
+  for (int64_t k = here.first; k < here.last; ++k) {
+    const int64_t first = k * micro_batch_, count = count_of(k);
     sum = add_gradient(inputs_.narrow(0, first, count), labels_.narrow(0, first, count), weight, sum, loss);
   }
   ++gradients_done_;
+  return gradient_over_ranks(std::move(sum), loss);
+}
+
+// A rank without a micro-batch has no sum of its own.
+at::Tensor Objective::gradient_over_ranks(at::Tensor sum, double* loss) const {
+  if (ranks_->is_alone()) return sum;
+  if (!sum.defined()) sum = at::zeros({vector_.size()}, at::TensorOptions(dtype()).device(device()));
+  ranks_->sum(sum);
+  if (loss) *loss = mean_over_ranks(*loss) * static_cast<double>(examples());
   return sum;
 }
 
@@ -107,10 +132,13 @@ at::Tensor Objective::gradient_over(const at::Tensor& index) {
   const double weight = 1.0 / static_cast<double>(index.size(0));
   const at::Tensor on_device = index.to(device());
   at::Tensor sum;
-  for (const at::Tensor& piece : on_device.split(micro_batch_)) {
+  const std::vector<at::Tensor> pieces = on_device.split(micro_batch_);
+  const Share here = ranks_->share(static_cast<int64_t>(pieces.size()));
+  for (int64_t k = here.first; k < here.last; ++k) {
+    const at::Tensor& piece = pieces[static_cast<size_t>(k)];
     sum = add_gradient(inputs_.index_select(0, piece), labels_.index_select(0, piece), weight, sum, nullptr);
   }
-  return sum;
+  return gradient_over_ranks(std::move(sum), nullptr);
 }
 
 }  // namespace basin

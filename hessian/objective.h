@@ -9,6 +9,7 @@
 #include "hessian/problem.h"
 #include "models/loss.h"
 #include "models/model.h"
+#include "ranks/rank_group.h"
 
 namespace basin {
 
@@ -20,6 +21,10 @@ using LogitMap = at::Tensor (*)(const at::Tensor& logits);
 /// Micro-batches are weighted by their exact share, the unequal last one included. Scalars are summed in
 /// float64 whatever the type of the network.
 ///
+/// After share_over() several ranks, each with the same objective and the same calls in the same order, share the micro-batches, and
+/// every sum over examples is one over ranks: here, in curvature operators, single gradients and landscapes. The answers are the same
+/// to the bit on every rank, and to rounding those of one process. What asks for logits() computes them on each rank.
+///
 /// Cost: gradient() is one forward and one backward pass over n examples. Memory: one micro-batch's graph.
 /// Products with its curvature matrices: hessian/curvature_operator.h.
 class Objective : public Problem {
@@ -28,6 +33,12 @@ class Objective : public Problem {
   /// graph_memory: bytes that products of a curvature operator may take, graphs kept between them included.
   Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inputs, at::Tensor labels,
             int64_t micro_batch, int64_t graph_memory = 0, bool fold_norm = true);
+
+  /// `ranks` outlives this. Parts and other logits of this objective are shared as well.
+  void share_over(const RankGroup& ranks);
+  const RankGroup& ranks() const { return *ranks_; }
+  /// Which of the micro-batches are this rank's.
+  Share micro_batches_here() const { return ranks_->share(micro_batches()); }
 
   /// The same loss of the same network over the examples `index` (int64) alone, which are copied. Counts
   /// gradients from 0.
@@ -66,6 +77,11 @@ class Objective : public Problem {
 
  private:
   at::Tensor forward(const at::Tensor& inputs) const;
+  int64_t count_of(int64_t micro_batch) const {
+    return std::min(micro_batch_, examples() - micro_batch * micro_batch_);
+  }
+  double mean_over_ranks(double sum) const;
+  at::Tensor gradient_over_ranks(at::Tensor sum, double* loss) const;
   at::Tensor add_gradient(const at::Tensor& inputs, const at::Tensor& labels, double weight, at::Tensor sum,
                           double* loss);
 
@@ -76,6 +92,7 @@ class Objective : public Problem {
   int64_t graph_memory_;
   ParameterVector vector_;
   LogitMap logit_map_ = nullptr;
+  const RankGroup* ranks_ = &RankGroup::alone();
   int64_t gradients_done_ = 0;
 };
 

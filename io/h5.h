@@ -117,6 +117,8 @@ class Group : public Object {
   std::vector<std::string> group_names()
       const;  // in order of creation where the file tracks it, else by name
   std::vector<std::string> dataset_names() const;
+  /// Whether this is the same group of the same file, by whatever links both were reached.
+  bool is_same_as(const Group& other) const;
 
  protected:
   using Object::Object;

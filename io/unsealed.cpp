@@ -24,10 +24,16 @@ void read(const h5::DataSet& dataset) {
     (void)dataset.read_tensor();
 }
 
-void read(const h5::Group& group) {
+/// `around`: the groups that this one was reached through. A link back to one of them has no end.
+void read(const h5::Group& group, std::vector<const h5::Group*> around = {}) {
+  for (const h5::Group* outer : around)
+    if (group.is_same_as(*outer))
+      throw DamagedError(
+          fmt::format("{}: the link {} leads back to {}", group.file(), group.path(), outer->path()));
   (void)group.attributes();
   for (const std::string& name : group.dataset_names()) read(group.dataset(name));
-  for (const std::string& name : group.group_names()) read(group.group(name));
+  around.push_back(&group);
+  for (const std::string& name : group.group_names()) read(group.group(name), around);
 }
 
 /// The file without a user block, or with the one that it has, as HDF5 lays out one of 512 bytes.

@@ -16,6 +16,25 @@ double standard_error(double sum, double sum_of_squares, double n) {
   return n > 1 ? std::sqrt(std::max(0.0, spread) / (n * (n - 1))) : std::numeric_limits<double>::quiet_NaN();
 }
 
+double over_ranks(const Objective& objective, double mine) {
+  const at::Tensor sum = at::full({}, mine, at::kDouble);
+  objective.ranks().sum(sum);
+  return sum.item<double>();
+}
+
+/// Every rank's micro-batches, in their order.
+at::Tensor over_ranks(const Objective& objective, const std::vector<at::Tensor>& mine) {
+  if (objective.ranks().is_alone()) return at::cat(mine);
+  const at::Tensor whole = at::zeros({objective.examples()}, at::kDouble);
+  const int64_t first = objective.micro_batches_here().first * objective.micro_batch();
+  if (!mine.empty()) {
+    const at::Tensor part = at::cat(mine);
+    whole.narrow(0, first, part.size(0)).copy_(part);
+  }
+  objective.ranks().sum(whole);
+  return whole;
+}
+
 }  // namespace
 
 StatisticsMode statistics_mode(const std::string& name) {
@@ -32,8 +51,9 @@ SetScore score(const LabelledSet& set, bool keep_examples) {
   const int64_t n = objective.examples();
   double sum = 0, sum_of_squares = 0, correct = 0;
   std::vector<at::Tensor> losses, hits;
-  for (int64_t first = 0; first < n; first += objective.micro_batch()) {
-    const int64_t count = std::min(objective.micro_batch(), n - first);
+  const Share here = objective.micro_batches_here();
+  for (int64_t k = here.first; k < here.last; ++k) {
+    const int64_t first = k * objective.micro_batch(), count = std::min(objective.micro_batch(), n - first);
     const at::Tensor logits = objective.logits(first, count);
     const at::Tensor loss = objective.losses(logits, first, count);
     const at::Tensor hit = example_hits(logits, set.labels.narrow(0, first, count));
@@ -44,6 +64,9 @@ SetScore score(const LabelledSet& set, bool keep_examples) {
     losses.push_back(loss.to(at::kCPU, at::kDouble));
     hits.push_back(hit.cpu());
   }
+  for (double* mine : {&sum, &sum_of_squares, &correct}) *mine = over_ranks(objective, *mine);
+  if (keep_examples)
+    for (std::vector<at::Tensor>* mine : {&losses, &hits}) *mine = {over_ranks(objective, *mine)};
   SetScore score;
   if (!std::isfinite(sum)) return score;
   const auto size = static_cast<double>(n);
@@ -51,8 +74,8 @@ SetScore score(const LabelledSet& set, bool keep_examples) {
   score.loss_error = standard_error(sum, sum_of_squares, size);
   score.accuracy = correct / size;
   if (keep_examples) {
-    score.losses = at::cat(losses);
-    score.correct = at::cat(hits);
+    score.losses = losses[0];
+    score.correct = hits[0];
   }
   return score;
 }
@@ -75,7 +98,8 @@ void PointEvaluator::place(const at::Tensor& state) {
   const NormMode mode = model.norm_mode();
   const int64_t ghost_batch = model.ghost_batch();
   const auto forward = [&](int64_t first, int64_t count) { train.logits(first, count); };
-  estimate_running_statistics(model, train.examples(), forward, train.micro_batch(), setup_.ghost_batch);
+  estimate_running_statistics(model, train.examples(), forward, train.micro_batch(), setup_.ghost_batch,
+                              train.ranks());
   model.set_norm_mode(mode, ghost_batch);
 }
 

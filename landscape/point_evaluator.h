@@ -33,7 +33,8 @@ struct LabelledSet {
   Objective* objective = nullptr;  // null: there is no such set
   at::Tensor labels;
 };
-/// Where the network stands, in one forward pass; the loss has the very bits of Objective::loss().
+/// Where the network stands, in one forward pass, which ranks that share the objective share; the loss has the very bits of
+/// Objective::loss().
 SetScore score(const LabelledSet& set, bool keep_examples = false);
 
 struct PointScore {

@@ -29,7 +29,8 @@ TopEigenOptions solver_options(const EigenSolverOptions& options, int64_t smalle
           .max_restarts = options.max_restarts,
           .seed = context.seed,
           .state_path = context.state_path,
-          .state_key = context.state_key};
+          .state_key = context.state_key,
+          .keeps_state = context.keeps_state};
 }
 
 Quantity eigen_quantity(const QuantityNaming& naming, const std::vector<Eigenpair>& pairs, int64_t expected,

@@ -43,6 +43,7 @@ struct ProbeContext {
   int64_t batch_size = 0;  // of that update; 0: not known
   /// A file in which a long search may keep its state, and what it is the state of; empty: none.
   std::string state_path = {}, state_key = {};
+  bool keeps_state = true;          // false: another rank writes it
   at::Tensor start = {};            // ProbeResult::next_start of the checkpoint before; undefined: cold
   at::Tensor initial_weights = {};  // flat, of the run's checkpoint "start"; undefined: not at hand
 

@@ -32,6 +32,20 @@ struct SearchState {
   at::Tensor start;
 };
 
+constexpr double kFaultSeconds = 30;  // in which a fault that all ranks meet has come to all
+
+/// Rank 0's tensor, or none where it has none. `like`: its type and device.
+at::Tensor shared(const at::Tensor& mine, const ParameterVector& parameters, const RankGroup& ranks) {
+  if (ranks.is_alone()) return mine;
+  const std::string length =
+      ranks.broadcast(mine.defined() ? std::to_string(mine.numel()) : std::string("none"));
+  if (length == "none") return {};
+  const at::Tensor theirs = mine.defined() ? mine.to(at::kCPU, at::kDouble).contiguous()
+                                           : at::zeros({std::stoll(length)}, at::kDouble);
+  ranks.broadcast(theirs);
+  return theirs.to(parameters.parameters().front().tensor.options().requires_grad(false));
+}
+
 // A file that can't be read is measured again.
 bool already_measured(const std::string& path, const Checkpoint& checkpoint,
                       const ProbeAttributes& settings) {
@@ -45,11 +59,16 @@ bool already_measured(const std::string& path, const Checkpoint& checkpoint,
 
 ProbeResult measure(const std::string& probe, const ProbeRequest& request, const Subject& subject,
                     const Prepared& prepared, const SearchState& search) {
+  const RankGroup& ranks = prepared.objective->ranks();
   ProbeContext context = subject.context(prepared);
   context.state_path = search.path;
   context.state_key = search.key;
+  context.keeps_state = ranks.is_first();
   context.start = search.start;
-  return run_or_fail(probe, request.probe_options.at(probe), context);
+  ProbeResult result = run_or_fail(probe, request.probe_options.at(probe), context);
+  if (result.status == ProbeStatus::failed && !ranks.all_say(result.message, kFaultSeconds))
+    throw Error(1, probe + ": " + result.message);
+  return result;
 }
 
 /// What the twin's numbers stand under: "end@twin".
@@ -60,7 +79,7 @@ class CheckpointProbes {
  public:
   CheckpointProbes(const std::string& run_folder, const std::string& label, Checkpoint checkpoint,
                    const ProbeRequest& request, const std::optional<RunOptions>& study,
-                   const Subject& subject, std::string before, bool twin)
+                   const Subject& subject, std::string before, bool twin, const RankGroup& ranks)
       : run_folder_(run_folder),
         label_(label),
         before_(std::move(before)),
@@ -68,7 +87,8 @@ class CheckpointProbes {
         checkpoint_(std::move(checkpoint)),
         request_(request),
         study_(study),
-        subject_(subject) {}
+        subject_(subject),
+        ranks_(ranks) {}
 
   ProbeOutcome run(const std::string& probe) {
     ProbeAttributes attributes = chosen(probe, request_.plan, request_.probe_options);
@@ -80,13 +100,19 @@ class CheckpointProbes {
                          .path = probe_path(run_folder_, label_, probe, fingerprint, studys)};
     for (auto& setting : subject_.given_settings(checkpoint_, probe))
       attributes.push_back(std::move(setting));
-    if (!request_.force && already_measured(outcome.path, checkpoint_, attributes)) {
+    const bool first = ranks_.is_first();
+    const bool known = first && !request_.force && already_measured(outcome.path, checkpoint_, attributes);
+    if (ranks_.any(known)) {
       outcome.skipped = true;
-      outcome.status = read_probe_file(outcome.path).status;
+      if (first) outcome.status = read_probe_file(outcome.path).status;
       return outcome;
     }
-    const SearchState search = search_of(outcome.path, attributes, start_of(probe, fingerprint, studys));
-    const ProbeResult result = measured(probe, search);
+    prepare();
+    const at::Tensor mine = first ? start_of(probe, fingerprint, studys) : at::Tensor();
+    const SearchState search =
+        search_of(outcome.path, attributes, shared(mine, prepared_.objective->parameters(), ranks_));
+    const ProbeResult result = measure(probe, request_, subject_, prepared_, search);
+    if (!first) return outcome;
     attributes.emplace_back("settings", fingerprint);
     attributes.emplace_back("warm_start", search.start.defined() ? before_ : std::string());
     describe(attributes);
@@ -126,12 +152,11 @@ class CheckpointProbes {
     return {path + ".partial", key, start};
   }
 
-  ProbeResult measured(const std::string& probe, const SearchState& search) {
-    if (!prepared_.objective) {
-      prepared_ = subject_.prepare(checkpoint_, twin_);
-      subset_loss_ = prepared_.objective->loss();
-    }
-    return measure(probe, request_, subject_, prepared_, search);
+  void prepare() {
+    if (prepared_.objective) return;
+    prepared_ = subject_.prepare(checkpoint_, twin_);
+    prepared_.objective->share_over(ranks_);
+    subset_loss_ = prepared_.objective->loss();
   }
 
   // What a measurement doesn't depend on, but its reader wants. A checkpoint at which the whole training set was not
@@ -143,6 +168,7 @@ class CheckpointProbes {
     attributes.emplace_back("subset_loss", subset_loss_);
     attributes.emplace_back("weight_norm", weight_norm(checkpoint_));
     attributes.emplace_back("micro_batch", request_.plan.micro_batch);
+    if (!ranks_.is_alone()) attributes.emplace_back("ranks", int64_t{ranks_.size()});
     const auto level = checkpoint_.progress.find("level");
     if (level != checkpoint_.progress.end()) attributes.emplace_back("loss_level", level->second);
   }
@@ -154,6 +180,7 @@ class CheckpointProbes {
   const ProbeRequest& request_;
   const std::optional<RunOptions>& study_;
   const Subject& subject_;
+  const RankGroup& ranks_;
   Prepared prepared_;
   double subset_loss_ = NAN;
 };
@@ -161,13 +188,21 @@ class CheckpointProbes {
 }  // namespace
 
 std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request,
-                                    const std::function<void(const ProbeStep&)>& begins) {
+                                    const std::function<void(const ProbeStep&)>& begins,
+                                    const RankGroup& ranks) {
   std::vector<ProbeOutcome> outcomes;
   const std::vector<std::string> labels = chosen_labels(run_folder, request.plan.at);
   if (labels.empty() || (request.plan.run.empty() && request.plan.twin.empty())) return outcomes;
-  make_folders(run_folder + "/probes");
-  const FileLock lock(run_folder + "/probes/lock", run_folder + "/probes");
+  std::optional<FileLock> lock;
+  if (ranks.is_first()) {
+    make_folders(run_folder + "/probes");
+    lock.emplace(run_folder + "/probes/lock", run_folder + "/probes");
+  }
+  ranks.agree("the checkpoints and probes",
+              fmt::format("{}: {} {}", fmt::join(labels, " "), fmt::join(request.plan.run, " "),
+                          fmt::join(request.plan.twin, " ")));
   const c10::Device device = apply_runtime(request.runtime);
+  ranks.check_device(device);
   const std::optional<RunOptions> study = study_options(run_folder);
   std::unique_ptr<Subject> subject;
   std::string before;
@@ -180,7 +215,7 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
       if (wanted.empty()) continue;
       const std::string name = twin ? twin_label(label) : label;
       CheckpointProbes probes(run_folder, name, checkpoint, request, study, *subject,
-                              is_cadence(label) && !twin ? before : "", twin);
+                              is_cadence(label) && !twin ? before : "", twin, ranks);
       for (const std::string& probe : wanted) {
         throw_if_interrupted();  // what is measured is on disk
         const ProbeStep step = countdown.begin(name, probe);

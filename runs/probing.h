@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/quantity.h"
+#include "ranks/rank_group.h"
 #include "runs/probe_progress.h"
 #include "study/run_options.h"
 
@@ -31,7 +32,11 @@ struct ProbeOutcome {
 /// Measures every checkpoint that plan.at names with every probe in plan.run, and writes probe_path() of
 /// runs/probe_settings.h for each. Works from the checkpoint's own config alone, so on old runs too. A probe that throws
 /// is recorded with status failed. `begins` is called before each.
+///
+/// All ranks call it with the same request and a folder that all of them see, and share the examples of every pass; rank 0 alone writes.
+/// A probe that fails on every rank alike is recorded; one that fails on some ends all of them.
 std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request,
-                                    const std::function<void(const ProbeStep&)>& begins = {});
+                                    const std::function<void(const ProbeStep&)>& begins = {},
+                                    const RankGroup& ranks = RankGroup::alone());
 
 }  // namespace basin

@@ -128,6 +128,8 @@ ProbeResult run_or_fail(const std::string& probe, const AnyOptions& options, con
     throw;
   } catch (const PartnerError&) {
     throw;
+  } catch (const RankLost&) {
+    throw;
   } catch (const std::exception& error) {
     ProbeResult result;
     result.probe = probe;

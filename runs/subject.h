@@ -62,8 +62,8 @@ class Subject {
   std::string subset_hash_;
 };
 
-/// A probe of the registry; one that throws has the status failed, and the exception's text as its message. Interrupted and
-/// PartnerError, after which nothing can be measured, are thrown on.
+/// A probe of the registry; one that throws has the status failed, and the exception's text as its message. Interrupted,
+/// PartnerError and RankLost, after which nothing can be measured, are thrown on.
 ProbeResult run_or_fail(const std::string& probe, const AnyOptions& options, const ProbeContext& context);
 
 }  // namespace basin

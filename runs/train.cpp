@@ -1,5 +1,6 @@
 #include "runs/train.h"
 
+#include <csignal>
 #include <filesystem>
 
 #include "core/error.h"
@@ -9,6 +10,7 @@
 #include "core/provenance.h"
 #include "core/seed.h"
 #include "data/load.h"
+#include "io/checkpoint.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
 #include "optim/exclusion.h"
@@ -107,6 +109,8 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   add_rates(header, options, data, optimizer, trainer.rates());
   header.provenance = collect_provenance();
   header.provenance.emplace_back("execution", trainer.execution());
+  const RankGroup& ranks = trainer.setup().ranks;
+  if (!ranks.is_alone()) header.provenance.emplace_back("ranks", std::to_string(ranks.size()));
   add_parent(header, trainer.setup().branch);
   const auto master = static_cast<uint64_t>(options.train.seed);
   header.rng.emplace_back("master_seed", options.train.seed);
@@ -141,15 +145,22 @@ void leave_failed(const std::string& folder, const std::string& run_id, const st
   }
 }
 
+c10::Device device_for(const RunOptions& options, const RankGroup& ranks) {
+  const c10::Device device = apply_runtime(options.runtime);
+  ranks.check_device(device);
+  return device;
+}
+
 /// What a run is made of; each part refers to those before it.
 struct RunParts {
-  RunParts(const RunOptions& options, const std::string& folder)
-      : device(apply_runtime(options.runtime)),
+  RunParts(const RunOptions& options, const std::string& folder, const RankGroup& ranks)
+      : device(device_for(options, ranks)),
         data(load_dataset(options.data)),
         model(build_model(options, data, scalar_type(options.train.dtype), device)),
         optimizer(build_optimizer(options, *model)),
         trainer({options.train, options.schedule, options.data, data, model, *optimizer, device,
-                 options.runtime.cuda_graph, branch_start(options, folder, data_attributes(data), *model)}),
+                 options.runtime.cuda_graph, branch_start(options, folder, data_attributes(data), *model),
+                 ranks}),
         header(header_of(options, data, *model, *optimizer, trainer)) {}
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
@@ -175,18 +186,53 @@ auto made_or_failed(const RunOptions& options, const std::string& folder, const 
   }
 }
 
-TrainResult train(RunParts& run, const std::string& folder, bool progress) {
+TrainResult train(RunParts& run, const std::string& folder, bool progress, const RankGroup& ranks) {
   Recorder recorder(folder, run.header, run.trainer, progress);
   run.trainer.observe(recorder);
   try {
     recorder.resume_or_start();
+    ranks.broadcast(recorder.resumed_from());
     TrainResult result = run.trainer.run();
     recorder.conclude(result);
     return result;
+  } catch (const RankLost& lost) {
+    recorder.fail(one_line(lost), RunState::interrupted);
+    throw;
   } catch (const std::exception& error) {
     recorder.fail(one_line(error));
     throw;
   }
+}
+
+/// What must be the same on all ranks.
+void check_agreement(const RankGroup& ranks, const RunOptions& options, const Dataset& data) {
+  ranks.agree("the study", options.run_id());
+  std::string read;
+  for (const auto& [name, value] : data_attributes(data))
+    read += fmt::format("{}={}; ", name, to_toml(value));
+  ranks.agree("the data", read);
+}
+
+constexpr char kTrain[] = "train";
+
+/// What the other ranks do while rank 0 trains and writes.
+TrainResult follow(const RunOptions& options, const std::string& folder, const RankGroup& ranks) {
+  const std::string word = ranks.broadcast(std::string());
+  if (word != kTrain) return {parse_run_state(word, "rank 0"), {}, {}, {}, {}};
+  RunParts run(with_given_ratios(options, folder), folder, ranks);
+  check_agreement(ranks, options, run.data);
+  const std::string checkpoint = ranks.broadcast(std::string());
+  if (!checkpoint.empty()) run.trainer.restore(read_checkpoint(checkpoint));
+  return run.trainer.run();
+}
+
+/// The run's status; nobody is waited for where it is a signal.
+RunState state_after(const TrainResult& result, const RankGroup& ranks) {
+  if (result.status != RunState::interrupted) return result.status;
+  if (ranks.is_first()) fmt::print(stderr, "interrupted; the same command resumes from here\n");
+  throw_if_interrupted();
+  if (!ranks.is_alone()) throw Interrupted(SIGTERM);  // another rank saw it
+  return result.status;
 }
 
 }  // namespace
@@ -196,23 +242,24 @@ void require_inputs(const RunOptions& options) {
   load_dataset(options.data);
 }
 
-RunState train_run(const RunOptions& options, const std::string& folder) {
+RunState train_run(const RunOptions& options, const std::string& folder, const RankGroup& ranks) {
   check(options);
+  if (!ranks.is_first()) return state_after(follow(options, folder, ranks), ranks);
   make_folders(folder);
   const FileLock lock(folder + "/lock", folder);
-  if (const std::optional<RunState> status = final_status(options, folder)) return *status;
+  if (const std::optional<RunState> status = final_status(options, folder)) {
+    ranks.broadcast(std::string(to_string(*status)));
+    return *status;
+  }
   const RunOptions whole =
       made_or_failed(options, folder, [&] { return with_given_ratios(options, folder); });
   const std::unique_ptr<RunParts> run = made_or_failed(options, folder, [&] {
     write_file_atomically(folder + "/config.toml", whole.resolved());
-    return std::make_unique<RunParts>(whole, folder);
+    ranks.broadcast(std::string(kTrain));
+    return std::make_unique<RunParts>(whole, folder, ranks);
   });
-  const TrainResult result = train(*run, folder, options.runtime.progress);
-  if (result.status == RunState::interrupted) {
-    fmt::print(stderr, "interrupted; the same command resumes from here\n");
-    throw_if_interrupted();
-  }
-  return result.status;
+  check_agreement(ranks, options, run->data);
+  return state_after(train(*run, folder, options.runtime.progress, ranks), ranks);
 }
 
 }  // namespace basin

@@ -20,7 +20,7 @@ GradientExecution gradient_execution(bool graphs_wanted, at::Device device, cons
 BatchGradient::BatchGradient(std::shared_ptr<Model> model, const Dataset& data,
                              const DataOptions& augmentation, const TrainOptions& options,
                              const BatchPlan& plan, at::ScalarType dtype, at::Device device,
-                             const GradientExecution& execution)
+                             const GradientExecution& execution, const RankGroup& ranks)
     : model_(std::move(model)),
       data_(data),
       loss_(loss_kind(options.loss)),
@@ -34,15 +34,19 @@ BatchGradient::BatchGradient(std::shared_ptr<Model> model, const Dataset& data,
       loss_sum_(at::zeros({}, at::TensorOptions(at::kDouble).device(device))),
       step_([this](const at::Tensor& indices, int64_t size) { accumulate(indices, size); }, device,
             execution.capture),
-      capture_(execution.capture) {
+      capture_(execution.capture),
+      ranks_(ranks) {
   if (autocast_ && !model_->has_own_layers())
     throw ConfigError(
         fmt::format("autocast = \"{}\" is for Basin's own networks, not for a file's", options.autocast));
   const at::NoGradGuard no_grad;
-  for (const ParameterInfo& parameter : model_->parameter_table()) {
-    at::Tensor tensor = parameter.tensor;
-    tensor.mutable_grad() = at::zeros_like(tensor);
+  std::vector<at::Tensor> parameters;
+  for (const ParameterInfo& parameter : model_->parameter_table()) parameters.push_back(parameter.tensor);
+  if (!ranks_.is_alone()) {
+    buckets_.emplace(parameters, ranks_);
+    return;
   }
+  for (at::Tensor& tensor : parameters) tensor.mutable_grad() = at::zeros_like(tensor);
 }
 
 // All at once: CUDA graphs know the addresses.
@@ -75,11 +79,10 @@ double BatchGradient::loss(const std::vector<Batch>& groups, const BatchPlace& p
   for (const Batch& group : groups) {
     start_at(group);
     loss_sum_.zero_();
-    int64_t row = 0;
-    for (const at::Tensor& micro_batch : indices_of(group).to(device_).split(plan_.micro_batch, 1)) {
-      micro_batch_loss(micro_batch, row, group.size);
-      row += micro_batch.size(1);
-    }
+    const std::vector<at::Tensor> micro_batches = indices_of(group).to(device_).split(plan_.micro_batch, 1);
+    const Share share = mine(micro_batches);
+    for (int64_t k = share.first; k < share.last; ++k) micro_batch_loss(micro_batches, k, group.size);
+    ranks_.sum(loss_sum_);
     sum += loss_sum_.item<double>();
     size += group.size;
   }
@@ -115,6 +118,7 @@ double BatchGradient::by_rules(const Batch& group, size_t first) {
 double BatchGradient::group_gradient(const Batch& group) {
   start_at(group);
   step_.run(indices_of(group), group.size);
+  finish_sums();
   return loss_sum_.item<double>();
 }
 
@@ -125,7 +129,23 @@ double BatchGradient::measured_gradient(const Batch& group) {
   micro_batches_ = (indices.size(1) + plan_.micro_batch - 1) / plan_.micro_batch;
   TORCH_CHECK(measured_step_, "make_room_for_norms() comes first");
   measured_step_->run(indices, group.size);
+  finish_sums();
+  if (!ranks_.is_alone()) {
+    ranks_.sum(squares_);
+    put_gradient_square(gradients(), squares_.select(0, 0));
+  }
   return loss_sum_.item<double>();
+}
+
+Share BatchGradient::mine(const std::vector<at::Tensor>& micro_batches) const {
+  return ranks_.share(static_cast<int64_t>(micro_batches.size()));
+}
+
+// Over ranks.
+void BatchGradient::finish_sums() {
+  if (ranks_.is_alone()) return;
+  buckets_->finish();
+  ranks_.sum(loss_sum_);
 }
 
 MicroBatchNorms BatchGradient::micro_batch_norms() const {
@@ -151,10 +171,12 @@ at::Tensor BatchGradient::indices_of(const Batch& group) const {
 void BatchGradient::accumulate(const at::Tensor& indices, int64_t size) {
   for (const at::Tensor& gradient : gradients()) gradient.zero_();
   loss_sum_.zero_();
-  int64_t row = 0;
-  for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1)) {
-    micro_batch_loss(micro_batch, row, size).backward();
-    row += micro_batch.size(1);
+  const std::vector<at::Tensor> micro_batches = indices.split(plan_.micro_batch, 1);
+  const Share share = mine(micro_batches);
+  for (int64_t k = share.first; k < share.last; ++k) {
+    const at::Tensor loss = micro_batch_loss(micro_batches, k, size);
+    if (buckets_ && !capture_ && k + 1 == share.last) buckets_->arm();
+    loss.backward();
   }
 }
 
@@ -163,15 +185,16 @@ void BatchGradient::accumulate_measured(const at::Tensor& indices, int64_t size)
   const std::vector<at::Tensor> parts = gradients();
   for (const at::Tensor& sum : sums_) sum.zero_();
   loss_sum_.zero_();
-  int64_t place = 1, row = 0;
-  for (const at::Tensor& micro_batch : indices.split(plan_.micro_batch, 1)) {
+  squares_.zero_();
+  const std::vector<at::Tensor> micro_batches = indices.split(plan_.micro_batch, 1);
+  const Share share = mine(micro_batches);
+  for (int64_t k = share.first; k < share.last; ++k) {
     for (const at::Tensor& part : parts) part.zero_();
-    micro_batch_loss(micro_batch, row, size).backward();
-    row += micro_batch.size(1);
-    put_gradient_square(parts, squares_.select(0, place++));
+    micro_batch_loss(micro_batches, k, size).backward();
+    put_gradient_square(parts, squares_.select(0, 1 + k));
     for (size_t i = 0; i < parts.size(); ++i) sums_[i].add_(parts[i]);
   }
-  put_gradient_square(sums_, squares_.select(0, 0));
+  if (ranks_.is_alone()) put_gradient_square(sums_, squares_.select(0, 0));
   for (size_t i = 0; i < parts.size(); ++i) parts[i].copy_(sums_[i]);
 }
 
@@ -187,8 +210,11 @@ std::vector<at::Tensor> BatchGradient::gradients() const {
   return gradients;
 }
 
-// `row`: where in its group the micro-batch begins.
-at::Tensor BatchGradient::micro_batch_loss(const at::Tensor& indices, int64_t row, int64_t size) {
+// The k-th micro-batch is one of a group of `size` examples.
+at::Tensor BatchGradient::micro_batch_loss(const std::vector<at::Tensor>& micro_batches, int64_t k,
+                                           int64_t size) {
+  const at::Tensor& indices = micro_batches[static_cast<size_t>(k)];
+  const int64_t row = k * plan_.micro_batch;
   model_->set_dropout_place({dropout_.update, dropout_.first + row});
   const at::Tensor labels = data_.train.labels.index_select(0, indices[0]), counts = indices[1].to(dtype_);
   const at::Tensor inputs = micro_batch_inputs(indices);

@@ -14,6 +14,8 @@
 #include "data/example_stream.h"
 #include "models/loss.h"
 #include "models/model.h"
+#include "ranks/gradient_buckets.h"
+#include "ranks/rank_group.h"
 #include "trainers/batch_plan.h"
 #include "trainers/gradient_norm.h"
 #include "trainers/graphed_step.h"
@@ -66,6 +68,9 @@ class GradientRule {
 /// captures, all micro-batches together. With autocast (models/layers/autocast.h) the forward passes are in bfloat16, losses and
 /// gradients in the parameters' type; the gradient is then that of rounded weights and activations.
 ///
+/// Several ranks share the micro-batches of each group, in their order, and the gradient is summed over ranks while the last of a
+/// rank's backward passes goes on: the same gradient on every rank, to the bit, and to rounding that of one process.
+///
 /// Cost: one forward and one backward pass per example for each time that a rule asks. Memory: one micro-batch's graph,
 /// with a rule two copies of the gradient; of the batch only indices.
 class BatchGradient {
@@ -73,7 +78,7 @@ class BatchGradient {
   /// `data` lies on `device` (data/resident.h).
   BatchGradient(std::shared_ptr<Model> model, const Dataset& data, const DataOptions& augmentation,
                 const TrainOptions& options, const BatchPlan& plan, at::ScalarType dtype, at::Device device,
-                const GradientExecution& execution);
+                const GradientExecution& execution, const RankGroup& ranks = RankGroup::alone());
   /// `rule`, which outlives this, is what is plain to the rules added before it.
   void add_rule(GradientRule& rule) { rules_.push_back(&rule); }
   /// `weights` outlives this.
@@ -103,10 +108,12 @@ class BatchGradient {
   double group_gradient(const Batch& group);
   double measured_gradient(const Batch& group);
   void start_at(const Batch& group);
+  Share mine(const std::vector<at::Tensor>& micro_batches) const;
+  void finish_sums();
   at::Tensor indices_of(const Batch& group) const;
   void accumulate(const at::Tensor& indices, int64_t size);
   void accumulate_measured(const at::Tensor& indices, int64_t size);
-  at::Tensor micro_batch_loss(const at::Tensor& indices, int64_t row, int64_t size);
+  at::Tensor micro_batch_loss(const std::vector<at::Tensor>& micro_batches, int64_t k, int64_t size);
   at::Tensor micro_batch_inputs(const at::Tensor& indices) const;
 
   std::shared_ptr<Model> model_;
@@ -126,6 +133,8 @@ class BatchGradient {
   BatchWeights* weights_ = nullptr;
   std::vector<at::Tensor> last_group_;
   std::shared_ptr<StepCapture> capture_;
+  const RankGroup& ranks_;
+  std::optional<GradientBuckets> buckets_;    // with other ranks
   std::optional<GraphedStep> measured_step_;  // after make_room_for_norms()
   std::vector<at::Tensor> sums_;              // of micro-batches' gradients, in a measured step
   at::Tensor squares_;                        // |sum|^2, then that of each micro-batch's part

@@ -7,9 +7,17 @@
 namespace basin {
 namespace {
 
+/// The examples of this rank's micro-batches.
+Share examples_of_rank(const EvaluationSetup& setup, const Split& split) {
+  const int64_t n = split.size();
+  const Share pieces = setup.ranks.share((n + setup.micro_batch - 1) / setup.micro_batch);
+  return {std::min(n, pieces.first * setup.micro_batch), std::min(n, pieces.last * setup.micro_batch)};
+}
+
 template <class F>
 void for_each_micro_batch(const EvaluationSetup& setup, const Split& split, F&& visit) {
-  for (int64_t first = 0; first < split.size(); first += setup.micro_batch) {
+  const Share mine = examples_of_rank(setup, split);
+  for (int64_t first = mine.first; first < mine.last; first += setup.micro_batch) {
     const at::Tensor index = at::arange(first, std::min(first + setup.micro_batch, split.size()), at::kLong);
     const at::Tensor labels = split.labels.index_select(0, index.to(split.labels.device())).to(setup.device);
     visit(network_inputs(setup.data, split, index, setup.dtype, setup.device), labels);
@@ -43,6 +51,21 @@ template <class T>
 void append(std::vector<T>& to, const at::Tensor& from) {
   const T* data = from.const_data_ptr<T>();
   to.insert(to.end(), data, data + from.numel());
+}
+
+/// Every rank's part, in its place. Bytes are summed, of which all but one are 0: any number stays what it is.
+template <class T>
+void put_together(std::vector<T>& mine, const EvaluationSetup& setup, const Split& split) {
+  if (setup.ranks.is_alone()) return;
+  const Share examples = examples_of_rank(setup, split);
+  const at::Tensor has_some = at::full({}, mine.empty() ? 0 : 1, at::kInt);
+  setup.ranks.sum(has_some);
+  if (has_some.item<int>() == 0) return;  // no split of this kind has them
+  std::vector<T> whole(static_cast<size_t>(split.size()));
+  std::copy(mine.begin(), mine.end(), whole.begin() + examples.first);
+  const auto bytes = static_cast<int64_t>(whole.size() * sizeof(T));
+  setup.ranks.sum(at::from_blob(whole.data(), {bytes}, at::kByte));
+  mine = std::move(whole);
 }
 
 }  // namespace
@@ -87,6 +110,14 @@ SplitScore evaluate(Model& model, const EvaluationSetup& setup, const Split& spl
       append<uint8_t>(outcomes->predicted, logits.argmax(1).to(at::kCPU, at::kByte).contiguous());
   });
   model.train(was_training);
+  setup.ranks.sum(loss_sum);
+  setup.ranks.sum(correct);
+  if (outcomes != nullptr) {
+    put_together(outcomes->loss, setup, split);
+    put_together(outcomes->correct, setup, split);
+    put_together(outcomes->margin, setup, split);
+    put_together(outcomes->predicted, setup, split);
+  }
   const auto loss = loss_sum.item<double>();
   if (!std::isfinite(loss)) return {};
   const double n = static_cast<double>(split.size());
@@ -99,7 +130,7 @@ void refresh_running_statistics(Model& model, const EvaluationSetup& setup, int6
     const at::Tensor index = at::arange(first, first + count, at::kLong);
     model.forward(network_inputs(setup.data, split, index, setup.dtype, setup.device));
   };
-  estimate_running_statistics(model, split.size(), forward, setup.micro_batch, ghost_batch);
+  estimate_running_statistics(model, split.size(), forward, setup.micro_batch, ghost_batch, setup.ranks);
 }
 
 }  // namespace basin

@@ -9,6 +9,7 @@
 #include "io/record.h"
 #include "models/loss.h"
 #include "models/model.h"
+#include "ranks/rank_group.h"
 
 namespace basin {
 
@@ -36,6 +37,7 @@ struct EvaluationSetup {
   at::ScalarType dtype = at::kFloat;
   at::Device device;
   Views views = Views::one;
+  const RankGroup& ranks = RankGroup::alone();  // share the micro-batches; what comes out is the same on each
 };
 
 /// One forward pass per view, dropout off, normalisation by the running statistics. Losses are summed in float64.

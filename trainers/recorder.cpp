@@ -68,6 +68,7 @@ std::optional<Checkpoint> Recorder::newest_checkpoint() {
         warn(fmt::format("{}; resuming from {} at update {}",
                          damage.empty() ? checkpoint_path("latest") + ": missing" : damage, path,
                          checkpoint.update));
+      resumed_from_ = path;
       return checkpoint;
     } catch (const DamagedError& error) {
       if (damage.empty()) damage = error.what();
@@ -211,7 +212,7 @@ void Recorder::conclude(const TrainResult& result) {
   write_status(result.status, result.message);
 }
 
-void Recorder::fail(const std::string& message) noexcept {
+void Recorder::fail(const std::string& message, RunState state) noexcept {
   const auto attempt = [](const std::function<void()>& step) {
     try {
       step();
@@ -220,10 +221,10 @@ void Recorder::fail(const std::string& message) noexcept {
     }
   };
   attempt([&] { log("error", message); });
-  attempt([&] { write_status(RunState::failed, message); });
+  attempt([&] { write_status(state, message); });
   if (!journal_) return;
   attempt([&] { append_waiting_row(); });
-  attempt([&] { journal().set_status(RunState::failed, message); });
+  attempt([&] { journal().set_status(state, message); });
   attempt([&] { write_run_record(); });
 }
 

@@ -29,6 +29,8 @@ class Recorder : public TrainObserver {
   /// whole but not to be taken: of another run, other data or another version, or one that the system doesn't let us read.
   /// True: resumed.
   bool resume_or_start();
+  /// The file of that checkpoint; empty: it started.
+  const std::string& resumed_from() const { return resumed_from_; }
 
   void on_update(const UpdateRecord& record) override;
   void on_evaluation(const EvaluationRecord& record) override;
@@ -39,7 +41,7 @@ class Recorder : public TrainObserver {
   /// Outcomes, summary, status and run.h5; status.json says so last.
   void conclude(const TrainResult& result);
   /// After an exception: as much of conclude() as the disk still takes.
-  void fail(const std::string& message) noexcept;
+  void fail(const std::string& message, RunState state = RunState::failed) noexcept;
 
  private:
   JournalWriter& journal();
@@ -57,7 +59,7 @@ class Recorder : public TrainObserver {
   std::string checkpoint_path(const std::string& label) const { return folder_ + "/ckpt/" + label + ".h5"; }
   std::string journal_path() const { return folder_ + "/journal"; }
 
-  std::string folder_;
+  std::string folder_, resumed_from_;
   RunHeader header_;
   Trainer& trainer_;
   std::optional<JournalWriter> journal_;

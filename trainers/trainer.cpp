@@ -21,6 +21,19 @@ void prepare(Model& model, const EvaluationSetup& setup) {
   model.prepare(network_inputs(setup.data, setup.data.train, index, setup.dtype, setup.device).to(at::kCPU));
 }
 
+// Ranks are to have a micro-batch each, all of one size where that is possible: as many passes as before, shorter ones.
+BatchPlan shared_plan(BatchPlan plan, bool has_batch_statistics, const RankGroup& ranks) {
+  const int64_t whole = plan.group > 0 ? plan.group : plan.batch_size, n = ranks.size();
+  if (n == 1) return plan;
+  const int64_t unit = has_batch_statistics ? plan.ghost_batch : 1, units = (whole + unit - 1) / unit;
+  if (units < n)
+    throw ConfigError(fmt::format("{} {}batch{} of {} can't be shared by {} ranks", units,
+                                  has_batch_statistics ? "ghost " : "", units == 1 ? "" : "es", unit, n));
+  const int64_t rounds = (whole + n * plan.micro_batch - 1) / (n * plan.micro_batch);
+  plan.micro_batch = std::min(plan.micro_batch, (units + n * rounds - 1) / (n * rounds) * unit);
+  return plan;
+}
+
 std::vector<at::Tensor> copies(const std::vector<ParameterInfo>& parameters) {
   std::vector<at::Tensor> result;
   for (const ParameterInfo& parameter : parameters) result.push_back(parameter.tensor.detach().clone());
@@ -31,15 +44,21 @@ std::vector<at::Tensor> copies(const std::vector<ParameterInfo>& parameters) {
 
 Trainer::Trainer(TrainSetup setup)
     : setup_(std::move(setup)),
-      plan_(plan_batches(setup_.train, setup_.data_options, setup_.model->has_dropout(),
-                         setup_.model->has_batch_statistics(), setup_.optimizer.overlap())),
+      plan_(shared_plan(plan_batches(setup_.train, setup_.data_options, setup_.model->has_dropout(),
+                                     setup_.model->has_batch_statistics(), setup_.optimizer.overlap()),
+                        setup_.model->has_batch_statistics(), setup_.ranks)),
       checks_(setup_.train),
       data_(on_device(setup_.data, setup_.device)),
-      evaluation_{data_, loss_kind(setup_.train.loss), setup_.train.micro_batch,
-                  scalar_type(setup_.train.dtype), setup_.device},
+      evaluation_{data_,
+                  loss_kind(setup_.train.loss),
+                  setup_.train.micro_batch,
+                  scalar_type(setup_.train.dtype),
+                  setup_.device,
+                  Views::one,
+                  setup_.ranks},
       execution_(gradient_execution(setup_.cuda_graphs, setup_.device, *setup_.model)),
       gradient_(setup_.model, data_, setup_.data_options, setup_.train, plan_, evaluation_.dtype,
-                setup_.device, execution_),
+                setup_.device, execution_, setup_.ranks),
       stream_(static_cast<uint64_t>(setup_.train.seed), setup_.data.train.size()),
       batches_(setup_.train, plan_, setup_.data.train.size()),
       branch_(setup_.branch ? std::optional(setup_.branch->point) : std::nullopt),
@@ -49,7 +68,7 @@ Trainer::Trainer(TrainSetup setup)
       norms_every_(norms_every(setup_.model->parameter_count(), layers_every(setup_.train, total_updates_))),
       rates_(setup_.schedule, setup_.train.learning_rate, setup_.optimizer.gain(),
              run_shape(setup_.train, batches_, setup_.data.train.size())),
-      start_(copies(setup_.model->parameter_table())),
+      start_((take_first_ranks(setup_.model->parameter_table()), copies(setup_.model->parameter_table()))),
       stop_requested_([] { return interrupt_signal() != 0; }) {
   progress_.next_check = checks_.next_check(0, false);
   progress_.next_evaluation = setup_.train.evaluate_every;
@@ -78,7 +97,7 @@ TrainResult Trainer::run() {
   clock_ = last_checkpoint_ = Clock::now();
   begin();
   while (!ended()) {
-    if (stop_requested_()) return interrupt();
+    if (setup_.ranks.any(stop_requested_())) return interrupt();
     take_update();
     evaluate_if_due();
     if (!diverged())
@@ -88,10 +107,31 @@ TrainResult Trainer::run() {
   return finish();
 }
 
+// Another processor may have drawn the first weights with other roundings.
+void Trainer::take_first_ranks(const std::vector<ParameterInfo>& parameters) const {
+  for (const ParameterInfo& parameter : parameters) setup_.ranks.broadcast(parameter.tensor);
+}
+
+void Trainer::check_replicas() const {
+  if (setup_.ranks.is_alone()) return;
+  double weight = 0;
+  for (const ParameterInfo& parameter : setup_.model->parameter_table())
+    weight += squared_norm(parameter.tensor);
+  const at::Tensor first = at::full({}, weight, at::kDouble);
+  setup_.ranks.broadcast(first);
+  const bool other =
+      first.item<double>() != weight && !(std::isnan(weight) && std::isnan(first.item<double>()));
+  if (setup_.ranks.any(other))
+    throw NumericError(
+        fmt::format("the ranks' weights are no longer the same at update {}{}", progress_.update,
+                    other ? fmt::format(": {} differs", setup_.ranks.name_of(setup_.ranks.rank())) : ""));
+}
+
 void Trainer::begin() {
   if (progress_.update != course_.first()) return;
   if (!branch_) {
     prepare(*setup_.model, evaluation_);
+    for (const auto& [name, tensor] : setup_.model->buffer_table()) setup_.ranks.broadcast(tensor);
     refresh_statistics();
   } else if (std::isnan(branch_->train_loss)) {
     const EvaluationRecord record = evaluate_all(nullptr);
@@ -133,7 +173,7 @@ void Trainer::take_update() {
 }
 
 bool Trainer::takes_norms(int64_t update) const {
-  return !observers_.empty() && (has_layers_row(update, norms_every_) || update == total_updates_);
+  return records() && (has_layers_row(update, norms_every_) || update == total_updates_);
 }
 
 /// Returns the batch's mean loss.
@@ -150,7 +190,7 @@ double Trainer::compute_gradient(OngoingUpdate& update) {
 }
 
 void Trainer::report_update(const OngoingUpdate& update, double loss) {
-  if (observers_.empty()) return;
+  if (!records()) return;
   advance_clock();
   steps_ = setup_.optimizer.last_step();
   if (update.norms)
@@ -296,7 +336,7 @@ SplitScore Trainer::score_test(Views views) {
 }
 
 void Trainer::keep_test_outcomes(const std::string& label) {
-  if (observers_.empty()) return;
+  if (!records()) return;
   ExampleOutcomes outcomes;
   evaluate(*setup_.model, evaluation_, data_.test, &outcomes);
   if (outcomes.loss.empty()) return;
@@ -313,6 +353,7 @@ EvaluationRecord Trainer::score_other_weights(const std::string& label) {
 
 SplitScore Trainer::train_score() {
   if (!known_score_ || known_score_->first != progress_.update) {
+    check_replicas();
     refresh_statistics();
     known_score_ = {progress_.update, evaluate(*setup_.model, evaluation_, data_.train)};
   }

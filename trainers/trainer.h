@@ -16,6 +16,7 @@
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "ranks/rank_group.h"
 #include "trainers/batch_gradient.h"
 #include "trainers/batch_plan.h"
 #include "trainers/batch_schedule.h"
@@ -29,7 +30,7 @@
 
 namespace basin {
 
-/// `data` and `optimizer` outlive the trainer. The model has the type that `train.dtype` names and stands on `device`.
+/// `data`, `optimizer` and `ranks` outlive the trainer. The model has the type that `train.dtype` names and stands on `device`.
 struct TrainSetup {
   TrainOptions train;
   ScheduleOptions schedule;
@@ -40,6 +41,7 @@ struct TrainSetup {
   at::Device device = at::kCPU;
   bool cuda_graphs = true;  // where they can be
   std::optional<BranchStart> branch = {};
+  const RankGroup& ranks = RankGroup::alone();
 };
 
 struct TrainResult {
@@ -66,6 +68,9 @@ struct TrainResult {
 /// [branch] says (trainers/branch.h); a hook that the parent had not begins at these weights. Its counters go on from the
 /// parent's, its times don't. All splits are evaluated at its start. With the parent's options and both kept it is the parent's
 /// continuation, bit for bit. ConfigError or IoError in the constructor where the parent doesn't fit.
+/// With several ranks each process has a trainer of its own with the same options, and all do the same: they share the micro-batches of
+/// gradients and evaluations, and every one of them moves the same weights by the same gradient. Rank 0's has the observers. Weights
+/// that are no longer the same to the bit are a NumericError, looked for at every evaluation.
 class Trainer : private HookedRun {
  public:
   explicit Trainer(TrainSetup setup);
@@ -107,6 +112,9 @@ class Trainer : private HookedRun {
   EvaluationRecord score_other_weights(const std::string& label) override;
 
   void begin();
+  void take_first_ranks(const std::vector<ParameterInfo>& parameters) const;
+  void check_replicas() const;
+  bool records() const { return !observers_.empty() || !setup_.ranks.is_alone(); }
   void begin_branch(const Checkpoint& parent);
   void take_optimizer_state(const Checkpoint& parent);
   RunProgress progress_at_branch(const Checkpoint& parent) const;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "launch/launch.h"
 #include "sweep/cost_model.h"
+#include "sweep/launch/launch.h"
 #include "sweep/plan.h"
 
 namespace basin {

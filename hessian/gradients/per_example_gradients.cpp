@@ -47,6 +47,7 @@ ExampleSums PerExampleGradients::sums(bool squares) {
     mean[tensor].add_(moments.sum);
     if (squares) mean_square[tensor].add_(moments.sum_of_squares);
   });
+  sum_over_ranks({found.squared_norms, found.mean, found.mean_square});
   const auto n = static_cast<double>(problem_.examples());
   found.mean.div_(n);
   if (squares) found.mean_square.div_(n);
@@ -71,7 +72,16 @@ std::vector<at::Tensor> PerExampleGradients::products(const std::vector<ExampleW
       found[k].select(1, static_cast<int64_t>(tensor)).narrow(0, first, sums.size(0)).copy_(sums);
     }
   });
+  sum_over_ranks(found);
   return found;
+}
+
+// Each rank has its examples' numbers, in their places, and zeros for the others.
+void PerExampleGradients::sum_over_ranks(const std::vector<at::Tensor>& found) const {
+  const Objective* network = problem_.network();
+  if (!network || !network->model().has_own_layers()) return;  // every rank asked for all
+  for (const at::Tensor& tensor : found)
+    if (tensor.defined()) network->ranks().sum(tensor);
 }
 
 void PerExampleGradients::for_each(const Take& take) {
@@ -89,7 +99,9 @@ void PerExampleGradients::for_each(const Take& take) {
 }
 
 void PerExampleGradients::take_by_layers(Objective& objective, const Take& take) {
-  for (int64_t first = 0; first < objective.examples(); first += objective.micro_batch()) {
+  const Share here = objective.micro_batches_here();
+  for (int64_t k = here.first; k < here.last; ++k) {
+    const int64_t first = k * objective.micro_batch();
     throw_if_interrupted();
     take_micro_batch(objective, first, std::min(objective.micro_batch(), objective.examples() - first), take);
   }

@@ -66,6 +66,7 @@ class PerExampleGradients {
   size_t place_of(const at::Tensor& parameter) const;
   std::vector<int64_t> calls_by_parameter(const std::vector<LayerCall>& calls) const;
   at::Tensor by_example() const;
+  void sum_over_ranks(const std::vector<at::Tensor>& found) const;
 
   Problem& problem_;
 };

@@ -1,15 +1,24 @@
 import os
+import shutil
 import subprocess
 
 import pytest
 
 
-@pytest.fixture
-def sweep_folder(tmp_path):
+@pytest.fixture(scope="session")
+def made_sweep(tmp_path_factory):
     from synthetic_sweep import Plan, make_sweep
 
-    make_sweep(tmp_path / "sweep", Plan(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), seeds=(1, 2), images=64, updates=6))
-    return tmp_path / "sweep"
+    folder = tmp_path_factory.mktemp("made") / "sweep"
+    plan = Plan(batch_sizes=(32, 1024), optimizers=("sgd", "lamb"), seeds=(1, 2), images=64, updates=6)
+    make_sweep(folder, plan, write_runs=True)
+    return folder
+
+
+@pytest.fixture
+def sweep_folder(made_sweep, tmp_path):
+    """A sweep with its runs' folders: a copy, for a test to change."""
+    return shutil.copytree(made_sweep, tmp_path / "sweep")
 
 
 @pytest.fixture
@@ -47,6 +56,24 @@ def drawing():
     style.use()
     yield
     pyplot.close("all")
+
+
+@pytest.fixture
+def draw_only(monkeypatch):
+    """Makes a report draw the figures of these names alone. The others are made and described, and their files are empty: drawing takes
+    most of a report's time, and test_report.py has every figure drawn."""
+    from basin.pages import page
+
+    whole, drawn = page.Section.figure, page._drawn
+
+    def only(*names):
+        def figure(section, made, about, name, folder):
+            monkeypatch.setattr(page, "_drawn", drawn if name in names else lambda *_: b"")
+            return whole(section, made, about, name, folder)
+
+        monkeypatch.setattr(page.Section, "figure", figure)
+
+    return only
 
 
 class TinyRuns:

@@ -35,15 +35,20 @@ function(basin_unity target)
   endif()
 endfunction()
 
-# One precompiled header for all: built in core, reused by every other target (flags must match).
+# One precompiled header for what is tested, built in core, and one for the tests, built in basin_testing; every other target reuses
+# one of them (flags must match, -O0 or not among them).
 function(basin_precompile target)
+  cmake_parse_arguments(ARG "" "FROM" "" ${ARGN})
+  if(NOT ARG_FROM)
+    set(ARG_FROM basin_core)
+  endif()
   if(CMAKE_DISABLE_PRECOMPILE_HEADERS)  # clang-tidy can't read gcc's
     target_compile_options(${target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${CMAKE_SOURCE_DIR}/core/precompiled.h>")
-  elseif(target STREQUAL "basin_core")
-    target_precompile_headers(basin_core PRIVATE ${CMAKE_SOURCE_DIR}/core/precompiled.h)
+  elseif(target STREQUAL ARG_FROM)
+    target_precompile_headers(${target} PRIVATE ${CMAKE_SOURCE_DIR}/core/precompiled.h)
   else()
-    target_precompile_headers(${target} REUSE_FROM basin_core)
+    target_precompile_headers(${target} REUSE_FROM ${ARG_FROM})
   endif()
 endfunction()
 

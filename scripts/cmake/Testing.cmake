@@ -11,6 +11,12 @@ set(BASIN_TEST_ENVIRONMENT
   MPLCONFIGDIR=${CMAKE_SOURCE_DIR}/.cache/matplotlib
   IPYTHONDIR=${CMAKE_SOURCE_DIR}/.cache/ipython)
 
+# What is tested is optimised as ever; the tests themselves are waited for in the build, not in the run.
+function(basin_test_code target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  basin_precompile(${target} FROM basin_testing)
+endfunction()
+
 # basin_test(ROOM [BY_CASE] LINK target...): the test program of tests/ROOM and its sub-rooms, every suite (or case) a ctest test. No files, no
 # program.
 function(basin_test room)
@@ -21,9 +27,7 @@ function(basin_test room)
   endif()
   add_executable(test_${room} ${sources})
   target_link_libraries(test_${room} PRIVATE basin_flags basin_testing ${ARG_LINK} GTest::gmock_main)
-  # What is tested is optimised as ever; the tests themselves are waited for in the build, not in the run.
-  target_compile_options(test_${room} PRIVATE $<$<CONFIG:Release>:-O1>)
-  basin_precompile(test_${room})
+  basin_test_code(test_${room})
   basin_unity(test_${room})
   set(discovered ${CMAKE_CURRENT_BINARY_DIR}/test_${room}_discovered.cmake)
   add_custom_command(TARGET test_${room} POST_BUILD BYPRODUCTS ${discovered}

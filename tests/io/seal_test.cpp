@@ -2,6 +2,7 @@
 #include "io/seal.h"
 
 #include <gmock/gmock.h>
+#include <hdf5.h>
 
 #include <unistd.h>
 
@@ -117,6 +118,24 @@ TEST(Seal, WhatCannotBeReadIsNotSealed) {
   foreign.write("x", std::vector<double>{1});
   write_bytes(path, without_seal(foreign.image()));
   expect_io_error([&] { reseal(path); }, {"end.h5", "not a Basin file"});
+}
+
+/// A group whose links lead back to one that it lies in has no end: it was read until the time ran out.
+TEST(Seal, ALinkInACircleIsDamage) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "old.h5";
+  for (const bool hard : {true, false}) {
+    write_bytes(path, without_seal(sample_bytes(folder)));
+    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    ASSERT_GE(file, 0);
+    ASSERT_GE(hard ? H5Lcreate_hard(file, "/", file, "/progress/odd", H5P_DEFAULT, H5P_DEFAULT)
+                   : H5Lcreate_soft(".", file, "/progress/odd", H5P_DEFAULT, H5P_DEFAULT),
+              0);
+    ASSERT_GE(H5Fclose(file), 0);
+    expect_io_error([&] { reseal(path); },
+                    {"old.h5", "/progress/odd", hard ? "leads back to /" : "leads back to /progress"});
+    EXPECT_THROW(survey(path), DamagedError);
+  }
 }
 
 TEST(Seal, AListOfCheckpointsLooksAtNoMoreThanTheSeal) {

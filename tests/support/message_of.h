@@ -8,11 +8,12 @@
 
 namespace basin::testing {
 
-/// The message of the ConfigError that `action` throws; "no error" where it throws none.
-inline std::string message_of(const std::function<void()>& action) {
+/// The message of the ConfigError, or other error, that `action` throws; "no error" where it throws none.
+template <class E = ConfigError>
+std::string message_of(const std::function<void()>& action) {
   try {
     action();
-  } catch (const ConfigError& error) {
+  } catch (const E& error) {
     return error.what();
   }
   return "no error";

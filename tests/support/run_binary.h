@@ -20,6 +20,7 @@ class RunningBinary {
   ~RunningBinary();
   RunningBinary(const RunningBinary&) = delete;
   RunningBinary& operator=(const RunningBinary&) = delete;
+  pid_t pid() const { return pid_; }
   void send(int signal);
   bool alive();
   BinaryResult wait();

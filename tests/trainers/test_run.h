@@ -23,6 +23,7 @@ struct RunSettings {
   at::Device device = at::kCPU;
   bool cuda_graphs = true;
   std::optional<BranchStart> branch = {};
+  const RankGroup* ranks = &RankGroup::alone();
 };
 
 /// 200 training and 60 test examples, constant rate, float64, no warm-up: small enough for hundreds of updates per second.

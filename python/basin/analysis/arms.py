@@ -54,13 +54,15 @@ def arm_labels(sweep: Sweep) -> pd.Series:
     labels = pd.Series("", index=runs.index, dtype=object)
     if "config_id" not in runs or not all(key in runs for key in CELL):
         return labels
-    configs = runs[(runs.config_id.fillna("") != "") & runs.batch_size.notna()].drop_duplicates("config_id")
+    candidates = [o for o in sweep.options if o not in NO_ARM]
+    named = (runs.config_id.fillna("") != "") & runs.batch_size.notna()
+    configs = runs.loc[named, ["config_id", *CELL, *candidates]].drop_duplicates("config_id")
     several = [group for _, group in configs.groupby(CELL) if len(group) > 1]
     if not several:
         return labels
     study = _study_values(sweep.study)
     axes = {axis: place for place, axis in enumerate(axes_of(sweep.study))}
-    options = [o for o in sweep.options if o not in NO_ARM and any(_texts(g[o]).nunique() > 1 for g in several)]
+    options = [o for o in candidates if any(_texts(g[o]).nunique() > 1 for g in several)]
     options.sort(key=lambda option: axes.get(option.removeprefix(ASKED_FOR), len(axes)))
     for option in _telling(configs, options):
         name = option.removeprefix(ASKED_FOR)
@@ -94,7 +96,7 @@ def _told_apart(runs: pd.DataFrame, labels: pd.Series, option: str) -> pd.Series
     if option not in runs:
         return labels
     mine, labels = _texts(runs[option]), labels.copy()
-    known = runs[runs.config_id.fillna("") != ""]
+    known = runs.loc[runs.config_id.fillna("") != "", ["config_id", *CELL]]
     for _, group in known.groupby([*(known[key] for key in CELL), labels[known.index]]):
         firsts = group.drop_duplicates("config_id")
         if len(firsts) > 1 and mine[firsts.index].nunique() > 1:

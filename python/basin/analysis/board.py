@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
 
 from ..reader.fault import ReadError
 from ..reader.sweep import Sweep
-from . import stats
+from . import stats, student
 from .arms import ARM, with_arms
 from .matched import lost_seeds
 from .names import optimizers_of

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.stats import t as student
 
 from ..reader.sweep import Sweep
+from . import student
 from .cell_answers import CellAnswer
 from .matched import Contrast
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 from scipy.optimize import least_squares, minimize_scalar
-from scipy.stats import chi2
-from scipy.stats import t as student
+from scipy.special import chdtrc
 
+from . import student
 from .censored_parabola import FewestUpdates, fewest_updates
 
 TRIALS = ["batch", "rate", "seed", "low", "high"]  # S in (low, high]; high = inf: not reached at the cap, which is `low` then
@@ -92,7 +92,7 @@ def critical_batch(trials: pd.DataFrame, examples: float, draws: int = 400, seed
     exponent, exponent_error = _free_exponent(points, fitted)
     updates = float(np.exp(log_least))
     return CriticalBatch(examples, sizes, value, float(low), float(high), status, float(bound), profile, updates,
-                         (float(least[0]), float(least[1])), updates * value, float(chi2.sf(chi_squared, len(points.x) - 2)), exponent,
+                         (float(least[0]), float(least[1])), updates * value, float(chdtrc(len(points.x) - 2, chi_squared)), exponent,
                          exponent_error, fitted, lost, tables)  # fmt: skip
 
 
@@ -109,11 +109,11 @@ def _points(sizes: pd.DataFrame, examples: float) -> _Points:
     return _Points(noise_share(good.batch.to_numpy(), examples), good.log_updates.to_numpy(), good.error.to_numpy())
 
 
-def _residuals(points: _Points, critical: float, exponent: float = 1.0) -> np.ndarray:
-    """In errors, with the best S_min."""
+def _residuals(points: _Points, critical: float | np.ndarray, exponent: float = 1.0) -> np.ndarray:
+    """In errors, with the best S_min; of a column of values of B_crit a row each."""
     shape = points.y - np.log1p((critical * points.x) ** exponent)
     weight = points.error**-2.0
-    return (shape - (shape * weight).sum() / weight.sum()) / points.error
+    return (shape - (shape * weight).sum(-1, keepdims=True) / weight.sum()) / points.error
 
 
 def _law(points: _Points) -> tuple[float, float]:
@@ -142,7 +142,7 @@ def _profile(points: _Points, critical: float, level: float) -> tuple[float, flo
     least = float((_residuals(points, critical) ** 2).sum())
     allowed = least + student.ppf(0.5 + level / 2, freedom) ** 2 * max(1.0, least / freedom)
     places = np.log(critical) + np.linspace(-14, 14, 2801)
-    inside = np.array([(_residuals(points, np.exp(p)) ** 2).sum() <= allowed for p in places])
+    inside = (_residuals(points, np.exp(places)[:, None]) ** 2).sum(1) <= allowed
     middle = len(places) // 2
     low, high = middle, middle
     while low > 0 and inside[low - 1]:
@@ -200,6 +200,6 @@ def _resampled(group: pd.DataFrame, seeds: np.ndarray, random: np.random.Generat
         if len(np.unique(drawn)) >= min(4, len(rates)):
             break
         drawn = random.choice(rates, len(rates))
-    rows = group.reset_index(drop=True)
-    taken = [np.flatnonzero((rows.seed == s) & (rows.rate == r)) for s in seeds for r in drawn]
-    return rows.loc[np.concatenate(taken)] if taken else rows
+    seed, rate = group.seed.to_numpy(), group.rate.to_numpy()
+    taken = [np.flatnonzero((seed == s) & (rate == r)) for s in seeds for r in drawn]
+    return group.iloc[np.concatenate(taken)] if taken else group

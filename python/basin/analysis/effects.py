@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.stats import t as student
 
-from . import stats
+from . import stats, student
 
 MOST_SEEDS = 1000
 LEAST = 1e-12  # p-value that is given: of smaller ones nothing is known

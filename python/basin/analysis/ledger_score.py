@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
-from scipy.stats import t as student
+from scipy.special import betainccinv, betaincinv
 
 from ..reader.sweep import Sweep
+from . import student
 from .branches import branches_of
 
 WORD = "noise_limited"
@@ -167,6 +167,6 @@ def exact_interval(successes: int, tried: int, level: float = 0.95) -> tuple[flo
     if not tried:
         return np.nan, np.nan
     tail = (1 - level) / 2
-    low = beta.ppf(tail, successes, tried - successes + 1) if successes else 0.0
-    high = beta.isf(tail, successes + 1, tried - successes) if successes < tried else 1.0
+    low = betaincinv(successes, tried - successes + 1, tail) if successes else 0.0
+    high = betainccinv(successes + 1, tried - successes, tail) if successes < tried else 1.0
     return float(low), float(high)

@@ -23,7 +23,7 @@ import pandas as pd
 
 from ..reader.sweep import Sweep
 from . import rank, stats
-from .arms import ARM, nearest_arm, with_arms
+from .arms import ARM, nearest_arm, slim_with_arms
 from .branches import without_branches
 from .effects import Effect, by_seed, crossed
 from .matched import cell, comparable, fixed_budget, settings
@@ -75,7 +75,7 @@ class Association:
 def arm_effects(sweep: Sweep) -> list[ArmEffects]:
     """Arms with an effect on an outcome and on a mediator."""
     sweep = without_branches(sweep)
-    runs = with_arms(sweep)
+    runs = slim_with_arms(sweep)
     runs = runs[runs.batch_size.notna()]
     there = runs[comparable(runs)]
     protocol = "B" if (there.protocol == "B").any() else fixed_budget(there)
@@ -147,7 +147,7 @@ def _effects(sweep: Sweep, about: ArmEffects, arm: pd.DataFrame, base: pd.DataFr
         if effect is not None:
             about.outcomes[outcome] = effect
     for key, column in columns.items():
-        values = [_ok(rows.loc[ids], column) for ids in (one, two)]
+        values = [_ok(rows, ids, column) for ids in (one, two)]
         with np.errstate(invalid="ignore", divide="ignore"):
             d = np.log(values[1]) - np.log(values[0])
         d = d[np.isfinite(d)]
@@ -163,14 +163,14 @@ def _outcome(sweep: Sweep, rows: pd.DataFrame, one: list[str], two: list[str], o
         return crossed(tables[1] - tables[0])
     if outcome not in rows:
         return None
-    d = rows.loc[two, outcome].to_numpy(float) - rows.loc[one, outcome].to_numpy(float)
+    d = rows[outcome].loc[two].to_numpy(float) - rows[outcome].loc[one].to_numpy(float)
     return by_seed(d) if d.size and np.isfinite(d).all() else None
 
 
-def _ok(rows: pd.DataFrame, column: str) -> np.ndarray:
+def _ok(rows: pd.DataFrame, ids: list[str], column: str) -> np.ndarray:
     """Positive values that the probe calls ok; φ is a search's lower bound, and its own error is none of the value."""
-    values = pd.to_numeric(rows[column], errors="coerce").to_numpy(float)
-    good = rows[f"{column}.status"].to_numpy() == "ok" if f"{column}.status" in rows else np.full(len(rows), True)
+    values = pd.to_numeric(rows[column].loc[ids], errors="coerce").to_numpy(float)
+    good = rows[f"{column}.status"].loc[ids].to_numpy() == "ok" if f"{column}.status" in rows else np.full(len(ids), True)
     return np.where(good & (values > 0), values, np.nan)
 
 

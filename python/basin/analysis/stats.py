@@ -36,7 +36,8 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
+
+from . import student
 
 REPLICATES = 2000
 MARGIN = 0.02  # two points of accuracy

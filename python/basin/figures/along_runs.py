@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import t as student
 
+from ..analysis import student
 from ..analysis.arms import ARM, with_arms
 from ..analysis.names import optimizers_of, protocol_name
 from ..reader.sweep import Sweep

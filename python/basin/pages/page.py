@@ -14,6 +14,9 @@ from string import Template
 import pandas as pd
 from markdown_it import MarkdownIt
 from matplotlib import pyplot
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from ..figures.in_words import described
@@ -56,6 +59,7 @@ class Section:
         if figure is None:
             return False
         png = _drawn(figure, "png")
+        figure.set_layout_engine("none")  # laid out: what takes longest is done once, and every file has the same layout
         files = ", ".join(f'<a href="figures/{name}.{kind}">{kind.upper()}</a>' for kind in FORMATS)
         (folder / "figures").mkdir(exist_ok=True)
         for kind in FORMATS:
@@ -72,11 +76,15 @@ def _cell(value: object, kind: str) -> str:
     return f'<td class="{kind}">{html.escape(str(value))}</td>' if kind else f"<td>{html.escape(str(value))}</td>"
 
 
+CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
+
+
 def _drawn(figure: Figure, kind: str) -> bytes:
-    """The same bytes for the same figure: no date in it."""
+    """The same bytes for the same figure: no date in it. Not by savefig(), which draws every figure twice."""
     content = io.BytesIO()
+    figure.set_dpi(DPI)
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-    figure.savefig(content, format=kind, dpi=DPI, metadata=metadata)
+    getattr(CANVASES[kind](figure), f"print_{kind}")(content, metadata=metadata)
     return content.getvalue()
 
 

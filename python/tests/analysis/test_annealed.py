@@ -209,7 +209,8 @@ def test_the_figure_has_a_mark_for_each_branch_and_a_line_for_each_kind(tmp_path
     assert "averaged weights" in [t.get_text() for t in figure.legends[0].get_texts()]
 
 
-def test_the_report_has_the_section_and_keeps_branches_out_of_its_cells(tmp_path, capsys):
+def test_the_report_has_the_section_and_keeps_branches_out_of_its_cells(tmp_path, draw_only):
+    draw_only("annealed")
     open_planned(tmp_path / "s", plan(by_image=True))
     assert report.main([str(tmp_path / "s")]) == 0
     page = (tmp_path / "s/report.html").read_text()

@@ -47,7 +47,7 @@ def outcomes(sweep):
 
 
 def test_the_word_is_judged_by_its_promise(tmp_path):
-    sweep = open_planned(tmp_path / "s", made())
+    sweep = open_planned(tmp_path / "s", made(), write_runs=True)
     points = checkpoints_of(sweep)
     assert {p.at: p.outcome for p in points} == {at: case[2] for at, case in CASES.items()}
     by_label = {p.at: p for p in points}

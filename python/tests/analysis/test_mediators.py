@@ -93,7 +93,8 @@ def test_the_figure_draws_both_places(sweep, drawing):
     assert plane(arms[:1], [], sweep.names) is None
 
 
-def test_tables_and_the_report(tmp_path, few_draws):
+def test_tables_and_the_report(tmp_path, few_draws, draw_only):
+    draw_only("mediators")
     make_sweep(tmp_path / "s", Plan(**PLAN))
     assert report.main([str(tmp_path / "s")]) == 0
     page = (tmp_path / "s/report.html").read_text()

@@ -54,7 +54,7 @@ def test_a_row_an_optimizer_at_its_largest_batch(tmp_path):
 
 
 def test_of_one_run(tmp_path):
-    make_sweep(tmp_path / "s", Plan(**SMALL))
+    make_sweep(tmp_path / "s", Plan(**SMALL), write_runs=True)
     runs = basin.load_sweep(tmp_path / "s")
     run = basin.load_run(tmp_path / "s" / "runs" / runs[runs.optimizer == "lamb"].run_id.iloc[0])
     figure = layer_norms.of_run(run)

@@ -26,9 +26,13 @@ def arms(count):
     return (("ghost_batch", 25, (1024,), 0.8), *(("warmup", 1000 + i, (1024,), 0.01 * i) for i in range(count - 1)))
 
 
-def drawn_outside(figure):
-    """Artists, clipped as they are drawn, that reach beyond the figure, and their boxes."""
+def out_of_place(figure):
     FigureCanvasAgg(figure).draw()  # a figure that pyplot has closed has no such canvas any more
+    return drawn_outside(figure) + overlapping(figure)
+
+
+def drawn_outside(figure):
+    """Artists of a drawn figure, clipped as they are drawn, that reach beyond it, and their boxes."""
     edge = figure.bbox.padded(ROUNDING)
     parts = [part for ax in figure.axes if ax.get_visible() for part in ax.get_children() if part.get_visible()]
     found = []
@@ -40,8 +44,7 @@ def drawn_outside(figure):
 
 
 def overlapping(figure):
-    """Pairs of a legend's texts that lie on each other."""
-    FigureCanvasAgg(figure).draw()
+    """Pairs of a legend's texts that lie on each other, in a drawn figure."""
     pairs = []
     for legend in figure.legends:
         texts = [text for text in (*legend.get_texts(), legend.get_title()) if text.get_text()]
@@ -81,8 +84,7 @@ def test_the_report_has_its_figures(figures):
 
 def test_everything_lies_inside_and_no_entries_of_a_legend_overlap(figures):
     for name, figure in figures.items():
-        assert drawn_outside(figure) == [], name
-        assert overlapping(figure) == [], name
+        assert out_of_place(figure) == [], name
 
 
 def test_panels_keep_their_height_beside_any_legend(figures):
@@ -113,7 +115,7 @@ def test_five_optimisers_have_room_too(tmp_path):
     loss = np.array([2.0, 1.5, 1.0])
     sweep.curve = lambda run_id, table="train": pd.DataFrame({"train_loss": loss, "test_acc": 1 - 0.2 * loss, "test_loss": loss})
     for figure in (*figures, along_runs.along_runs(sweep)):
-        assert drawn_outside(figure) == [] and overlapping(figure) == [] and figure.get_figwidth() <= style.WIDEST
+        assert out_of_place(figure) == [] and figure.get_figwidth() <= style.WIDEST
 
 
 def test_few_arms_have_marks_and_lines_that_differ(tmp_path):
@@ -126,7 +128,7 @@ def test_few_arms_have_marks_and_lines_that_differ(tmp_path):
         line.get_marker() for line in figure.legends[0].get_lines() if line.get_label() in names and "=" in line.get_label()
     }
     assert len(shapes) == MOST_ARMS == sum("=" in name for name in names)
-    assert drawn_outside(figure) == [] and overlapping(figure) == []
+    assert out_of_place(figure) == []
 
 
 def test_a_legend_lists_what_is_drawn(tmp_path):
@@ -155,7 +157,7 @@ def test_a_figure_has_the_size_of_its_legend(count, words):
     before = figure.get_figheight()
     handles = [Line2D([], [], marker="o", label=f"{i} {'m' * words}"[:words]) for i in range(count)]
     style.legend(figure, handles, columns=6, title="a title that is longer than the figure is wide, " * 3)
-    assert drawn_outside(figure) == [] and overlapping(figure) == []
+    assert out_of_place(figure) == []
     assert axes[0][0].bbox.height / figure.dpi > 0.7 * before
     assert (figure.get_figwidth() == 3.7) == (words == 5)  # wider only where a single entry is
 

@@ -19,7 +19,7 @@ OURS = {
 
 
 def run_with(folder, columns, **attributes):
-    sweep = open_planned(folder, dict(batch_sizes=(64,), optimizers=("sgd",), images=20, updates=50))
+    sweep = open_planned(folder, dict(batch_sizes=(64,), optimizers=("sgd",), images=20, updates=50), write_runs=True)
     path = folder / "runs" / sweep.runs.run_id.iloc[0]
     if columns:
         with h5py.File(path / "run.h5", "a") as file:

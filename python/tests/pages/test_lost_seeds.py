@@ -21,7 +21,7 @@ def details(a):
 
 
 def answer(folder, source="auto", **plan):
-    make_sweep(folder, Plan(**(FIVE | plan)))
+    make_sweep(folder, Plan(**(FIVE | plan)), write_runs=source == "runs")
     sweep = basin.open_sweep(folder, source)
     return sweep, answers(sweep)[0]
 

@@ -42,17 +42,22 @@ def test_report_is_one_file_with_every_figure(tmp_path):
     assert [p.name for p in (tmp_path / "s").iterdir() if p.suffix == ".tmp"] == []
 
 
-def test_figures_are_files_too(tmp_path):
-    report.make_report(small(tmp_path / "s"), progress=lambda line: None)
-    names = sorted(path.name for path in (tmp_path / "s/figures").iterdir())
+@pytest.fixture(scope="module")
+def small_report(tmp_path_factory):
+    return report.make_report(small(tmp_path_factory.mktemp("small") / "s"), progress=lambda line: None)[0]
+
+
+def test_figures_are_files_too(small_report):
+    figures = small_report.parent / "figures"
+    names = sorted(path.name for path in figures.iterdir())
     assert "accuracy.pdf" in names and "accuracy.svg" in names and len(names) == 2 * len({n.rsplit(".")[0] for n in names})
-    assert (tmp_path / "s/figures/accuracy.pdf").read_bytes().startswith(b"%PDF")
-    assert "<svg" in (tmp_path / "s/figures/accuracy.svg").read_text()
+    assert (figures / "accuracy.pdf").read_bytes().startswith(b"%PDF")
+    assert "<svg" in (figures / "accuracy.svg").read_text()
 
 
-def test_what_a_sweep_lacks_is_named_and_not_drawn(tmp_path):
+def test_what_a_sweep_lacks_is_named_and_not_drawn(small_report):
     """SGD alone has no trust ratios, and no run was probed with the ledger or kept one."""
-    html = report.make_report(small(tmp_path / "s"), progress=lambda line: None)[0].read_text()
+    html = small_report.read_text()
     missing = "test accuracy and loss along the runs, what limits the runs, what limits the runs on the way, "
     missing += "trust ratios by layer"
     assert f"This sweep has nothing for: {missing}." in html and "Trust ratios by layer" not in html

@@ -55,7 +55,8 @@ def test_no_files_without_questions_and_seeds(tmp_path):
     assert write_verdicts(tmp_path / "s", verdicts_of(basin.open_sweep(tmp_path / "s"))) == []
 
 
-def test_the_report_prints_and_colours_them(folder, capsys):
+def test_the_report_prints_and_colours_them(folder, draw_only, capsys):
+    draw_only("effects")
     assert report.main([str(folder)]) == 0
     said = capsys.readouterr().out
     assert "Large batches lose (us): confirmed. Exploratory" in said

@@ -20,7 +20,7 @@ def no_program(tmp_path, monkeypatch):
 
 
 def sweep_of(folder, source="file", **plan):
-    make_sweep(folder, Plan(**SMALL | plan))
+    make_sweep(folder, Plan(**SMALL | plan), write_runs=source == "runs")
     return basin.open_sweep(folder, source)
 
 

@@ -21,7 +21,7 @@ def one_run(folder, optimizer="lamb", protocol="B"):
 
 @pytest.mark.parametrize("source", ["file", "runs"])
 def test_load_sweep_gives_the_numbers_that_were_written(tmp_path, source):
-    truth = make_sweep(tmp_path / "s", SMALL)
+    truth = make_sweep(tmp_path / "s", SMALL, write_runs=True)
     runs = basin.load_sweep(tmp_path / "s", source).set_index("run_id")
     assert len(runs) == len(truth) == 16
     for row in truth:
@@ -67,7 +67,7 @@ def test_what_a_file_defines_otherwise_is_no_option(tmp_path):
 
 def test_unfinished_sweep_is_read_from_the_runs(tmp_path):
     endings = {("A-epochs", "sgd", 1024): "queued", ("B", "sgd", 1024): "running"}
-    make_sweep(tmp_path / "s", Plan(**(vars(SMALL) | {"endings": endings})), write_file=False)
+    make_sweep(tmp_path / "s", Plan(**(vars(SMALL) | {"endings": endings})), write_runs=True, write_file=False)
     runs = basin.load_sweep(tmp_path / "s")
     assert runs.status.value_counts().to_dict() == {"finished": 12, "queued": 2, "running": 2}
     queued = runs[runs.status == "queued"].iloc[0]
@@ -113,7 +113,7 @@ def test_a_damaged_probe_file_takes_no_run_away(sweep_folder):
 
 
 def test_one_eigenvalue_is_still_lambda_1(tmp_path):
-    make_sweep(tmp_path / "s", Plan(**(vars(SMALL) | {"eigenvalues": 1})))
+    make_sweep(tmp_path / "s", Plan(**(vars(SMALL) | {"eigenvalues": 1})), write_runs=True)
     for source in ("file", "runs"):
         runs = basin.load_sweep(tmp_path / "s", source)
         assert "probe.end.top_eigenvalues.lambda_1" in runs and "probe.end.top_eigenvalues.lambda" not in runs
@@ -267,7 +267,7 @@ def test_the_wrong_kind_of_folder_or_file_names_the_right_function(sweep_folder)
 
 def test_runs_of_something_else_are_left_out(tmp_path):
     """What `basin train --out` puts among the study's runs has no cell.toml. One that sweep.h5 has is the study's."""
-    make_sweep(tmp_path / "s", SMALL)
+    make_sweep(tmp_path / "s", SMALL, write_runs=True)
     stray, by_hand = sorted((tmp_path / "s" / "runs").iterdir())[:2]
     shutil.copytree(stray, tmp_path / "s" / "runs" / "000000000000")
     for run in ("000000000000", by_hand.name):

@@ -17,7 +17,7 @@ SMALL = Plan(batch_sizes=(32,), optimizers=("sgd",), seeds=(1,), images=8, updat
 @pytest.fixture
 def sealed(tmp_path):
     """A run's file behind a block of 512 bytes, by the table of docs/file-format.md."""
-    run = make_sweep(tmp_path / "s", SMALL)[0]
+    run = make_sweep(tmp_path / "s", SMALL, write_runs=True)[0]
     path = tmp_path / "s/runs" / run["run_id"] / "run.h5"
     content = path.read_bytes()
     block = b"\x89BSEAL\r\n" + struct.pack("<QQ32sq", 1, len(content), hashlib.sha256(content).digest(), -1)

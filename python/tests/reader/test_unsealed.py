@@ -21,7 +21,8 @@ GIVES_UP = "os._exit(3)"
 @pytest.fixture
 def runs(tmp_path):
     """Two records of an older version, in a sweep's folder."""
-    return [tmp_path / "s/runs" / row["run_id"] / "run.h5" for row in make_sweep(tmp_path / "s", SMALL)]
+    rows = make_sweep(tmp_path / "s", SMALL, write_runs=True)
+    return [tmp_path / "s/runs" / row["run_id"] / "run.h5" for row in rows]
 
 
 @pytest.fixture(autouse=True)

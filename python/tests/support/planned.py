@@ -4,6 +4,6 @@ import basin
 from synthetic_sweep import Plan, make_sweep
 
 
-def open_planned(folder, plan: dict):
-    make_sweep(folder, Plan(**plan))
+def open_planned(folder, plan: dict, write_runs: bool = False):
+    make_sweep(folder, Plan(**plan), write_runs)
     return basin.open_sweep(folder)

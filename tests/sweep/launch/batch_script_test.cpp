@@ -1,5 +1,5 @@
 // What sbatch gets: arguments, quoting, ranges of tasks; which of sbatch's options people may give; Slurm's times.
-#include "launch/batch_script.h"
+#include "sweep/launch/batch_script.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "launch/arrays.h"
+#include "sweep/launch/arrays.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "launch/jobs_file.h"
+#include "sweep/launch/jobs_file.h"
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 // Job arrays of a study: one for each stage, every run in one task, tasks long enough, within the largest array.
-#include "launch/arrays.h"
+#include "sweep/launch/arrays.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "launch/arrays.h"
-#include "launch/batch_script.h"
-#include "launch/slurm.h"
+#include "sweep/launch/arrays.h"
+#include "sweep/launch/batch_script.h"
+#include "sweep/launch/slurm.h"
 #include "sweep/observer.h"
 #include "sweep/study_run.h"
 

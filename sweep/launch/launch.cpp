@@ -1,4 +1,4 @@
-#include "launch/launch.h"
+#include "sweep/launch/launch.h"
 
 #include <chrono>
 #include <map>
@@ -12,9 +12,9 @@
 #include "core/messages.h"
 #include "core/progress.h"
 #include "core/provenance.h"
-#include "launch/jobs_file.h"
 #include "study/contrast_cells.h"
 #include "sweep/collect/collect.h"
+#include "sweep/launch/jobs_file.h"
 #include "sweep/look.h"
 #include "sweep/registration.h"
 

@@ -1,4 +1,4 @@
-#include "launch/batch_script.h"
+#include "sweep/launch/batch_script.h"
 
 #include <algorithm>
 

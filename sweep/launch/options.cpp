@@ -1,4 +1,4 @@
-#include "launch/options.h"
+#include "sweep/launch/options.h"
 
 #include <regex>
 #include <set>

@@ -1,12 +1,12 @@
-#include "launch/slurm.h"
+#include "sweep/launch/slurm.h"
 
 #include <cstdlib>
 #include <regex>
 #include <sstream>
 
 #include "core/error.h"
-#include "launch/command.h"
-#include "launch/options.h"
+#include "sweep/launch/command.h"
+#include "sweep/launch/options.h"
 
 namespace basin {
 namespace {

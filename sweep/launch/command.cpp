@@ -1,4 +1,4 @@
-#include "launch/command.h"
+#include "sweep/launch/command.h"
 
 #include <fcntl.h>
 #include <spawn.h>

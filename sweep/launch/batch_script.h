@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/options.h"
+#include "sweep/launch/options.h"
 
 namespace basin {
 

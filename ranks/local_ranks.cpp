@@ -1,0 +1,99 @@
+#include "ranks/local_ranks.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+namespace basin {
+namespace {
+
+constexpr double kPatience = 15;  // seconds: another rank's last words take a few
+
+[[noreturn]] void give_up(const char* what) {
+  throw ConfigError(fmt::format("--ranks: can't {}: {}", what, std::strerror(errno)));
+}
+
+/// A socket that listens on this machine alone, at a port that the system chose: nobody can take it in between.
+int listening_socket(int& port) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (socket < 0 || bind(socket, any, size) != 0 || listen(socket, SOMAXCONN) != 0 ||
+      getsockname(socket, any, &size) != 0)
+    give_up("listen on this machine");
+  port = ntohs(address.sin_port);
+  return socket;
+}
+
+void share_cores(int ranks) {
+  const unsigned threads = std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
+  setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
+}
+
+/// In a child: this program again, as another rank.
+[[noreturn]] void run_as(const RankPlace& place, const std::vector<std::string>& arguments, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  const auto tell = [](const char* name, int value) { setenv(name, std::to_string(value).c_str(), 1); };
+  tell("RANK", place.rank);
+  tell("WORLD_SIZE", place.size);
+  tell("LOCAL_RANK", place.local_rank);
+  tell("LOCAL_WORLD_SIZE", place.local_size);
+  tell("MASTER_PORT", place.port);
+  setenv("MASTER_ADDR", place.host.c_str(), 1);
+  // What it has to say rank 0 says (RankGroup::fail()), and not as often as there are ranks.
+  const int nowhere = open("/dev/null", O_WRONLY);
+  for (const int said : {STDOUT_FILENO, STDERR_FILENO}) dup2(nowhere, said);
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  execv("/proc/self/exe", pointers.data());
+  _exit(1);
+}
+
+}  // namespace
+
+LocalRanks::LocalRanks(int ranks, const std::vector<std::string>& arguments) {
+  place_.size = place_.local_size = ranks;
+  place_.listening = listening_socket(place_.port);
+  share_cores(ranks);
+  const pid_t parent = getpid();
+  for (int rank = 1; rank < ranks; ++rank) {
+    const pid_t child = fork();
+    if (child < 0) give_up("start another process");
+    if (child == 0) {
+      RankPlace place = place_;
+      place.rank = place.local_rank = rank;
+      run_as(place, arguments, parent);
+    }
+    others_.push_back(child);
+  }
+}
+
+LocalRanks::~LocalRanks() {
+  const Clock::time_point start = Clock::now();
+  for (const pid_t other : others_) {
+    while (waitpid(other, nullptr, WNOHANG) == 0) {
+      if (seconds_since(start) > kPatience) kill(other, SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+}
+
+}  // namespace basin

@@ -1,0 +1,33 @@
+// defines: LocalRanks, copies of this program as the ranks of one run on this machine.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "ranks/place.h"
+
+namespace basin {
+
+/// This process becomes rank 0; the others run this program with this process's arguments, and learn their place from the environment
+/// as torchrun tells it. They are silent, end with it however it ends, and share the cores unless OMP_NUM_THREADS says
+/// otherwise: cores / n threads each, this process included.
+class LocalRanks {
+ public:
+  /// Before any thread of torch's. ConfigError where no process can be made.
+  LocalRanks(int ranks, const std::vector<std::string>& arguments);
+  /// Waits for the others; ends them where they don't within a few seconds.
+  ~LocalRanks();
+  LocalRanks(const LocalRanks&) = delete;
+  LocalRanks& operator=(const LocalRanks&) = delete;
+
+  const RankPlace& place() const { return place_; }
+  const std::vector<pid_t>& others() const { return others_; }
+
+ private:
+  RankPlace place_;
+  std::vector<pid_t> others_;
+};
+
+}  // namespace basin

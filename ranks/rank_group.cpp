@@ -1,0 +1,265 @@
+#include "ranks/rank_group.h"
+
+#include <ATen/ops/full.h>
+#include <c10/util/Logging.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "core/interrupt.h"
+#include "core/provenance.h"
+#include "ranks/watch.h"
+
+namespace basin {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Nothing is given up for lasting long: the watch knows who is gone.
+constexpr milliseconds kAnyTime = std::chrono::hours(24 * 30);
+constexpr milliseconds kLook = std::chrono::milliseconds(500);
+
+std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+std::shared_ptr<gloo::transport::Device> device_for(const RankPlace& place) {
+  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  try {
+    if (interface && *interface) return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
+    if (place.local_size == place.size) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
+    return c10d::ProcessGroupGloo::createDefaultDevice();
+  } catch (const std::exception& error) {
+    if (interface && *interface)
+      throw ConfigError(fmt::format("GLOO_SOCKET_IFNAME = \"{}\": no such network interface ({})", interface,
+                                    one_line(error)));
+    throw ConfigError(fmt::format(
+        "this host's name leads to no network interface: set GLOO_SOCKET_IFNAME ({})", one_line(error)));
+  }
+}
+
+c10::intrusive_ptr<c10d::Store> meet(const RankPlace& place, double seconds) {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<uint16_t>(place.port);
+  options.isServer = place.rank == 0;
+  options.numWorkers = place.size;
+  options.waitWorkers = false;
+  options.timeout = milliseconds(static_cast<int64_t>(seconds * 1000));
+  options.masterListenFd = place.listening;
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(place.host, options);
+  } catch (const std::exception& error) {
+    if (place.rank == 0)
+      throw ConfigError(
+          fmt::format("rank 0 can't listen at port {} (MASTER_PORT): {}", place.port, one_line(error)));
+    throw RankLost(fmt::format("rank 0 was not at {}:{} within {:.0f} s: {}", place.host, place.port, seconds,
+                               one_line(error)));
+  }
+}
+
+}  // namespace
+
+struct RankGroup::Link {
+  c10::intrusive_ptr<c10d::Store> store;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+  std::unique_ptr<RankWatch> watch;
+  std::vector<std::string> names;  // by rank
+  int64_t messages = 0;            // words that went through the store
+  bool left = false;
+
+  /// Looks for those that are gone while it waits.
+  void wait(c10d::Work& work) const;
+  /// The value of a key that another rank will set.
+  std::string word(const std::string& key) const;
+  /// A signal that all ranks were sent ends them one after another: it is no loss.
+  [[noreturn]] void lose() const {
+    throw_if_interrupted();
+    throw RankLost(watch->find_out());
+  }
+};
+
+void RankGroup::Link::wait(c10d::Work& work) const {
+  while (true) {
+    try {
+      work.wait(kLook);
+      return;
+    } catch (const std::exception&) {
+      if (work.isCompleted() || !watch->what_is_lost().empty()) lose();
+    }
+  }
+}
+
+std::string RankGroup::Link::word(const std::string& key) const {
+  while (true) {
+    try {
+      store->wait({key}, kLook);
+      return text_of(store->get(key));
+    } catch (const std::exception&) {
+      if (!watch->what_is_lost().empty()) lose();
+    }
+  }
+}
+
+namespace {
+
+class Pending final : public PendingSum {
+ public:
+  explicit Pending(std::function<void()> wait) : wait_(std::move(wait)) {}
+  void wait() override { wait_(); }
+
+ private:
+  std::function<void()> wait_;
+};
+
+}  // namespace
+
+RankGroup::RankGroup(RankPlace place) : place_(std::move(place)) {}
+
+const RankGroup& RankGroup::alone() {
+  static const RankGroup one{RankPlace()};
+  return one;
+}
+
+std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds) {
+  std::unique_ptr<RankGroup> group(new RankGroup(place));
+  if (place.size == 1) return group;
+  // What torch has to log of sockets, with its stack, is in our one line.
+  if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+  auto link = std::make_unique<Link>();
+  link->store = meet(place, seconds);
+  const std::string mine = fmt::format("rank {} (pid {} on {})", place.rank, getpid(), host_name());
+  const auto key = [](int rank) { return fmt::format("name/{}", rank); };
+  link->store->set(key(place.rank), bytes_of(mine));
+  const Clock::time_point start = Clock::now();
+  for (int rank = 0; rank < place.size; ++rank) {
+    try {
+      link->store->wait(
+          {key(rank)},
+          milliseconds(static_cast<int64_t>(1000 * std::max(0.1, seconds - seconds_since(start)))));
+    } catch (const std::exception&) {
+      std::string missing;
+      for (int other = 0; other < place.size; ++other)
+        if (!link->store->check({key(other)}))
+          missing += (missing.empty() ? "" : ", ") + std::to_string(other);
+      throw RankLost(fmt::format("{} of {} ranks came within {:.0f} s; missing: {}", rank, place.size,
+                                 seconds, missing));
+    }
+    link->names.push_back(text_of(link->store->get(key(rank))));
+  }
+  const auto options = c10d::ProcessGroupGloo::Options::create(kAnyTime);
+  options->devices.push_back(device_for(place));
+  options->threads = 2;
+  link->gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
+      c10::make_intrusive<c10d::PrefixStore>("gloo", link->store), place.rank, place.size, options);
+  link->watch = std::make_unique<RankWatch>(link->store->clone(), place.rank, link->names, kSilence);
+  group->link_ = std::move(link);
+  return group;
+}
+
+// Where a rank is lost, or this one fails, Gloo's threads may wait for ever: nothing is cleaned up then, the process is about to end.
+RankGroup::~RankGroup() {
+  if (link_ && !link_->left) (void)link_.release();
+}
+
+void RankGroup::check_device(at::Device device) const {
+  if (is_alone() || device.is_cpu()) return;
+  throw DeviceError(fmt::format(
+      "{} ranks on a GPU: ranks share work on CPUs alone so far; set runtime.device = \"cpu\"", size()));
+}
+
+Share RankGroup::share(int64_t count) const {
+  const int64_t n = place_.size, r = place_.rank;
+  return {count * r / n, count * (r + 1) / n};
+}
+
+std::unique_ptr<PendingSum> RankGroup::begin_sum(const at::Tensor& tensor) const {
+  if (!link_) return std::make_unique<Pending>([] {});
+  std::vector<at::Tensor> tensors{tensor.detach()};
+  try {
+    const auto work = link_->gloo->allreduce(tensors, c10d::AllreduceOptions());
+    return std::make_unique<Pending>([this, work] { link_->wait(*work); });
+  } catch (const std::exception&) {
+    link_->lose();
+  }
+}
+
+void RankGroup::sum(const at::Tensor& tensor) const { begin_sum(tensor)->wait(); }
+
+void RankGroup::broadcast(const at::Tensor& tensor) const {
+  if (!link_) return;
+  std::vector<at::Tensor> tensors{tensor.detach()};
+  link_->wait(*link_->gloo->broadcast(tensors, c10d::BroadcastOptions()));
+}
+
+std::string RankGroup::broadcast(const std::string& words) const {
+  if (!link_) return words;
+  const std::string key = fmt::format("words/{}", link_->messages++);
+  if (!is_first()) return link_->word(key);
+  link_->store->set(key, bytes_of(words));
+  return words;
+}
+
+std::vector<std::string> RankGroup::gather(const std::string& words) const {
+  if (!link_) return {words};
+  const std::string key = fmt::format("words/{}", link_->messages++);
+  link_->store->set(fmt::format("{}/{}", key, rank()), bytes_of(words));
+  std::vector<std::string> all;
+  for (int rank = 0; rank < size(); ++rank) all.push_back(link_->word(fmt::format("{}/{}", key, rank)));
+  return all;
+}
+
+bool RankGroup::any(bool here) const {
+  if (!link_) return here;
+  const at::Tensor count = at::full({}, here ? 1 : 0, at::kInt);
+  sum(count);
+  return count.item<int>() > 0;
+}
+
+void RankGroup::agree(const std::string& what, const std::string& words) const {
+  const std::vector<std::string> all = gather(words);
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw ConfigError(fmt::format("ranks disagree on {}: {} has {}, {} has {}", what, name_of(0), all[0],
+                                  name_of(static_cast<int>(rank)), all[rank]));
+  }
+}
+
+bool RankGroup::all_say(const std::string& words, double seconds) const {
+  if (!link_) return true;
+  const std::string key = fmt::format("words/{}", link_->messages++);
+  link_->store->set(fmt::format("{}/{}", key, rank()), bytes_of(words));
+  const Clock::time_point start = Clock::now();
+  for (int rank = 0; rank < size(); ++rank) {
+    const std::string theirs = fmt::format("{}/{}", key, rank);
+    while (!link_->store->check({theirs})) {
+      if (seconds_since(start) > seconds || !link_->watch->what_is_lost().empty()) return false;
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    if (text_of(link_->store->get(theirs)) != words) return false;
+  }
+  return true;
+}
+
+std::string RankGroup::name_of(int rank) const {
+  return link_ ? link_->names.at(static_cast<size_t>(rank)) : fmt::format("rank {}", rank);
+}
+
+void RankGroup::leave() {
+  if (!link_) return;
+  gather("done");
+  link_->watch->stop();
+  // Rank 0 has the store, and goes last: the others ask it until they have heard of all.
+  if (!is_first()) link_->store->set(fmt::format("left/{}", rank()), bytes_of("left"));
+  for (int rank = 1; is_first() && rank < size(); ++rank) link_->store->wait({fmt::format("left/{}", rank)});
+  link_->left = true;
+}
+
+void RankGroup::fail(const std::string& why) noexcept {
+  if (link_) link_->watch->announce(why);
+}
+
+}  // namespace basin

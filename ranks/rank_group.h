@@ -1,0 +1,100 @@
+// defines: RankGroup, the processes that share one run, and what they do together; RankLost, Share.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "ranks/place.h"
+
+namespace basin {
+
+/// Another rank of the run is gone, or says nothing any more. What is on disk can be resumed.
+struct RankLost : Error {
+  explicit RankLost(const std::string& m) : Error(7, m) {}
+};
+
+/// Items [first, last) of a list.
+struct Share {
+  int64_t first = 0, last = 0;
+  int64_t count() const { return last - first; }
+};
+
+/// A sum over ranks on its way.
+class PendingSum {
+ public:
+  virtual ~PendingSum() = default;
+  /// The tensor that was handed over holds the sum afterwards. RankLost.
+  virtual void wait() = 0;
+};
+
+/// `size()` processes that do the same, each with the same calls in the same order; between them run torch's collectives (c10d with Gloo
+/// on CPUs) and a key-value store that rank 0 holds.
+///
+/// A sum has the same bits on every rank, and from run to run at one size. It is a ring's or a tree's: with other sizes the order of
+/// additions is another. Cost of a sum over n ranks: 2 (n - 1)/n of the tensor's bytes sent by each, and as many received.
+///
+/// What can go wrong: a process that ends, or is stopped and stays silent for `kSilence` seconds, is named in the RankLost that every
+/// other rank's next or present call throws, within a few seconds after its end. One that computes for ever is waited for: from outside that
+/// looks like work. A process throws for a reason of its own: fail() passes the reason on.
+class RankGroup {
+ public:
+  static constexpr double kSilence = 20;  // in seconds
+
+  /// One process by itself: every sum is the tensor as it is.
+  static const RankGroup& alone();
+  /// Returns when all have come. ConfigError where the port is taken or the interface that GLOO_SOCKET_IFNAME names isn't there;
+  /// RankLost naming those that didn't come within `seconds`.
+  static std::unique_ptr<RankGroup> join(const RankPlace& place, double seconds = 120);
+  /// After leave(), or fail().
+  ~RankGroup();
+  RankGroup(const RankGroup&) = delete;
+  RankGroup& operator=(const RankGroup&) = delete;
+
+  int rank() const { return place_.rank; }
+  int size() const { return place_.size; }
+  bool is_first() const { return place_.rank == 0; }
+  bool is_alone() const { return place_.size == 1; }
+
+  /// DeviceError where tensors on this device can't be summed by several ranks.
+  void check_device(at::Device device) const;
+
+  /// Which of `count` items are this rank's: consecutive, in the order of ranks, as many as another's or one more.
+  Share share(int64_t count) const;
+
+  /// tensor <- sum of all ranks' tensors. Contiguous.
+  void sum(const at::Tensor& tensor) const;
+  std::unique_ptr<PendingSum> begin_sum(const at::Tensor& tensor) const;
+  /// tensor <- rank 0's.
+  void broadcast(const at::Tensor& tensor) const;
+  /// Rank 0's words; the others' are not looked at.
+  std::string broadcast(const std::string& words) const;
+  /// Every rank's words, by rank.
+  std::vector<std::string> gather(const std::string& words) const;
+  /// Whether it is so on any rank.
+  bool any(bool here) const;
+  /// Throws ConfigError on every rank where their words differ: "WHAT differs: rank 0 has A, rank 2 has B".
+  void agree(const std::string& what, const std::string& words) const;
+  /// Whether every rank says these words within `seconds`. For what may have gone wrong on all of them alike.
+  bool all_say(const std::string& words, double seconds) const;
+  /// "rank 2 (pid 4711 on node7)"
+  std::string name_of(int rank) const;
+
+  /// Waits for the others, all of which call it; nothing may be called afterwards.
+  void leave();
+  /// This rank goes no further, and the others' RankLost say why.
+  void fail(const std::string& why) noexcept;
+
+ private:
+  struct Link;
+  explicit RankGroup(RankPlace place);
+
+  RankPlace place_;
+  std::unique_ptr<Link> link_;  // null: alone
+};
+
+}  // namespace basin

@@ -1,0 +1,61 @@
+"""One run on both nodes of a real Slurm: `srun basin train`, whose processes share it."""
+
+import h5py
+import numpy as np
+import pytest
+
+STUDY = """
+model = "mlp"
+protocol = "A-updates"
+updates = {updates}
+batch_size = 64
+micro_batch = 32
+learning_rate = 0.01
+dtype = "float64"
+checkpoint_seconds = 1
+[data]
+set = "synthetic"
+train_examples = 200
+test_examples = 60
+[mlp]
+hidden = [8]
+[runtime]
+threads = 1
+progress = false
+"""
+# A process that is left alone ends by itself; the step should not wait for those that can't.
+SCRIPT = "#!/bin/bash\nsrun --kill-on-bad-exit=1 {basin} train {study} --out {out}\n"
+
+
+def losses_in(out):
+    (run,) = (out / "runs").iterdir()
+    with h5py.File(run / "run.h5") as file:
+        return file["train/loss"][()], dict(file["provenance"].attrs)
+
+
+def test_srun_makes_one_run_of_two_processes(cluster, basin, tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.format(updates=20))
+    for out, launcher in (("one", ()), ("two", ("srun", "--nodes=2", "--ntasks=2"))):
+        cluster.run([*launcher, basin, "train", study, "--out", tmp_path / out])
+    one, alone = losses_in(tmp_path / "one")
+    two, shared = losses_in(tmp_path / "two")
+    assert "ranks" not in alone and shared["ranks"] == "2"
+    np.testing.assert_allclose(two, one, rtol=1e-12)  # float64 sums in another order
+
+
+@pytest.mark.slow
+def test_the_run_goes_on_after_a_node_is_lost(cluster, basin, tmp_path):
+    study, out = tmp_path / "study.toml", tmp_path / "out"
+    study.write_text(STUDY.format(updates=12_000))
+    script = SCRIPT.format(basin=basin, study=study, out=out)
+    job = cluster.submit(script, "--nodes=2", "--ntasks=2", "--requeue", "--open-mode=append", f"--output={tmp_path}/job.out")
+    cluster.wait_until(lambda: list(out.glob("runs/*/ckpt/previous.h5")), 60)
+    cluster.kill_node("n2")
+    cluster.wait_until(lambda: cluster.job(job)["Restarts"] == "1", 60)
+    cluster.start_node("n2")
+    cluster.wait_until(lambda: cluster.job(job)["JobState"] == "COMPLETED", 120)
+    losses, _ = losses_in(out)
+    assert len(losses) == 12_000
+    (log,) = out.glob("runs/*/run.log")
+    assert "resumed from update" in log.read_text()

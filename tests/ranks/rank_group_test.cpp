@@ -1,0 +1,112 @@
+// What ranks do together, with threads of this process as ranks.
+#include "ranks/rank_group.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <mutex>
+
+#include "core/clock.h"
+#include "tests/support/message_of.h"
+#include "tests/support/rank_threads.h"
+
+namespace basin {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using testing::on_ranks;
+
+TEST(RankGroup, AloneChangesNothing) {
+  const RankGroup& one = RankGroup::alone();
+  const at::Tensor x = at::arange(3, at::kDouble);
+  one.sum(x);
+  one.broadcast(x);
+  EXPECT_TRUE(x.equal(at::arange(3, at::kDouble)));
+  EXPECT_EQ(one.gather("a"), std::vector<std::string>{"a"});
+  EXPECT_TRUE(one.any(true));
+  EXPECT_FALSE(one.any(false));
+  EXPECT_EQ(one.share(7).count(), 7);
+}
+
+TEST(RankGroup, SumsBroadcastsAndGathers) {
+  const std::vector<std::string> faults = on_ranks(3, [](RankGroup& ranks) {
+    const at::Tensor x = at::full({5}, ranks.rank() + 1, at::kDouble);
+    ranks.sum(x);
+    if (!x.equal(at::full({5}, 6, at::kDouble))) throw std::runtime_error("sum");
+    const at::Tensor y = at::full({2}, ranks.rank() + 7, at::kFloat);
+    ranks.broadcast(y);
+    if (!y.equal(at::full({2}, 7, at::kFloat))) throw std::runtime_error("broadcast");
+    if (ranks.gather(std::to_string(ranks.rank())) != std::vector<std::string>{"0", "1", "2"})
+      throw std::runtime_error("gather");
+    if (ranks.broadcast("of " + std::to_string(ranks.rank())) != "of 0") throw std::runtime_error("words");
+    if (!ranks.any(ranks.rank() == 2) || ranks.any(false)) throw std::runtime_error("any");
+  });
+  EXPECT_THAT(faults, Each(""));
+}
+
+// Batches are divided so: nothing twice, nothing left out, in the order of ranks.
+TEST(RankGroup, SharesCoverTheList) {
+  std::mutex mutex;
+  std::map<int, Share> shares;
+  EXPECT_THAT(on_ranks(4,
+                       [&](RankGroup& ranks) {
+                         const std::lock_guard lock(mutex);
+                         shares[ranks.rank()] = ranks.share(10);
+                       }),
+              Each(""));
+  int64_t next = 0;
+  for (const auto& [rank, share] : shares) {
+    EXPECT_EQ(share.first, next);
+    EXPECT_GE(share.count(), 2);
+    EXPECT_LE(share.count(), 3);
+    next = share.last;
+  }
+  EXPECT_EQ(next, 10);
+}
+
+TEST(RankGroup, DisagreementNamesBoth) {
+  const std::vector<std::string> faults =
+      on_ranks(3, [](RankGroup& ranks) { ranks.agree("the study", ranks.rank() == 2 ? "b" : "a"); });
+  for (const std::string& fault : faults) {
+    EXPECT_THAT(fault, HasSubstr("ranks disagree on the study: rank 0 (pid"));
+    EXPECT_THAT(fault, HasSubstr("has a, rank 2 (pid"));
+  }
+}
+
+// A fault of one rank ends the others with its reason, in the middle of a sum as well as before one.
+TEST(RankGroup, AFaultReachesTheOthersWithItsReason) {
+  for (const bool in_a_sum : {true, false}) {
+    const Clock::time_point start = Clock::now();
+    const std::vector<std::string> faults = on_ranks(3, [&](RankGroup& ranks) {
+      if (ranks.rank() == 1) throw std::runtime_error("no memory left");
+      if (in_a_sum) ranks.sum(at::ones({1 << 20}));
+      ranks.gather("never complete");
+    });
+    EXPECT_EQ(faults[1], "no memory left");
+    for (const int other : {0, 2}) {
+      EXPECT_THAT(faults[static_cast<size_t>(other)], HasSubstr("rank 1 (pid"));
+      EXPECT_THAT(faults[static_cast<size_t>(other)], HasSubstr("no memory left"));
+    }
+    EXPECT_LT(seconds_since(start), 30) << "a beat is a second: this must not wait for a timeout";
+  }
+}
+
+TEST(RankGroup, RanksThatNeverComeAreNamed) {
+  RankPlace place;
+  place.size = place.local_size = 3;
+  const std::string line = testing::message_of<RankLost>([&] { RankGroup::join(place, 1); });
+  EXPECT_THAT(line, HasSubstr("1 of 3 ranks came within 1 s; missing: 1, 2"));
+}
+
+TEST(RankGroup, NobodyAtTheMeetingPlace) {
+  RankPlace place;
+  place.size = 2;
+  place.rank = 1;
+  place.port = 1;
+  EXPECT_THAT(testing::message_of<RankLost>([&] { RankGroup::join(place, 1); }),
+              HasSubstr("rank 0 was not at 127.0.0.1:1"));
+}
+
+}  // namespace
+}  // namespace basin
