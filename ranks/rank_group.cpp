@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <thread>
 
@@ -127,6 +128,8 @@ const RankGroup& RankGroup::alone() {
 std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds) {
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (place.size == 1) return group;
+  // Writing to a rank that is gone is a fault to be told, not the end of this process.
+  std::signal(SIGPIPE, SIG_IGN);
   // What torch has to log of sockets, with its stack, is in our one line.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
   auto link = std::make_unique<Link>();

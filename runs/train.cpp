@@ -151,11 +151,20 @@ c10::Device device_for(const RunOptions& options, const RankGroup& ranks) {
   return device;
 }
 
+Dataset same_data(const RunOptions& options, const RankGroup& ranks) {
+  Dataset data = load_dataset(options.data);
+  std::string read;
+  for (const auto& [name, value] : data_attributes(data))
+    read += fmt::format("{} = {}, ", name, to_toml(value));
+  ranks.agree("the data", read);
+  return data;
+}
+
 /// What a run is made of; each part refers to those before it.
 struct RunParts {
   RunParts(const RunOptions& options, const std::string& folder, const RankGroup& ranks)
       : device(device_for(options, ranks)),
-        data(load_dataset(options.data)),
+        data(same_data(options, ranks)),
         model(build_model(options, data, scalar_type(options.train.dtype), device)),
         optimizer(build_optimizer(options, *model)),
         trainer({options.train, options.schedule, options.data, data, model, *optimizer, device,
@@ -204,15 +213,6 @@ TrainResult train(RunParts& run, const std::string& folder, bool progress, const
   }
 }
 
-/// What must be the same on all ranks.
-void check_agreement(const RankGroup& ranks, const RunOptions& options, const Dataset& data) {
-  ranks.agree("the study", options.run_id());
-  std::string read;
-  for (const auto& [name, value] : data_attributes(data))
-    read += fmt::format("{}={}; ", name, to_toml(value));
-  ranks.agree("the data", read);
-}
-
 constexpr char kTrain[] = "train";
 
 /// What the other ranks do while rank 0 trains and writes.
@@ -220,7 +220,6 @@ TrainResult follow(const RunOptions& options, const std::string& folder, const R
   const std::string word = ranks.broadcast(std::string());
   if (word != kTrain) return {parse_run_state(word, "rank 0"), {}, {}, {}, {}};
   RunParts run(with_given_ratios(options, folder), folder, ranks);
-  check_agreement(ranks, options, run.data);
   const std::string checkpoint = ranks.broadcast(std::string());
   if (!checkpoint.empty()) run.trainer.restore(read_checkpoint(checkpoint));
   return run.trainer.run();
@@ -244,6 +243,7 @@ void require_inputs(const RunOptions& options) {
 
 RunState train_run(const RunOptions& options, const std::string& folder, const RankGroup& ranks) {
   check(options);
+  ranks.agree("the study", options.run_id());
   if (!ranks.is_first()) return state_after(follow(options, folder, ranks), ranks);
   make_folders(folder);
   const FileLock lock(folder + "/lock", folder);
@@ -258,7 +258,6 @@ RunState train_run(const RunOptions& options, const std::string& folder, const R
     ranks.broadcast(std::string(kTrain));
     return std::make_unique<RunParts>(whole, folder, ranks);
   });
-  check_agreement(ranks, options, run->data);
   return state_after(train(*run, folder, options.runtime.progress, ranks), ranks);
 }
 

@@ -70,6 +70,29 @@ TEST(TrainRanks, TwoProcessesGiveTheRunOfOne) {
   EXPECT_EQ(ranks(b), "2");
 }
 
+// Two processes of a launcher that were given different studies, and others that read different data.
+TEST(TrainRanks, DisagreementIsOneLine) {
+  const TinyStudy one, other({"updates = 7"});
+  const std::string port = std::to_string(30000 + getpid() % 20000);
+  const auto variables = [&](const char* rank) {
+    return Variables(
+        {{"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}});
+  };
+  std::unique_ptr<RunningBinary> second;
+  {
+    const Variables set = variables("1");
+    second = std::make_unique<RunningBinary>(other.train_arguments());
+  }
+  const Variables set = variables("0");
+  const BinaryResult result = one.train();
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(
+      result.err,
+      ContainsRegex("^basin: ranks disagree on the study: rank 0 \\(pid .*\\) has [0-9a-f]{12}, rank 1"));
+  EXPECT_EQ(second->wait().exit_code, 2);
+  EXPECT_FALSE(std::filesystem::exists(one.path("out/runs"))) << "nothing was begun";
+}
+
 // 14 ms after the kill the others' sums fail; who it was shows in a few beats.
 TEST(TrainRanks, AKilledRankEndsTheOthersAndTheRunGoesOn) {
   const TinyStudy study(endless_run());
@@ -97,8 +120,8 @@ TEST(TrainRanks, AKilledRankEndsTheOthersAndTheRunGoesOn) {
 }
 
 TEST(TrainRanks, SlowAStoppedRankIsMissedWithinAMinute) {
-  const TinyStudy study(endless_run());
   for (const bool first : {false, true}) {  // a follower; rank 0, which has the store
+    const TinyStudy study(endless_run());
     RunningBinary process(study.train_arguments({"--ranks", "2"}));
     wait_for_updates(study, process, 3);
     const std::vector<pid_t> others = children_of(process.pid());

@@ -12,7 +12,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from _oracle import compare, finish
+from _oracle import compare, finish, stored
 
 STUDY = """
 model = "keskar_c1"
@@ -49,8 +49,9 @@ def ended(launcher, out, study):
         numbers = {"loss": file["train/loss"][()]}
         provenance = dict(file["provenance"].attrs)
     with h5py.File(run / "ckpt/end.h5") as file:
-        file.visititems(lambda name, item: numbers.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
-    return {name: np.asarray(value, float) for name, value in numbers.items() if value.dtype.kind in "fi"}, provenance
+        numbers |= {f"model/{name}": values for name, values in stored(file, "model").items()}
+        numbers |= {f"buffers/{name}": values for name, values in stored(file, "buffers").items()}
+    return numbers, provenance
 
 
 def main():

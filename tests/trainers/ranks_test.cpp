@@ -240,6 +240,7 @@ TEST(Ranks, WeightsThatDifferAreNoResult) {
 // The acceptance case of one cell on many ranks: a batch of 64K over 5,000 images, with all that draws by example.
 TEST(Ranks, SlowSixtyFourThousandOverFiveThousand) {
   RunSettings s = whole_settings();
+  s.model_settings = {"width=1", "hidden=[4, 3]", "norm=batch", "dropout=0.5"};
   s.data.train_examples = 5000;
   s.data.test_examples = 500;
   s.train.batch_size = 65536;
