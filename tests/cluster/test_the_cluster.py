@@ -10,6 +10,8 @@ import pytest
 
 from slurm_cluster import HEAD, NODES, SlurmCluster
 
+pytestmark = pytest.mark.slow  # of the machinery of tests: `make test-cluster` alone has the time
+
 # Notes its start and end with the node and the number of requeues; what it does in between is up to the test.
 SCRIPT = """#!/bin/bash
 note() { echo "$1 $(hostname) ${SLURM_RESTART_COUNT:-0}"; }
