@@ -128,7 +128,7 @@ const RankGroup& RankGroup::alone() {
 std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds) {
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (place.size == 1) return group;
-  // Writing to a rank that is gone is a fault to be told, not the end of this process.
+  // Writing to a rank that is gone is a fault to report, not the end of this process.
   std::signal(SIGPIPE, SIG_IGN);
   // What torch has to log of sockets, with its stack, is in our one line.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
