@@ -76,8 +76,7 @@ void add_ranks_option(CLI::App& command, int& ranks) {
   command
       .add_option("--ranks", ranks,
                   "processes on this machine that share the work; default 1. Those of torchrun, mpirun or "
-                  "srun share it "
-                  "without being asked")
+                  "srun share it without being asked")
       ->check(CLI::Range(1, 4096));
 }
 

@@ -87,11 +87,7 @@ void add_train(CLI::App& app, Action& action) {
   add_set_option(*command, arguments->sets);
   command->add_flag("--print-config", arguments->print_config,
                     "print all options with their meaning and exit");
-  command
-      ->add_option(
-          "--ranks", arguments->ranks,
-          "processes on this machine that share the run; under torchrun, mpirun or srun theirs are taken")
-      ->check(CLI::Range(1, 4096));
+  add_ranks_option(*command, arguments->ranks);
   command->add_flag("--probe", arguments->probe, "afterwards run the study's [probes] on the checkpoints");
   command->callback([arguments, &action] { action = [arguments] { return run_train(*arguments); }; });
 }

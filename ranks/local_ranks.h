@@ -23,7 +23,6 @@ class LocalRanks {
   LocalRanks& operator=(const LocalRanks&) = delete;
 
   const RankPlace& place() const { return place_; }
-  const std::vector<pid_t>& others() const { return others_; }
 
  private:
   RankPlace place_;

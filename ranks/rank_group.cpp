@@ -15,6 +15,7 @@
 #include "core/interrupt.h"
 #include "core/provenance.h"
 #include "ranks/watch.h"
+#include "ranks/words.h"
 
 namespace basin {
 namespace {
@@ -24,9 +25,6 @@ using std::chrono::milliseconds;
 // Nothing is given up for lasting long: the watch knows who is gone.
 constexpr milliseconds kAnyTime = std::chrono::hours(24 * 30);
 constexpr milliseconds kLook = std::chrono::milliseconds(500);
-
-std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
-std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
 std::shared_ptr<gloo::transport::Device> device_for(const RankPlace& place) {
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "ranks/words.h"
+
 namespace basin {
 namespace {
 
@@ -10,8 +12,6 @@ constexpr int kBeatsToFindOut = 4;
 constexpr char kLost[] = "watch/lost";
 
 std::string beat_key(int rank) { return fmt::format("watch/beat/{}", rank); }
-
-std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
 }  // namespace
 
@@ -72,8 +72,7 @@ void RankWatch::watch() {
     try {
       if (rank_ != 0) store_->add(beat_key(rank_), 1);
       if (store_->check({kLost})) {
-        const std::vector<uint8_t> words = store_->get(kLost);
-        say(std::string(words.begin(), words.end()));
+        say(text_of(store_->get(kLost)));
       }
       if (rank_ == 0) {
         const std::vector<int64_t> counted = beats();
