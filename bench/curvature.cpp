@@ -1,9 +1,10 @@
 // Curvature by Basin on the setting of bench/curvature_setting.py, for bench/curvature.py to set against the peers'.
 //
-//   bench_curvature SETTING.h5 EXAMPLES SEED THREADS
+//   bench_curvature SETTING.h5 EXAMPLES SEED THREADS [DEVICE]
 //
 // prints one line of JSON, a list of rows as those of bench/curvature_peers.py: the same cases, and with them `spectrum` (five
-// largest and smallest eigenvalues, density, trace by one shared pass) and `hvp` (what a product costs in gradients).
+// largest and smallest eigenvalues, density, trace by one shared pass) and `hvp` (what a product costs in gradients). On a GPU all
+// examples are one micro-batch, as the peers take them.
 //
 //   bench_curvature hvp WIDTH EXAMPLES THREADS
 //
@@ -16,8 +17,8 @@
 
 #include "core/build_info.h"
 #include "core/clock.h"
+#include "core/device.h"
 #include "core/error.h"
-#include "core/memory.h"
 #include "core/runtime.h"
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
@@ -37,7 +38,7 @@ struct Setting {
   std::shared_ptr<Model> model;
   at::Tensor images, labels;
   Objective objective(int64_t graph_memory) const {
-    const int64_t micro_batch = std::min<int64_t>(125, labels.size(0));
+    const int64_t micro_batch = images.is_cuda() ? labels.size(0) : std::min<int64_t>(125, labels.size(0));
     return {model, LossKind::cross_entropy, images, labels, micro_batch, graph_memory};
   }
 };
@@ -52,18 +53,18 @@ Setting random_setting(int64_t width, int64_t examples) {
           at::randint(0, 10, {examples}, make_generator(2), at::kLong)};
 }
 
-Setting read_setting(const std::string& path, int64_t examples) {
+Setting read_setting(const std::string& path, int64_t examples, at::Device device) {
   const h5::File file = h5::File::open(path);
   Setting setting;
   setting.model = make_model("resnet20", *find_entry(model_registry(), "resnet20", "model").make_options(),
-                             {3, 32, 32, 10}, 1, at::kFloat, at::kCPU);
+                             {3, 32, 32, 10}, 1, at::kFloat, device);
   const at::NoGradGuard no_grad;
   for (const ParameterInfo& p : setting.model->parameter_table())
     at::Tensor(p.tensor).copy_(file.group("model").dataset(p.name).read_tensor());
   for (const auto& [name, tensor] : setting.model->buffer_table())
     at::Tensor(tensor).copy_(file.group("buffers").dataset(name).read_tensor());
-  setting.images = file.dataset("images").read_tensor().narrow(0, 0, examples);
-  setting.labels = file.dataset("labels").read_tensor().narrow(0, 0, examples);
+  setting.images = file.dataset("images").read_tensor().narrow(0, 0, examples).to(device);
+  setting.labels = file.dataset("labels").read_tensor().narrow(0, 0, examples).to(device);
   return setting;
 }
 
@@ -104,7 +105,8 @@ double hutchinson_deviation(CurvatureOperator& hessian, uint64_t seed) {
   at::Generator generator = make_generator(derive_seed(seed, "hutchinson"));
   std::vector<double> samples;
   for (int i = 0; i < 40; ++i) {
-    const at::Tensor z = at::randint(0, 2, {hessian.size()}, generator, at::kFloat) * 2 - 1;
+    const at::Tensor z =
+        (at::randint(0, 2, {hessian.size()}, generator, at::kFloat) * 2 - 1).to(hessian.device());
     samples.push_back(dot64(z, hessian.apply(z)));
   }
   return mean_of(samples).standard_error * std::sqrt(40.0);
@@ -131,11 +133,13 @@ Json spectrum(const Setting& setting, uint64_t seed) {
   return all;
 }
 
-double best_of(int repeats, const std::function<void()>& work) {
+double best_of(int repeats, at::Device device, const std::function<void()>& work) {
   double best = 1e300;
   for (int i = 0; i < repeats; ++i) {
+    wait_for(device);
     const Clock::time_point start = Clock::now();
     work();
+    wait_for(device);
     best = std::min(best, seconds_since(start));
   }
   return best;
@@ -145,11 +149,12 @@ double best_of(int repeats, const std::function<void()>& work) {
 Json cost(const Setting& setting) {
   Objective kept = setting.objective(int64_t{16} << 30), rebuilt = setting.objective(0);
   CurvatureOperator with_graph(kept, Curvature::hessian), without(rebuilt, Curvature::hessian);
-  const at::Tensor v = at::randn({with_graph.size()}, make_generator(1));
+  const at::Device device = setting.images.device();
+  const at::Tensor v = at::randn({with_graph.size()}, make_generator(1)).to(device);
   with_graph.apply(v);
-  const double gradient = best_of(5, [&] { rebuilt.gradient(); });
-  const double retained = best_of(5, [&] { with_graph.apply(v); });
-  const double anew = best_of(5, [&] { without.apply(v); });
+  const double gradient = best_of(5, device, [&] { rebuilt.gradient(); });
+  const double retained = best_of(5, device, [&] { with_graph.apply(v); });
+  const double anew = best_of(5, device, [&] { without.apply(v); });
   return {{"case", "hvp"},
           {"version", version()},
           {"parameters", with_graph.size()},
@@ -162,19 +167,22 @@ Json cost(const Setting& setting) {
           {"graph_bytes", with_graph.bytes_kept()}};
 }
 
-void use_cpu(int64_t threads) {
+at::Device use(const std::string& device, int64_t threads) {
   RuntimeOptions runtime;
-  runtime.device = "cpu";
+  runtime.device = device;
   runtime.threads = threads;
-  apply_runtime(runtime);
+  return apply_runtime(runtime);
 }
 
-int run(const std::string& path, int64_t examples, uint64_t seed, int64_t threads) {
-  use_cpu(threads);
-  const Setting setting = read_setting(path, examples);
+int run(const std::string& path, int64_t examples, uint64_t seed, int64_t threads, const std::string& where) {
+  const at::Device device = use(where, threads);
+  const Setting setting = read_setting(path, examples, device);
   setting.objective(0).gradient();  // lazy initialisation is nobody's cost
-  const Json rows = {top(setting, 1, seed), top(setting, 5, seed),   clustered(1, seed),
-                     clustered(5, seed),    spectrum(setting, seed), cost(setting)};
+  Json rows = {top(setting, 1, seed), top(setting, 5, seed), spectrum(setting, seed), cost(setting)};
+  if (device.is_cpu()) {  // so small a matrix is no work for a GPU
+    rows.push_back(clustered(1, seed));
+    rows.push_back(clustered(5, seed));
+  }
   fmt::print("{}\n", rows.dump());
   return 0;
 }
@@ -184,16 +192,17 @@ int run(const std::string& path, int64_t examples, uint64_t seed, int64_t thread
 int main(int argc, char** argv) {
   tune_allocator();
   try {
-    if (argc != 5)
+    if (argc != 5 && argc != 6)
       throw ConfigError(
-          "usage: bench_curvature SETTING.h5 EXAMPLES SEED THREADS, or hvp WIDTH EXAMPLES THREADS");
+          "usage: bench_curvature SETTING.h5 EXAMPLES SEED THREADS [DEVICE], or hvp WIDTH EXAMPLES THREADS");
     if (std::string(argv[1]) == "hvp") {
-      use_cpu(std::stoll(argv[4]));
+      use("cpu", std::stoll(argv[4]));
       const Json rows = Json::array({cost(random_setting(std::stoll(argv[2]), std::stoll(argv[3])))});
       fmt::print("{}\n", rows.dump());
       return 0;
     }
-    return run(argv[1], std::stoll(argv[2]), std::stoull(argv[3]), std::stoll(argv[4]));
+    return run(argv[1], std::stoll(argv[2]), std::stoull(argv[3]), std::stoll(argv[4]),
+               argc > 5 ? argv[5] : "cpu");
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_curvature: {}\n", error.what());
     return 1;

@@ -1,6 +1,6 @@
 """One tool that `make bench-curvature` measures next to Basin:
 
-    curvature_peers.py TOOL SETTING.h5 EXAMPLES SEED THREADS
+    curvature_peers.py TOOL SETTING.h5 EXAMPLES SEED THREADS [DEVICE]
 
 prints one line of JSON, a list of {case, hvps, wall_s, residual, eigenvalues, version}. Every tool as its users call it; products are
 counted at the operator; the residual is the largest |Hv - lambda v| / |lambda| by one more product of our own.
@@ -74,14 +74,14 @@ def row(case, start, products, values, apply, vectors, tool):
     }
 
 
-def by_eigsh(apply, size, k, ncv, seed):
+def by_eigsh(apply, size, k, ncv, seed, device="cpu"):
     def matvec(x):
-        return apply(torch.from_numpy(x.astype(np.float32).reshape(-1))).numpy()
+        return apply(torch.from_numpy(x.astype(np.float32).reshape(-1)).to(device)).cpu().numpy()
 
     v0 = np.random.default_rng(seed).standard_normal(size).astype(np.float32)
     operator = LinearOperator((size, size), matvec=matvec, dtype=np.float32)
     values, vectors = eigsh(operator, k, which="LA", tol=TOLERANCE, ncv=ncv, v0=v0)
-    return values[::-1].copy(), torch.from_numpy(vectors[:, ::-1].copy().T)
+    return values[::-1].copy(), torch.from_numpy(vectors[:, ::-1].copy().T).to(device)
 
 
 def eigsh_rows(setting, seed):
@@ -90,9 +90,11 @@ def eigsh_rows(setting, seed):
         for ncv in (k + 2, 8, 12, 16, 20):
             start = time.perf_counter()
             hessian = RetainedHessian(*setting)
-            values, vectors = by_eigsh(hessian, hessian.size, k, ncv, seed)
+            values, vectors = by_eigsh(hessian, hessian.size, k, ncv, seed, setting[1].device)
             one = row(f"top{k}", start, hessian.products, values, hessian, vectors, "scipy")
             rows.append({**one, "ncv": ncv})
+    if setting[1].is_cuda:  # so small a matrix is no work for a GPU
+        return rows
     d = diagonal_spectrum()
     for k in (1, 5):
         product = Counted(d.mul)
@@ -119,7 +121,7 @@ def pyhessian_rows(setting, seed):
         torch.manual_seed(seed)
         products[0] = 0
         start = time.perf_counter()
-        tool = module.hessian(model, F.cross_entropy, data=(images, labels), cuda=False)
+        tool = module.hessian(model, F.cross_entropy, data=(images, labels), cuda=images.is_cuda)
         values, vectors = tool.eigenvalues(maxIter=100, tol=TOLERANCE, top_n=k)
         stop = products[0]
         flat = [torch.cat([p.reshape(-1) for p in v]) for v in vectors]
@@ -148,7 +150,7 @@ def curvlinops_rows(setting, seed):
         values, vectors = eigsh(
             LinearOperator(operator.shape, matvec=product, dtype=np.float32), k, which="LA", tol=TOLERANCE, v0=v0
         )
-        flat = torch.from_numpy(vectors[:, ::-1].copy().T)
+        flat = torch.from_numpy(vectors[:, ::-1].copy().T).to(images.device)
         rows.append(row(f"top{k}", start, product.calls, values[::-1], RetainedHessian(*setting), flat, "curvlinops-for-pytorch"))
     return rows
 
@@ -177,7 +179,9 @@ def eigenthings_rows(setting, seed):
 
     model, images, labels = setting
     rows = []
-    cases = [("top1", 1, 100), ("top5", 5, 100), ("clustered-top1", 1, 1000), ("clustered-top5", 5, 1000)]
+    cases = [("top1", 1, 100), ("top5", 5, 100)]
+    if not images.is_cuda:
+        cases += [("clustered-top1", 1, 1000), ("clustered-top5", 5, 1000)]
     for case, k, most in cases:
         clustered = case.startswith("clustered")
         products[0] = 0
@@ -195,8 +199,9 @@ TOOLS = {"eigsh": eigsh_rows, "pyhessian": pyhessian_rows, "curvlinops": curvlin
 
 def main():
     tool, path, count, seed, threads = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+    device = sys.argv[6] if len(sys.argv) > 6 else "cpu"
     torch.set_num_threads(threads)
-    setting = curvature_setting.load(path, count)
+    setting = [part.to(device) for part in curvature_setting.load(path, count)]
     F.cross_entropy(setting[0](setting[1]), setting[2]).backward()  # lazy initialisation is nobody's cost
     setting[0].zero_grad()
     print(json.dumps(TOOLS[tool](setting, seed)))

@@ -1,16 +1,18 @@
 // Time of an optimiser's update, for bench/optimizers.py to set against PyTorch's.
 //
-//   bench_optimizers METHOD SIZES THREADS SECONDS [DEVICE [NORMS_EVERY]]
+//   bench_optimizers THREADS DEVICE
 //
-// NORMS_EVERY: steps between those that take norms; by default what the trainer does.
+// answers each line METHOD SIZES SECONDS NORMS_EVERY of its input by one of JSON: steps timed, seconds per step (median), parameters.
+//
 // SIZES is "small" (the tensors of small_cnn 16-32-64) or "large" (25.6 M weights in 161 tensors, as ResNet-50 has them).
-// Prints one line of JSON: steps timed, seconds per step (median), parameters.
-#include <c10/core/impl/VirtualGuardImpl.h>
-
+// NORMS_EVERY: steps between those that take norms; 0: what the trainer does.
 #include <cstdlib>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/clock.h"
+#include "core/device.h"
 #include "core/runtime.h"
 #include "core/seed.h"
 #include "optim/registry.h"
@@ -71,17 +73,8 @@ std::vector<ParameterInfo> large(at::Device device) {
   return all;
 }
 
-/// Waits for the device, where there is one.
-void wait_for(at::Device device) {
-  if (device.is_cuda()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
-}
-
-int run(const std::string& method, const std::string& sizes, int64_t threads, double seconds,
-        const std::string& where, int64_t every) {
-  RuntimeOptions runtime;
-  runtime.device = where;
-  runtime.threads = threads;
-  const at::Device device = apply_runtime(runtime);
+nlohmann::ordered_json measured(const std::string& method, const std::string& sizes, double seconds,
+                                int64_t every, at::Device device) {
   const std::vector<ParameterInfo> parameters = sizes == "small" ? small(device) : large(device);
   const OptimizerEntry& entry = find_entry(optimizer_registry(), method, "optimizer");
   const auto optimizer = entry.make(parameters, *entry.make_options());
@@ -101,26 +94,39 @@ int run(const std::string& method, const std::string& sizes, int64_t threads, do
   }
   times.erase(times.begin(), times.begin() + kWarmUp);
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
-  const nlohmann::ordered_json row = {{"method", method},
-                                      {"steps", times.size()},
-                                      {"step_s", times[times.size() / 2]},
-                                      {"parameters", count},
-                                      {"tensors", parameters.size()}};
-  fmt::print("{}\n", row.dump());
-  return 0;
+  return {{"method", method},
+          {"steps", times.size()},
+          {"step_s", times[times.size() / 2]},
+          {"parameters", count},
+          {"tensors", parameters.size()}};
+}
+
+void answer_all(int64_t threads, const std::string& where) {
+  RuntimeOptions runtime;
+  runtime.device = where;
+  runtime.threads = threads;
+  const at::Device device = apply_runtime(runtime);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string method, sizes;
+    double seconds = 0;
+    int64_t every = 0;
+    words >> method >> sizes >> seconds >> every;
+    std::cout << measured(method, sizes, seconds, every, device).dump() << std::endl;
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   basin::tune_allocator();
-  if (argc < 5) {
-    fmt::print(stderr, "usage: bench_optimizers METHOD small|large THREADS SECONDS [DEVICE [NORMS_EVERY]]\n");
+  if (argc != 3) {
+    fmt::print(stderr, "usage: bench_optimizers THREADS DEVICE\n");
     return 2;
   }
   try {
-    return run(argv[1], argv[2], std::stoll(argv[3]), std::stod(argv[4]), argc > 5 ? argv[5] : "cpu",
-               argc > 6 ? std::stoll(argv[6]) : 0);
+    answer_all(std::stoll(argv[1]), argv[2]);
+    return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_optimizers: {}\n", error.what());
     return 1;

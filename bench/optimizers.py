@@ -1,13 +1,13 @@
 """`make bench-optimizers`: time of one update, Basin against torch.optim (foreach, fused) and torch_optimizer's LARS and LAMB.
-All run in turn, a process each, several times over; medians, spreads and ratios go to stdout and to a JSON file, one row per
-case and tool.
+All run in turn, a process for Basin and one for the others, several times over; medians, spreads and ratios go to stdout and to a JSON
+file, one row per case and tool.
 """
 
 import argparse
 import json
 import pathlib
 
-from programs import cell, measure, ratio_cell, row, with_ratios
+from programs import Answering, cell, ratio_cell, row, with_ratios
 
 PEERS = {
     "sgd": ["torch-foreach", "torch-fused"],
@@ -17,18 +17,16 @@ PEERS = {
 }
 
 
-def measure_case(args, method, sizes):
-    here = pathlib.Path(__file__).resolve().parent
-    settings = [sizes, args.threads, args.seconds, args.device]
-    tools = {"Basin": [args.basin, method, *settings]}
+def measure_case(args, basin, pytorch, method, sizes):
+    tools = {"Basin": lambda: basin(method, sizes, args.seconds, 0)}
     if sizes == "large":  # where the trainer takes norms at a cadence
-        tools["Basin, norms at every step"] = [args.basin, method, *settings, 1]
+        tools["Basin, norms at every step"] = lambda: basin(method, sizes, args.seconds, 1)
     for tool in PEERS[method]:
-        tools[tool] = [args.python, here / "optimizers_pytorch.py", method, tool, *settings]
+        tools[tool] = lambda tool=tool: pytorch(method, tool, sizes, args.seconds)
     runs = {tool: [] for tool in tools}
     for _ in range(args.repeats):
-        for tool, command in tools.items():
-            runs[tool].append(measure(command))
+        for tool, run in tools.items():
+            runs[tool].append(run())
     counts = {run["parameters"] for of_tool in runs.values() for run in of_tool}
     assert len(counts) == 1, f"not the same parameters: {counts}"
     rows = [
@@ -58,11 +56,14 @@ def main():
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
 
+    here = pathlib.Path(__file__).resolve().parent
+    basin = Answering([args.basin, args.threads, args.device])
+    pytorch = Answering([args.python, here / "optimizers_pytorch.py", args.threads, args.device])
     rows = []
     print("| case | tool | a step, s (spread) | Basin / tool (spread) |\n|---|---|---|---|", flush=True)
-    for sizes in ("small", "large"):
+    for sizes in ("large", "small"):
         for method in PEERS:
-            for entry in measure_case(args, method, sizes):
+            for entry in measure_case(args, basin, pytorch, method, sizes):
                 rows.append(entry)
                 print(
                     f"| {entry['case']} | {entry['tool']} | {cell(entry['step_s_all'])} | "

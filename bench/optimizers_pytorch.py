@@ -1,6 +1,8 @@
-"""Time of an optimiser's update in PyTorch. Prints one line of JSON like bench_optimizers.
+"""Time of an optimiser's update in PyTorch.
 
-    optimizers_pytorch.py METHOD TOOL SIZES THREADS SECONDS [DEVICE]
+    optimizers_pytorch.py THREADS DEVICE
+
+answers each line METHOD TOOL SIZES SECONDS of its input by one of JSON, like bench_optimizers.
 
 TOOL is torch-foreach, torch-fused (torch.optim) or torch_optimizer (jettify's LARS and LAMB, tensor by tensor).
 """
@@ -56,10 +58,7 @@ def optimizer_of(method, tool, parameters):
     return torch.optim.AdamW(parameters, lr=1e-4, **how)
 
 
-def main():
-    method, tool, sizes, threads, seconds = sys.argv[1:6]
-    device = sys.argv[6] if len(sys.argv) > 6 else "cpu"
-    torch.set_num_threads(int(threads))
+def measured(method, tool, sizes, seconds, device):
     parameters = []
     for shape in small() if sizes == "small" else large():
         parameter = torch.randn(shape).mul_(0.1).to(device).requires_grad_(True)
@@ -67,24 +66,28 @@ def main():
         parameters.append(parameter)
     optimizer = optimizer_of(method, tool, parameters)
     times, start = [], time.perf_counter()
-    while len(times) < WARM_UP + 5 or time.perf_counter() - start < float(seconds):
+    while len(times) < WARM_UP + 5 or time.perf_counter() - start < seconds:
         before = time.perf_counter()
         optimizer.step()
         if device != "cpu":
             torch.cuda.synchronize()
         times.append(time.perf_counter() - before)
-    print(
-        json.dumps(
-            {
-                "method": method,
-                "steps": len(times) - WARM_UP,
-                "step_s": statistics.median(times[WARM_UP:]),
-                "parameters": sum(p.numel() for p in parameters),
-                "tensors": len(parameters),
-                "torch": torch.__version__,
-            }
-        )
-    )
+    return {
+        "method": method,
+        "steps": len(times) - WARM_UP,
+        "step_s": statistics.median(times[WARM_UP:]),
+        "parameters": sum(p.numel() for p in parameters),
+        "tensors": len(parameters),
+        "torch": torch.__version__,
+    }
+
+
+def main():
+    threads, device = sys.argv[1:]
+    torch.set_num_threads(int(threads))
+    for line in sys.stdin:
+        method, tool, sizes, seconds = line.split()
+        print(json.dumps(measured(method, tool, sizes, float(seconds), device)), flush=True)
 
 
 if __name__ == "__main__":

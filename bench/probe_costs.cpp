@@ -14,8 +14,8 @@
 
 #include "core/build_info.h"
 #include "core/clock.h"
+#include "core/device.h"
 #include "core/error.h"
-#include "core/memory.h"
 #include "core/runtime.h"
 #include "data/dataset.h"
 #include "data/load.h"

@@ -41,6 +41,26 @@ def measure(command, **environment):
     return json.loads(finish(start(command, **environment)).strip().splitlines()[-1])
 
 
+class Answering:
+    """A program that answers each line of its input by one of JSON: what it takes to start is paid once."""
+
+    def __init__(self, command):
+        inherited = {key: value for key, value in os.environ.items() if key not in SETTINGS}
+        self.process = subprocess.Popen(
+            [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=inherited
+        )
+
+    def __call__(self, *words):
+        try:
+            print(*words, file=self.process.stdin, flush=True)
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            sys.exit(f"{' '.join(self.process.args)}: exit code {self.process.wait()} at: {' '.join(map(str, words))}")
+        return json.loads(answer)
+
+
 def row(case, tool, version, quantity, values, **more):
     return {
         "case": case,

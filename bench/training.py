@@ -1,7 +1,7 @@
 """`make bench-training`: training speed, Basin against PyTorch: one run of small_cnn 16-32-64 and of gpt on two threads, and a sweep of
-eight runs by two workers against two PyTorch processes; with --device cuda one run of small_cnn and of davidnet. The peers on a CPU are
-PyTorch as it comes (eager), as a careful user writes it (channels-last, ReLU in place, fused optimiser, Basin's settings of the
-allocator) and that compiled, for the sweep the first two: bench/training_pytorch.py.
+eight runs by two workers against two PyTorch processes; with --device cuda one run of small_cnn and of davidnet. The peers are
+PyTorch as it comes (eager), on a CPU as a careful user writes it (channels-last, ReLU in place, fused optimiser, Basin's settings of
+the allocator), and that compiled, for the sweep the first two: bench/training_pytorch.py.
 
 All run in turn, several times over, so that what else the machine does falls on all; medians, spreads and Basin's ratio to each peer go
 to stdout and to a JSON file, one row per case and tool. Exit code 1 where a ratio is below the wanted one: on a CPU 1.3 times the best of
@@ -30,7 +30,7 @@ WANTED = {
     },
     "cuda": {"small_cnn B=1024": {BEST: 1.3}, "davidnet B=512": {BEST: 1.3}, "davidnet B=2048": {BEST: 1.3}},
 }
-MANNERS = {"cpu": ("eager", "careful", "compiled"), "cuda": ("eager",)}
+MANNERS = {"cpu": ("eager", "careful", "compiled"), "cuda": ("eager", "compiled")}
 SWEEP = [(batch, 20480 // batch, seed) for batch in (128, 1024) for seed in (1, 2, 3, 4)]  # as in sweep.toml
 IMAGES_OF_SWEEP = sum(batch * updates for batch, updates, _ in SWEEP)
 

@@ -31,8 +31,6 @@ void tune_allocator() {
   // torch asks for huge pages for tensors from 2 MB on, where the system gives them to who asks: a pass over many such tensors, as an
   // optimiser's, reads and writes them a twentieth faster. Read at the first of them.
   setenv("THP_MEM_ALLOC_ENABLE", "1", 0);
-  // Read when CUDA starts; needed for deterministic cuBLAS.
-  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
 }
 
 namespace {
@@ -47,6 +45,8 @@ int64_t threads_of(const RuntimeOptions& options) {
 }  // namespace
 
 c10::Device apply_runtime(const RuntimeOptions& options) {
+  // What deterministic cuBLAS needs; torch looks once, at its first product.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   const bool cuda_there = at::hasCUDA() && at::getNumGPUs() > 0;
   if (options.device == "cuda" && !cuda_there)
     throw DeviceError("device = \"cuda\", but this build or machine has no CUDA device");

@@ -22,20 +22,6 @@ void fill_inputs(const Dataset& data, const Split& split, const int64_t* index, 
   }
 }
 
-/// Numbers of any shape: rows, in float64 where they are normalised.
-at::Tensor numbers_of(const Dataset& data, const Split& split, const at::Tensor& index,
-                      at::ScalarType dtype) {
-  const at::Tensor rows = split.inputs.index_select(0, index);
-  if (!rows.is_floating_point()) return rows;
-  if (data.mean.empty()) return rows.to(dtype);
-  std::vector<int64_t> by_channel(static_cast<size_t>(rows.dim()), 1);
-  if (rows.dim() > 1) by_channel[1] = rows.size(1);
-  const auto column = [&](const std::vector<double>& values) {
-    return at::tensor(values, at::kDouble).to(rows.device()).view(by_channel);
-  };
-  return rows.to(at::kDouble).sub_(column(data.mean)).div_(column(data.std)).to(dtype);
-}
-
 }  // namespace
 
 at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Tensor& index,
@@ -43,7 +29,7 @@ at::Tensor network_inputs(const Dataset& data, const Split& split, const at::Ten
   TORCH_CHECK(dtype == at::kFloat || dtype == at::kDouble, "network inputs are float32 or float64");
   TORCH_CHECK(index.device().is_cpu() && index.scalar_type() == at::kLong, "index must be int64 on the CPU");
   if (!split.has_pictures())
-    return numbers_of(data, split, index.to(split.inputs.device()), dtype).to(device);
+    return gathered_inputs(data, split, index.to(split.inputs.device()), dtype).to(device);
   if (!split.inputs.device().is_cpu())
     return gathered_inputs(data, split, index.to(split.inputs.device()), dtype);
   const at::Tensor rows = index.contiguous();

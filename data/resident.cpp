@@ -15,17 +15,46 @@ Split on_device(const Split& split, at::Device device) {
   return there;
 }
 
+/// In float64.
+at::Tensor normalised(const Dataset& data, const at::Tensor& rows) {
+  std::vector<int64_t> by_channel(static_cast<size_t>(rows.dim()), 1);
+  if (rows.dim() > 1) by_channel[1] = rows.size(1);
+  const auto column = [&](const std::vector<double>& values) {
+    return at::tensor(values, at::kDouble).to(rows.device()).view(by_channel);
+  };
+  return rows.to(at::kDouble).sub_(column(data.mean)).div_(column(data.std));
+}
+
+/// Numbers of any shape, and tokens.
+at::Tensor gathered_numbers(const Dataset& data, const Split& split, const at::Tensor& index,
+                            at::ScalarType dtype) {
+  const at::Tensor rows = split.inputs.index_select(0, index);
+  if (!rows.is_floating_point()) return rows;
+  return (data.mean.empty() ? rows : normalised(data, rows)).to(dtype);
+}
+
+/// Once and for all: a batch there can't upload what numbers are normalised by.
+void normalise(Dataset& there) {
+  for (Split* split : {&there.train, &there.validation, &there.test})
+    if (split->labels.defined()) split->inputs = normalised(there, split->inputs);
+  there.mean.clear();
+  there.std.clear();
+}
+
 }  // namespace
 
 Dataset on_device(const Dataset& data, at::Device device) {
   Dataset there = data;
   if (data.levels.defined()) there.levels = data.levels.to(device);
   for (Split* split : {&there.train, &there.validation, &there.test}) *split = on_device(*split, device);
+  const bool numbers = !data.train.has_pictures() && data.train.inputs.is_floating_point();
+  if (!device.is_cpu() && numbers && !data.mean.empty()) normalise(there);
   return there;
 }
 
 at::Tensor gathered_inputs(const Dataset& data, const Split& split, const at::Tensor& index,
                            at::ScalarType dtype) {
+  if (!split.has_pictures()) return gathered_numbers(data, split, index, dtype);
   const int64_t channels = split.inputs.size(1);
   const at::Tensor first_level =
       at::arange(0, channels * kLevels, kLevels, at::TensorOptions(at::kInt).device(split.inputs.device()));

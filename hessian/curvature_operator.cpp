@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "core/device.h"
 #include "core/math/tensor_norms.h"
-#include "core/memory.h"
 #include "hessian/objective.h"
 
 namespace basin {

@@ -18,11 +18,14 @@ at::Tensor to_tensor(const Eigen::MatrixXd& matrix, at::TensorOptions options) {
   // Eigen's columns are the rows of the tensor.
   const at::Tensor transposed =
       at::from_blob(const_cast<double*>(matrix.data()), {matrix.cols(), matrix.rows()}, at::kDouble);
-  return transposed.to(options, /*non_blocking=*/false, /*copy=*/true).t();
+  // Converted here: a copy that changes both type and device crosses twice.
+  return transposed.to(c10::typeMetaToScalarType(options.dtype()), /*non_blocking=*/false, /*copy=*/true)
+      .to(options)
+      .t();
 }
 
 Eigen::VectorXd to_vector(const at::Tensor& tensor) {
-  const at::Tensor host = tensor.to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor host = tensor.to(at::kCPU).to(at::kDouble).contiguous();
   return Eigen::Map<const Eigen::VectorXd>(host.data_ptr<double>(), host.numel());
 }
 

@@ -89,7 +89,7 @@ class Lanczos {
   }
 
   at::Tensor random_direction() {
-    at::Tensor v = at::randn({op_.size()}, generator_, at::kDouble).to(op_.device(), op_.dtype());
+    at::Tensor v = at::randn({op_.size()}, generator_, at::kDouble).to(op_.dtype()).to(op_.device());
     v.div_(norm_of(v));
     basis_.project_out(v);
     return v.div_(norm_of(v));

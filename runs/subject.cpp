@@ -1,8 +1,8 @@
 #include "runs/subject.h"
 
+#include "core/device.h"
 #include "core/error.h"
 #include "core/interrupt.h"
-#include "core/memory.h"
 #include "core/seed.h"
 #include "data/load.h"
 #include "data/network_inputs.h"

@@ -2,8 +2,8 @@
 #include "sweep/measure_speed.h"
 
 #include "core/clock.h"
+#include "core/device.h"
 #include "core/error.h"
-#include "core/memory.h"
 #include "core/toml_file.h"
 #include "data/load.h"
 #include "data/network_inputs.h"
@@ -14,6 +14,7 @@
 #include "runs/parts.h"
 #include "runs/train.h"
 #include "study/trust_ratios.h"
+#include "trainers/graphed_step.h"
 #include "trainers/trainer.h"
 
 namespace basin {
@@ -84,7 +85,7 @@ Network make_network(const RunOptions& options, const Dataset& data, const std::
   return network;
 }
 
-// Mean seconds of an update after the first, which pays for memory and lazy initialisation.
+// Mean seconds of an update after those that pay for memory, lazy initialisation and, on a GPU, the capture of a graph.
 double time_updates(const RunOptions& cell, const Dataset& data, at::Device device, int64_t batch) {
   const RunOptions options = updates_only(cell, batch);
   Network network = make_network(options, data, options.train.dtype, device);
@@ -92,15 +93,16 @@ double time_updates(const RunOptions& cell, const Dataset& data, at::Device devi
                    device, options.runtime.cuda_graph});
   TrainObserver nobody;  // so that the trainer does what it does for an observer
   trainer.observe(nobody);
+  const int64_t first = device.is_cpu() ? 1 : GraphedStep::kWarmUps + 1;
   Clock::time_point start;
   double mean = 0;
   trainer.set_stop_request([&] {
     const int64_t done = trainer.updates_done();
-    if (done < 1) return false;
-    if (done == 1) start = Clock::now();
+    if (done < first) return false;
+    if (done == first) start = Clock::now();
     const double elapsed = seconds_since(start);
-    if (done > 1) mean = elapsed / static_cast<double>(done - 1);
-    return done > 2 && elapsed > kSecondsPerPoint;
+    if (done > first) mean = elapsed / static_cast<double>(done - first);
+    return done > first + 1 && elapsed > kSecondsPerPoint;
   });
   trainer.run();
   return mean;
@@ -151,8 +153,14 @@ void time_probes(const RunOptions& options, const Dataset& data, at::Device devi
   CurvatureOperator hessian(objective, Curvature::hessian);
   const at::Tensor direction =
       at::ones({objective.parameters().size()}, at::TensorOptions(dtype).device(device));
-  speed.probe_gradient = time_per_image(count, [&] { objective.gradient(); });
-  speed.probe_hvp = time_per_image(count, [&] { hessian.apply(direction); });
+  const auto seconds_of = [&](const std::function<void()>& pass) {
+    return time_per_image(count, [&] {
+      pass();
+      wait_for(device);
+    });
+  };
+  speed.probe_gradient = seconds_of([&] { objective.gradient(); });
+  speed.probe_hvp = seconds_of([&] { hessian.apply(direction); });
 }
 
 // What every run pays besides its updates: reading the data, building the network, checkpoints, the record.

@@ -92,6 +92,14 @@ __device__ void over_chunk(const DeviceTables& tables, int64_t tensor, Load load
   }
 }
 
+/// What the report of a step is made of: this block's sums, and the ratio once per tensor.
+__device__ void note_sums(const DeviceTables& tables, int64_t tensor, const Partial& sums, double ratio,
+                          Partial* partials, double* ratios) {
+  if (threadIdx.x != 0) return;
+  partials[blockIdx.x] = sums;
+  if (blockIdx.x == tables.first_chunk[tensor]) ratios[tensor] = ratio;
+}
+
 /// What a trust ratio is made of; fills the buffer first where the ratio is of the buffer.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
@@ -150,10 +158,7 @@ __global__ void __launch_bounds__(kThreads)
     sums.gradient += g * g;
     sums.change += change * change;
   });
-  sums = block_sum(sums);
-  if (threadIdx.x != 0) return;
-  partials[blockIdx.x] = sums;
-  if (blockIdx.x == tables.first_chunk[tensor]) ratios[tensor] = ratio;
+  note_sums(tables, tensor, block_sum(sums), ratio, partials, ratios);
 }
 
 template <class T>
@@ -174,10 +179,7 @@ __global__ void __launch_bounds__(kThreads)
     sums.gradient += g * g;
     sums.change += change * change;
   });
-  sums = block_sum(sums);
-  if (threadIdx.x != 0) return;
-  partials[blockIdx.x] = sums;
-  if (blockIdx.x == tables.first_chunk[tensor]) ratios[tensor] = 1;
+  note_sums(tables, tensor, block_sum(sums), 1, partials, ratios);
 }
 
 template <class T>
@@ -245,10 +247,37 @@ __global__ void __launch_bounds__(kThreads)
     sums.change += change * change;
   });
   sums = block_sum(sums);
-  if (threadIdx.x != 0) return;
-  partials[blockIdx.x] = norms[blockIdx.x];
-  partials[blockIdx.x].change = sums.change;
-  if (blockIdx.x == tables.first_chunk[tensor]) ratios[tensor] = ratio;
+  Partial all = norms[blockIdx.x];
+  all.change = sums.change;
+  note_sums(tables, tensor, all, ratio, partials, ratios);
+}
+
+/// Both at once, where no trust ratio stands between them: moments are read and written once. `gradients` are not `partials`, which
+/// other blocks write meanwhile.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    moment_update(DeviceTables tables, MomentRule rule, StepScalars step, const Partial* gradients,
+                  Partial* partials, double* ratios) {
+  const int64_t tensor = tables.tensor_of_chunk[blockIdx.x];
+  const Pointers<T> p = pointers<T>(tables, tensor);
+  const auto element =
+      rule.element(1, tables.treatments[tensor], with_gradient_norm(tables, rule, step, gradients));
+  Partial sums{};
+  const auto load = [&](int64_t i) { return Loaded<T>{p.w[i], p.g[i], p.first[i], p.second[i]}; };
+  over_chunk(tables, tensor, load, [&](int64_t i, const Loaded<T>& x) {
+    const double w = x.w, g = x.g, d = element.corrected_gradient(w, g);
+    const T m = static_cast<T>(element.next_first(x.first, d));
+    const T v = static_cast<T>(element.next_second(x.second, d));
+    p.first[i] = m;
+    p.second[i] = v;
+    const double change =
+        element.change(w, element.direction(w, m, v));  // of what is stored, as moment_apply
+    p.w[i] = static_cast<T>(w - change);
+    sums.weight += w * w;
+    sums.gradient += g * g;
+    sums.change += change * change;
+  });
+  note_sums(tables, tensor, block_sum(sums), 1, partials, ratios);
 }
 
 /// One row per tensor: weight, gradient, direction, change, ratio.
@@ -301,7 +330,12 @@ void moment_kernels(const MomentRule& rule, const StepScalars& step, KernelTable
   double* ratios = tables.ratios().mutable_data_ptr<double>();
   by_type(tables, [&](auto type) {
     using T = decltype(type);
-    if (rule.needs_gradient_norm()) gradient_norms<T><<<blocks, kThreads, 0, stream>>>(on_device, sums);
+    Partial* gradients = rule.adaptive ? sums : norms;  // what the next kernel doesn't write
+    if (rule.needs_gradient_norm()) gradient_norms<T><<<blocks, kThreads, 0, stream>>>(on_device, gradients);
+    if (!rule.adaptive) {
+      moment_update<T><<<blocks, kThreads, 0, stream>>>(on_device, rule, step, gradients, sums, ratios);
+      return;
+    }
     moment_advance<T><<<blocks, kThreads, 0, stream>>>(on_device, rule, step, sums, norms);
     moment_apply<T><<<blocks, kThreads, 0, stream>>>(on_device, rule, step, norms, sums, ratios);
   });

@@ -87,6 +87,7 @@ void Muon::update(TensorLists& lists) {
 }
 
 at::Tensor Muon::matrix_direction(size_t i, const at::Tensor& gradient) {
+  if (gradient.numel() == 0) return at::zeros_like(gradient);
   const double keep = options_.momentum;
   at::Tensor& momentum = slot(0)[i];
   momentum.mul_(keep).add_(gradient, 1 - keep);

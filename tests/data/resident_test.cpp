@@ -21,7 +21,7 @@ TEST(Resident, InputsByIndexingHaveTheBitsOfTheLoop) {
     if (entry.needs_path) continue;  // the user's files, which tests don't have
     SCOPED_TRACE(entry.name);
     const Dataset data = data_of(entry.name), there = on_device(data, at::kCPU);
-    if (!data.train.has_pictures()) continue;  // numbers are gathered in one way
+    if (!data.train.has_pictures()) continue;  // numbers and tokens are gathered in one way
     const at::Tensor index = at::tensor({17, 4, 0, 17, 39}, at::kLong);
     for (const auto dtype : {at::kFloat, at::kDouble}) {
       for (const Split* split : {&there.train, &there.test}) {

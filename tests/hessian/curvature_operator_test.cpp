@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-#include "core/memory.h"
+#include "core/device.h"
 #include "core/runtime.h"
 #include "core/seed.h"
 #include "hessian/objective.h"

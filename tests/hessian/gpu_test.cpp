@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "core/runtime.h"
 #include "core/seed.h"
 #include "hessian/curvature_operator.h"
 #include "hessian/gradients/per_example_gradients.h"
@@ -78,8 +79,10 @@ class GpuCurvature : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!at::hasCUDA()) GTEST_SKIP() << "NO CUDA DEVICE: curvature on a GPU is not checked here";
-    at::globalContext().setAllowTF32CuBLAS(false);
-    at::globalContext().setAllowTF32CuDNN(false);
+    RuntimeOptions runtime;
+    runtime.device = "cuda";
+    runtime.threads = 1;
+    apply_runtime(runtime);
   }
 };
 

@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "core/runtime.h"
+#include "core/seed.h"
 #include "data/augmentation.h"
 #include "data/load.h"
 #include "data/network_inputs.h"
@@ -23,11 +25,10 @@ class GpuTraining : public ::testing::Test {
   void SetUp() override {
     if (!at::hasCUDA() || at::getNumGPUs() == 0)
       GTEST_SKIP() << "NO CUDA DEVICE: training on a GPU is not checked here";
-    auto& context = at::globalContext();  // as apply_runtime() has it
-    context.setDeterministicAlgorithms(true, false);
-    context.setDeterministicCuDNN(true);
-    context.setAllowTF32CuBLAS(false);
-    context.setAllowTF32CuDNN(false);
+    RuntimeOptions runtime;
+    runtime.device = "cuda";
+    runtime.threads = 1;
+    apply_runtime(runtime);
   }
 };
 
@@ -83,6 +84,31 @@ TEST_F(GpuTraining, InputsHaveTheBitsOfTheCpu) {
           gathered_inputs(there, there.train, index.to(at::kCUDA), dtype), draws.to(at::kCUDA));
       EXPECT_TRUE(found.is_cuda() && found.is_contiguous(at::MemoryFormat::ChannelsLast));
       EXPECT_TRUE(at::equal(found.cpu(), here));
+    }
+  }
+}
+
+// Numbers are normalised in float64 there too, by one difference and one quotient; tokens are moved.
+TEST_F(GpuTraining, NumbersAndTokensHaveTheBitsOfTheCpu) {
+  Dataset numbers;
+  numbers.class_names = {"a", "b"};
+  numbers.mean = {0.1, -2, 3};
+  numbers.std = {1.7, 0.3, 1};
+  for (Split* split : {&numbers.train, &numbers.test}) {
+    split->inputs = at::randn({50, 3, 4}, make_generator(1));
+    split->labels = at::zeros({50}, at::kLong);
+  }
+  DataOptions options;
+  options.set = "moby_dick";
+  const at::Tensor index = at::tensor({17, 4, 49, 17}, at::kLong);
+  for (const Dataset& data : {numbers, load_dataset(options)}) {
+    const Dataset there = on_device(data, at::kCUDA);
+    for (const auto dtype : {at::kFloat, at::kDouble}) {
+      const at::Tensor here = network_inputs(data, data.train, index, dtype, at::kCPU);
+      const at::Tensor found = gathered_inputs(there, there.train, index.to(at::kCUDA), dtype);
+      EXPECT_TRUE(found.is_cuda());
+      EXPECT_TRUE(at::equal(found.cpu(), here));
+      EXPECT_TRUE(at::equal(network_inputs(there, there.train, index, dtype, at::kCUDA).cpu(), here));
     }
   }
 }

@@ -1,6 +1,7 @@
-#include "core/memory.h"
+#include "core/device.h"
 
 #include <c10/core/Allocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 
@@ -23,7 +24,8 @@ struct Ledger : c10::MemoryReportingInfoBase {
 
 #ifdef BASIN_CUDA
 c10::CachingAllocator::Stat allocated(c10::Device device) {
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+  const auto index = device.has_index() ? device.index() : c10::cuda::current_device();
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
   return stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
 }
 #endif
@@ -60,6 +62,12 @@ int64_t MemoryWatch::peak() const {
   if (state_->device.is_cuda()) return allocated(state_->device).peak - state_->held_before;
 #endif
   return state_->ledger->peak;
+}
+
+void wait_for(c10::Device device) {
+  if (device.is_cpu()) return;
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  guard.synchronizeDevice(device.has_index() ? device.index() : guard.getDevice().index());
 }
 
 }  // namespace basin

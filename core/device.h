@@ -1,4 +1,4 @@
-// defines: MemoryWatch, the memory that tensors took during its lifetime.
+// defines: MemoryWatch, the memory that tensors took on a device during its lifetime; wait_for() what the device has to do.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -24,5 +24,8 @@ class MemoryWatch {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Waits for a device that works by itself: before and after a time is taken.
+void wait_for(c10::Device device);
 
 }  // namespace basin
