@@ -238,7 +238,7 @@ def measure_twin(campaign, device):
     shutil.copytree(campaign.root / "twin", copy)
     threads = 8 if device == "cpu" else 2
     command = [campaign.bin("basin"), "probe", copy, "--subset", 64, "--micro-batch", 64]
-    campaign.run(f"twin-{device}", [*command, "--set", f"device={device}", f"threads={threads}"], 150)
+    campaign.run(f"twin-{device}", [*command, *assigned(f"runtime.device={device}", f"runtime.threads={threads}")], 150)
 
 
 def make_setting(campaign):
@@ -267,17 +267,18 @@ def training(campaign):
     campaign.run("training", [*command, "--out", campaign.out / "training.json"], 170)
 
 
+def assigned(*settings):
+    return [word for setting in settings for word in ("--set", setting)]
+
+
 def study(name, limit, *settings, jobs=1):
     def run(campaign):
         if not (campaign.root / "datasets/cifar10").exists():
             make_cifar10(campaign)
         out = campaign.out / name
-        device = f"device={campaign.args.device}"
-        campaign.run(
-            name,
-            [campaign.bin("basin"), "sweep", f"configs/{name}.toml", "--out", out, "--jobs", jobs, "--set", device, *settings],
-            limit,
-        )
+        device = f"runtime.device={campaign.args.device}"
+        command = [campaign.bin("basin"), "sweep", f"configs/{name}.toml", "--out", out, "--jobs", jobs]
+        campaign.run(name, [*command, *assigned(device, *settings)], limit)
         if not (out / "sweep.h5").exists():  # stopped: what is finished is worth having
             campaign.run(f"{name}-collect", [campaign.bin("basin"), "collect", out], 60)
 
