@@ -45,7 +45,8 @@ def run_all(args, setting):
             except SystemExit as failed:  # the other tools' figures stand
                 print(failed, file=sys.stderr)
             print(f"repeat {repeat + 1}/{args.repeats}: {NAMES[tool]} done", flush=True)
-    return rows
+        args.out.write_text(json.dumps(summarise(rows), indent=2) + "\n")  # what is measured is worth having
+    return summarise(rows)
 
 
 def key_of(row):
@@ -138,9 +139,7 @@ def main():
         subprocess.run(
             [str(args.python), str(pathlib.Path(__file__).resolve().parent / "curvature_setting.py"), str(setting)], check=True
         )
-    rows = summarise(run_all(args, setting))
-    args.out.write_text(json.dumps(rows, indent=2) + "\n")
-    show(rows)
+    show(run_all(args, setting))
 
 
 if __name__ == "__main__":
