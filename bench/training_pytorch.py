@@ -1,4 +1,4 @@
-"""Training speed of the same network in PyTorch, in one of three manners; prints one line of JSON like bench_training.
+"""Training speed of the same network in PyTorch, in one of four manners; prints one line of JSON like bench_training.
 
     training_pytorch.py MODEL BATCH THREADS SECONDS DATA_FOLDER MANNER DEVICE
 
@@ -7,6 +7,7 @@ DATA_FOLDER.
 
 eager       the loop that most people write: on a CPU as it comes, in the default memory format; on a GPU as it is fast: images resident
             there, channels-last, bfloat16 autocast
+deterministic  the eager one with kernels that give the same bits each time, as Basin's
 careful     images and weights channels-last, ReLU in place, the fused optimiser (gpt: that alone); who starts it sets the allocator
 compiled    the careful one, with forward pass and loss compiled as one function for this one shape; on a GPU in CUDA graphs
 """
@@ -95,7 +96,7 @@ def batches(count, size):
 
 
 def layout_of(manner, device):
-    return {"memory_format": torch.channels_last} if manner != "eager" or device.type == "cuda" else {}
+    return {"memory_format": torch.channels_last} if manner in ("careful", "compiled") or device.type == "cuda" else {}
 
 
 def make_model(network, manner, device, count=10):
@@ -103,12 +104,12 @@ def make_model(network, manner, device, count=10):
     model = made.to(device, **({} if network == "gpt" else layout_of(manner, device)))
     for layer in model.modules():
         if isinstance(layer, nn.ReLU):
-            layer.inplace = manner != "eager"
+            layer.inplace = manner in ("careful", "compiled")
     return model
 
 
 def make_optimizer(model, manner):
-    return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, fused=None if manner == "eager" else True)
+    return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, fused=True if manner in ("careful", "compiled") else None)
 
 
 def loss_function(model, manner):
@@ -133,6 +134,9 @@ def main():
     manner, device = sys.argv[6], torch.device(sys.argv[7])
     torch.set_num_threads(threads)
     torch.manual_seed(1)
+    if manner == "deterministic":
+        torch.use_deterministic_algorithms(True)
+        torch.utils.deterministic.fill_uninitialized_memory = False
     inputs, labels, count = windows(folder) if network == "gpt" else (*load(folder, "cifar10-5k/data_batch_1.bin"), 10)
     images, labels = inputs.to(device), labels.to(device)
     if images.dim() == 4:

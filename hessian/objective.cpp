@@ -28,11 +28,9 @@ Objective::Objective(std::shared_ptr<Model> model, LossKind loss, at::Tensor inp
   model_->set_norm_mode(fold_norm ? NormMode::folded : NormMode::running);
 }
 
-// As many passes as before, shorter ones, so that each rank has its share.
 void Objective::share_over(const RankGroup& ranks) {
   ranks_ = &ranks;
-  const int64_t n = ranks.size(), rounds = (examples() + n * micro_batch_ - 1) / (n * micro_batch_);
-  if (n > 1) micro_batch_ = (examples() + n * rounds - 1) / (n * rounds);
+  micro_batch_ = ranks.even_piece(examples(), micro_batch_);
 }
 
 bool Objective::answers(Answer answer) const { return answer != Answer::layers || model_->has_own_layers(); }
@@ -78,9 +76,7 @@ double Objective::loss() {
 }
 
 double Objective::mean_over_ranks(double sum) const {
-  const at::Tensor whole = at::full({}, sum, at::kDouble);
-  ranks_->sum(whole);
-  return whole.item<double>() / static_cast<double>(examples());
+  return ranks_->sum(sum) / static_cast<double>(examples());
 }
 
 double Objective::accuracy() {

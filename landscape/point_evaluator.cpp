@@ -16,12 +16,6 @@ double standard_error(double sum, double sum_of_squares, double n) {
   return n > 1 ? std::sqrt(std::max(0.0, spread) / (n * (n - 1))) : std::numeric_limits<double>::quiet_NaN();
 }
 
-double over_ranks(const Objective& objective, double mine) {
-  const at::Tensor sum = at::full({}, mine, at::kDouble);
-  objective.ranks().sum(sum);
-  return sum.item<double>();
-}
-
 /// Every rank's micro-batches, in their order.
 at::Tensor over_ranks(const Objective& objective, const std::vector<at::Tensor>& mine) {
   if (objective.ranks().is_alone()) return at::cat(mine);
@@ -31,7 +25,7 @@ at::Tensor over_ranks(const Objective& objective, const std::vector<at::Tensor>&
     const at::Tensor part = at::cat(mine);
     whole.narrow(0, first, part.size(0)).copy_(part);
   }
-  objective.ranks().sum(whole);
+  objective.ranks().put_together(whole);
   return whole;
 }
 
@@ -64,7 +58,7 @@ SetScore score(const LabelledSet& set, bool keep_examples) {
     losses.push_back(loss.to(at::kCPU, at::kDouble));
     hits.push_back(hit.cpu());
   }
-  for (double* mine : {&sum, &sum_of_squares, &correct}) *mine = over_ranks(objective, *mine);
+  for (double* mine : {&sum, &sum_of_squares, &correct}) *mine = objective.ranks().sum(*mine);
   if (keep_examples)
     for (std::vector<at::Tensor>* mine : {&losses, &hits}) *mine = {over_ranks(objective, *mine)};
   SetScore score;

@@ -26,21 +26,6 @@ constexpr double kPatience = 15;  // seconds: another rank's last words take a f
   throw ConfigError(fmt::format("--ranks: can't {}: {}", what, std::strerror(errno)));
 }
 
-/// A socket that listens on this machine alone, at a port that the system chose: nobody can take it in between.
-int listening_socket(int& port) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  if (socket < 0 || bind(socket, any, size) != 0 || listen(socket, SOMAXCONN) != 0 ||
-      getsockname(socket, any, &size) != 0)
-    give_up("listen on this machine");
-  port = ntohs(address.sin_port);
-  return socket;
-}
-
 void share_cores(int ranks) {
   const unsigned threads = std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
   setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
@@ -68,6 +53,20 @@ void share_cores(int ranks) {
 }
 
 }  // namespace
+
+int listening_socket(int& port) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (socket < 0 || bind(socket, any, size) != 0 || listen(socket, SOMAXCONN) != 0 ||
+      getsockname(socket, any, &size) != 0)
+    give_up("listen on this machine");
+  port = ntohs(address.sin_port);
+  return socket;
+}
 
 LocalRanks::LocalRanks(int ranks, const std::vector<std::string>& arguments) {
   place_.size = place_.local_size = ranks;

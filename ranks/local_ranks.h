@@ -1,4 +1,4 @@
-// defines: LocalRanks, copies of this program as the ranks of one run on this machine.
+// defines: LocalRanks, copies of this program as the ranks of one run on this machine; listening_socket().
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +9,9 @@
 #include "ranks/place.h"
 
 namespace basin {
+
+/// A socket that listens on this machine alone, at a port that the system chose: nobody can take it in between.
+int listening_socket(int& port);
 
 /// This process becomes rank 0; the others run this program with this process's arguments, and learn their place from the environment
 /// as torchrun tells it. They are silent, end with it however it ends, and share the cores unless OMP_NUM_THREADS says

@@ -68,6 +68,7 @@ struct RankGroup::Link {
   std::unique_ptr<RankWatch> watch;
   std::vector<std::string> names;  // by rank
   int64_t messages = 0;            // words that went through the store
+  RankTraffic traffic;
   bool left = false;
 
   /// Looks for those that are gone while it waits.
@@ -177,18 +178,42 @@ Share RankGroup::share(int64_t count) const {
   return {count * r / n, count * (r + 1) / n};
 }
 
+int64_t RankGroup::even_piece(int64_t items, int64_t most) const {
+  const int64_t n = size(), rounds = (items + n * most - 1) / (n * most);
+  return n == 1 ? most : std::min(most, (items + n * rounds - 1) / (n * rounds));
+}
+
 std::unique_ptr<PendingSum> RankGroup::begin_sum(const at::Tensor& tensor) const {
   if (!link_) return std::make_unique<Pending>([] {});
+  ++link_->traffic.sums;
+  link_->traffic.bytes += static_cast<int64_t>(tensor.nbytes());
   std::vector<at::Tensor> tensors{tensor.detach()};
   try {
     const auto work = link_->gloo->allreduce(tensors, c10d::AllreduceOptions());
-    return std::make_unique<Pending>([this, work] { link_->wait(*work); });
+    return std::make_unique<Pending>([this, work] {
+      const Clock::time_point start = Clock::now();
+      link_->wait(*work);
+      link_->traffic.waited += seconds_since(start);
+    });
   } catch (const std::exception&) {
     link_->lose();
   }
 }
 
 void RankGroup::sum(const at::Tensor& tensor) const { begin_sum(tensor)->wait(); }
+
+double RankGroup::sum(double here) const {
+  if (!link_) return here;
+  const at::Tensor whole = at::full({}, here, at::kDouble);
+  sum(whole);
+  return whole.item<double>();
+}
+
+void RankGroup::put_together(const at::Tensor& whole) const {
+  if (link_) sum(whole.view(-1).view(at::kByte));
+}
+
+RankTraffic RankGroup::traffic() const { return link_ ? link_->traffic : RankTraffic(); }
 
 void RankGroup::broadcast(const at::Tensor& tensor) const {
   if (!link_) return;
@@ -213,12 +238,7 @@ std::vector<std::string> RankGroup::gather(const std::string& words) const {
   return all;
 }
 
-bool RankGroup::any(bool here) const {
-  if (!link_) return here;
-  const at::Tensor count = at::full({}, here ? 1 : 0, at::kInt);
-  sum(count);
-  return count.item<int>() > 0;
-}
+bool RankGroup::any(bool here) const { return sum(here ? 1.0 : 0.0) > 0; }
 
 void RankGroup::agree(const std::string& what, const std::string& words) const {
   const std::vector<std::string> all = gather(words);

@@ -24,6 +24,21 @@ struct Share {
   int64_t count() const { return last - first; }
 };
 
+/// What this rank had summed, and how long it waited for it.
+struct RankTraffic {
+  int64_t sums = 0, bytes = 0;  // of the tensors; a ring sends 2 (n - 1)/n of it
+  double waited = 0;            // seconds in which nothing was computed
+  RankTraffic since(const RankTraffic& before) const {
+    return {sums - before.sums, bytes - before.bytes, waited - before.waited};
+  }
+  RankTraffic& operator+=(const RankTraffic& more) {
+    sums += more.sums;
+    bytes += more.bytes;
+    waited += more.waited;
+    return *this;
+  }
+};
+
 /// A sum over ranks on its way.
 class PendingSum {
  public:
@@ -65,10 +80,17 @@ class RankGroup {
 
   /// Which of `count` items are this rank's: consecutive, in the order of ranks, as many as another's or one more.
   Share share(int64_t count) const;
+  /// The largest piece, up to `most` items, of which every rank gets as many as the others where that is possible: the passes are as many
+  /// as with pieces of `most`, and shorter.
+  int64_t even_piece(int64_t items, int64_t most) const;
 
   /// tensor <- sum of all ranks' tensors. Contiguous.
   void sum(const at::Tensor& tensor) const;
   std::unique_ptr<PendingSum> begin_sum(const at::Tensor& tensor) const;
+  double sum(double here) const;
+  /// `whole`, of which this rank has filled items [first, first + count) of axis 0 and left the others zero, with every rank's items in
+  /// place. On the host, contiguous, any type: bytes are summed, of which all but one are 0.
+  void put_together(const at::Tensor& whole) const;
   /// tensor <- rank 0's.
   void broadcast(const at::Tensor& tensor) const;
   /// Rank 0's words; the others' are not looked at.
@@ -81,6 +103,7 @@ class RankGroup {
   void agree(const std::string& what, const std::string& words) const;
   /// Whether every rank says these words within `seconds`. For what may have gone wrong on all of them alike.
   bool all_say(const std::string& words, double seconds) const;
+  RankTraffic traffic() const;
   /// "rank 2 (pid 4711 on node7)"
   std::string name_of(int rank) const;
 

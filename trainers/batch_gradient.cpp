@@ -185,7 +185,7 @@ void BatchGradient::accumulate_measured(const at::Tensor& indices, int64_t size)
   const std::vector<at::Tensor> parts = gradients();
   for (const at::Tensor& sum : sums_) sum.zero_();
   loss_sum_.zero_();
-  squares_.zero_();
+  if (!ranks_.is_alone()) squares_.zero_();  // other ranks fill the rest
   const std::vector<at::Tensor> micro_batches = indices.split(plan_.micro_batch, 1);
   const Share share = mine(micro_batches);
   for (int64_t k = share.first; k < share.last; ++k) {

@@ -53,18 +53,15 @@ void append(std::vector<T>& to, const at::Tensor& from) {
   to.insert(to.end(), data, data + from.numel());
 }
 
-/// Every rank's part, in its place. Bytes are summed, of which all but one are 0: any number stays what it is.
+/// Every rank's part, in its place.
 template <class T>
 void put_together(std::vector<T>& mine, const EvaluationSetup& setup, const Split& split) {
   if (setup.ranks.is_alone()) return;
   const Share examples = examples_of_rank(setup, split);
-  const at::Tensor has_some = at::full({}, mine.empty() ? 0 : 1, at::kInt);
-  setup.ranks.sum(has_some);
-  if (has_some.item<int>() == 0) return;  // no split of this kind has them
+  if (!setup.ranks.any(!mine.empty())) return;  // no split of this kind has them
   std::vector<T> whole(static_cast<size_t>(split.size()));
   std::copy(mine.begin(), mine.end(), whole.begin() + examples.first);
-  const auto bytes = static_cast<int64_t>(whole.size() * sizeof(T));
-  setup.ranks.sum(at::from_blob(whole.data(), {bytes}, at::kByte));
+  setup.ranks.put_together(at::from_blob(whole.data(), {split.size()}, c10::CppTypeToScalarType<T>::value));
   mine = std::move(whole);
 }
 

@@ -21,7 +21,7 @@ void prepare(Model& model, const EvaluationSetup& setup) {
   model.prepare(network_inputs(setup.data, setup.data.train, index, setup.dtype, setup.device).to(at::kCPU));
 }
 
-// Ranks are to have a micro-batch each, all of one size where that is possible: as many passes as before, shorter ones.
+// Ranks are to have a micro-batch each, all of one size where that is possible.
 BatchPlan shared_plan(BatchPlan plan, bool has_batch_statistics, const RankGroup& ranks) {
   const int64_t whole = plan.group > 0 ? plan.group : plan.batch_size, n = ranks.size();
   if (n == 1) return plan;
@@ -29,8 +29,7 @@ BatchPlan shared_plan(BatchPlan plan, bool has_batch_statistics, const RankGroup
   if (units < n)
     throw ConfigError(fmt::format("{} {}batch{} of {} can't be shared by {} ranks", units,
                                   has_batch_statistics ? "ghost " : "", units == 1 ? "" : "es", unit, n));
-  const int64_t rounds = (whole + n * plan.micro_batch - 1) / (n * plan.micro_batch);
-  plan.micro_batch = std::min(plan.micro_batch, (units + n * rounds - 1) / (n * rounds) * unit);
+  plan.micro_batch = unit * ranks.even_piece(units, std::max<int64_t>(1, plan.micro_batch / unit));
   return plan;
 }
 
@@ -145,6 +144,7 @@ void Trainer::begin() {
 
 void Trainer::take_update() {
   const Clock::time_point start = Clock::now();
+  const RankTraffic before = setup_.ranks.traffic();
   OngoingUpdate update;
   update.number = progress_.update + 1;
   update.start = progress_.examples - (branch_ ? branch_->stream_start : 0);
@@ -168,7 +168,11 @@ void Trainer::take_update() {
   progress_.examples += update.batch_size;
   progress_.gradients += gradients_of(update.groups, plan_) + update.more_gradients;
   for (const auto& hook : hooks_) hook->after_update(update.number);
-  progress_.update_seconds += seconds_since(start);
+  const double seconds = seconds_since(start);
+  progress_.update_seconds += seconds;
+  shared_.traffic += setup_.ranks.traffic().since(before);
+  shared_.seconds += seconds;
+  shared_.updates += 1;
   report_update(update, loss);
 }
 
@@ -400,6 +404,11 @@ Summary Trainer::summarise(const EvaluationRecord& scores) const {
       {"update_seconds", progress_.update_seconds},
       {"images_per_second",
        progress_.update_seconds > 0 ? static_cast<double>(own_gradients) / progress_.update_seconds : NAN}};
+  if (!setup_.ranks.is_alone() && shared_.updates > 0) {
+    const auto bytes = static_cast<double>(shared_.traffic.bytes);
+    summary.insert(summary.end(), {{"rank_bytes_per_update", bytes / static_cast<double>(shared_.updates)},
+                                   {"rank_wait_share", shared_.traffic.waited / shared_.seconds}});
+  }
   if (!branch_) return summary;
   summary.insert(summary.end(), {{"branch_update", branch_->update},
                                  {"branch_examples", branch_->examples},

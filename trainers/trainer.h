@@ -157,6 +157,11 @@ class Trainer : private HookedRun {
   std::vector<ParameterStep>
       steps_;  // the last update's, with the norms of gradients before hooks changed them
   RunProgress progress_;
+  struct {
+    RankTraffic traffic;
+    double seconds = 0;
+    int64_t updates = 0;
+  } shared_;  // of the updates of this process
   std::optional<std::pair<int64_t, SplitScore>>
       known_score_;  // update and score, not to evaluate the same weights twice
   std::vector<TrainObserver*> observers_;

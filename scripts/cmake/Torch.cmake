@@ -35,6 +35,9 @@ endif()
 # Imported, as basin_hdf5 is: system headers, and the exported package can name them (basinConfig.cmake makes them again).
 add_library(basin_torch INTERFACE IMPORTED GLOBAL)
 target_include_directories(basin_torch INTERFACE ${TORCH_INCLUDE_DIRS})
+# The wheel's libraries export parts of an older standard library (std::filesystem among them), which a newer system's can't be mixed with:
+# std::filesystem::remove_all of libtorch.so jumps to 0 on Ubuntu 24.04. The system's library is looked up first.
+target_link_options(basin_torch INTERFACE LINKER:--push-state,--no-as-needed,-lstdc++,--pop-state)
 if(BASIN_CUDA)
   enable_language(CUDA)
   target_link_libraries(basin_torch INTERFACE ${TORCH_LIBRARIES})

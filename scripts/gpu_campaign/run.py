@@ -246,7 +246,7 @@ def curvature(campaign):
     if (campaign.root / "curvature_setting.h5").exists():  # where the benchmark looks for it; else it makes one
         shutil.copy(campaign.root / "curvature_setting.h5", campaign.out / "curvature")
     command = [sys.executable, "bench/curvature.py", "--basin", campaign.bin("bench_curvature"), "--python", sys.executable]
-    command += ["--device", campaign.args.device, "--threads", 8, "--examples", 1000, "--repeats", 3]
+    command += ["--device", campaign.args.device, "--threads", 8, "--examples", 1000, "--repeats", 2]
     campaign.run("curvature", [*command, "--out", campaign.out / "curvature/curvature.json"], 150)
 
 

@@ -41,6 +41,8 @@ const Meanings& sweep_meanings() {
       {"seconds", {"s", "wall time of training", "seconds"}},
       {"update_seconds", {"s", "wall time of updates alone", "update-seconds"}},
       {"images_per_second", {"1/s", "image gradients per second", "images-per-second"}},
+      {"rank_bytes_per_update", {"B", "bytes that rank 0 had summed in an update", "rank-traffic"}},
+      {"rank_wait_share", {"1", "share of updates' time in which rank 0 waited for sums", "rank-traffic"}},
       {"planned_updates",
        {"updates", "the schedule's length; under protocol B what its cap allows", "planned-updates"}},
       {"branch_update", {"updates", "the parent's updates where the run branched from it", "branch-point"}},

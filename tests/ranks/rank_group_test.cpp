@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <mutex>
+#include <thread>
 
 #include "core/clock.h"
 #include "tests/support/message_of.h"
@@ -43,6 +44,47 @@ TEST(RankGroup, SumsBroadcastsAndGathers) {
     if (!ranks.any(ranks.rank() == 2) || ranks.any(false)) throw std::runtime_error("any");
   });
   EXPECT_THAT(faults, Each(""));
+}
+
+TEST(RankGroup, PutsPartsInTheirPlaces) {
+  const std::vector<std::string> faults = on_ranks(3, [](RankGroup& ranks) {
+    const at::Tensor expected = at::tensor({-0.5F, 1.5F, 1e-45F, INFINITY, -2.0F, 7.0F}),
+                     mine = at::zeros({6});
+    const Share here = ranks.share(6);
+    mine.narrow(0, here.first, here.count()).copy_(expected.narrow(0, here.first, here.count()));
+    ranks.put_together(mine);
+    if (!mine.equal(expected)) throw std::runtime_error("parts");
+    if (ranks.sum(0.25 * ranks.rank()) != 0.75) throw std::runtime_error("sum");
+  });
+  EXPECT_THAT(faults, Each(""));
+}
+
+// By hand: 10 float64 and 3 bytes; the others' pause is waited for, one's own isn't.
+TEST(RankGroup, CountsWhatItSums) {
+  const std::vector<std::string> faults = on_ranks(2, [](RankGroup& ranks) {
+    ranks.sum(at::zeros({10}, at::kDouble));
+    const RankTraffic before = ranks.traffic();
+    if (before.sums != 1 || before.bytes != 80) throw std::runtime_error("sums");
+    if (ranks.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    ranks.sum(at::zeros({3}, at::kByte));
+    const RankTraffic more = ranks.traffic().since(before);
+    if (more.sums != 1 || more.bytes != 3) throw std::runtime_error("since");
+    if (ranks.rank() == 0 && more.waited < 0.3) throw std::runtime_error("waited");
+  });
+  EXPECT_THAT(faults, Each(""));
+  EXPECT_EQ(RankGroup::alone().traffic().bytes, 0);
+}
+
+// 1,000 items on four ranks: in pieces of at most 300 one pass each, of 250; of at most 100 three passes, of 84.
+TEST(RankGroup, PiecesAreEven) {
+  EXPECT_THAT(on_ranks(4,
+                       [](RankGroup& ranks) {
+                         if (ranks.even_piece(1000, 300) != 250 || ranks.even_piece(1000, 100) != 84 ||
+                             ranks.even_piece(3, 100) != 1)
+                           throw std::runtime_error("piece");
+                       }),
+              Each(""));
+  EXPECT_EQ(RankGroup::alone().even_piece(1000, 300), 300);
 }
 
 // Batches are divided so: nothing twice, nothing left out, in the order of ranks.

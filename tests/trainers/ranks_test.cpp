@@ -1,8 +1,10 @@
 // One run on several ranks is the run of one process, but for the order of its sums.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <mutex>
 
+#include "core/runtime.h"
 #include "tests/support/rank_threads.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/hooks/example_noise.h"
@@ -114,6 +116,26 @@ TEST(Ranks, TheRunDoesntDependOnTheirNumber) {
       expect_same_run(several.front(), one, bound);
     }
   }
+}
+
+// Every gradient from a multiple of 64 bytes on, and the sum of losses.
+TEST(Ranks, AnUpdatesBytesAreThoseOfTheGradients) {
+  const RunSettings settings = whole_settings();
+  TestRun alone(settings);
+  double expected = 8;
+  for (const ParameterInfo& p : alone.model->parameter_table())
+    expected += 64 * std::ceil(static_cast<double>(p.tensor.nbytes()) / 64);
+  EXPECT_THAT(on_ranks(2,
+                       [&](RankGroup& group) {
+                         RunSettings mine = settings;
+                         mine.ranks = &group;
+                         TestRun run(mine);
+                         const TrainResult result = run.run();
+                         EXPECT_EQ(number(result, "rank_bytes_per_update"), expected);
+                         EXPECT_GT(number(result, "rank_wait_share"), 0);
+                         EXPECT_LT(number(result, "rank_wait_share"), 1);
+                       }),
+              Each(""));
 }
 
 TEST(Ranks, InFloat32ToItsRounding) {
@@ -239,6 +261,7 @@ TEST(Ranks, WeightsThatDifferAreNoResult) {
 
 // The acceptance case of one cell on many ranks: a batch of 64K over 5,000 images, with all that draws by example.
 TEST(Ranks, SlowSixtyFourThousandOverFiveThousand) {
+  tune_allocator();  // half of the time is the system's otherwise
   RunSettings s = whole_settings();
   s.model_settings = {"width=1", "hidden=[4, 3]", "norm=batch", "dropout=0.5"};
   s.data.train_examples = 5000;

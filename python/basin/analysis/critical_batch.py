@@ -77,7 +77,7 @@ def critical_batch(trials: pd.DataFrame, examples: float, draws: int = 400, seed
         return CriticalBatch(examples, sizes, np.nan, np.nan, np.nan, "few_sizes", np.nan, drawn=tables)
     fitted, log_least = _law(points)
     profile = _profile(points, fitted, 0.95)
-    drawn, lost = _bootstrap(tables, examples)
+    drawn, lost = laws_drawn(tables, examples)
     if draws and lost <= MOST_LOST:
         interval, one_sided = np.quantile(drawn[:, 0], [0.025, 0.975]), np.quantile(drawn[:, 0], [0.05, 0.95])
         least = np.quantile(drawn[:, 1], [0.025, 0.975])
@@ -181,7 +181,7 @@ def _resampled_sizes(trials: pd.DataFrame, draws: int, seed: int) -> Iterator[pd
         yield fit_sizes(pd.concat([_resampled(group, chosen, random) for group in groups]))
 
 
-def _bootstrap(drawn: tuple[pd.DataFrame, ...], examples: float) -> tuple[np.ndarray, float]:
+def laws_drawn(drawn: tuple[pd.DataFrame, ...], examples: float) -> tuple[np.ndarray, float]:
     """(B_crit, S_min) of each draw that had a fit, and the share of those that had none."""
     found = []
     for sizes in drawn:
