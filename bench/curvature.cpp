@@ -177,7 +177,10 @@ at::Device use(const std::string& device, int64_t threads) {
 int run(const std::string& path, int64_t examples, uint64_t seed, int64_t threads, const std::string& where) {
   const at::Device device = use(where, threads);
   const Setting setting = read_setting(path, examples, device);
-  setting.objective(0).gradient();  // lazy initialisation is nobody's cost
+  Objective first = setting.objective(0);
+  CurvatureOperator(first, Curvature::hessian)
+      .apply(at::ones({first.parameters().size()},
+                      at::TensorOptions(at::kFloat).device(device)));  // lazy initialisation is nobody's cost
   Json rows = {top(setting, 1, seed), top(setting, 5, seed), spectrum(setting, seed), cost(setting)};
   if (device.is_cpu()) {  // so small a matrix is no work for a GPU
     rows.push_back(clustered(1, seed));

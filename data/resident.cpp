@@ -33,22 +33,21 @@ at::Tensor gathered_numbers(const Dataset& data, const Split& split, const at::T
   return (data.mean.empty() ? rows : normalised(data, rows)).to(dtype);
 }
 
-/// Once and for all: a batch there can't upload what numbers are normalised by.
-void normalise(Dataset& there) {
-  for (Split* split : {&there.train, &there.validation, &there.test})
-    if (split->labels.defined()) split->inputs = normalised(there, split->inputs);
-  there.mean.clear();
-  there.std.clear();
-}
-
 }  // namespace
+
+void normalise_numbers(Dataset& data) {
+  if (data.train.has_pictures() || !data.train.inputs.is_floating_point() || data.mean.empty()) return;
+  for (Split* split : {&data.train, &data.validation, &data.test})
+    if (split->labels.defined()) split->inputs = normalised(data, split->inputs);
+  data.mean.clear();
+  data.std.clear();
+}
 
 Dataset on_device(const Dataset& data, at::Device device) {
   Dataset there = data;
   if (data.levels.defined()) there.levels = data.levels.to(device);
   for (Split* split : {&there.train, &there.validation, &there.test}) *split = on_device(*split, device);
-  const bool numbers = !data.train.has_pictures() && data.train.inputs.is_floating_point();
-  if (!device.is_cpu() && numbers && !data.mean.empty()) normalise(there);
+  if (!device.is_cpu()) normalise_numbers(there);
   return there;
 }
 

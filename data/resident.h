@@ -13,6 +13,10 @@ namespace basin {
 /// they don't fit.
 Dataset on_device(const Dataset& data, at::Device device);
 
+/// What on_device() does to numbers, once and for all: a batch on a device can't upload what they are normalised by. In float64;
+/// nothing remains to be normalised by afterwards.
+void normalise_numbers(Dataset& data);
+
 /// network_inputs() by indexing operations on the device where `data`, from on_device(), lies: the same bits,
 /// for what pictures become comes from the same table. `index` int64 on that device, not checked by the host: nothing
 /// waits for the device, nothing is read from host memory, so a captured graph may hold it. Several times

@@ -18,7 +18,7 @@ at::Tensor to_tensor(const Eigen::MatrixXd& matrix, at::TensorOptions options) {
   // Eigen's columns are the rows of the tensor.
   const at::Tensor transposed =
       at::from_blob(const_cast<double*>(matrix.data()), {matrix.cols(), matrix.rows()}, at::kDouble);
-  // Converted here: a copy that changes both type and device crosses twice.
+  // Converted here: of a copy that changes both type and device torch reports two (tests/hessian/gpu_test.cpp counts them).
   return transposed.to(c10::typeMetaToScalarType(options.dtype()), /*non_blocking=*/false, /*copy=*/true)
       .to(options)
       .t();

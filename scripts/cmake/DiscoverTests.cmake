@@ -2,8 +2,9 @@
 # -P DiscoverTests.cmake
 # writes FILE for ctest: one test per suite, because a process start alone loads libtorch for 0.3 s; with BY_CASE one per case, for
 # cases that take longer than that. Cases whose name begins with Slow stand alone in either way, and so do those of suites in a file
-# with a GTEST_SKIP: in a test of many cases one that skips would hide another that fails, or be hidden by those that pass.
-# Sets <ROOM>_tests, and <ROOM>_single_cases for those of them that are one case.
+# with a GTEST_SKIP: in a test of many cases one that skips would hide another that fails, or be hidden by those that pass. Suites named
+# Gpu... are one test each: where there is no device, all their cases skip.
+# Sets <ROOM>_tests, and of them <ROOM>_single_cases and <ROOM>_gpu_suites.
 cmake_policy(SET CMP0057 NEW)  # IN_LIST, in a script without a project
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listing RESULT_VARIABLE failed TIMEOUT 120)
 if(failed)
@@ -26,6 +27,7 @@ string(REPLACE "\n" ";" lines "${listing}")
 set(text "")
 set(names "")
 set(single_cases "")
+set(gpu_suites "")
 function(add name filter)
   string(APPEND text "add_test([==[${name}]==] [==[${PROGRAM}]==] [==[--gtest_filter=${filter}]==])\n")
   list(APPEND names ${name})
@@ -43,7 +45,7 @@ foreach(line IN LISTS lines)
   elseif(line MATCHES "^  ([^ ]+)$")
     set(case ${CMAKE_MATCH_1})
     string(REGEX REPLACE "(^[^/]*[A-Za-z]/|/[0-9]+$)" "" plain_suite "${suite}")  # of Prefix/Suite and Suite/0
-    if(BY_CASE OR case MATCHES "^Slow" OR plain_suite IN_LIST skipping)
+    if(BY_CASE OR case MATCHES "^Slow" OR (plain_suite IN_LIST skipping AND NOT plain_suite MATCHES "^Gpu"))
       list(APPEND single_cases ${ROOM}.${suite}.${case})
       add(${ROOM}.${suite}.${case} ${suite}.${case})
       string(APPEND rest_of_${suite} ":${suite}.${case}")
@@ -59,6 +61,9 @@ foreach(suite IN LISTS suites)
       set(without ":${without}")
     endif()
     add(${ROOM}.${suite} ${suite}.*${without})
+    if(suite MATCHES "(^|/)Gpu")
+      list(APPEND gpu_suites ${ROOM}.${suite})
+    endif()
   endif()
 endforeach()
-file(WRITE ${OUT} "${text}set(${ROOM}_tests ${names})\nset(${ROOM}_single_cases ${single_cases})\n")
+file(WRITE ${OUT} "${text}set(${ROOM}_tests ${names})\nset(${ROOM}_single_cases ${single_cases})\nset(${ROOM}_gpu_suites ${gpu_suites})\n")

@@ -24,8 +24,7 @@ def rows(here, there):
 
 
 def largest(values):
-    finite = np.abs(values[np.isfinite(values)])
-    return finite.max() if finite.size else 0.0
+    return np.abs(values[np.isfinite(values)]).max(initial=0.0)
 
 
 def main():
@@ -34,6 +33,9 @@ def main():
     for probe, name, x, y, uncertainty in rows(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])):
         if x.shape != y.shape or (np.isfinite(x) != np.isfinite(y)).any():
             out.writerow([probe, name, x.size, "not the same values are finite", "", ""])
+            continue
+        if not np.isfinite(x).any():
+            out.writerow([probe, name, x.size, "no value", "", ""])
             continue
         apart = largest(x - y)
         parts = [f"{apart / of:.1e}" if of > 0 else "" for of in (largest(x), largest(uncertainty))]

@@ -30,7 +30,7 @@ class Campaign:
         self.args, self.began = args, time.monotonic()
         self.out = args.out.resolve()
         self.root = (args.work or HERE / "unpacked").resolve()
-        self.rows = []
+        self.rows, self.lock = [], threading.Lock()
         self.out.mkdir(parents=True, exist_ok=True)
 
     def left(self):
@@ -40,11 +40,11 @@ class Campaign:
         return self.root / "programs" / name
 
     def note(self, step, **facts):
-        self.rows.append({"step": step, "at_s": round(time.monotonic() - self.began, 1), **facts})
-        (self.out / "steps.json").write_text(json.dumps(self.rows, indent=1) + "\n")
-        print(
-            f"[{self.rows[-1]['at_s']:6.1f} s] {step}: " + ", ".join(f"{key} {value}" for key, value in facts.items()), flush=True
-        )
+        at = round(time.monotonic() - self.began, 1)
+        with self.lock:
+            self.rows.append({"step": step, "at_s": at, **facts})
+            (self.out / "steps.json").write_text(json.dumps(self.rows, indent=1) + "\n")
+            print(f"[{at:6.1f} s] {step}: " + ", ".join(f"{key} {value}" for key, value in facts.items()), flush=True)
 
     def run(self, step, command, limit, quiet=False):
         """A command with its output in OUT/STEP.log; stopped at its limit or at the end of the budget."""
@@ -160,6 +160,7 @@ VERDICT = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^ ,]+)")
 def test_program(campaign, program, verdicts):
     """Every case of a program by itself as far as verdicts go: what a crash, or an error that CUDA doesn't recover from, leaves undone
     is done by another process."""
+    verdicts[program] = {"?": "its cases could not be listed"}
     waiting = cases_of(campaign, program)
     verdicts[program] = {}
     while waiting and campaign.left() > 30:
@@ -208,16 +209,19 @@ def tests(campaign):
         thread.join()
     (campaign.out / "tests.json").write_text(json.dumps(verdicts, indent=1) + "\n")
     for program in programs:
-        of_program = verdicts[program]
+        of_program = verdicts.get(program, {"?": "its thread ended"})
         bad = {case: verdict for case, verdict in of_program.items() if verdict not in ("OK", "SKIPPED")}
         good = sum(verdict == "OK" for verdict in of_program.values())
         campaign.note(program, ok=good, skipped=len(of_program) - good - len(bad), bad=bad)
 
 
 def make_cifar10(campaign):
-    source = campaign.root / "cifar10/unpack_cifar10.py"
-    if source.exists() and not (campaign.root / "datasets/cifar10").exists():
-        campaign.run("cifar10", [sys.executable, source, campaign.root / "datasets/cifar10"], 120)
+    source, target = campaign.root / "cifar10/unpack_cifar10.py", campaign.root / "datasets/cifar10"
+    if not source.exists() or target.exists():
+        return
+    unfinished = campaign.root / "datasets/unfinished"
+    if campaign.run("cifar10-unpack", [sys.executable, source, unfinished], 120) == 0:
+        unfinished.rename(target)
 
 
 def twins(campaign):
@@ -264,6 +268,16 @@ def training(campaign):
     campaign.run("training", [*command, "--out", campaign.out / "training.json"], 170)
 
 
+def kernels(campaign):
+    """Which kernels an update of small_cnn spends its time in, graphs taken apart."""
+    if not shutil.which("ncu"):
+        campaign.note("kernels", skipped="no ncu")
+        return
+    profile = ["ncu", "--clock-control", "none", "--graph-profiling", "node", "--metrics", "gpu__time_duration.sum"]
+    profile += ["--print-summary", "per-kernel", "--launch-skip", 500, "--launch-count", 400]
+    campaign.run("kernels", [*profile, campaign.bin("bench_training"), "small_cnn", 1024, 8, 1, 1024, campaign.args.device], 60)
+
+
 def assigned(*settings):
     return [word for setting in settings for word in ("--set", setting)]
 
@@ -293,6 +307,7 @@ STEPS = {
     "optimizers": (40, optimizers),
     "airbench": (30, study("airbench", 120)),
     "training": (60, training),
+    "kernels": (20, kernels),
     "davidnet": (40, study("davidnet", 170)),
     # Smallest, middle and largest batch, to the same training loss: the question itself.
     "cifar10": (60, study("cifar10", 1800, "protocol=B", "batch_size=[256, 4096, 65536]", jobs=4)),

@@ -34,6 +34,29 @@ TEST(Resident, InputsByIndexingHaveTheBitsOfTheLoop) {
   }
 }
 
+// As they lie on a GPU. One difference and one quotient in float64, whenever they are taken.
+TEST(Resident, NumbersNormalisedBeforehandHaveTheSameBits) {
+  Dataset data;
+  data.class_names = {"a", "b"};
+  data.mean = {0.1, -2, 3};
+  data.std = {1.7, 0.3, 1};
+  for (Split* split : {&data.train, &data.test}) {
+    split->inputs = at::arange(50 * 3 * 4, at::kFloat).view({50, 3, 4}).div(7);
+    split->labels = at::zeros({50}, at::kLong);
+  }
+  Dataset there = data;
+  normalise_numbers(there);
+  const at::Tensor index = at::tensor({17, 4, 49, 17}, at::kLong);
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    const at::Tensor here = network_inputs(data, data.train, index, dtype, at::kCPU);
+    EXPECT_FALSE(at::equal(here, data.train.inputs.index_select(0, index).to(dtype)));
+    EXPECT_TRUE(at::equal(gathered_inputs(there, there.train, index, dtype), here));
+    EXPECT_TRUE(at::equal(network_inputs(there, there.test, index, dtype, at::kCPU),
+                          network_inputs(data, data.test, index, dtype, at::kCPU)));
+  }
+  EXPECT_TRUE(there.mean.empty() && data.mean.size() == 3);
+}
+
 TEST(Resident, ChannelsLastImagesGiveTheSame) {
   Dataset data = data_of("cifar10-5k");
   const at::Tensor index = at::arange(7, at::kLong);

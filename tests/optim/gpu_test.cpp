@@ -3,75 +3,29 @@
 #include <gtest/gtest.h>
 
 #include "core/seed.h"
-#include "optim/lamb.h"
-#include "optim/lars.h"
-#include "tests/optim/optim_support.h"
+#include "tests/optim/odd_tensors.h"
 
 namespace basin {
 namespace {
 
 using namespace testing;
 
-/// Every registered method, and LARS and LAMB under every preset.
-std::vector<std::pair<std::string, std::string>> methods() {
-  std::vector<std::pair<std::string, std::string>> all;
-  for (const std::string& name : names_of(optimizer_registry())) all.emplace_back(name, "");
-  for (const auto& preset : lars_presets()) all.emplace_back("lars", preset.name);
-  for (const auto& preset : lamb_presets()) all.emplace_back("lamb", preset.name);
-  return all;
-}
-
-class GpuOptimizer : public ::testing::TestWithParam<std::pair<std::string, std::string>> {
+class GpuOptimizer : public ::testing::TestWithParam<MethodAndPreset> {
  protected:
   void SetUp() override {
     if (!at::hasCUDA())
       GTEST_SKIP() << "NO GPU: the kernels of optim/kernels/multi_tensor.cu are not tested here";
   }
-  static std::vector<std::string> settings() {
-    if (GetParam().second.empty()) return {};
-    return {"preset=" + GetParam().second};
-  }
+  static std::vector<std::string> settings() { return settings_of(GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(Methods, GpuOptimizer, ::testing::ValuesIn(methods()), [](const auto& info) {
-  return info.param.first + (info.param.second.empty() ? "" : "_" + info.param.second);
-});
-
-/// A tensor of several chunks, one that doesn't fill a warp, a scalar, an empty one, one of zeros.
-std::vector<ParameterInfo> parameters_on(at::Device device, at::ScalarType dtype) {
-  at::Generator generator = make_generator(3);
-  std::vector<ParameterInfo> parameters;
-  for (const auto& [name, kind, sizes] :
-       {std::tuple{"fc.weight", ParameterKind::weight, std::vector<int64_t>{300, 701}},
-        {"conv.weight", ParameterKind::weight, {4, 3, 3, 3}},
-        {"conv.bias", ParameterKind::bias, {4}},
-        {"scale.weight", ParameterKind::norm_weight, {}},
-        {"none.weight", ParameterKind::weight, {0, 3}},
-        {"zero.weight", ParameterKind::weight, {5, 7}}}) {
-    at::Tensor values = at::empty(sizes, at::kFloat).normal_(0, 0.5, generator);
-    if (std::string(name) == "zero.weight") values.zero_();
-    parameters.push_back({name, "layer", kind, values.to(device, dtype).requires_grad_(true)});
-  }
-  return parameters;
-}
-
-void take_steps(Optimizer& optimizer, const std::vector<ParameterInfo>& parameters) {
-  at::Generator generator = make_generator(4);
-  for (int t = 0; t < 5; ++t) {
-    for (const ParameterInfo& p : parameters) {
-      const at::Tensor gradient = at::empty(p.tensor.sizes(), at::kFloat).normal_(0, 0.1 + t, generator);
-      at::Tensor(p.tensor).mutable_grad() = gradient.to(p.tensor.options());
-    }
-    optimizer.set_learning_rate(0.01 * (1 + t));
-    optimizer.step();
-  }
-}
+INSTANTIATE_TEST_SUITE_P(Methods, GpuOptimizer, ::testing::ValuesIn(methods_and_presets()), NameOfMethod());
 
 // Both compute in float64 (float32 weights: the CPU takes root and quotient of Adam's moments in float32) and round where they
 // store; sums differ in their order, so ratios in the last places, and
 // multiply-adds are fused on one side: in float64 some 1e-13 after five steps, in float32 a few roundings of 6e-8.
 void expect_twins(const std::string& method, const std::vector<std::string>& settings) {
   for (const auto& [dtype, tolerance] : {std::pair{at::kDouble, 1e-12}, {at::kFloat, 2e-6}}) {
-    const auto here = parameters_on(at::kCPU, dtype), there = parameters_on(at::kCUDA, dtype);
+    const auto here = odd_tensors(at::kCPU, dtype), there = odd_tensors(at::kCUDA, dtype);
     const auto twin = make_test_optimizer(method, settings, here);
     const auto kernels = make_test_optimizer(method, settings, there);
     take_steps(*twin, here);
@@ -96,24 +50,6 @@ bool magnifies_rounding(const std::string& method) {
   return entry.traits(*entry.make_options()).magnifies_rounding;
 }
 
-// What the comparisons on a GPU are made with has no fault of its own: every method takes each of the tensors.
-class OddTensors : public ::testing::TestWithParam<std::pair<std::string, std::string>> {};
-INSTANTIATE_TEST_SUITE_P(Methods, OddTensors, ::testing::ValuesIn(methods()), [](const auto& info) {
-  return info.param.first + (info.param.second.empty() ? "" : "_" + info.param.second);
-});
-
-TEST_P(OddTensors, AreStepped) {
-  const auto parameters = parameters_on(at::kCPU, at::kFloat);
-  const auto& [method, preset] = GetParam();
-  take_steps(
-      *make_test_optimizer(
-          method, preset.empty() ? std::vector<std::string>{} : std::vector{"preset=" + preset}, parameters),
-      parameters);
-  for (const ParameterInfo& p : parameters) {
-    EXPECT_TRUE(at::isfinite(p.tensor.detach()).all().item<bool>()) << p.name;
-  }
-}
-
 TEST_P(GpuOptimizer, EqualsItsTwin) {
   if (magnifies_rounding(GetParam().first))
     GTEST_SKIP() << "its basis is open here: SOAP's own test has one that isn't";
@@ -135,7 +71,7 @@ TEST_P(GpuOptimizer, EqualsItsTwinWithFactors) {
 
 // Square matrices of full rank leave no direction open: rounding of 1e-16 over gaps of a hundredth, five updates long.
 TEST(GpuSoap, EqualsItsTwinWhereGradientsDecideItsBases) {
-  if (!at::hasCUDA()) GTEST_SKIP() << "NO GPU";
+  if (!at::hasCUDA()) GTEST_SKIP() << "NO GPU: SOAP is not compared here";
   std::vector<at::Tensor> ends;
   for (const at::Device device : {at::Device(at::kCPU), at::Device(at::kCUDA)}) {
     at::Generator generator = make_generator(3);
@@ -149,7 +85,7 @@ TEST(GpuSoap, EqualsItsTwinWhereGradientsDecideItsBases) {
 }
 
 TEST_P(GpuOptimizer, IsTheSameBitForBitEachTime) {
-  const auto once = parameters_on(at::kCUDA, at::kFloat), again = parameters_on(at::kCUDA, at::kFloat);
+  const auto once = odd_tensors(at::kCUDA, at::kFloat), again = odd_tensors(at::kCUDA, at::kFloat);
   take_steps(*make_test_optimizer(GetParam().first, settings(), once), once);
   take_steps(*make_test_optimizer(GetParam().first, settings(), again), again);
   for (size_t i = 0; i < once.size(); ++i)

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from .critical_batch import CriticalBatch, laws_drawn
+from .critical_batch import MOST_LOST, CriticalBatch, laws_drawn
 
 SIZES = ("strong", "weak", "small")  # batch sizes of one rank in bench/scaling.py
 
@@ -83,8 +83,9 @@ def time_to_target(cost: UpdateCost, critical: float, least: float, examples: fl
 def scaling_table(cost: UpdateCost, law: CriticalBatch, ranks: list[int]) -> pd.DataFrame:
     """One row per number of ranks: B*, updates, examples and seconds at it, how many times faster than one rank, and the 95 % interval of
     that from the law's bootstrap: the price of an update is taken as exact."""
-    drawn, _ = laws_drawn(law.drawn, law.examples)
-    drawn = drawn[drawn[:, 0] > 0]
+    drawn, lost = laws_drawn(law.drawn, law.examples)
+    if lost > MOST_LOST:
+        drawn = drawn[:0]
     rows = []
     for n in ranks:
         batch, updates, seconds = time_to_target(cost, law.fitted, law.updates, law.examples, n)

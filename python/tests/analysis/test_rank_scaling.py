@@ -1,6 +1,7 @@
 """The model of the time to a target on many ranks: numbers by hand, the best batch by looking at all."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from basin.analysis.critical_batch import CriticalBatch
@@ -63,8 +64,6 @@ def test_what_was_measured_comes_back():
 
 
 def test_the_table_compares_with_one_rank():
-    import pandas as pd
-
     law = CriticalBatch(5000.0, pd.DataFrame(), 400.0, 300.0, 500.0, "ok", np.nan, updates=50.0, fitted=400.0)
     table = scaling_table(COST, law, [1, 16])
     alone, many = (time_to_target(COST, 400.0, 50.0, 5000.0, n) for n in (1, 16))
@@ -74,3 +73,19 @@ def test_the_table_compares_with_one_rank():
     )  # more ranks want larger batches, and more examples
     assert table.sums[1] == pytest.approx(COST.sums(16) / COST.seconds(many[0], 16))
     assert table.low.isna().all()  # no bootstrap, no interval
+
+
+def sizes_of(critical, least):
+    batches = np.array([16.0, 64.0, 256.0, 1024.0])
+    updates = least * (1 + critical * (1 / batches - 1 / 5000))
+    return pd.DataFrame({"batch": batches, "log_updates": np.log(updates), "error": 0.01, "status": "ok"})
+
+
+def test_the_interval_is_that_of_the_laws_drawn():
+    drawn = [(300.0, 60.0), (400.0, 50.0), (500.0, 40.0)]
+    law = CriticalBatch(5000.0, pd.DataFrame(), 400.0, 300.0, 500.0, "ok", np.nan, updates=50.0, fitted=400.0,
+                        drawn=tuple(sizes_of(*one) for one in drawn))  # fmt: skip
+    table = scaling_table(COST, law, [16])
+    ratios = [time_to_target(COST, *one, 5000.0, 1)[2] / time_to_target(COST, *one, 5000.0, 16)[2] for one in drawn]
+    assert [table.low[0], table.high[0]] == pytest.approx(np.quantile(ratios, [0.025, 0.975]), rel=1e-3)
+    assert table.low[0] < table.faster[0] < table.high[0]
