@@ -39,8 +39,9 @@ def measured_by(path: Path) -> dict:
 
 def passage(cost: UpdateCost, misfit: float, checks: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> str:
     lines = [
-        f"An update takes {cost.per_update * 1e3:.2f} ms and {cost.per_image * 1e6:.0f} µs for each example; {cost.bytes / 1e3:,.1f} kB "
-        f"are summed, at {cost.latency * 1e6:.0f} µs and {cost.bandwidth / 1e9:.2f} GB/s for each step of a ring, "
+        f"An update takes {cost.per_update * 1e3:.2f} ms and {cost.per_image * 1e6:.0f} µs for each example. "
+        f"{cost.bytes / 1e3:,.1f} kB are summed,",
+        f"at {cost.latency * 1e6:.0f} µs and {cost.bandwidth / 1e9:.2f} GB/s for each step of a ring, "
         f"which is off by {100 * misfit:.0f} % at the worst of the sizes measured.",
         "",
         "| ranks | scaling | batch size | measured, ms | model, ms | measured / model |",
