@@ -168,19 +168,16 @@ Json cost(const Setting& setting) {
 }
 
 at::Device use(const std::string& device, int64_t threads) {
-  RuntimeOptions runtime;
-  runtime.device = device;
-  runtime.threads = threads;
-  return apply_runtime(runtime);
+  return apply_runtime({.device = device, .threads = threads});
 }
 
 int run(const std::string& path, int64_t examples, uint64_t seed, int64_t threads, const std::string& where) {
   const at::Device device = use(where, threads);
   const Setting setting = read_setting(path, examples, device);
-  Objective first = setting.objective(0);
-  CurvatureOperator(first, Curvature::hessian)
-      .apply(at::ones({first.parameters().size()},
-                      at::TensorOptions(at::kFloat).device(device)));  // lazy initialisation is nobody's cost
+  // Lazy initialisation, of second derivatives too, is nobody's cost.
+  Objective objective = setting.objective(0);
+  CurvatureOperator hessian(objective, Curvature::hessian);
+  hessian.apply(at::ones({hessian.size()}, at::TensorOptions(at::kFloat).device(device)));
   Json rows = {top(setting, 1, seed), top(setting, 5, seed), spectrum(setting, seed), cost(setting)};
   if (device.is_cpu()) {  // so small a matrix is no work for a GPU
     rows.push_back(clustered(1, seed));

@@ -48,8 +48,9 @@ def run_all(args, setting):
                 lost.add(tool)  # the other tools' figures stand
                 print(failed, file=sys.stderr)
             print(f"repeat {repeat + 1}/{args.repeats}: {NAMES[tool]} done", flush=True)
-        args.out.write_text(json.dumps(summarise(rows), indent=2) + "\n")  # what is measured is worth having
-    return summarise(rows), lost
+        summary = summarise(rows)
+        args.out.write_text(json.dumps(summary, indent=2) + "\n")  # what is measured is worth having
+    return summary, lost
 
 
 def key_of(row):

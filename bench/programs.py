@@ -18,12 +18,13 @@ ALLOCATOR = {
 SETTINGS = ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX", "GLIBC_TUNABLES", *ALLOCATOR)
 
 
-def start(command, **environment):
+def start(command, stdin=None, stderr=subprocess.PIPE, **environment):
     inherited = {key: value for key, value in os.environ.items() if key not in SETTINGS}
     return subprocess.Popen(
         [str(part) for part in command],
+        stdin=stdin,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         env={**inherited, **environment},
     )
@@ -45,10 +46,7 @@ class Answering:
     """A program that answers each line of its input by one of JSON: what it takes to start is paid once."""
 
     def __init__(self, command):
-        inherited = {key: value for key, value in os.environ.items() if key not in SETTINGS}
-        self.process = subprocess.Popen(
-            [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=inherited
-        )
+        self.process = start(command, stdin=subprocess.PIPE, stderr=None)
 
     def __call__(self, *words):
         try:

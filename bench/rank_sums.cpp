@@ -40,11 +40,8 @@ double median_seconds(const RankGroup& ranks, int64_t bytes, double seconds) {
 void warm_up(const RankGroup& ranks) { median_seconds(ranks, kLargest, 1); }
 
 int run(int wanted, double seconds) {
-  RuntimeOptions runtime;
-  runtime.device = "cpu";
-  runtime.threads = 1;
   CommandRanks ranks(wanted);
-  apply_runtime(runtime);
+  apply_runtime({.device = "cpu", .threads = 1});
   return ranks.run([&] {
     warm_up(ranks.group());
     nlohmann::ordered_json sums = nlohmann::ordered_json::array();

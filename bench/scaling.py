@@ -4,8 +4,7 @@
 
 The network of configs/critical-sizes.toml on the embedded images, in micro-batches of 256. Strong scaling: batches of 2,048 whatever the
 ranks; weak scaling: 256 for each rank. One rank has batches of 16 too, for what an update takes however small it is. The
-eigenvalue is over all 5,000 examples. Every number of ranks once a round, in another order
-each round.
+eigenvalue is over all 5,000 examples. Every number of ranks once a round, in another order each round.
 
 - images/s, and the ratio to one rank of the same round: n ranks that lose nothing have n
 - the share of updates' time in which rank 0 waited for sums, what was computed meanwhile left out

@@ -24,6 +24,7 @@ from torch import nn
 from gpt_pytorch import Gpt, mean_loss
 
 WARM_UP = 3  # updates, of which the first compiles
+CAREFUL = ("careful", "compiled")
 CONTEXT = 64
 
 
@@ -96,7 +97,7 @@ def batches(count, size):
 
 
 def layout_of(manner, device):
-    return {"memory_format": torch.channels_last} if manner in ("careful", "compiled") or device.type == "cuda" else {}
+    return {"memory_format": torch.channels_last} if manner in CAREFUL or device.type == "cuda" else {}
 
 
 def make_model(network, manner, device, count=10):
@@ -104,12 +105,12 @@ def make_model(network, manner, device, count=10):
     model = made.to(device, **({} if network == "gpt" else layout_of(manner, device)))
     for layer in model.modules():
         if isinstance(layer, nn.ReLU):
-            layer.inplace = manner in ("careful", "compiled")
+            layer.inplace = manner in CAREFUL
     return model
 
 
 def make_optimizer(model, manner):
-    return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, fused=True if manner in ("careful", "compiled") else None)
+    return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, fused=True if manner in CAREFUL else None)
 
 
 def loss_function(model, manner):

@@ -22,10 +22,14 @@ struct Ledger : c10::MemoryReportingInfoBase {
   int64_t held = 0, peak = 0;
 };
 
+/// The current one where none is named.
+c10::DeviceIndex index_of(c10::Device device) {
+  return device.has_index() ? device.index() : c10::impl::VirtualGuardImpl(device.type()).getDevice().index();
+}
+
 #ifdef BASIN_CUDA
 c10::CachingAllocator::Stat allocated(c10::Device device) {
-  const auto index = device.has_index() ? device.index() : c10::cuda::current_device();
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index);
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(index_of(device));
   return stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
 }
 #endif
@@ -66,8 +70,7 @@ int64_t MemoryWatch::peak() const {
 
 void wait_for(c10::Device device) {
   if (device.is_cpu()) return;
-  const c10::impl::VirtualGuardImpl guard(device.type());
-  guard.synchronizeDevice(device.has_index() ? device.index() : guard.getDevice().index());
+  c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(index_of(device));
 }
 
 }  // namespace basin

@@ -46,7 +46,7 @@ class Campaign:
             (self.out / "steps.json").write_text(json.dumps(self.rows, indent=1) + "\n")
             print(f"[{at:6.1f} s] {step}: " + ", ".join(f"{key} {value}" for key, value in facts.items()), flush=True)
 
-    def run(self, step, command, limit, quiet=False):
+    def run(self, step, command, limit):
         """A command with its output in OUT/STEP.log; stopped at its limit or at the end of the budget."""
         began = time.monotonic()
         limit = min(limit, self.left() - GRACE)
@@ -64,9 +64,7 @@ class Campaign:
             except subprocess.TimeoutExpired:
                 code = "stopped at its limit"
                 stop(process)
-        seconds = round(time.monotonic() - began, 1)
-        if not quiet:
-            self.note(step, code=code, seconds=seconds)
+        self.note(step, code=code, seconds=round(time.monotonic() - began, 1))
         return code
 
     def environment(self):

@@ -6,6 +6,7 @@
 #include "data/load.h"
 #include "data/network_inputs.h"
 #include "data/registry.h"
+#include "tests/support/number_set.h"
 
 namespace basin::testing {
 namespace {
@@ -36,14 +37,7 @@ TEST(Resident, InputsByIndexingHaveTheBitsOfTheLoop) {
 
 // As they lie on a GPU. One difference and one quotient in float64, whenever they are taken.
 TEST(Resident, NumbersNormalisedBeforehandHaveTheSameBits) {
-  Dataset data;
-  data.class_names = {"a", "b"};
-  data.mean = {0.1, -2, 3};
-  data.std = {1.7, 0.3, 1};
-  for (Split* split : {&data.train, &data.test}) {
-    split->inputs = at::arange(50 * 3 * 4, at::kFloat).view({50, 3, 4}).div(7);
-    split->labels = at::zeros({50}, at::kLong);
-  }
+  const Dataset data = number_set();
   Dataset there = data;
   normalise_numbers(there);
   const at::Tensor index = at::tensor({17, 4, 49, 17}, at::kLong);

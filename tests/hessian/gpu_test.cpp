@@ -79,10 +79,7 @@ class GpuCurvature : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!at::hasCUDA()) GTEST_SKIP() << "NO CUDA DEVICE: curvature on a GPU is not checked here";
-    RuntimeOptions runtime;
-    runtime.device = "cuda";
-    runtime.threads = 1;
-    apply_runtime(runtime);
+    apply_runtime({.device = "cuda", .threads = 1});
   }
 };
 

@@ -7,11 +7,11 @@
 #include <atomic>
 
 #include "core/runtime.h"
-#include "core/seed.h"
 #include "data/augmentation.h"
 #include "data/load.h"
 #include "data/network_inputs.h"
 #include "data/resident.h"
+#include "tests/support/number_set.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/hooks/gradient_clipping.h"
 #include "trainers/hooks/noise_gauge.h"
@@ -25,10 +25,7 @@ class GpuTraining : public ::testing::Test {
   void SetUp() override {
     if (!at::hasCUDA() || at::getNumGPUs() == 0)
       GTEST_SKIP() << "NO CUDA DEVICE: training on a GPU is not checked here";
-    RuntimeOptions runtime;
-    runtime.device = "cuda";
-    runtime.threads = 1;
-    apply_runtime(runtime);
+    apply_runtime({.device = "cuda", .threads = 1});
   }
 };
 
@@ -90,18 +87,10 @@ TEST_F(GpuTraining, InputsHaveTheBitsOfTheCpu) {
 
 // Numbers are normalised in float64 there too, by one difference and one quotient; tokens are moved.
 TEST_F(GpuTraining, NumbersAndTokensHaveTheBitsOfTheCpu) {
-  Dataset numbers;
-  numbers.class_names = {"a", "b"};
-  numbers.mean = {0.1, -2, 3};
-  numbers.std = {1.7, 0.3, 1};
-  for (Split* split : {&numbers.train, &numbers.test}) {
-    split->inputs = at::randn({50, 3, 4}, make_generator(1));
-    split->labels = at::zeros({50}, at::kLong);
-  }
   DataOptions options;
   options.set = "moby_dick";
   const at::Tensor index = at::tensor({17, 4, 49, 17}, at::kLong);
-  for (const Dataset& data : {numbers, load_dataset(options)}) {
+  for (const Dataset& data : {number_set(), load_dataset(options)}) {
     const Dataset there = on_device(data, at::kCUDA);
     for (const auto dtype : {at::kFloat, at::kDouble}) {
       const at::Tensor here = network_inputs(data, data.train, index, dtype, at::kCPU);

@@ -47,6 +47,7 @@ class CriticalBatch:
     fitted: float = np.nan  # the least-squares value, where B_crit is open too: for drawing the curve, no result
     lost: float = np.nan  # share of bootstrap draws that had no fit
     drawn: tuple[pd.DataFrame, ...] = ()  # `sizes` of each bootstrap draw
+    laws: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))  # (B_crit, S_min) of each draw that had a fit
 
     def curve(self, batch: np.ndarray) -> np.ndarray:
         return self.updates * (1 + self.fitted * noise_share(batch, self.examples))
@@ -77,7 +78,7 @@ def critical_batch(trials: pd.DataFrame, examples: float, draws: int = 400, seed
         return CriticalBatch(examples, sizes, np.nan, np.nan, np.nan, "few_sizes", np.nan, drawn=tables)
     fitted, log_least = _law(points)
     profile = _profile(points, fitted, 0.95)
-    drawn, lost = laws_drawn(tables, examples)
+    drawn, lost = _bootstrap(tables, examples)
     if draws and lost <= MOST_LOST:
         interval, one_sided = np.quantile(drawn[:, 0], [0.025, 0.975]), np.quantile(drawn[:, 0], [0.05, 0.95])
         least = np.quantile(drawn[:, 1], [0.025, 0.975])
@@ -93,7 +94,7 @@ def critical_batch(trials: pd.DataFrame, examples: float, draws: int = 400, seed
     updates = float(np.exp(log_least))
     return CriticalBatch(examples, sizes, value, float(low), float(high), status, float(bound), profile, updates,
                          (float(least[0]), float(least[1])), updates * value, float(chdtrc(len(points.x) - 2, chi_squared)), exponent,
-                         exponent_error, fitted, lost, tables)  # fmt: skip
+                         exponent_error, fitted, lost, tables, drawn)  # fmt: skip
 
 
 def fit_sizes(trials: pd.DataFrame) -> pd.DataFrame:
@@ -181,7 +182,7 @@ def _resampled_sizes(trials: pd.DataFrame, draws: int, seed: int) -> Iterator[pd
         yield fit_sizes(pd.concat([_resampled(group, chosen, random) for group in groups]))
 
 
-def laws_drawn(drawn: tuple[pd.DataFrame, ...], examples: float) -> tuple[np.ndarray, float]:
+def _bootstrap(drawn: tuple[pd.DataFrame, ...], examples: float) -> tuple[np.ndarray, float]:
     """(B_crit, S_min) of each draw that had a fit, and the share of those that had none."""
     found = []
     for sizes in drawn:

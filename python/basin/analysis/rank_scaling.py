@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from .critical_batch import MOST_LOST, CriticalBatch, laws_drawn
+from .critical_batch import MOST_LOST, CriticalBatch
 
 SIZES = ("strong", "weak", "small")  # batch sizes of one rank in bench/scaling.py
 
@@ -83,16 +83,16 @@ def time_to_target(cost: UpdateCost, critical: float, least: float, examples: fl
 def scaling_table(cost: UpdateCost, law: CriticalBatch, ranks: list[int]) -> pd.DataFrame:
     """One row per number of ranks: B*, updates, examples and seconds at it, how many times faster than one rank, and the 95 % interval of
     that from the law's bootstrap: the price of an update is taken as exact."""
-    drawn, lost = laws_drawn(law.drawn, law.examples)
-    if lost > MOST_LOST:
-        drawn = drawn[:0]
+    drawn = [] if law.lost > MOST_LOST else law.laws
+
+    def seconds_on(n: int) -> list[float]:
+        return [time_to_target(cost, critical, least, law.examples, n)[2] for critical, least in drawn]
+
+    alone, drawn_alone = time_to_target(cost, law.fitted, law.updates, law.examples, 1)[2], seconds_on(1)
     rows = []
     for n in ranks:
         batch, updates, seconds = time_to_target(cost, law.fitted, law.updates, law.examples, n)
-        alone = time_to_target(cost, law.fitted, law.updates, law.examples, 1)[2]
-        ratios = [
-            time_to_target(cost, b, s, law.examples, 1)[2] / time_to_target(cost, b, s, law.examples, n)[2] for b, s in drawn
-        ]
+        ratios = [one / many for one, many in zip(drawn_alone, seconds_on(n), strict=True)]
         low, high = np.quantile(ratios, [0.025, 0.975]) if ratios else (np.nan, np.nan)
         rows.append({"ranks": n, "batch": batch, "updates": updates, "examples": updates * batch, "seconds": seconds,
                      "faster": alone / seconds, "low": low, "high": high,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..analysis.branches import without_branches
-from ..analysis.rank_scaling import UpdateCost, check, scaling_table, update_cost
+from ..analysis.rank_scaling import SIZES, UpdateCost, check, scaling_table, update_cost
 from ..reader.fault import ReadError
 from ..reader.sweep import open_sweep
 from .critical import laws, trials_by_optimizer
@@ -26,11 +26,8 @@ RANKS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 def measured_by(path: Path) -> dict:
     try:
         measured = json.loads(path.read_text())
-        if (
-            not {"strong", "weak", "small", "runs", "sums"} <= set(measured)
-            or "2" not in measured["sums"]
-            or "1" not in measured["runs"]
-        ):
+        known = {*SIZES, "runs", "sums"} <= set(measured)
+        if not known or "2" not in measured["sums"] or "1" not in measured["runs"]:
             raise ReadError(f"{path}: not of bench/scaling.py on one and two ranks")
     except ValueError as error:
         raise ReadError(f"{path}: no JSON: {error}") from None

@@ -75,16 +75,10 @@ def test_the_table_compares_with_one_rank():
     assert table.low.isna().all()  # no bootstrap, no interval
 
 
-def sizes_of(critical, least):
-    batches = np.array([16.0, 64.0, 256.0, 1024.0])
-    updates = least * (1 + critical * (1 / batches - 1 / 5000))
-    return pd.DataFrame({"batch": batches, "log_updates": np.log(updates), "error": 0.01, "status": "ok"})
-
-
 def test_the_interval_is_that_of_the_laws_drawn():
     drawn = [(300.0, 60.0), (400.0, 50.0), (500.0, 40.0)]
     law = CriticalBatch(5000.0, pd.DataFrame(), 400.0, 300.0, 500.0, "ok", np.nan, updates=50.0, fitted=400.0,
-                        drawn=tuple(sizes_of(*one) for one in drawn))  # fmt: skip
+                        laws=np.array(drawn))  # fmt: skip
     table = scaling_table(COST, law, [16])
     ratios = [time_to_target(COST, *one, 5000.0, 1)[2] / time_to_target(COST, *one, 5000.0, 16)[2] for one in drawn]
     assert [table.low[0], table.high[0]] == pytest.approx(np.quantile(ratios, [0.025, 0.975]), rel=1e-3)
