@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build program study explain check format test test-slow test-cluster test-asan fuzz oracles bench-training bench-optimizers bench-curvature coverage tidy wheel docs clean
+.PHONY: help setup build program study explain check format test test-slow test-cluster test-asan fuzz oracles bench-training bench-scaling bench-optimizers bench-curvature coverage tidy wheel docs clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -78,6 +78,10 @@ oracles: build   ## compare with PyTorch (its own environment, .venv-oracles)
 bench-training: build ## training speed against PyTorch, eager, careful and compiled: out/bench/training.json
 	@scripts/setup oracles
 	$(PYTHON) bench/training.py --bin $(BUILD)/bin --python .venv-oracles/bin/python --out out/bench/training.json
+
+bench-scaling: build ## a run on 1 and 2 ranks against PyTorch's DistributedDataParallel: out/bench/scaling.json
+	@scripts/setup oracles
+	$(PYTHON) bench/scaling.py --bin $(BUILD)/bin --python .venv-oracles/bin/python --out out/bench/scaling.json
 
 bench-optimizers: build ## time of an update against torch.optim and torch_optimizer: out/bench/optimizers.json
 	@scripts/setup peers

@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   add_status(app, action);
   add_collect(app, action);
   add_data(app, action);
+  add_scaling(app, action);
   add_landscape(app, action);
   add_forecast(app, action);
   add_inspect(app, action);

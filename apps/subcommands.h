@@ -14,7 +14,7 @@ namespace basin {
 using Action = std::function<int()>;
 
 /// Each adds its subcommand to `app` and sets `action` in the callback that CLI11 calls when the subcommand
-/// is chosen. A new subcommand is one file, one line here and one in command_line.cpp's list.
+/// is chosen. A new subcommand is one file in commands/, one line here and one in command_line.cpp's list.
 void add_init(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_probe(CLI::App& app, Action& action);
@@ -25,6 +25,7 @@ void add_tune(CLI::App& app, Action& action);
 void add_status(CLI::App& app, Action& action);
 void add_collect(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
+void add_scaling(CLI::App& app, Action& action);
 void add_landscape(CLI::App& app, Action& action);
 void add_forecast(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);

@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/device.h"
+#include "core/math/statistics.h"
 #include "core/runtime.h"
 #include "core/seed.h"
 #include "optim/registry.h"
@@ -93,10 +94,9 @@ nlohmann::ordered_json measured(const std::string& method, const std::string& si
     times.push_back(seconds_since(before));
   }
   times.erase(times.begin(), times.begin() + kWarmUp);
-  std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
   return {{"method", method},
           {"steps", times.size()},
-          {"step_s", times[times.size() / 2]},
+          {"step_s", median(times)},
           {"parameters", count},
           {"tensors", parameters.size()}};
 }

@@ -9,13 +9,13 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "core/build_info.h"
 #include "core/clock.h"
 #include "core/device.h"
 #include "core/error.h"
+#include "core/math/statistics.h"
 #include "core/runtime.h"
 #include "data/dataset.h"
 #include "data/load.h"
@@ -39,8 +39,7 @@ double median_seconds(const std::function<void()>& work) {
     work();
     seconds.push_back(seconds_since(start));
   }
-  std::nth_element(seconds.begin(), seconds.begin() + 4, seconds.end());
-  return seconds[4];
+  return median(std::move(seconds));
 }
 
 Objective objective_of(const std::string& network, int64_t examples) {

@@ -1,159 +1,118 @@
-"""What more ranks bring and cost on this machine: one run's updates and Hessian products on 1, 2, ... ranks of one thread each.
+"""`make bench-scaling`: one training run on 1, 2, ... ranks of one thread each, Basin's against PyTorch's DistributedDataParallel.
 
-    python bench/scaling.py BIN [--rounds N] [--ranks N ...] [--out FILE]    # needs h5py and numpy; BIN: the folder of the programs
-
-The network of configs/critical-sizes.toml on the embedded images, in micro-batches of 256. Strong scaling: batches of 2,048 whatever the
-ranks; weak scaling: 256 for each rank. One rank has batches of 16 too, for what an update takes however small it is. The
-eigenvalue is over all 5,000 examples. Every number of ranks once a round, in another order each round.
-
-- images/s, and the ratio to one rank of the same round: n ranks that lose nothing have n
-- the share of updates' time in which rank 0 waited for sums, what was computed meanwhile left out
-- bytes per update on the loopback interface, all ranks together, over a ring's 2 (n - 1) times the gradients' bytes. They are what a run of
-  120 updates has more than one of 60: packets' headers and acknowledgements with them, anything else that the machine sends too
-- seconds of a sum by its bytes, and a + b bytes fitted to them: 2 (n - 1) latencies, and 2 (n - 1)/n bytes over the bandwidth, if it is
-  a ring
+small_cnn on the embedded images under SGD. Strong scaling: batches of 2,048 whatever the ranks; weak scaling: 2,048 / N for each of n
+ranks, N the most. Basin's times are those of `basin scaling`; the peer (bench/scaling_pytorch.py) is written as a careful user writes
+it: channels-last, ReLU in place, the fused optimiser, Basin's settings of the allocator, Gloo. Both in turn, several times over. One
+row per case, number of ranks and tool goes to stdout and to a JSON file: images/s with its spread, times that of one rank, Basin's ratio
+to the peer.
 """
 
 import argparse
 import json
-import os
+import pathlib
+import socket
 import statistics
-import subprocess
 import tempfile
-from pathlib import Path
 
 import h5py
 import numpy as np
 
-UPDATES = 60
-STRONG, WEAK, SMALL = 2048, 256, 16
-STUDY = """model = "small_cnn"
+from programs import ALLOCATOR, cell, finish, ratio_cell, row, start, with_ratios
+
+HERE = pathlib.Path(__file__).resolve().parent
+BATCH = 2048
+STUDY = f"""model = "small_cnn"
+optimizer = "sgd"
 protocol = "A-updates"
-updates = {updates}
-batch_size = {batch}
+updates = 10
+batch_size = {BATCH}
 micro_batch = 256
-schedule = "constant"
-[small_cnn]
-widths = [8, 16, 32]
-downsample = "stride"
 [data]
 set = "cifar10-5k"
-test_examples = 10
+[probes]
+subset = 256
 [runtime]
-progress = false
 threads = 1
+progress = false
 """
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
 
-def loopback_bytes():
-    for line in Path("/proc/net/dev").read_text().splitlines():
-        if line.strip().startswith("lo:"):
-            return int(line.split(":")[1].split()[8])
-    raise SystemExit("no loopback interface in /proc/net/dev")
+def counts(most):
+    return [2**k for k in range(most.bit_length()) if 2**k < most] + [most]
 
 
-def trained(basin, folder, ranks, batch, updates=UPDATES):
-    """The run's folder, its summary, and the bytes that went over the loopback interface meanwhile."""
-    folder.mkdir()
-    (folder / "study.toml").write_text(STUDY.format(updates=updates, batch=batch))
-    before = loopback_bytes()
-    train = [basin, "train", folder / "study.toml", "--out", folder, "--ranks", str(ranks)]
-    subprocess.run(train, check=True, capture_output=True, env=ENVIRONMENT)
-    sent = loopback_bytes() - before
-    (run,) = folder.glob("runs/*")
-    with h5py.File(run / "run.h5") as file:
-        return run, dict(file["summary"].attrs), sent
+def basin(args, folder):
+    """Images per second by case and number of ranks."""
+    program = [args.bin / "basin", "scaling", folder, "--ranks", args.ranks, "--rounds", 1, "--seconds", args.seconds]
+    finish(start(program, OMP_NUM_THREADS="1"))
+    with h5py.File(folder / "scaling.h5") as file:
+        columns = {name: file["updates"][name][()] for name in ("scaling", "ranks", "images_per_second")}
+    return {(scaling.decode(), int(n)): float(rate) for scaling, n, rate in zip(*columns.values(), strict=True)
+            if scaling != b"small"}  # fmt: skip
 
 
-def measured(basin, ranks):
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        run, strong, sent = trained(basin, folder / "strong", ranks, STRONG)
-        _, weak, _ = trained(basin, folder / "weak", ranks, WEAK * ranks, 4 * UPDATES)
-        if ranks > 1:
-            _, _, sent_in_more = trained(basin, folder / "longer", ranks, STRONG, 2 * UPDATES)
-        else:
-            _, small, _ = trained(basin, folder / "small", ranks, SMALL, 8 * UPDATES)
-        probe = [basin, "probe", run, "--only", "top_eigenvalues", "--subset", "0", "--ranks", str(ranks)]
-        subprocess.run(probe, check=True, capture_output=True, env=ENVIRONMENT)
-        with h5py.File(run / "probes/end.top_eigenvalues.h5") as file:
-            products = float(file.attrs["hvps"]) / float(file.attrs["seconds"])
-    found = {
-        "strong": float(strong["images_per_second"]),
-        "weak": float(weak["images_per_second"]),
-        "products": products,
-    }
-    if ranks == 1:
-        found["small"] = float(small["images_per_second"])
-    else:
-        payload = float(strong["rank_bytes_per_update"])
-        found["bytes_per_update"] = payload
-        found["strong_wait"], found["weak_wait"] = float(strong["rank_wait_share"]), float(weak["rank_wait_share"])
-        found["sent_over_ring"] = (sent_in_more - sent) / UPDATES / (2 * (ranks - 1) * payload)
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def pytorch(args):
+    found = {}
+    for n in counts(args.ranks):
+        for scaling, batch in (("strong", BATCH), ("weak", BATCH // args.ranks * n)):
+            said = ddp(args, n, batch)
+            found[scaling, n] = float(np.mean(said))
     return found
 
 
-def sums_of(program, ranks):
-    done = subprocess.run([program, str(ranks), "0.3"], check=True, capture_output=True, text=True, env=ENVIRONMENT)
-    sums = json.loads(done.stdout)["sums"]
-    size, seconds = (np.array([one[key] for one in sums], float) for key in ("bytes", "seconds"))
-    # Relative errors are alike, so each counts by its own size.
-    (a, b), *_ = np.linalg.lstsq(np.stack([1 / seconds, size / seconds], 1), np.ones(len(sums)), rcond=None)
-    worst = float(np.abs((a + b * size) / seconds - 1).max())
-    latency, bandwidth = a / (2 * (ranks - 1)), 2 * (ranks - 1) / ranks / b
-    return {"sums": sums, "a": a, "b": b, "latency": latency, "bandwidth": bandwidth, "worst_residual": worst}
+def ddp(args, ranks, batch):
+    """What each rank measured."""
+    data = args.bin.resolve().parent / "share/basin/data"
+    command = [args.python, HERE / "scaling_pytorch.py", batch, args.seconds, data]
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(ranks)}
+    running = [start(command, OMP_NUM_THREADS="1", RANK=str(rank), **place, **ALLOCATOR) for rank in range(ranks)]
+    return [float(finish(process)) for process in running]
 
 
-def cell(values, form):
-    low, middle, high = statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
-    return f"{middle:{form}} [{low:{form}}, {high:{form}}]"
-
-
-def show(found, sums):
-    print("| ranks | strong, images/s | times one rank | weak, images/s | times one rank | products/s | times one rank |")
-    print("|---|---|---|---|---|---|---|")
-    for n, of_n in found.items():
-        words = [str(n)]
-        for what in ("strong", "weak", "products"):
-            values = [one[what] for one in of_n]
-            ratios = [one[what] / alone[what] for one, alone in zip(of_n, found[1], strict=True)]
-            words += [f"{statistics.median(values):,.4g}", cell(ratios, ".2f")]
-        print("| " + " | ".join(words) + " |")
-    print(
-        "\n| ranks | bytes summed | sent over a ring's | waiting, strong | waiting, weak | latency, us | bandwidth, GB/s | worst |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
-    for n, fit in sums.items():
-        of_n = found[n]
-        shares = [cell([one[key] for one in of_n], ".3f") for key in ("sent_over_ring", "strong_wait", "weak_wait")]
-        print(
-            f"| {n} | {of_n[0]['bytes_per_update']:,.0f} | {' | '.join(shares)} | {fit['latency'] * 1e6:.0f} | "
-            f"{fit['bandwidth'] / 1e9:.2f} | {fit['worst_residual']:.0%} |"
-        )
+def rows_of(found, ranks):
+    rows = []
+    for scaling in ("strong", "weak"):
+        for n in counts(ranks):
+            mine = []
+            for tool, rounds in found.items():
+                values = [one[scaling, n] for one in rounds]
+                times = statistics.median(one[scaling, n] / one[scaling, 1] for one in rounds)
+                mine.append(row(scaling, tool, "", "images_per_s", values, ranks=n, times_one_rank=times))
+            rows += with_ratios(mine, "images_per_s")
+    return rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bin", type=Path)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--ranks", type=int, nargs="+", default=list(range(1, (os.cpu_count() or 1) + 1)))
-    parser.add_argument("--out", type=Path, help="a JSON file with every round")
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of Basin's programs")
+    parser.add_argument("--python", required=True, help="the Python of the peer, with torch")
+    parser.add_argument("--ranks", type=int, default=2, help="the most (2)")
+    parser.add_argument("--seconds", type=float, default=2, help="of each measurement (2)")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=pathlib.Path, help="a JSON file")
     args = parser.parse_args()
-    if 1 not in args.ranks:
-        parser.error("--ranks: the others are compared with 1")
-    found = {n: [] for n in args.ranks}
-    for turn in range(args.rounds):
-        turn %= len(args.ranks)
-        for n in args.ranks[turn:] + args.ranks[:turn]:
-            found[n].append(measured(args.bin / "basin", n))
-    sums = {n: sums_of(args.bin / "bench_rank_sums", n) for n in args.ranks if n > 1}
+    found = {"Basin": [], "PyTorch DDP": []}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "study.toml").write_text(STUDY)
+        for repeat in range(args.repeats):
+            found["Basin"].append(basin(args, folder))
+            found["PyTorch DDP"].append(pytorch(args))
+            print(f"repeat {repeat + 1}/{args.repeats}", flush=True)
+    rows = rows_of(found, args.ranks)
+    print("| scaling | ranks | tool | images/s | times one rank | Basin over it |\n|---|---|---|---|---|---|")
+    for entry in rows:
+        print(f"| {entry['case']} | {entry['ranks']} | {entry['tool']} | {cell(entry['images_per_s_all'])} | "
+              f"{entry['times_one_rank']:.2f} | {ratio_cell(entry)} |")  # fmt: skip
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(
-            json.dumps({"strong": STRONG, "weak": WEAK, "small": SMALL, "runs": found, "sums": sums}, indent=1) + "\n"
-        )
-    show(found, sums)
+        args.out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ inline constexpr const char* kTuneSchema = "basin/tune";
 inline constexpr const char* kSurfaceSchema = "basin/surface";
 inline constexpr const char* kTileSchema = "basin/tile";
 inline constexpr const char* kAuditSchema = "basin/audit";
+inline constexpr const char* kScalingSchema = "basin/scaling";
 /// Semantic version of all of them: a reader accepts every file of its own major version.
 inline constexpr const char* kSchemaVersion = "1.3.0";
 

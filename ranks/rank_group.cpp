@@ -60,14 +60,25 @@ c10::intrusive_ptr<c10d::Store> meet(const RankPlace& place, double seconds) {
   }
 }
 
+c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_of(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                                   int size,
+                                                   std::shared_ptr<gloo::transport::Device> device) {
+  const auto options = c10d::ProcessGroupGloo::Options::create(kAnyTime);
+  options->devices.push_back(std::move(device));
+  options->threads = 2;
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("gloo", store),
+                                                     rank, size, options);
+}
+
 }  // namespace
 
 struct RankGroup::Link {
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
-  std::unique_ptr<RankWatch> watch;
-  std::vector<std::string> names;  // by rank
-  int64_t messages = 0;            // words that went through the store
+  std::shared_ptr<RankWatch> watch;
+  std::vector<std::string> names;   // by rank
+  int64_t messages = 0, parts = 0;  // words that went through the store; groups of first ranks
+  bool is_part = false;
   RankTraffic traffic;
   bool left = false;
 
@@ -152,12 +163,25 @@ std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double second
     }
     link->names.push_back(text_of(link->store->get(key(rank))));
   }
-  const auto options = c10d::ProcessGroupGloo::Options::create(kAnyTime);
-  options->devices.push_back(device_for(place));
-  options->threads = 2;
-  link->gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
-      c10::make_intrusive<c10d::PrefixStore>("gloo", link->store), place.rank, place.size, options);
-  link->watch = std::make_unique<RankWatch>(link->store->clone(), place.rank, link->names, kSilence);
+  link->gloo = gloo_of(link->store, place.rank, place.size, device_for(place));
+  link->watch = std::make_shared<RankWatch>(link->store->clone(), place.rank, link->names, kSilence);
+  group->link_ = std::move(link);
+  return group;
+}
+
+std::unique_ptr<RankGroup> RankGroup::first(int count) const {
+  const int64_t number = link_ ? link_->parts++ : 0;
+  if (rank() >= count) return nullptr;
+  RankPlace place = place_;
+  place.size = count;
+  std::unique_ptr<RankGroup> group(new RankGroup(place));
+  if (count == 1) return group;
+  auto link = std::make_unique<Link>();
+  link->store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("first/{}", number), link_->store);
+  link->gloo = gloo_of(link->store, rank(), count, device_for(place_));
+  link->watch = link_->watch;
+  link->names.assign(link_->names.begin(), link_->names.begin() + count);
+  link->is_part = true;
   group->link_ = std::move(link);
   return group;
 }
@@ -272,6 +296,10 @@ std::string RankGroup::name_of(int rank) const {
 void RankGroup::leave() {
   if (!link_) return;
   gather("done");
+  if (link_->is_part) {
+    link_->left = true;
+    return;
+  }
   link_->watch->stop();
   // Rank 0 has the store, and goes last: the others ask it until they have heard of all.
   if (!is_first()) link_->store->set(fmt::format("left/{}", rank()), bytes_of("left"));

@@ -67,6 +67,9 @@ class RankGroup {
   static std::unique_ptr<RankGroup> join(const RankPlace& place, double seconds = 120);
   /// After leave(), or fail().
   ~RankGroup();
+  /// Ranks 0 to `count` - 1 as a group of their own; null on the others. All call it; it lives no longer than this group, whose watch it
+  /// has, and the others may call nothing of this group that needs them meanwhile.
+  std::unique_ptr<RankGroup> first(int count) const;
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
 

@@ -40,6 +40,12 @@ bool is_sweep_folder(const std::string& path) {
   return fs::exists(path + "/study.toml") || fs::is_directory(path + "/runs");
 }
 
+std::string frozen_study(const std::string& out) {
+  const std::string file = out + "/study.toml";
+  if (!fs::exists(file)) throw IoError(out + ": no folder of a sweep (it has no study.toml)");
+  return file;
+}
+
 RunStatus status_of(const std::string& run_folder, const std::string& run_id) {
   RunStatus unknown;
   unknown.run_id = run_id;

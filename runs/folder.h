@@ -34,6 +34,8 @@ std::optional<RunOptions> study_options(const std::string& run_folder);
 
 /// Whether the folder is a sweep's, not a run's.
 bool is_sweep_folder(const std::string& path);
+/// OUT/study.toml. IoError where there is none.
+std::string frozen_study(const std::string& out);
 
 /// status.json of a run folder; status "queued" where there is none or it can't be read.
 RunStatus status_of(const std::string& run_folder, const std::string& run_id);

@@ -13,18 +13,15 @@
 #include "runs/checkpoints.h"
 #include "runs/parts.h"
 #include "runs/train.h"
-#include "study/trust_ratios.h"
-#include "trainers/graphed_step.h"
-#include "trainers/trainer.h"
+#include "sweep/update_timing.h"
+#include "trainers/evaluation.h"
 
 namespace basin {
 namespace {
 
 constexpr double kSecondsPerPoint = 0.4;  // of updates at one batch size
-// More than fit into that time; few enough for hooks that look at every batch of a run beforehand (noise.batch).
-constexpr int64_t kMostUpdates = 20'000;
-constexpr double kTooLong = 2.0;   // an update expected to take longer isn't measured
-constexpr int64_t kImages = 1024;  // that are kept of the data
+constexpr double kTooLong = 2.0;          // an update expected to take longer isn't measured
+constexpr int64_t kImages = 1024;         // that are kept of the data
 
 Split first_examples(const Split& split, int64_t count) {
   count = std::min(count, split.size());
@@ -43,35 +40,6 @@ Dataset readable_data(DataOptions& options) {
   }
 }
 
-// The cell without runs that it needs: they aren't trained yet, and what it has from them costs what others do.
-RunOptions by_itself(RunOptions options) {
-  options.train.branch = {};
-  if (!trust_link()->text(options).empty())
-    options.table().set(options.optimizer + ".trust", std::string("live"), "measure_speed");
-  return options;
-}
-
-// The options of the cell turned into a run of updates and nothing else, at a rate that leaves the weights
-// where they are.
-RunOptions updates_only(RunOptions options, int64_t batch) {
-  TrainOptions& train = options.train;
-  train.protocol = "A-updates";
-  train.updates = kMostUpdates;
-  train.batch_size = batch;
-  train.learning_rate = 1e-9;
-  train.loss_levels.clear();
-  train.batch_milestones.clear();
-  train.regime_batch = 0;
-  // What acts every so many updates costs next to nothing in one, and run_once() has one.
-  train.hooks.drop_if([](const HookOptions& hook) { return hook.updates_needed().count > 1; });
-  train.evaluate_every = train.checkpoint_every = 0;
-  train.checkpoint_seconds = 1e9;
-  options.probes.at = {"end"};  // "every" would miss its cadence
-  options.schedule = {};
-  options.schedule.schedule = "constant";
-  return options;
-}
-
 struct Network {
   std::shared_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
@@ -85,29 +53,6 @@ Network make_network(const RunOptions& options, const Dataset& data, const std::
   return network;
 }
 
-// Mean seconds of an update after those that pay for memory, lazy initialisation and, on a GPU, the capture of a graph.
-double time_updates(const RunOptions& cell, const Dataset& data, at::Device device, int64_t batch) {
-  const RunOptions options = updates_only(cell, batch);
-  Network network = make_network(options, data, options.train.dtype, device);
-  Trainer trainer({options.train, options.schedule, options.data, data, network.model, *network.optimizer,
-                   device, options.runtime.cuda_graph});
-  TrainObserver nobody;  // so that the trainer does what it does for an observer
-  trainer.observe(nobody);
-  const int64_t first = device.is_cpu() ? 1 : GraphedStep::kWarmUps + 1;
-  Clock::time_point start;
-  double mean = 0;
-  trainer.set_stop_request([&] {
-    const int64_t done = trainer.updates_done();
-    if (done < first) return false;
-    if (done == first) start = Clock::now();
-    const double elapsed = seconds_since(start);
-    if (done > first) mean = elapsed / static_cast<double>(done - first);
-    return done > first + 1 && elapsed > kSecondsPerPoint;
-  });
-  trainer.run();
-  return mean;
-}
-
 void time_batches(const RunOptions& options, const Dataset& data, at::Device device,
                   std::vector<int64_t> batches, CellSpeed& speed) {
   std::sort(batches.begin(), batches.end());
@@ -115,7 +60,7 @@ void time_batches(const RunOptions& options, const Dataset& data, at::Device dev
     const bool first = speed.batch.empty();
     if (!first && speed.update_seconds.back() * static_cast<double>(batch) / speed.batch.back() > kTooLong)
       break;
-    speed.update_seconds.push_back(time_updates(options, data, device, batch));
+    speed.update_seconds.push_back(time_updates(options, data, device, batch, kSecondsPerPoint).seconds);
     speed.batch.push_back(static_cast<double>(batch));
   }
 }

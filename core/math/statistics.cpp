@@ -30,6 +30,14 @@ double covariance_of_means(const std::vector<double>& a, const std::vector<doubl
   return sum / (n - 1) / n;
 }
 
+double median(std::vector<double> samples) {
+  if (samples.empty()) return NAN;
+  const auto middle = samples.begin() + static_cast<int64_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  if (samples.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(samples.begin(), middle)) / 2;
+}
+
 double student_quantile(double degrees_of_freedom, double tail) {
   if (!(degrees_of_freedom > 0)) return NAN;
   const double v = std::min(degrees_of_freedom, 1e7);  // from there on normal to 3e-7

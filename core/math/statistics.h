@@ -1,4 +1,4 @@
-// defines: SampleMean, mean_of(), covariance_of_means() and student_quantile().
+// defines: SampleMean, mean_of(), covariance_of_means(), median() and student_quantile().
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,9 @@ SampleMean mean_of(const std::vector<double>& samples);
 
 /// Covariance of two means over the same samples: sum_i (a_i - mean a)(b_i - mean b) / (n (n - 1)).
 double covariance_of_means(const std::vector<double>& a, const std::vector<double>& b);
+
+/// The mean of the two in the middle of an even number; NaN of none.
+double median(std::vector<double> samples);
 
 /// The quantile of Student's t above which a share `tail` lies; by default the half width of a two-sided 95 % interval in standard
 /// errors. Inverts the incomplete beta function (Abramowitz & Stegun 26.7.1), to 1e-9. Degrees of freedom above 0, of any size.

@@ -17,6 +17,7 @@ from .reader.landscape import Surface, surface
 from .reader.layers import Layers
 from .reader.probe import ProbeName, ProbeResult, read_probe
 from .reader.run import Outcomes, Run, load_run
+from .reader.scaling import RankTimes, load_scaling
 from .reader.sweep import Sweep, load_sweep, open_sweep
 from .reader.tune import Tuning, load_tuning
 from .torch_adapter import torch_problem
@@ -24,8 +25,8 @@ from .training import TrainError, train
 from .transformers_adapter import transformers_problem
 
 __all__ = [
-    "ExportError", "Exported", "Layers", "MeasureError", "Outcomes", "Parameter", "ProbeName", "ProbeResult", "Problem", "ReadError",
-    "Run", "SchemaError", "Surface", "Sweep", "TrainError", "Tuning",
-    "contrasts", "export", "jax_problem", "landscape", "load_run", "load_sweep", "load_tuning", "measure", "open_sweep", "read_probe",
-    "surface", "torch_problem", "train", "transformers_problem",
+    "ExportError", "Exported", "Layers", "MeasureError", "Outcomes", "Parameter", "ProbeName", "ProbeResult", "Problem", "RankTimes",
+    "ReadError", "Run", "SchemaError", "Surface", "Sweep", "TrainError", "Tuning",
+    "contrasts", "export", "jax_problem", "landscape", "load_run", "load_scaling", "load_sweep", "load_tuning", "measure", "open_sweep",
+    "read_probe", "surface", "torch_problem", "train", "transformers_problem",
 ]  # fmt: skip

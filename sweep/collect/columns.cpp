@@ -81,4 +81,25 @@ std::vector<std::pair<std::string, std::vector<const OptionValue*>>> gather_colu
   return columns;
 }
 
+void write_table(h5::File& file, const std::string& name, const std::string& long_name,
+                 const std::string& scale, const std::vector<ColumnRow>& rows,
+                 const std::function<Meaning(const std::string& column)>& meaning_of) {
+  h5::Group group = file.create_group(name);
+  group.set_attribute("long_name", long_name);
+  std::vector<const ColumnRow*> pointers;
+  for (const ColumnRow& row : rows) pointers.push_back(&row);
+  std::vector<std::pair<std::string, std::vector<const OptionValue*>>> columns = gather_columns(pointers);
+  const auto scale_at =
+      std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.first == scale; });
+  std::rotate(columns.begin(), scale_at, scale_at + 1);
+  h5::DataSet of_rows = write_column(group, scale, columns.front().second);
+  describe(of_rows, meaning_of(scale));
+  of_rows.make_scale(scale);
+  for (size_t i = 1; i < columns.size(); ++i) {
+    h5::DataSet data = write_column(group, columns[i].first, columns[i].second);
+    describe(data, meaning_of(columns[i].first));
+    data.attach_scale(0, of_rows);
+  }
+}
+
 }  // namespace basin

@@ -1,7 +1,7 @@
-// defines: Meaning, describe(), write_column() and gather_columns(): columns of HDF5 tables out of option
-// values.
+// defines: Meaning, describe(), write_column(), gather_columns() and write_table(): columns of HDF5 tables out of option values.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -33,5 +33,10 @@ using ColumnRow = std::vector<std::pair<std::string, OptionValue>>;
 /// All columns of the rows in the order of their first appearance; a row may lack some.
 std::vector<std::pair<std::string, std::vector<const OptionValue*>>> gather_columns(
     const std::vector<const ColumnRow*>& rows);
+
+/// A group of columns, of which `scale` is the rows' dimension scale.
+void write_table(h5::File& file, const std::string& name, const std::string& long_name,
+                 const std::string& scale, const std::vector<ColumnRow>& rows,
+                 const std::function<Meaning(const std::string& column)>& meaning_of);
 
 }  // namespace basin

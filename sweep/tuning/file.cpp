@@ -144,28 +144,6 @@ ColumnRow winner_row(const Choice& choice, int64_t trials, int64_t diverged, int
   return row;
 }
 
-// The column `scale_name` is the rows' dimension scale.
-void write_table(h5::File& file, const std::string& name, const std::string& long_name,
-                 const std::string& scale_name, const std::vector<ColumnRow>& rows,
-                 const std::string& select) {
-  h5::Group group = file.create_group(name);
-  group.set_attribute("long_name", long_name);
-  std::vector<const ColumnRow*> pointers;
-  for (const ColumnRow& row : rows) pointers.push_back(&row);
-  std::vector<std::pair<std::string, std::vector<const OptionValue*>>> columns = gather_columns(pointers);
-  const auto scale_at =
-      std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return c.first == scale_name; });
-  std::rotate(columns.begin(), scale_at, scale_at + 1);
-  h5::DataSet scale = write_column(group, scale_name, columns.front().second);
-  describe(scale, meaning_of(scale_name, select));
-  scale.make_scale(scale_name);
-  for (size_t i = 1; i < columns.size(); ++i) {
-    h5::DataSet data = write_column(group, columns[i].first, columns[i].second);
-    describe(data, meaning_of(columns[i].first, select));
-    data.attach_scale(0, scale);
-  }
-}
-
 std::vector<Trial> of_rung(const std::vector<Trial>& trials, size_t rung) {
   std::vector<Trial> found;
   std::copy_if(trials.begin(), trials.end(), std::back_inserter(found),
@@ -225,10 +203,11 @@ void write_tune_file(const std::string& path, const Study& study, const std::vec
     winners.push_back(
         winner_row(choice, static_cast<int64_t>(group.trials.size()), group.diverged, group.failed));
   }
-  write_table(file, "runs", "one row per tuning run", "run_id", runs, select);
+  const auto meaning = [&](const std::string& column) { return meaning_of(column, select); };
+  write_table(file, "runs", "one row per tuning run", "run_id", runs, meaning);
   write_table(file, "scores", "one row per candidate of a group at a rung, means over seeds", "group", scores,
-              select);
-  write_table(file, "winners", "one row per group: its winner and how sure it is", "group", winners, select);
+              meaning);
+  write_table(file, "winners", "one row per group: its winner and how sure it is", "group", winners, meaning);
   file.save();
 }
 

@@ -118,6 +118,7 @@ def files(tmp_path_factory):
     for kind in registered("landscapes"):
         landscape(kind, ends)
     basin("audit", ends[0], "--only", "weight_norms")
+    basin("scaling", str(out / "sweep"), "--ranks", "2", "--rounds", "1", "--seconds", "0.01")
     return [path for path in out.rglob("*.h5") if "ckpt" not in path.parts]
 
 
@@ -129,7 +130,7 @@ def test_every_definition_in_fresh_files_is_an_anchor(files):
             schemas.add(file.attrs["schema_name"])
         lost |= {(path.name, word) for word in definitions(path) if " " not in word and word not in known}
     assert lost == set()
-    assert schemas >= {"basin/run", "basin/probe", "basin/sweep", "basin/tune", "basin/surface", "basin/audit"}
+    assert schemas >= {"basin/run", "basin/probe", "basin/sweep", "basin/tune", "basin/surface", "basin/audit", "basin/scaling"}
 
 
 @needs_binary

@@ -75,6 +75,25 @@ TEST(RankGroup, CountsWhatItSums) {
   EXPECT_EQ(RankGroup::alone().traffic().bytes, 0);
 }
 
+// The third computes nothing meanwhile, and all go on together afterwards; a second group is another.
+TEST(RankGroup, TheFirstAreAGroupOfTheirOwn) {
+  const std::vector<std::string> faults = on_ranks(3, [](RankGroup& ranks) {
+    for (const double expected : {3.0, 1.0}) {
+      const std::unique_ptr<RankGroup> two = ranks.first(expected > 1 ? 2 : 1);
+      if ((two == nullptr) != (ranks.rank() >= (expected > 1 ? 2 : 1))) throw std::runtime_error("who");
+      if (two) {
+        if (two->sum(ranks.rank() + 1.0) != expected) throw std::runtime_error("sum");
+        if (two->gather(std::to_string(two->rank())).size() != static_cast<size_t>(two->size()))
+          throw std::runtime_error("gather");
+        if (ranks.traffic().bytes != (expected > 1 ? 0 : 8)) throw std::runtime_error("counted twice");
+        two->leave();
+      }
+      if (ranks.sum(1.0) != 3) throw std::runtime_error("all");
+    }
+  });
+  EXPECT_THAT(faults, Each(""));
+}
+
 // 1,000 items on four ranks: in pieces of at most 300 one pass each, of 250; of at most 100 three passes, of 84.
 TEST(RankGroup, PiecesAreEven) {
   EXPECT_THAT(on_ranks(4,

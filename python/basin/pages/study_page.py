@@ -26,13 +26,18 @@ from ..figures import (
     ledger,
     ledger_on_the_way,
     mediators,
+    rank_scaling,
     sharpness,
 )
 from ..figures.marks import MOST_ARMS
+from ..reader.fault import ReadError
+from ..reader.scaling import NAME as SCALING
+from ..reader.scaling import load_scaling
 from ..reader.sweep import Sweep
-from . import mediator_text, phase_text, verdict_text
+from . import mediator_text, phase_text, scaling_text, verdict_text
 from . import report_tables as tables
 from . import report_text as text
+from .critical import laws, trials_by_optimizer
 from .page import Page, Section
 from .report_warnings import warnings_of
 from .verdict_files import write_verdicts
@@ -192,6 +197,7 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
         else:
             missing.append(picture.title.lower())
         step(picture.name)
+    _ranks(page, sweep, folder)
     if missing:
         page.section("Not measured").text(f"This sweep has nothing for: {', '.join(missing)}.")
     first_words = text.in_a_terminal(said, warned, table)
@@ -236,6 +242,30 @@ def _mediators(page: Page, sweep: Sweep, folder: Path) -> None:
     together = mediator_text.association_table(found)
     if len(together):
         section.table(together)
+
+
+def _ranks(page: Page, sweep: Sweep, folder: Path) -> None:
+    """Where `basin scaling` timed the runs."""
+    if not (folder / SCALING).exists():
+        return
+    times = load_scaling(folder)
+    try:
+        found, why = laws(*trials_by_optimizer(sweep)), "no optimiser has a best rate at enough batch sizes"
+    except ReadError as error:
+        found, why = {}, str(error)
+    model = scaling_text.model_of(times, found)
+    section = page.section("What more ranks bring")
+    section.text(f"{scaling_text.where(times)} {scaling_text.ABOUT}")
+    section.table(scaling_text.measured_table(times))
+    section.text(scaling_text.MODEL)
+    section.text(scaling_text.costs_text(model, times))
+    section.table(scaling_text.check_table(model, times))
+    if not model.tables:
+        section.text(f"No time to a target: {why}.")
+        return
+    section.figure(rank_scaling.figure(model.tables, sweep.names), scaling_text.FIGURE, "rank-scaling", folder)
+    section.table(scaling_text.model_table(model, sweep.names))
+    section.text(scaling_text.beyond_text(model, sweep.names))
 
 
 def _odd_same(asked: Verdicts) -> list[str]:

@@ -16,7 +16,7 @@ from .unsealed import survey
 
 READER_MAJOR = 1
 READERS = {
-    "run": "load_run", "sweep": "load_sweep", "probe": "read_probe", "tune": "load_tuning", "surface": "surface",
+    "run": "load_run", "sweep": "load_sweep", "probe": "read_probe", "tune": "load_tuning", "surface": "surface", "scaling": "load_scaling",
     "checkpoint": "load_run(...).checkpoint",
 }  # fmt: skip
 

@@ -20,6 +20,12 @@ TEST(SampleMean, CovarianceOfMeansByHand) {
   EXPECT_DOUBLE_EQ(covariance_of_means({1, 2, 3}, {0, 0, 3}), 0.5);
 }
 
+TEST(Median, ByHand) {
+  EXPECT_TRUE(std::isnan(median({})));
+  EXPECT_EQ(median({3, 1, 7}), 3);
+  EXPECT_EQ(median({8, 1, 2, 5}), 3.5);
+}
+
 // scipy.stats.t.isf(tail, freedom) of scipy 1.17.1, another implementation.
 TEST(StudentQuantile, AgreesWithScipy) {
   EXPECT_NEAR(student_quantile(1), 12.706204736174705, 1e-8);

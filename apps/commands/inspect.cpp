@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/arguments.h"
+#include "apps/commands/registry_list.h"
 #include "apps/output/json_output.h"
-#include "apps/registry_list.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
 #include "core/files.h"

@@ -1,4 +1,4 @@
-#include "apps/registry_list.h"
+#include "apps/commands/registry_list.h"
 
 #include <functional>
 

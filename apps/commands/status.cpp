@@ -9,9 +9,7 @@ namespace basin {
 namespace {
 
 int show_status(const std::string& out, bool json) {
-  const std::string file = out + "/study.toml";
-  if (!std::filesystem::exists(file)) throw IoError(out + ": no folder of a sweep (it has no study.toml)");
-  const SweepLook look = look_at(read_study(file, {}), SweepPaths(out), {});
+  const SweepLook look = look_at(read_study(frozen_study(out), {}), SweepPaths(out), {});
   json ? print_json(out, look) : print(out, look);
   return 0;
 }

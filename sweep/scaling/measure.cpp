@@ -1,0 +1,249 @@
+#include "sweep/scaling/measure.h"
+
+#include <ATen/ops/ones.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "core/clock.h"
+#include "core/device.h"
+#include "core/error.h"
+#include "core/math/statistics.h"
+#include "core/provenance.h"
+#include "data/load.h"
+#include "data/network_inputs.h"
+#include "hessian/curvature_operator.h"
+#include "hessian/objective.h"
+#include "models/registry.h"
+#include "runs/parts.h"
+#include "sweep/update_timing.h"
+#include "trainers/batch_plan.h"
+
+namespace basin {
+namespace {
+
+constexpr int64_t kSmall = 16;                                   // examples
+constexpr int64_t kSmallestSum = 1 << 8, kLargestSum = 1 << 24;  // bytes
+constexpr double kSecondsPerSum = 0.1;                           // of sums of one size
+constexpr double kWarmUp = 1;                                    // a connection's first second is slower
+constexpr size_t kLeastSums = 20;                                // of one size
+
+/// What is timed: a run, and its data.
+struct Subject {
+  RunOptions options;
+  std::shared_ptr<const Dataset> data;
+  TimedSizes sizes;
+};
+
+std::vector<Subject> subjects_of(const std::vector<Cell>& cells, int most) {
+  std::map<std::string, std::shared_ptr<const Dataset>> read;
+  std::vector<Subject> subjects;
+  for (const Cell& cell : cells) {
+    RunOptions options = by_itself(cell.options);
+    std::shared_ptr<const Dataset>& data = read[view_of(options.data).to_toml()];
+    if (!data) data = std::make_shared<const Dataset>(load_dataset(options.data));
+    const TimedSizes sizes = timed_sizes(options, most);
+    if (sizes.weak * most > sizes.strong)
+      throw ConfigError(fmt::format("{}: {} ranks can't share a batch of {}: each takes {} or more",
+                                    cell.label, most, sizes.strong, sizes.weak));
+    subjects.push_back({std::move(options), data, sizes});
+  }
+  return subjects;
+}
+
+/// The group of the first `count` ranks; on the others none.
+struct Part {
+  int count = 1;
+  std::unique_ptr<RankGroup> group;
+  bool on_one_host = false;
+};
+
+std::vector<Part> parts_of(const RankGroup& ranks) {
+  const std::vector<std::string> hosts = ranks.gather(host_name());
+  std::vector<Part> parts;
+  for (const int count : rank_counts(ranks.size()))
+    parts.push_back(
+        {count, ranks.first(count), std::set<std::string>(hosts.begin(), hosts.begin() + count).size() == 1});
+  return parts;
+}
+
+class Measurement {
+ public:
+  Measurement(const std::vector<Cell>& cells, const RankGroup& ranks, const RankScalingRequest& request,
+              const std::function<void(double)>& step)
+      : ranks_(ranks),
+        request_(request),
+        step_(step),
+        device_(apply_runtime(cells.front().options.runtime)),
+        subjects_(subjects_of(cells, ranks.size())),
+        parts_(parts_of(ranks)) {
+    ranks.check_device(device_);
+    found_.ranks = rank_counts(ranks.size());
+  }
+
+  RankScaling run() {
+    const double all = static_cast<double>(request_.rounds) * static_cast<double>(parts_.size());
+    double done = 0;
+    for (int64_t round = 0; round < request_.rounds; ++round) {
+      for (size_t i = 0; i < parts_.size(); ++i) {
+        const Part& part = parts_[(i + static_cast<size_t>(round)) % parts_.size()];
+        if (part.group) measure(part, round + 1);
+        ranks_.any(false);  // the others wait for the first
+        step_(++done / all);
+      }
+    }
+    for (const Part& part : parts_)
+      if (part.group) part.group->leave();
+    return std::move(found_);
+  }
+
+ private:
+  void measure(const Part& part, int64_t round) {
+    for (const Subject& subject : subjects_) {
+      const TimedSizes& sizes = subject.sizes;
+      time(subject, part, round, "strong", sizes.strong);
+      time(subject, part, round, "weak", sizes.weak * part.count);
+      if (part.count == 1) time(subject, part, round, "small", sizes.small);
+    }
+    time_products(subjects_.front(), part, round);
+    if (part.count > 1) time_sums(*part.group, round);
+  }
+
+  void time(const Subject& subject, const Part& part, int64_t round, const std::string& scaling,
+            int64_t batch) {
+    const UpdateTiming timing =
+        time_updates(subject.options, *subject.data, device_, batch, request_.seconds, *part.group);
+    const auto updates = static_cast<double>(timing.updates);
+    ColumnRow row = {{"optimizer", subject.options.optimizer},
+                     {"ranks", int64_t{part.count}},
+                     {"scaling", scaling},
+                     {"batch_size", batch},
+                     {"round", round},
+                     {"update_seconds", timing.seconds},
+                     {"images_per_second", static_cast<double>(batch) / timing.seconds},
+                     {"timed", timing.updates}};
+    if (part.count > 1) {
+      row.emplace_back("rank_bytes_per_update", static_cast<double>(timing.traffic.bytes) / updates);
+      row.emplace_back("rank_wait_share", timing.traffic.waited / (timing.seconds * updates));
+      if (part.on_one_host) row.emplace_back("wire_bytes_per_update", timing.wire / updates);
+    }
+    found_.updates.push_back(std::move(row));
+  }
+
+  /// What `pass` takes, by rank 0's clock, after one that isn't timed.
+  std::pair<double, int64_t> seconds_of(const RankGroup& group, const std::function<void()>& pass) const {
+    pass();
+    wait_for(device_);
+    const Clock::time_point start = Clock::now();
+    int64_t passes = 0;
+    do {
+      pass();
+      wait_for(device_);
+      ++passes;
+    } while (group.any(group.is_first() && seconds_since(start) < request_.seconds));
+    return {seconds_since(start) / static_cast<double>(passes), passes};
+  }
+
+  void time_products(const Subject& subject, const Part& part, int64_t round) {
+    const RunOptions& options = subject.options;
+    const at::ScalarType dtype = scalar_type(options.probes.dtype);
+    const Split& train = subject.data->train;
+    const int64_t asked = options.probes.subset == 0 ? train.size() : options.probes.subset;
+    const int64_t examples = std::min(asked, train.size());
+    Objective objective(build_model(options, *subject.data, dtype, device_), loss_kind(options.train.loss),
+                        network_inputs(*subject.data, train, at::arange(examples, at::kLong), dtype, device_),
+                        train.labels.narrow(0, 0, examples), options.probes.micro_batch,
+                        options.probes.graph_memory * kMebibyte, options.probes.fold_norm);
+    objective.share_over(*part.group);
+    CurvatureOperator hessian(objective, Curvature::hessian);
+    const at::Tensor direction =
+        at::ones({objective.parameters().size()}, at::TensorOptions(dtype).device(device_));
+    const auto [seconds, passes] = seconds_of(*part.group, [&] { hessian.apply(direction); });
+    found_.products.push_back({{"ranks", int64_t{part.count}},
+                               {"round", round},
+                               {"examples", examples},
+                               {"product_seconds", seconds},
+                               {"timed", passes}});
+  }
+
+  void time_sums(const RankGroup& group, int64_t round) {
+    sums_of(group, kLargestSum, kWarmUp);
+    for (int64_t bytes = kLargestSum; bytes >= kSmallestSum; bytes /= 4) {
+      const std::vector<double> times = sums_of(group, bytes, kSecondsPerSum);
+      found_.sums.push_back({{"ranks", int64_t{group.size()}},
+                             {"round", round},
+                             {"bytes", bytes},
+                             {"sum_seconds", median(times)},
+                             {"timed", static_cast<int64_t>(times.size())}});
+    }
+  }
+
+  /// Seconds of each sum.
+  std::vector<double> sums_of(const RankGroup& group, int64_t bytes, double seconds) const {
+    const at::Tensor tensor = at::ones({bytes / 4}, at::TensorOptions(at::kFloat).device(device_));
+    std::vector<double> times;
+    const Clock::time_point start = Clock::now();
+    while (group.any(group.is_first() && (times.size() < kLeastSums || seconds_since(start) < seconds))) {
+      tensor.fill_(1);
+      wait_for(device_);
+      const Clock::time_point before = Clock::now();
+      group.sum(tensor);
+      wait_for(device_);
+      times.push_back(seconds_since(before));
+    }
+    return times;
+  }
+
+  const RankGroup& ranks_;
+  const RankScalingRequest& request_;
+  const std::function<void(double)>& step_;
+  c10::Device device_;
+  std::vector<Subject> subjects_;
+  std::vector<Part> parts_;
+  RankScaling found_;
+};
+
+}  // namespace
+
+TimedSizes timed_sizes(const RunOptions& cell, int most) {
+  const TrainOptions& train = cell.train;
+  const bool has_ghosts = model_traits(cell).batch_statistics;
+  const int64_t unit = has_ghosts ? ghost_batch_of(train) : 1;
+  const int64_t weak = std::max(unit, train.batch_size / most / unit * unit);
+  // Without a ghost_batch of the study's, a batch below 256 is one.
+  const int64_t least = has_ghosts && train.ghost_batch > 0 ? unit : 1;
+  return {train.batch_size, weak, std::min(weak, std::max(least, kSmall / least * least))};
+}
+
+std::vector<Cell> cells_to_scale(const std::vector<Cell>& cells) {
+  std::vector<Cell> largest;
+  for (const Cell& cell : cells) {
+    const auto same = std::find_if(largest.begin(), largest.end(), [&](const Cell& other) {
+      return other.options.optimizer == cell.options.optimizer;
+    });
+    if (same == largest.end())
+      largest.push_back(cell);
+    else if (cell.options.train.batch_size > same->options.train.batch_size)
+      *same = cell;
+  }
+  return largest;
+}
+
+std::vector<int> rank_counts(int size) {
+  std::vector<int> counts;
+  for (int count = 1; count < size; count *= 2) counts.push_back(count);
+  counts.push_back(size);
+  return counts;
+}
+
+RankScaling measure_rank_scaling(const std::vector<Cell>& cells, const RankGroup& ranks,
+                                 const RankScalingRequest& request, const std::function<void(double)>& step) {
+  if (ranks.is_alone())
+    throw ConfigError(
+        "one rank has nothing to compare with: --ranks 2 or more, or start it by torchrun, mpirun or srun");
+  return Measurement(cells, ranks, request, step).run();
+}
+
+}  // namespace basin
