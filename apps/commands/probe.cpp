@@ -69,7 +69,7 @@ void check_checkpoints(const ProbeArguments& arguments) {
   }
 }
 
-Json json_of(const ProbeOutcome& outcome) {
+Json answer_of(const ProbeOutcome& outcome) {
   const ProbeRecord record = read_probe_file(outcome.path);
   Json found = json_of(record);
   found["file"] = outcome.path;
@@ -122,7 +122,7 @@ int run_probe(const ProbeArguments& given) {
   Json results = Json::array();
   for (const ProbeOutcome& outcome : outcomes) {
     if (arguments.json)
-      results.push_back(json_of(outcome));
+      results.push_back(answer_of(outcome));
     else
       print_outcome(outcome);
     failed = failed || outcome.status == ProbeStatus::failed;
