@@ -1,6 +1,7 @@
 #include "ranks/rank_group.h"
 
 #include <ATen/ops/full.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Logging.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -10,10 +11,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <set>
 #include <thread>
 
 #include "core/interrupt.h"
 #include "core/provenance.h"
+#include "ranks/device_sums.h"
 #include "ranks/watch.h"
 #include "ranks/words.h"
 
@@ -25,6 +28,7 @@ using std::chrono::milliseconds;
 // Nothing is given up for lasting long: the watch knows who is gone.
 constexpr milliseconds kAnyTime = std::chrono::hours(24 * 30);
 constexpr milliseconds kLook = std::chrono::milliseconds(500);
+constexpr std::chrono::microseconds kLookAtDevice(20);
 
 std::shared_ptr<gloo::transport::Device> device_for(const RankPlace& place) {
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
@@ -60,14 +64,18 @@ c10::intrusive_ptr<c10d::Store> meet(const RankPlace& place, double seconds) {
   }
 }
 
+c10::intrusive_ptr<c10d::Store> prefixed(const std::string& prefix,
+                                         const c10::intrusive_ptr<c10d::Store>& store) {
+  return c10::make_intrusive<c10d::PrefixStore>(prefix, store);
+}
+
 c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_of(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                    int size,
                                                    std::shared_ptr<gloo::transport::Device> device) {
   const auto options = c10d::ProcessGroupGloo::Options::create(kAnyTime);
   options->devices.push_back(std::move(device));
   options->threads = 2;
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("gloo", store),
-                                                     rank, size, options);
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed("gloo", store), rank, size, options);
 }
 
 }  // namespace
@@ -75,6 +83,7 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_of(const c10::intrusive_ptr<c10d
 struct RankGroup::Link {
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+  c10::intrusive_ptr<c10d::Backend> nccl;  // of GPUs' tensors; null: they go through the host
   std::shared_ptr<RankWatch> watch;
   std::vector<std::string> names;   // by rank
   int64_t messages = 0, parts = 0;  // words that went through the store; groups of first ranks
@@ -82,6 +91,7 @@ struct RankGroup::Link {
   RankTraffic traffic;
   bool left = false;
 
+  c10d::Backend& backend_of(const at::Tensor& tensor) const;
   /// Looks for those that are gone while it waits.
   void wait(c10d::Work& work) const;
   /// The value of a key that another rank will set.
@@ -93,7 +103,17 @@ struct RankGroup::Link {
   }
 };
 
+c10d::Backend& RankGroup::Link::backend_of(const at::Tensor& tensor) const {
+  return nccl && !tensor.is_cpu() ? *nccl : *gloo;
+}
+
+// NCCL's work ends on the device, where a lost rank is waited for in vain; the host looks, and lets the device wait for nothing but what
+// is done.
 void RankGroup::Link::wait(c10d::Work& work) const {
+  while (nccl && !work.isCompleted()) {
+    if (!watch->what_is_lost().empty()) lose();
+    std::this_thread::sleep_for(kLookAtDevice);
+  }
   while (true) {
     try {
       work.wait(kLook);
@@ -177,8 +197,9 @@ std::unique_ptr<RankGroup> RankGroup::first(int count) const {
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (count == 1) return group;
   auto link = std::make_unique<Link>();
-  link->store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("first/{}", number), link_->store);
+  link->store = prefixed(fmt::format("first/{}", number), link_->store);
   link->gloo = gloo_of(link->store, rank(), count, device_for(place_));
+  if (link_->nccl) link->nccl = nccl_backend(prefixed("nccl", link->store), rank(), count);
   link->watch = link_->watch;
   link->names.assign(link_->names.begin(), link_->names.begin() + count);
   link->is_part = true;
@@ -191,10 +212,18 @@ RankGroup::~RankGroup() {
   if (link_ && !link_->left) (void)link_.release();
 }
 
-void RankGroup::check_device(at::Device device) const {
-  if (is_alone() || device.is_cpu()) return;
-  throw DeviceError(fmt::format(
-      "{} ranks on a GPU: ranks share work on CPUs alone so far; set runtime.device = \"cpu\"", size()));
+at::Device RankGroup::use_device(at::Device asked) const {
+  if (!link_) return asked;
+  agree("the device", asked.is_cpu() ? "a CPU" : "a GPU");
+  if (asked.is_cpu()) return asked;
+  const c10::impl::VirtualGuardImpl gpus(asked.type());
+  const at::Device device(asked.type(),
+                          static_cast<c10::DeviceIndex>(place_.local_rank % gpus.deviceCount()));
+  gpus.setDevice(device);
+  const std::vector<std::string> used = gather(host_name() + " " + gpu_identity(device));
+  const bool own = std::set<std::string>(used.begin(), used.end()).size() == used.size();
+  if (own) link_->nccl = nccl_backend(prefixed("nccl", link_->store), rank(), size());
+  return device;
 }
 
 Share RankGroup::share(int64_t count) const {
@@ -213,7 +242,7 @@ std::unique_ptr<PendingSum> RankGroup::begin_sum(const at::Tensor& tensor) const
   link_->traffic.bytes += static_cast<int64_t>(tensor.nbytes());
   std::vector<at::Tensor> tensors{tensor.detach()};
   try {
-    const auto work = link_->gloo->allreduce(tensors, c10d::AllreduceOptions());
+    const auto work = link_->backend_of(tensor).allreduce(tensors, c10d::AllreduceOptions());
     return std::make_unique<Pending>([this, work] {
       const Clock::time_point start = Clock::now();
       link_->wait(*work);
@@ -242,7 +271,7 @@ RankTraffic RankGroup::traffic() const { return link_ ? link_->traffic : RankTra
 void RankGroup::broadcast(const at::Tensor& tensor) const {
   if (!link_) return;
   std::vector<at::Tensor> tensors{tensor.detach()};
-  link_->wait(*link_->gloo->broadcast(tensors, c10d::BroadcastOptions()));
+  link_->wait(*link_->backend_of(tensor).broadcast(tensors, c10d::BroadcastOptions()));
 }
 
 std::string RankGroup::broadcast(const std::string& words) const {
@@ -296,6 +325,7 @@ std::string RankGroup::name_of(int rank) const {
 void RankGroup::leave() {
   if (!link_) return;
   gather("done");
+  if (link_->nccl) link_->nccl->shutdown();
   if (link_->is_part) {
     link_->left = true;
     return;

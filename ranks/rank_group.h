@@ -48,7 +48,7 @@ class PendingSum {
 };
 
 /// `size()` processes that do the same, each with the same calls in the same order; between them run torch's collectives (c10d with Gloo
-/// on CPUs) and a key-value store that rank 0 holds.
+/// on CPUs, NCCL on GPUs) and a key-value store that rank 0 holds.
 ///
 /// A sum has the same bits on every rank, and from run to run at one size. It is a ring's or a tree's: with other sizes the order of
 /// additions is another. Cost of a sum over n ranks: 2 (n - 1)/n of the tensor's bytes sent by each, and as many received.
@@ -78,8 +78,10 @@ class RankGroup {
   bool is_first() const { return place_.rank == 0; }
   bool is_alone() const { return place_.size == 1; }
 
-  /// DeviceError where tensors on this device can't be summed by several ranks.
-  void check_device(at::Device device) const;
+  /// The device that this rank computes on where the run is to be on `asked`, which all ranks say: of a host's GPUs one after another, by
+  /// local rank, current from here on. ConfigError where some ranks have a GPU and others none. Sums of tensors on GPUs go through NCCL
+  /// where every rank has a GPU of its own, else through the host. Called before the first of them.
+  at::Device use_device(at::Device asked) const;
 
   /// Which of `count` items are this rank's: consecutive, in the order of ranks, as many as another's or one more.
   Share share(int64_t count) const;

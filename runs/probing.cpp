@@ -201,8 +201,7 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
   ranks.agree("the checkpoints and probes",
               fmt::format("{}: {} {}", fmt::join(labels, " "), fmt::join(request.plan.run, " "),
                           fmt::join(request.plan.twin, " ")));
-  const c10::Device device = apply_runtime(request.runtime);
-  ranks.check_device(device);
+  const c10::Device device = ranks.use_device(apply_runtime(request.runtime));
   const std::optional<RunOptions> study = study_options(run_folder);
   std::unique_ptr<Subject> subject;
   std::string before;

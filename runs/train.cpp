@@ -146,9 +146,7 @@ void leave_failed(const std::string& folder, const std::string& run_id, const st
 }
 
 c10::Device device_for(const RunOptions& options, const RankGroup& ranks) {
-  const c10::Device device = apply_runtime(options.runtime);
-  ranks.check_device(device);
-  return device;
+  return ranks.use_device(apply_runtime(options.runtime));
 }
 
 Dataset same_data(const RunOptions& options, const RankGroup& ranks) {

@@ -276,6 +276,20 @@ def kernels(campaign):
     campaign.run("kernels", [*profile, campaign.bin("bench_training"), "small_cnn", 1024, 8, 1, 1024, campaign.args.device], 60)
 
 
+def ranks(campaign):
+    """Updates, products and sums of davidnet on 1, 2, ... ranks: sharing one GPU through the host, or each with its own by NCCL."""
+    import torch
+
+    folder = campaign.out / "ranks"
+    folder.mkdir(exist_ok=True)
+    shutil.copy(campaign.root / "configs/davidnet.toml", folder / "study.toml")
+    command = [campaign.bin("basin"), "scaling", folder, "--ranks", max(2, torch.cuda.device_count()), "--rounds", 3]
+    settings = ["data.set=cifar10-5k", "data.path=", "batch_size=2048", "ghost_batch=128"]
+    if campaign.args.device == "cpu":
+        settings += ["davidnet.width=4", "probes.subset=100"]
+    campaign.run("ranks", [*command, *assigned(f"runtime.device={campaign.args.device}", *settings)], 90)
+
+
 def assigned(*settings):
     return [word for setting in settings for word in ("--set", setting)]
 
@@ -306,6 +320,7 @@ STEPS = {
     "airbench": (30, study("airbench", 120)),
     "training": (60, training),
     "kernels": (20, kernels),
+    "ranks": (30, ranks),
     "davidnet": (40, study("davidnet", 170)),
     # Smallest, middle and largest batch, to the same training loss: the question itself.
     "cifar10": (60, study("cifar10", 1800, "protocol=B", "batch_size=[256, 4096, 65536]", jobs=4)),

@@ -76,10 +76,9 @@ class Measurement {
       : ranks_(ranks),
         request_(request),
         step_(step),
-        device_(apply_runtime(cells.front().options.runtime)),
+        device_(ranks.use_device(apply_runtime(cells.front().options.runtime))),
         subjects_(subjects_of(cells, ranks.size())),
         parts_(parts_of(ranks)) {
-    ranks.check_device(device_);
     found_.ranks = rank_counts(ranks.size());
   }
 

@@ -2,7 +2,7 @@
 // is skipped.
 #include <ATen/Context.h>
 #include <ATen/record_function.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <atomic>
 
@@ -12,6 +12,7 @@
 #include "data/network_inputs.h"
 #include "data/resident.h"
 #include "tests/support/number_set.h"
+#include "tests/support/rank_threads.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/hooks/gradient_clipping.h"
 #include "trainers/hooks/noise_gauge.h"
@@ -116,6 +117,27 @@ TEST_F(GpuTraining, GraphsChangeNoBit) {
     for (size_t i = 0; i < eager.listener.updates.size(); ++i)
       EXPECT_EQ(graphs.listener.updates[i].loss, eager.listener.updates[i].loss) << s.model << ' ' << i;
   }
+}
+
+// Threads as ranks that share the device: one at a time may capture, so there are no graphs. Float64: another order of sums, five updates.
+TEST_F(GpuTraining, TwoRanksGiveTheRunOfOne) {
+  RunSettings s = on_gpu("resnet20", {"width=4", "norm=batch"});
+  s.train.dtype = "float64";
+  s.train.updates = 5;
+  s.cuda_graphs = false;
+  TestRun alone(s);
+  alone.run();
+  EXPECT_THAT(on_ranks(2,
+                       [&](RankGroup& ranks) {
+                         RunSettings mine = s;
+                         mine.ranks = &ranks;
+                         mine.device = ranks.use_device(at::kCUDA);
+                         TestRun run(mine);
+                         run.run();
+                         const double off = relative_difference(run.weights(), alone.weights());
+                         if (!(off <= 1e-12)) throw std::runtime_error(fmt::format("{} off", off));
+                       }),
+              ::testing::Each(""));
 }
 
 TEST_F(GpuTraining, ResumedRunsHaveTheSameBits) {

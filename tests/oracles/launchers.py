@@ -1,4 +1,5 @@
-"""A run under torchrun, two processes that share it, against the same run of one process ($BASIN_BINARY is the program).
+"""A run under torchrun and one under Open MPI's mpirun, two processes each that share it, against the same run of one process
+($BASIN_BINARY is the program).
 
 Batch norm, dropout and augmentation in float64: weights, running statistics and losses are the same but for the order of sums.
 """
@@ -40,6 +41,11 @@ progress = false
 threads = 1
 """
 BINARY = os.environ["BASIN_BINARY"]
+MPIRUN = pathlib.Path(sys.executable).with_name("mpirun")
+LAUNCHERS = {
+    "torchrun": [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"],
+    "mpirun": [MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", "2"],
+}
 
 
 def ended(launcher, out, study):
@@ -55,18 +61,20 @@ def ended(launcher, out, study):
 
 
 def main():
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
     with tempfile.TemporaryDirectory() as folder:
         study = os.path.join(folder, "study.toml")
         pathlib.Path(study).write_text(STUDY)
         one, alone = ended([], os.path.join(folder, "one"), study)
-        two, shared = ended(torchrun, os.path.join(folder, "two"), study)
-    assert "ranks" not in alone and shared["ranks"] == "2", "torchrun's processes did not share the run"
-    assert one.keys() == two.keys() and len(one) > 10
-    for name, numbers in one.items():
-        size = np.linalg.norm(numbers)
-        if size > 0:
-            compare(name, np.linalg.norm(two[name] - numbers) / size, 0, atol=1e-12, why="float64 sums in another order")
+        assert "ranks" not in alone and len(one) > 10
+        for launcher, command in LAUNCHERS.items():
+            two, shared = ended(command, os.path.join(folder, launcher), study)
+            assert shared.get("ranks") == "2", f"{launcher}'s processes did not share the run"
+            assert one.keys() == two.keys()
+            for name, numbers in one.items():
+                size = np.linalg.norm(numbers)
+                if size > 0:
+                    off = np.linalg.norm(two[name] - numbers) / size
+                    compare(f"{launcher}: {name}", off, 0, atol=1e-12, why="float64 sums in another order")
     finish()
 
 
