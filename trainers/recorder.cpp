@@ -210,6 +210,9 @@ void Recorder::conclude(const TrainResult& result) {
   }
   progress_.finish(static_cast<double>(trainer_.updates_done()), in_colour(result.status));
   write_status(result.status, result.message);
+  if (!is_final(result.status)) return;
+  // Whoever asks now is told how it ended: nothing goes on from them.
+  for (const char* label : {"latest", "previous"}) fs::remove(checkpoint_path(label));
 }
 
 void Recorder::fail(const std::string& message, RunState state) noexcept {

@@ -18,7 +18,7 @@ namespace basin {
 /// the journal back to that: what a killed process wrote later is written again, bit for bit but for times.
 /// Whether an update is the last is known only when the next one comes, possibly in another process: so a
 /// checkpoint keeps the pending row of "layers".
-/// "latest" is kept twice (latest.h5, previous.h5); milestones stay. What concerns only one process (that it
+/// "latest" is kept twice (latest.h5, previous.h5) until the run is final; milestones stay. What concerns only one process (that it
 /// resumed, say) goes to run.log, never into the record.
 class Recorder : public TrainObserver {
  public:

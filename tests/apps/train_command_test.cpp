@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "core/files.h"
@@ -206,6 +207,28 @@ void name_other_data(std::vector<std::pair<std::string, OptionValue>>& data) {
   }
 }
 
+// Nothing goes on from a run that is done, and a lost status.json is no reason to train it again.
+TEST(TrainCommand, ADoneRunKeepsItsMilestonesAlone) {
+  const TinyStudy study({"checkpoint_seconds = 0"});
+  ASSERT_EQ(study.train().exit_code, 0);
+  std::set<std::string> kept;
+  for (const auto& entry : fs::directory_iterator(study.run_folder() + "/ckpt"))
+    kept.insert(entry.path().filename());
+  EXPECT_THAT(kept, ::testing::ElementsAre("end.h5", "start.h5"));
+  const RunStatus before = read_status(study.run_folder() + "/status.json");
+  const auto trained = fs::last_write_time(study.run_folder() + "/journal");
+  fs::remove(study.run_folder() + "/status.json");
+  const BinaryResult again = study.train();
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("finished"));
+  EXPECT_EQ(fs::last_write_time(study.run_folder() + "/journal"), trained);
+  const RunStatus after = read_status(study.run_folder() + "/status.json");
+  EXPECT_EQ(after.run_id, before.run_id);
+  EXPECT_EQ(after.status, RunState::finished);
+  EXPECT_EQ(after.update, before.update);
+  EXPECT_EQ(after.done, 1);
+}
+
 // data.path is no part of a run's id, so other images may lie there than those that the run was trained on.
 TEST(TrainCommandBadInput, ADoneRunOfOtherDataIsNotTakenForThisOne) {
   const TinyStudy study;
@@ -219,19 +242,6 @@ TEST(TrainCommandBadInput, ADoneRunOfOtherDataIsNotTakenForThisOne) {
   expect_error(study.train(), 4, {"run.h5", "other data", kOtherHash, ours});
   EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, RunState::finished)
       << "the run itself is none the worse";
-}
-
-TEST(TrainCommandBadInput, ARunIsNotResumedOnOtherData) {
-  const TinyStudy study;
-  ASSERT_EQ(study.train().exit_code, 0);
-  for (const char* label : {"latest", "previous"}) {
-    const std::string path = study.run_folder() + "/ckpt/" + label + ".h5";
-    Checkpoint checkpoint = read_checkpoint(path);
-    name_other_data(checkpoint.data);
-    write_checkpoint(path, checkpoint);
-  }
-  fs::remove(study.run_folder() + "/status.json");
-  expect_error(study.train(), 4, {"latest.h5", "other data", kOtherHash});
 }
 
 TEST(TrainCommandBadInput, UsageErrorsExitWithTwo) {
@@ -351,6 +361,17 @@ TEST(TrainCommandInterrupted, TellsWhereNoCheckpointIsLeft) {
   truncate_file(study.run_folder() + "/ckpt/latest.h5", 0.5);
   truncate_file(study.run_folder() + "/ckpt/previous.h5", 0.5);
   expect_error(study.train(), 4, {"latest.h5", "remove", study.run_folder()});
+}
+
+TEST(TrainCommandInterrupted, IsNotResumedOnOtherData) {
+  const InterruptedStudy study;
+  for (const char* label : {"latest", "previous"}) {
+    const std::string path = study.run_folder() + "/ckpt/" + label + ".h5";
+    Checkpoint checkpoint = read_checkpoint(path);
+    name_other_data(checkpoint.data);
+    write_checkpoint(path, checkpoint);
+  }
+  expect_error(study.train(), 4, {"latest.h5", "other data", kOtherHash});
 }
 
 TEST(TrainCommandInterrupted, TellsOfATruncatedJournal) {
