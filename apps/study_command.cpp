@@ -30,11 +30,12 @@ namespace {
 WorkerRequest plan_workers(const StudyArguments& arguments, const RuntimeOptions& runtime) {
   const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
   const bool on_gpu = runtime.device.rfind("cuda", 0) == 0 || (runtime.device == "auto" && at::hasCUDA());
-  WorkerRequest workers{this_program(), 1, 1};
+  WorkerRequest workers{this_program(), 1, 1, arguments.ranks};
   workers.threads = arguments.threads > 0 ? arguments.threads : std::max<int64_t>(1, runtime.threads);
-  workers.jobs = arguments.jobs > 0                    ? arguments.jobs
-                 : on_gpu || !arguments.launch.empty() ? 1  // this machine's cores aren't the nodes'
-                                                       : std::max<int64_t>(1, cores / workers.threads);
+  workers.jobs = arguments.jobs > 0 ? arguments.jobs
+                 : on_gpu || !arguments.launch.empty()
+                     ? 1  // this machine's cores aren't the nodes'
+                     : std::max<int64_t>(1, cores / (workers.threads * workers.ranks));
   return workers;
 }
 
@@ -86,7 +87,7 @@ int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
   if (!arguments.launch.empty() && !arguments.json) {
     const LaunchRequest request = launch_request(arguments, workers);
     SweepDisplay display;
-    print(SlurmLaunch(study, request, display), plan, costs, workers.jobs * workers.threads);
+    print(SlurmLaunch(study, request, display), plan, costs, workers.cpus());
   }
   return 0;
 }
@@ -156,6 +157,10 @@ void add_study_options(CLI::App& command, StudyArguments& arguments) {
   command
       .add_option("--threads", arguments.threads,
                   "threads per worker; default: the study's runtime.threads, or 1")
+      ->check(CLI::Range(1, 4096));
+  command
+      .add_option("--ranks", arguments.ranks,
+                  "processes that share a run, each with those threads; default 1. Forecasts are of one")
       ->check(CLI::Range(1, 4096));
   CLI::Option* const dry_run =
       command.add_flag("--dry-run", arguments.dry_run, "list the runs with their expected cost and exit");

@@ -16,7 +16,7 @@ struct StudyArguments {
   std::string study, out, retry, selection, pilot, launch;
   std::optional<std::string> shard;
   std::vector<std::string> sets, sbatch;
-  int64_t jobs = 0, threads = 0, cell = 0, stage = 0;
+  int64_t jobs = 0, threads = 0, ranks = 1, cell = 0, stage = 0;
   double task_minutes = 30;  // of a launch
   bool detach = false, cancel = false;
   bool dry_run = false, json = false, keep_going = false, fail_fast = false, no_probes = false,

@@ -34,7 +34,7 @@ void add_seal(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);
 void add_help(CLI::App& app, Action& action);
 /// Hidden, what a sweep starts in worker processes:
-/// `basin run-cell FOLDER [--no-probes]`: trains what FOLDER/cell.toml says, then probes it.
+/// `basin run-cell FOLDER [--no-probes] [--ranks N]`: trains what FOLDER/cell.toml says, then probes it.
 /// `basin time-cell FOLDER BATCH...`: FOLDER/cell.toml's micro-benchmark for the cost model, printed as TOML.
 void add_workers(CLI::App& app, Action& action);
 

@@ -28,6 +28,7 @@ int64_t CurvatureOperator::size() const { return objective_.parameters().size();
 
 at::ScalarType CurvatureOperator::dtype() const { return objective_.dtype(); }
 
+const RankGroup& CurvatureOperator::ranks() const { return objective_.ranks(); }
 at::Device CurvatureOperator::device() const { return objective_.device(); }
 
 void CurvatureOperator::drop_stale_graphs() {

@@ -25,6 +25,7 @@ class CurvatureOperator : public CurvatureProducts {
   at::ScalarType dtype() const override;
   at::Device device() const override;
   at::Tensor apply(const at::Tensor& x) override;
+  const RankGroup& ranks() const override;
 
   int64_t products() const { return products_; }
   int64_t graphs_kept() const { return static_cast<int64_t>(graphs_.size()); }

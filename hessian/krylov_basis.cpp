@@ -29,13 +29,31 @@ Eigen::VectorXd to_vector(const at::Tensor& tensor) {
   return Eigen::Map<const Eigen::VectorXd>(host.data_ptr<double>(), host.numel());
 }
 
-KrylovBasis::KrylovBasis(int64_t capacity, int64_t n, at::TensorOptions options, bool keep_products)
-    : vectors_(at::empty({capacity, n}, options)),
-      products_(at::empty({keep_products ? capacity : 0, n}, options)) {}
+KrylovBasis::KrylovBasis(int64_t capacity, const LinearOperator& op, bool keep_products)
+    : n_(op.size()),
+      ranks_(n_ >= kDividedFrom ? op.ranks() : RankGroup::alone()),
+      columns_(ranks_.share(n_)) {
+  const auto options = at::TensorOptions(op.dtype()).device(op.device());
+  vectors_ = at::empty({capacity, columns_.count()}, options);
+  products_ = at::empty({keep_products ? capacity : 0, columns_.count()}, options);
+}
+
+at::Tensor KrylovBasis::part(const at::Tensor& x) const {
+  return x.narrow(-1, columns_.first, columns_.count());
+}
+
+// Every other rank adds zeros: nothing is rounded.
+at::Tensor KrylovBasis::whole(const at::Tensor& part) const {
+  if (!is_divided()) return part;
+  at::Tensor all = at::zeros({part.size(0), n_}, part.options());
+  this->part(all).copy_(part);
+  ranks_.sum(all);
+  return all;
+}
 
 void KrylovBasis::append(const at::Tensor& v, const at::Tensor& w) {
-  vectors_[size_].copy_(v);
-  if (w.defined()) products_[size_].copy_(w);
+  vectors_[size_].copy_(part(v));
+  if (w.defined()) products_[size_].copy_(part(w));
   ++size_;
 }
 
@@ -43,17 +61,25 @@ Eigen::VectorXd KrylovBasis::project_out(at::Tensor& x) const {
   Eigen::VectorXd sum = Eigen::VectorXd::Zero(size_);
   if (size_ == 0) return sum;
   const at::Tensor v = vectors_.narrow(0, 0, size_);
-  at::Tensor coefficients;
+  at::Tensor mine = part(x), coefficients;
   for (int pass = 0; pass < 2; ++pass) {
-    const at::Tensor c = at::mv(v, x);
-    x.addmv_(v.t(), c, /*beta=*/1, /*alpha=*/-1);
+    const at::Tensor c = at::mv(v, mine);
+    ranks_.sum(c);
+    mine.addmv_(v.t(), c, /*beta=*/1, /*alpha=*/-1);
     coefficients = coefficients.defined() ? coefficients + c : c;
   }
+  if (is_divided()) x.copy_(whole(mine.unsqueeze(0))[0]);
   return to_vector(coefficients);
 }
 
+Eigen::VectorXd KrylovBasis::products_times(const at::Tensor& x) const {
+  const at::Tensor found = at::mv(products_.narrow(0, 0, size_), part(x));
+  ranks_.sum(found);
+  return to_vector(found);
+}
+
 at::Tensor KrylovBasis::combine(const at::Tensor& rows, const Eigen::MatrixXd& y) const {
-  return at::mm(to_tensor(y, rows.options()).t(), rows.narrow(0, 0, size_));
+  return whole(at::mm(to_tensor(y, rows.options()).t(), rows.narrow(0, 0, size_)));
 }
 
 void KrylovBasis::compress(const Eigen::MatrixXd& y) {

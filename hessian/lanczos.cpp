@@ -52,7 +52,7 @@ class Lanczos {
         large_(std::min(options.count, op.size())),
         small_(std::min(options.smallest, op.size())),
         limits_(options, op.dtype()),
-        basis_(basis_capacity(op, options), op.size(), at::TensorOptions(op.dtype()).device(op.device())),
+        basis_(basis_capacity(op, options), op),
         projected_(Eigen::MatrixXd::Zero(basis_.capacity(), basis_.capacity())),
         generator_(make_generator(options.seed)) {}
 
@@ -98,7 +98,7 @@ class Lanczos {
   /// One product: the basis grows by v, the projected matrix by a row and a column.
   void extend(const at::Tensor& v) {
     // A second start breaks the recurrence that coupling_ is read off.
-    if (search_until_ > 0) coupling_ = to_vector(at::mv(basis_.products(), v));
+    if (search_until_ > 0) coupling_ = basis_.products_times(v);
     const at::Tensor w = op_.apply(v).detach();
     ++result_.products;
     basis_.append(v, w);
@@ -114,6 +114,7 @@ class Lanczos {
   }
 
   bool resume() {
+    if (basis_.is_divided()) return false;
     const std::optional<LanczosState> state = read_lanczos_state(options_.state_path, options_.state_key);
     if (!state || state->vectors.size(1) != op_.size() || state->vectors.size(0) > basis_.capacity())
       return false;
@@ -134,7 +135,7 @@ class Lanczos {
   }
 
   void keep_state_if_due() {
-    if (options_.state_path.empty() || !options_.keeps_state) return;
+    if (options_.state_path.empty() || !options_.keeps_state || basis_.is_divided()) return;
     if (seconds_since(kept_at_) < options_.state_seconds && interrupt_signal() == 0) return;
     const int64_t m = basis_.size();
     write_lanczos_state(options_.state_path, options_.state_key,

@@ -34,7 +34,7 @@ struct KrylovSpace {
 /// first space, as many products again.
 ///
 /// With options.state_path a run that was killed or interrupted goes on from the last state kept, with the
-/// same bits.
+/// same bits. A basis that several ranks divide (KrylovBasis) keeps no state: the run begins again.
 ///
 /// The operator's symmetry is watched at every step, without a product (TopEigenResult::asymmetry); above kMostAsymmetry the
 /// run ends, not converged, with the asymmetry as residual where that is larger.

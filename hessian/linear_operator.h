@@ -5,6 +5,8 @@
 
 #include <functional>
 
+#include "ranks/rank_group.h"
+
 namespace basin {
 
 class LinearOperator {
@@ -15,6 +17,8 @@ class LinearOperator {
   virtual at::Device device() const = 0;
   /// y = A x for a flat x of size(), dtype() and device().
   virtual at::Tensor apply(const at::Tensor& x) = 0;
+  /// Those that compute its products together, each with the same calls; what is made of the products can be divided among them.
+  virtual const RankGroup& ranks() const { return RankGroup::alone(); }
 };
 
 /// Any function, for tests and for C++ users.

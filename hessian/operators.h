@@ -18,6 +18,7 @@ class DerivedOperator : public LinearOperator {
   int64_t size() const override { return inner_.size(); }
   at::ScalarType dtype() const override { return inner_.dtype(); }
   at::Device device() const override { return inner_.device(); }
+  const RankGroup& ranks() const override { return inner_.ranks(); }
 
  protected:
   LinearOperator& inner_;

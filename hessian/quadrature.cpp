@@ -24,8 +24,7 @@ Quadrature quadrature_of(const Eigen::MatrixXd& tridiagonal) {
 Quadrature lanczos_quadrature(LinearOperator& op, const at::Tensor& start, int64_t steps,
                               const at::Tensor& locked, at::Tensor* first_product) {
   const int64_t most = std::min(steps, op.size());
-  KrylovBasis basis(most, op.size(), at::TensorOptions(op.dtype()).device(op.device()),
-                    /*keep_products=*/false);
+  KrylovBasis basis(most, op, /*keep_products=*/false);
   Eigen::MatrixXd t = Eigen::MatrixXd::Zero(most, most);
   at::Tensor v = start.to(op.device(), op.dtype(), false, /*copy=*/true);
   v.div_(norm_of(v));

@@ -21,8 +21,9 @@ std::string processor() {
 
 }  // namespace
 
-CommandRanks::CommandRanks(int asked) {
-  const std::optional<RankPlace> launched = place_of_environment();
+CommandRanks::CommandRanks(int asked, Whose whose) {
+  const bool told = whose == Whose::any_launchers || started_by_local_ranks();
+  const std::optional<RankPlace> launched = told ? place_of_environment() : std::nullopt;
   if (!launched && asked > 1) local_.emplace(asked, command_line());
   const RankPlace place = launched ? *launched : local_ ? local_->place() : RankPlace();
   if (place.size == 1) return;

@@ -1,4 +1,4 @@
-// defines: CommandRanks, the processes that share what one command does.
+// defines: CommandRanks and Whose, the processes that share what one command does.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,16 @@
 
 namespace basin {
 
+/// Whose processes the ranks are. `this_programs`: whatever launcher started the process that this one works for, it has other work for
+/// its processes.
+enum class Whose { any_launchers, this_programs };
+
 /// Those of a launcher (place_of_environment()), or else as many copies of this program as were asked for. ConfigError where they have
 /// other builds or other processors, whose roundings differ: every rank does the arithmetic that is not shared by itself, and all must
 /// come to the same bits.
 class CommandRanks {
  public:
-  explicit CommandRanks(int asked);
+  explicit CommandRanks(int asked, Whose whose = Whose::any_launchers);
   const RankGroup& group() const { return group_ ? *group_ : RankGroup::alone(); }
   bool is_first() const { return group().is_first(); }
 

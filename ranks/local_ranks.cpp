@@ -20,7 +20,8 @@
 namespace basin {
 namespace {
 
-constexpr double kPatience = 15;  // seconds: another rank's last words take a few
+constexpr char kStarted[] = "BASIN_LOCAL_RANKS_OF";  // the process id of rank 0
+constexpr double kPatience = 15;                     // seconds: another rank's last words take a few
 
 [[noreturn]] void give_up(const char* what) {
   throw ConfigError(fmt::format("--ranks: can't {}: {}", what, std::strerror(errno)));
@@ -36,6 +37,7 @@ void share_cores(int ranks) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
   const auto tell = [](const char* name, int value) { setenv(name, std::to_string(value).c_str(), 1); };
+  tell(kStarted, parent);
   tell("RANK", place.rank);
   tell("WORLD_SIZE", place.size);
   tell("LOCAL_RANK", place.local_rank);
@@ -53,6 +55,12 @@ void share_cores(int ranks) {
 }
 
 }  // namespace
+
+// The variable is handed on to whoever that process starts in turn.
+bool started_by_local_ranks() {
+  const char* const of = std::getenv(kStarted);
+  return of && std::to_string(getppid()) == of;
+}
 
 int listening_socket(int& port) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

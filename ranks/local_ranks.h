@@ -1,4 +1,4 @@
-// defines: LocalRanks, copies of this program as the ranks of one run on this machine; listening_socket().
+// defines: LocalRanks, copies of this program as the ranks of one run on this machine; started_by_local_ranks(), listening_socket().
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +12,9 @@ namespace basin {
 
 /// A socket that listens on this machine alone, at a port that the system chose: nobody can take it in between.
 int listening_socket(int& port);
+
+/// Whether this process is one of those that LocalRanks starts.
+bool started_by_local_ranks();
 
 /// This process becomes rank 0; the others run this program with this process's arguments, and learn their place from the environment
 /// as torchrun tells it. They are silent, end with it however it ends, and share the cores unless OMP_NUM_THREADS says

@@ -185,22 +185,32 @@ class CheckpointProbes {
   double subset_loss_ = NAN;
 };
 
+/// Rank 0 says which: it may have written the last of them when the others were done with training already.
+std::vector<std::string> labels_of_first(const std::string& run_folder, const std::vector<std::string>& at,
+                                         const RankGroup& ranks) {
+  std::string all;
+  if (ranks.is_first()) all = fmt::format("{}", fmt::join(chosen_labels(run_folder, at), "\n"));
+  std::istringstream lines(ranks.broadcast(all));
+  std::vector<std::string> labels;
+  for (std::string label; std::getline(lines, label);) labels.push_back(label);
+  return labels;
+}
+
 }  // namespace
 
 std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRequest& request,
                                     const std::function<void(const ProbeStep&)>& begins,
                                     const RankGroup& ranks) {
   std::vector<ProbeOutcome> outcomes;
-  const std::vector<std::string> labels = chosen_labels(run_folder, request.plan.at);
+  const std::vector<std::string> labels = labels_of_first(run_folder, request.plan.at, ranks);
   if (labels.empty() || (request.plan.run.empty() && request.plan.twin.empty())) return outcomes;
   std::optional<FileLock> lock;
   if (ranks.is_first()) {
     make_folders(run_folder + "/probes");
     lock.emplace(run_folder + "/probes/lock", run_folder + "/probes");
   }
-  ranks.agree("the checkpoints and probes",
-              fmt::format("{}: {} {}", fmt::join(labels, " "), fmt::join(request.plan.run, " "),
-                          fmt::join(request.plan.twin, " ")));
+  ranks.agree("the probes",
+              fmt::format("{} {}", fmt::join(request.plan.run, " "), fmt::join(request.plan.twin, " ")));
   const c10::Device device = ranks.use_device(apply_runtime(request.runtime));
   const std::optional<RunOptions> study = study_options(run_folder);
   std::unique_ptr<Subject> subject;

@@ -232,6 +232,8 @@ class Phase {
                    {{"OMP_NUM_THREADS", std::to_string(options_.threads)}},
                    0};
     if (!options_.probes) job.arguments.push_back("--no-probes");
+    if (options_.ranks > 1)
+      job.arguments.insert(job.arguments.end(), {"--ranks", std::to_string(options_.ranks)});
     log_start_[placed.cell.run_id] = size_of(job.log);
     pool_.start(job);
     running_.push_back(std::move(placed));

@@ -13,9 +13,9 @@
 namespace basin {
 
 struct PhaseOptions {
-  std::string what = "sweep";  // for the observer
-  WorkerProgram program;       // that knows run-cell
-  int64_t jobs = 1, threads = 1;
+  std::string what = "sweep";                // for the observer
+  WorkerProgram program;                     // that knows run-cell
+  int64_t jobs = 1, threads = 1, ranks = 1;  // workers; of each the ranks, and threads of a rank
   bool probes = true, fail_fast = false, retry_failed = false;
   std::string claims;  // file by which processes share the cells (claims.h); empty: this one has all
 };

@@ -69,9 +69,10 @@ class StudyRun {
   }
 
   void forecast(const SweepPlan& plan, CostModel& costs) {
-    observer_.announce(fmt::format("{}, {} of {}, results in {}", counted(plan.cells.size(), "run"),
-                                   counted(request_.jobs, "worker"), counted(request_.threads, "thread"),
-                                   folder_.path()));
+    const std::string ranks = request_.ranks > 1 ? counted(request_.ranks, "rank") + " of " : "";
+    observer_.announce(fmt::format("{}, {} of {}{}, results in {}", counted(plan.cells.size(), "run"),
+                                   counted(request_.jobs, "worker"), ranks,
+                                   counted(request_.threads, "thread"), folder_.path()));
     const auto expected = [&] { return seconds_left(plan, costs, request_.jobs, request_.retry_failed); };
     calibrated_ = calibrate_if_worthwhile(costs, expected(), request_, observer_);
     expected_ = expected();
@@ -177,8 +178,15 @@ class StudyRun {
                  bool tuning) {
     std::vector<PlacedCell> placed;
     for (const Cell& cell : cells) placed.push_back({cell, folder_of(cell, tuning)});
-    PhaseOptions options{what,   request_.program,   request_.jobs,         request_.threads,
-                         probes, request_.fail_fast, request_.retry_failed, {}};
+    PhaseOptions options{what,
+                         request_.program,
+                         request_.jobs,
+                         request_.threads,
+                         request_.ranks,
+                         probes,
+                         request_.fail_fast,
+                         request_.retry_failed,
+                         {}};
     if (is_part()) options.claims = folder_.path() + "/claims";
     const PhaseResult result = run_cells(std::move(placed), costs, options, observer_);
     if (result.final_before > 0)

@@ -13,8 +13,9 @@
 namespace basin {
 
 struct WorkerRequest {
-  WorkerProgram program;  // that knows run-cell and time-cell
-  int64_t jobs = 1, threads = 1;
+  WorkerProgram program;                     // that knows run-cell and time-cell
+  int64_t jobs = 1, threads = 1, ranks = 1;  // ranks that share a run, and threads of each
+  int64_t cpus() const { return jobs * threads * ranks; }
 };
 
 struct StudyRequest : WorkerRequest {

@@ -40,6 +40,12 @@ int64_t largest_batch(const TrainOptions& options) {
                   options.batch_factor, options.batch_milestones.size(), size));
 }
 
+int64_t most_ranks(const BatchPlan& plan, bool has_batch_statistics) {
+  const int64_t whole = plan.group > 0 ? plan.group : plan.batch_size;
+  const int64_t unit = has_batch_statistics ? plan.ghost_batch : 1;
+  return (whole + unit - 1) / unit;
+}
+
 int64_t overlap_of(const BatchPlan& plan, int64_t size) {
   if (plan.overlap == 0) return 0;
   return std::clamp<int64_t>(std::llround(plan.overlap * static_cast<double>(size)), 1, size);

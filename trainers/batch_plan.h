@@ -26,6 +26,9 @@ struct BatchPlan {
   double overlap = 0;           // Optimizer::overlap()
 };
 
+/// How many ranks can share the first batch: by examples, with batch statistics by ghost batches.
+int64_t most_ranks(const BatchPlan& plan, bool has_batch_statistics);
+
 /// The last examples of a batch that the next update takes a gradient of as well: round(overlap size), at least 1 where
 /// there is overlap.
 int64_t overlap_of(const BatchPlan& plan, int64_t size);

@@ -211,7 +211,7 @@ void Recorder::conclude(const TrainResult& result) {
   progress_.finish(static_cast<double>(trainer_.updates_done()), in_colour(result.status));
   write_status(result.status, result.message);
   if (!is_final(result.status)) return;
-  // Whoever asks now is told how it ended: nothing goes on from them.
+  // Its status is on disk and says how it ended: nothing goes on from them.
   for (const char* label : {"latest", "previous"}) fs::remove(checkpoint_path(label));
 }
 

@@ -23,9 +23,9 @@ void prepare(Model& model, const EvaluationSetup& setup) {
 
 // Ranks are to have a micro-batch each, all of one size where that is possible.
 BatchPlan shared_plan(BatchPlan plan, bool has_batch_statistics, const RankGroup& ranks) {
-  const int64_t whole = plan.group > 0 ? plan.group : plan.batch_size, n = ranks.size();
+  const int64_t n = ranks.size(), units = most_ranks(plan, has_batch_statistics);
   if (n == 1) return plan;
-  const int64_t unit = has_batch_statistics ? plan.ghost_batch : 1, units = (whole + unit - 1) / unit;
+  const int64_t unit = has_batch_statistics ? plan.ghost_batch : 1;
   if (units < n)
     throw ConfigError(fmt::format("{} {}batch{} of {} can't be shared by {} ranks", units,
                                   has_batch_statistics ? "ghost " : "", units == 1 ? "" : "es", unit, n));

@@ -2,7 +2,9 @@
 
 #include "apps/subcommands.h"
 #include "core/files.h"
+#include "ranks/command_ranks.h"
 #include "runs/folder.h"
+#include "runs/parts.h"
 #include "runs/probes_done.h"
 #include "runs/train.h"
 #include "sweep/measure_speed.h"
@@ -10,11 +12,15 @@
 namespace basin {
 namespace {
 
-int probe_cell(const std::string& folder, const RunOptions& options) {
+int probe_cell(const std::string& folder, const RunOptions& options, const RankGroup& ranks) {
   if (options.probes.run.empty() && options.probes.twin.empty()) return 0;
-  const std::vector<ProbeOutcome> outcomes =
-      probe_run(folder, {options.probes, options.probe_options, options.runtime, false},
-                [&](const ProbeStep& step) { write_probe_progress(folder, step); });
+  const std::vector<ProbeOutcome> outcomes = probe_run(
+      folder, {options.probes, options.probe_options, options.runtime, false},
+      [&](const ProbeStep& step) {
+        if (ranks.is_first()) write_probe_progress(folder, step);
+      },
+      ranks);
+  if (!ranks.is_first()) return 0;
   remove_probe_progress(folder);
   int exit_code = 0;
   for (const ProbeOutcome& outcome : outcomes) {
@@ -26,6 +32,17 @@ int probe_cell(const std::string& folder, const RunOptions& options) {
   return exit_code;
 }
 
+/// As many of the ranks asked for as can share the run's batch.
+int run_cell(const std::string& folder, int asked, bool probes) {
+  const RunOptions options = load_run_options(cell_path(folder), {});
+  const int64_t most = most_ranks(batch_plan_of(options), model_traits(options).batch_statistics);
+  CommandRanks ranks(static_cast<int>(std::min<int64_t>(asked, most)), Whose::this_programs);
+  return ranks.run([&] {
+    train_run(options, folder, ranks.group());
+    return probes ? probe_cell(folder, options, ranks.group()) : 0;
+  });
+}
+
 }  // namespace
 
 void add_workers(CLI::App& app, Action& action) {
@@ -33,13 +50,11 @@ void add_workers(CLI::App& app, Action& action) {
   auto folder = std::make_shared<std::string>();
   auto no_probes = std::make_shared<bool>(false);
   cell->add_option("folder", *folder)->required();
+  auto ranks = std::make_shared<int>(1);
   cell->add_flag("--no-probes", *no_probes);
-  cell->callback([&action, folder, no_probes] {
-    action = [folder, no_probes] {
-      const RunOptions options = load_run_options(cell_path(*folder), {});
-      train_run(options, *folder);
-      return *no_probes ? 0 : probe_cell(*folder, options);
-    };
+  cell->add_option("--ranks", *ranks);
+  cell->callback([&action, folder, no_probes, ranks] {
+    action = [folder, no_probes, ranks] { return run_cell(*folder, *ranks, !*no_probes); };
   });
   CLI::App* timing = app.add_subcommand("time-cell", "a sweep's micro-benchmark")->group("");
   auto batches = std::make_shared<std::vector<int64_t>>();

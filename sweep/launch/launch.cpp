@@ -65,6 +65,7 @@ BatchJob SlurmLaunch::job_of(const StageArray& array, const std::string& after) 
   job.command = {
       request_.program_path, "sweep", out + "/study.toml", "--out", out, "--stage", stage, "--jobs", jobs};
   job.command.insert(job.command.end(), {"--threads", threads});
+  if (request_.ranks > 1) job.command.insert(job.command.end(), {"--ranks", std::to_string(request_.ranks)});
   for (const std::string& set : request_.sets) job.command.insert(job.command.end(), {"--set", set});
   if (!request_.probes) job.command.push_back("--no-probes");
   job.retry_failed = request_.retry_failed;
@@ -74,7 +75,7 @@ BatchJob SlurmLaunch::job_of(const StageArray& array, const std::string& after) 
   // Longer than the partition allows it would wait for ever; what isn't done by then is requeued.
   if (const std::optional<int64_t> longest = slurm_.longest_minutes(value_of(request_.given, "partition")))
     job.minutes = std::min(job.minutes, *longest);
-  job.cpus = request_.jobs * request_.threads;
+  job.cpus = request_.cpus();
   job.after = after;
   job.given = request_.given;
   return job;

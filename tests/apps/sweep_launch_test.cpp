@@ -88,6 +88,15 @@ TEST(SweepLaunch, TunesRungByRung) {
   EXPECT_THAT(early.err, HasSubstr("--stage 3 (sweep): the tuning before it has not ended"));
 }
 
+TEST(SweepLaunch, AsksForTheCoresOfAllRanks) {
+  const FakeSlurm slurm;
+  const TinySweep sweep("[sweep]\nseed = [1]\n");
+  const BinaryResult result = sweep.run(launch({"--dry-run", "--threads", "3", "--ranks", "2"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("--cpus-per-task=6"));
+  EXPECT_THAT(result.out, HasSubstr("--threads 3 --ranks 2"));
+}
+
 TEST(SweepLaunch, TriesAFailedRunOnceMore) {
   if (at::hasCUDA()) GTEST_SKIP() << "no device is missing here";
   const FakeSlurm slurm;
