@@ -9,9 +9,10 @@ const char kPlain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 constexpr int64_t kLongestNotice = 120;  // seconds before the time limit; states have to be written in them
 
-const char kEnd[] = R"(
+const char kEnd[] = R"bash(
+task="$folder/${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
 # A run that failed is tried once more, perhaps on another node: the file says that this task has come back for it.
-again="$folder/${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID.again"
+again="$task.again"
 if [ -e "$again" ] && [ ! -s "$again" ]; then retry=(--retry failed); echo tried >"$again"; fi
 
 stop() { trap '' USR1 TERM; kill -TERM $basin; wait $basin; }
@@ -21,7 +22,18 @@ requeue() {
   echo "scontrol requeue $task failed: submit what is left with the same command" >&2
   exit 1
 }
-trap 'stop; requeue; exit 0' USR1   # the time limit is near
+# What takes longer than the time limit and keeps no state, a probe as a rule, would begin again for ever: twice in a row is enough.
+# .begun is as old as this attempt.
+: >"$task.begun"
+anything_written() { [ -n "$(find "$folder/../runs" "$folder/../tuning" -name '*.h5' -newer "$task.begun" -print -quit 2>/dev/null)" ]; }
+time_limit() {
+  stop
+  if anything_written; then rm -f "$task.stuck"; requeue; exit 0; fi
+  if [ ! -e "$task.stuck" ]; then : >"$task.stuck"; requeue; exit 0; fi
+  echo "nothing was finished within the time limit, twice in a row: a probe may take longer; submit again with --slurm time=..." >&2
+  exit 1
+}
+trap time_limit USR1                # the time limit is near
 trap 'stop; exit 143' TERM          # preempted or cancelled
 "${command[@]}" --shard "$SLURM_ARRAY_TASK_ID/$shards" "${retry[@]}" &
 basin=$!
@@ -30,7 +42,7 @@ status=$?
 # 1: a run failed; 137: killed, by lack of memory as a rule.
 if [ $status -eq 1 -o $status -eq 137 ] && [ ! -e "$again" ]; then : >"$again"; requeue; fi
 exit $status
-)";
+)bash";
 
 // %j and the like would be replaced in the name of a log.
 std::string without_patterns(const std::string& path) {

@@ -26,7 +26,7 @@ struct BatchJob {
 std::vector<std::string> sbatch_arguments(const BatchJob& job);
 
 /// A task makes the shard of its number. Near the time limit (sbatch's --signal) it asks Basin to stop, which leaves resumable states,
-/// and puts itself, not the whole array, into the queue again. On SIGTERM (preemption, scancel) it stops in the same way; Slurm requeues
+/// and puts itself, not the whole array, into the queue again, unless nothing was written for the second time in a row. On SIGTERM (preemption, scancel) it stops in the same way; Slurm requeues
 /// where it has preempted. Where runs failed it goes into the queue once more and tries these again, perhaps on another node.
 std::string batch_script(const BatchJob& job);
 

@@ -4,7 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/files.h"
 #include "tests/support/message_of.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
 namespace basin {
 namespace {
@@ -14,6 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::message_of;
 using ::testing::Not;
+using testing::write_text;
 
 BatchJob example() {
   BatchJob job;
@@ -59,6 +66,53 @@ TEST(BatchScript, QuotesForTheShell) {
   BatchJob job = example();
   job.retry_failed = true;
   EXPECT_THAT(batch_script(job), HasSubstr("\nretry=(--retry failed)\n"));
+}
+
+/// A task whose program writes nothing or a checkpoint and then waits; Slurm's commands write down that they were called.
+class Task {
+ public:
+  Task() {
+    make_folders(folder_ / "out/slurm");
+    make_folders(folder_ / "out/runs/a");
+    write_program("scontrol", "echo \"$@\" >>" + (folder_ / "requeued"));
+    write_program("worker", "[ -e " + (folder_ / "writes") + " ] && : >" +
+                                (folder_ / "out/runs/a/latest.h5") + "\nsleep 60");
+    BatchJob job;
+    job.name = "task";
+    job.folder = folder_ / "out/slurm";
+    job.command = {folder_ / "worker"};
+    write_text(folder_ / "task.sh", batch_script(job));
+  }
+  /// Exit code where its time limit comes near.
+  int run(bool writes) const {
+    if (writes) write_text(folder_ / "writes", "");
+    if (!writes) std::filesystem::remove(folder_ / "writes");
+    const std::string script =
+        "cd " + folder_.path() +
+        "; PATH=$PWD:$PATH SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=1 bash task.sh 2>said & "
+        "sleep 1.2; kill -USR1 $!; wait $!";
+    return WEXITSTATUS(std::system(("bash -c '" + script + "'").c_str()));
+  }
+  std::string file(const std::string& name) const { return read_file(folder_ / name); }
+
+ private:
+  void write_program(const std::string& name, const std::string& lines) const {
+    write_text(folder_ / name, "#!/bin/bash\n" + lines + "\n");
+    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
+  }
+  testing::TemporaryFolder folder_;
+};
+
+TEST(BatchScript, ATaskThatGetsNowhereGivesUp) {
+  const Task task;
+  EXPECT_EQ(task.run(true), 0);
+  EXPECT_EQ(task.run(false), 0);  // once may be a slow node
+  EXPECT_EQ(task.run(true), 0);
+  EXPECT_EQ(task.run(false), 0);
+  EXPECT_EQ(task.file("requeued"), "requeue 7_1\nrequeue 7_1\nrequeue 7_1\nrequeue 7_1\n");
+  EXPECT_EQ(task.run(false), 1);
+  EXPECT_THAT(task.file("said"), HasSubstr("nothing was finished within the time limit, twice in a row"));
+  EXPECT_EQ(task.file("requeued").size(), 4 * std::string("requeue 7_1\n").size());
 }
 
 TEST(MinutesOf, ReadsSlurmsTimes) {
