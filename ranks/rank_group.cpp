@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "core/interrupt.h"
+#include "core/math/nan.h"
 #include "core/provenance.h"
 #include "ranks/device_sums.h"
 #include "ranks/watch.h"
@@ -83,6 +84,7 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_of(const c10::intrusive_ptr<c10d
 struct RankGroup::Link {
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+  std::optional<at::Device> device;        // by use_device()
   c10::intrusive_ptr<c10d::Backend> nccl;  // of GPUs' tensors; null: they go through the host
   std::shared_ptr<RankWatch> watch;
   std::vector<std::string> names;   // by rank
@@ -214,12 +216,15 @@ RankGroup::~RankGroup() {
 
 at::Device RankGroup::use_device(at::Device asked) const {
   if (!link_) return asked;
+  if (link_->device) return *link_->device;
   agree("the device", asked.is_cpu() ? "a CPU" : "a GPU");
+  link_->device = asked;
   if (asked.is_cpu()) return asked;
   const c10::impl::VirtualGuardImpl gpus(asked.type());
   const at::Device device(asked.type(),
                           static_cast<c10::DeviceIndex>(place_.local_rank % gpus.deviceCount()));
   gpus.setDevice(device);
+  link_->device = device;
   const std::vector<std::string> used = gather(host_name() + " " + gpu_identity(device));
   const bool own = std::set<std::string>(used.begin(), used.end()).size() == used.size();
   if (own) link_->nccl = nccl_backend(prefixed("nccl", link_->store), rank(), size());
@@ -243,10 +248,11 @@ std::unique_ptr<PendingSum> RankGroup::begin_sum(const at::Tensor& tensor) const
   std::vector<at::Tensor> tensors{tensor.detach()};
   try {
     const auto work = link_->backend_of(tensor).allreduce(tensors, c10d::AllreduceOptions());
-    return std::make_unique<Pending>([this, work] {
+    return std::make_unique<Pending>([this, work, is_cpu = tensor.is_cpu()] {
       const Clock::time_point start = Clock::now();
       link_->wait(*work);
-      link_->traffic.waited += seconds_since(start);
+      // On a GPU what was computed before is waited for too, and can't be told from it.
+      link_->traffic.waited += is_cpu ? seconds_since(start) : kNaN;
     });
   } catch (const std::exception&) {
     link_->lose();

@@ -27,7 +27,7 @@ struct Share {
 /// What this rank had summed, and how long it waited for it.
 struct RankTraffic {
   int64_t sums = 0, bytes = 0;  // of the tensors; a ring sends 2 (n - 1)/n of it
-  double waited = 0;            // seconds in which nothing was computed
+  double waited = 0;            // seconds in which nothing was computed; NaN on a GPU, where that isn't known
   RankTraffic since(const RankTraffic& before) const {
     return {sums - before.sums, bytes - before.bytes, waited - before.waited};
   }
@@ -80,7 +80,8 @@ class RankGroup {
 
   /// The device that this rank computes on where the run is to be on `asked`, which all ranks say: of a host's GPUs one after another, by
   /// local rank, current from here on. ConfigError where some ranks have a GPU and others none. Sums of tensors on GPUs go through NCCL
-  /// where every rank has a GPU of its own, else through the host. Called before the first of them.
+  /// where every rank has a GPU of its own, else through the host. Called before the first of them; a later
+  /// call gives the same device.
   at::Device use_device(at::Device asked) const;
 
   /// Which of `count` items are this rank's: consecutive, in the order of ranks, as many as another's or one more.

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/provenance.h"
+#include "runs/ended.h"
 
 namespace basin {
 
@@ -58,7 +59,7 @@ RunStatus status_of(const std::string& run_folder, const std::string& run_id) {
 }
 
 void queue_run(const std::string& run_folder, const Cell& cell) {
-  if (fs::exists(run_folder + "/status.json")) return;
+  if (fs::exists(run_folder + "/status.json") || ended_record(run_folder)) return;
   make_folders(run_folder);
   write_file_atomically(run_folder + "/config.toml", cell.options.resolved());
   RunStatus status;

@@ -40,7 +40,8 @@ std::string frozen_study(const std::string& out);
 /// status.json of a run folder; status "queued" where there is none or it can't be read.
 RunStatus status_of(const std::string& run_folder, const std::string& run_id);
 
-/// Makes the folder of a run that has none, with config.toml, so that readers see every cell from the beginning.
+/// Makes the folder of a run that has none, with config.toml, so that readers see every cell from the beginning. A run that has ended and
+/// lost its status.json gets it again.
 void queue_run(const std::string& run_folder, const Cell& cell);
 
 }  // namespace basin

@@ -17,6 +17,7 @@
 #include "optim/registry.h"
 #include "optim/scaling_rule.h"
 #include "runs/branch.h"
+#include "runs/ended.h"
 #include "runs/folder.h"
 #include "runs/given_ratios.h"
 #include "runs/parts.h"
@@ -122,30 +123,14 @@ RunHeader header_of(const RunOptions& options, const Dataset& data, const Model&
   return header;
 }
 
-// status.json again, where it was lost and the record says how the run ended.
-void restore_status(const std::string& path, const RunRecord& record) {
-  if (fs::exists(path) || !is_final(record.status)) return;
-  RunStatus status;
-  status.run_id = record.header.run_id;
-  status.status = record.status;
-  status.message = record.status_message;
-  status.update = updates_in(record);
-  status.done = 1;
-  status.host = host_name();
-  status.updated_utc = record.updated_utc;
-  write_status(path, status);
-}
-
 // The status of a run that is done, or nothing. IoError where it was done on other data than lies there now.
 std::optional<RunState> final_status(const RunOptions& options, const std::string& folder) {
-  const std::string path = folder + "/status.json", file = folder + "/run.h5";
-  if (!fs::exists(file)) return std::nullopt;
-  if (fs::exists(path) && !is_final(read_status(path).status)) return std::nullopt;
-  const RunRecord record = read_run_file(file);
-  restore_status(path, record);
-  if (!fs::exists(path)) return std::nullopt;
-  check_same_data(file, record.header.data, data_attributes(load_dataset(options.data)));
-  return read_status(path).status;
+  const RunState known = status_of(folder, options.run_id()).status;
+  if (!is_final(known) && known != RunState::queued) return std::nullopt;
+  const std::optional<RunRecord> record = ended_record(folder);
+  if (!record) return std::nullopt;
+  check_same_data(folder + "/run.h5", record->header.data, data_attributes(load_dataset(options.data)));
+  return record->status;
 }
 
 // Before there is a Recorder to say so. What an earlier attempt wrote of where it stands remains.

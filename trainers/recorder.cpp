@@ -212,7 +212,8 @@ void Recorder::conclude(const TrainResult& result) {
   write_status(result.status, result.message);
   if (!is_final(result.status)) return;
   // Its status is on disk and says how it ended: nothing goes on from them.
-  for (const char* label : {"latest", "previous"}) fs::remove(checkpoint_path(label));
+  std::error_code ignored;  // the run is what it is without that space
+  for (const char* label : {"latest", "previous"}) fs::remove(checkpoint_path(label), ignored);
 }
 
 void Recorder::fail(const std::string& message, RunState state) noexcept {

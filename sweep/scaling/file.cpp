@@ -20,6 +20,7 @@ Meaning meaning_of(const std::string& column) {
       {"images_per_second",
        {"examples/s", "batch size over the time of an update", "scaling-update-seconds"}},
       {"timed", {"1", "updates, products or sums that were timed", "scaling-round"}},
+      {"rank_sums_per_update", {"1", "sums over ranks in an update", "rank-traffic"}},
       {"rank_bytes_per_update", {"B", "bytes that a rank had summed in an update", "rank-traffic"}},
       {"rank_wait_share",
        {"1", "share of the updates' time in which rank 0 waited for sums", "rank-traffic"}},

@@ -37,6 +37,20 @@ struct Subject {
   TimedSizes sizes;
 };
 
+int64_t ranks_that_can_share(const RunOptions& options, int64_t batch) {
+  return most_ranks(batch_plan_of(updates_only(options, batch)), model_traits(options).batch_statistics);
+}
+
+/// Before anything is timed.
+void check_shares(const std::string& label, const RunOptions& options, const TimedSizes& sizes, int most) {
+  for (const int64_t batch : {sizes.strong, sizes.weak * most}) {
+    const int64_t shares = ranks_that_can_share(options, batch);
+    if (shares < most)
+      throw ConfigError(
+          fmt::format("{}: a batch of {} can be shared by {} ranks, not by {}", label, batch, shares, most));
+  }
+}
+
 std::vector<Subject> subjects_of(const std::vector<Cell>& cells, int most) {
   std::map<std::string, std::shared_ptr<const Dataset>> read;
   std::vector<Subject> subjects;
@@ -44,10 +58,8 @@ std::vector<Subject> subjects_of(const std::vector<Cell>& cells, int most) {
     RunOptions options = by_itself(cell.options);
     std::shared_ptr<const Dataset>& data = read[view_of(options.data).to_toml()];
     if (!data) data = std::make_shared<const Dataset>(load_dataset(options.data));
-    const TimedSizes sizes = timed_sizes(options, most);
-    if (sizes.weak * most > sizes.strong)
-      throw ConfigError(fmt::format("{}: {} ranks can't share a batch of {}: each takes {} or more",
-                                    cell.label, most, sizes.strong, sizes.weak));
+    const TimedSizes sizes = timed_sizes(options, most, data->train.size());
+    check_shares(cell.label, options, sizes, most);
     subjects.push_back({std::move(options), data, sizes});
   }
   return subjects;
@@ -78,9 +90,7 @@ class Measurement {
         step_(step),
         device_(ranks.use_device(apply_runtime(cells.front().options.runtime))),
         subjects_(subjects_of(cells, ranks.size())),
-        parts_(parts_of(ranks)) {
-    found_.ranks = rank_counts(ranks.size());
-  }
+        parts_(parts_of(ranks)) {}
 
   RankScaling run() {
     const double all = static_cast<double>(request_.rounds) * static_cast<double>(parts_.size());
@@ -104,7 +114,8 @@ class Measurement {
       const TimedSizes& sizes = subject.sizes;
       time(subject, part, round, "strong", sizes.strong);
       time(subject, part, round, "weak", sizes.weak * part.count);
-      if (part.count == 1) time(subject, part, round, "small", sizes.small);
+      if (ranks_that_can_share(subject.options, sizes.small * part.count) >= part.count)
+        time(subject, part, round, "small", sizes.small * part.count);
     }
     time_products(subjects_.front(), part, round);
     if (part.count > 1) time_sums(*part.group, round);
@@ -124,6 +135,7 @@ class Measurement {
                      {"images_per_second", static_cast<double>(batch) / timing.seconds},
                      {"timed", timing.updates}};
     if (part.count > 1) {
+      row.emplace_back("rank_sums_per_update", static_cast<double>(timing.traffic.sums) / updates);
       row.emplace_back("rank_bytes_per_update", static_cast<double>(timing.traffic.bytes) / updates);
       row.emplace_back("rank_wait_share", timing.traffic.waited / (timing.seconds * updates));
       if (part.on_one_host) row.emplace_back("wire_bytes_per_update", timing.wire / updates);
@@ -131,18 +143,18 @@ class Measurement {
     found_.updates.push_back(std::move(row));
   }
 
-  /// What `pass` takes, by rank 0's clock, after one that isn't timed.
+  /// What `pass` takes, by rank 0's clock, after one that isn't timed. The question whether there is to be another isn't timed either.
   std::pair<double, int64_t> seconds_of(const RankGroup& group, const std::function<void()>& pass) const {
-    pass();
-    wait_for(device_);
-    const Clock::time_point start = Clock::now();
-    int64_t passes = 0;
+    double seconds = 0;
+    int64_t passes = -1;
     do {
+      wait_for(device_);
+      const Clock::time_point start = Clock::now();
       pass();
       wait_for(device_);
-      ++passes;
-    } while (group.any(group.is_first() && seconds_since(start) < request_.seconds));
-    return {seconds_since(start) / static_cast<double>(passes), passes};
+      if (passes++ >= 0) seconds += seconds_since(start);
+    } while (group.any(group.is_first() && (passes < 1 || seconds < request_.seconds)));
+    return {seconds / static_cast<double>(passes), passes};
   }
 
   void time_products(const Subject& subject, const Part& part, int64_t round) {
@@ -206,14 +218,15 @@ class Measurement {
 
 }  // namespace
 
-TimedSizes timed_sizes(const RunOptions& cell, int most) {
+TimedSizes timed_sizes(const RunOptions& cell, int most, int64_t train_examples) {
   const TrainOptions& train = cell.train;
-  const bool has_ghosts = model_traits(cell).batch_statistics;
+  const bool has_ghosts = model_traits(cell).batch_statistics, merges = batch_plan_of(cell).merge_duplicates;
+  const int64_t strong = merges ? std::min(train.batch_size, train_examples) : train.batch_size;
   const int64_t unit = has_ghosts ? ghost_batch_of(train) : 1;
-  const int64_t weak = std::max(unit, train.batch_size / most / unit * unit);
+  const int64_t weak = std::max(unit, strong / most / unit * unit);
   // Without a ghost_batch of the study's, a batch below 256 is one.
   const int64_t least = has_ghosts && train.ghost_batch > 0 ? unit : 1;
-  return {train.batch_size, weak, std::min(weak, std::max(least, kSmall / least * least))};
+  return {strong, weak, std::min(weak, std::max(least, kSmall / least * least))};
 }
 
 std::vector<Cell> cells_to_scale(const std::vector<Cell>& cells) {

@@ -20,16 +20,16 @@ struct RankScalingRequest {
 /// Rows as sweep/scaling/file.h writes them.
 struct RankScaling {
   std::vector<ColumnRow> updates, products, sums;
-  std::vector<int> ranks;  // what was measured
 };
 
-/// Batch sizes at which a cell is timed. With batch normalisation all hold whole ghost batches.
+/// Batch sizes at which a run is timed: strong the same for any number of ranks, weak and small times that number. With batch normalisation all hold whole ghost batches.
 struct TimedSizes {
-  int64_t strong = 0;  // the cell's, whatever the ranks
-  int64_t weak = 0;    // of one rank, so that `most` of them have the cell's or just less
-  int64_t small = 0;   // of one rank alone, for what an update takes however small it is
+  int64_t strong =
+      0;              // the cell's, whatever the ranks; where duplicates are merged, at most the training set
+  int64_t weak = 0;   // of one rank, so that `most` of them have the cell's or just less
+  int64_t small = 0;  // of one rank, for what an update takes however small it is
 };
-TimedSizes timed_sizes(const RunOptions& cell, int most);
+TimedSizes timed_sizes(const RunOptions& cell, int most, int64_t train_examples);
 
 /// One cell of the largest batch size for each optimiser, in the study's order.
 std::vector<Cell> cells_to_scale(const std::vector<Cell>& cells);

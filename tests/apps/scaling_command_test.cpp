@@ -21,7 +21,7 @@ TEST(ScalingCommand, WritesWhatItMeasured) {
   EXPECT_THAT(done.out, HasSubstr("sgd, strong"));
   EXPECT_THAT(done.out, HasSubstr("Hessian products"));
   const h5::File file = open_schema_file(folder + "/scaling.h5", kScalingSchema);
-  EXPECT_EQ(file.dataset("updates/ranks").read<int64_t>(), (std::vector<int64_t>{1, 1, 1, 2, 2}));
+  EXPECT_EQ(file.dataset("updates/ranks").read<int64_t>(), (std::vector<int64_t>{1, 1, 1, 2, 2, 2}));
   EXPECT_EQ(file.attribute_as<std::vector<std::string>>("hosts").size(), 2);
   EXPECT_THAT(file.attribute_as<std::string>("study"), HasSubstr("batch_size = 64"));
   EXPECT_TRUE(file.group("provenance").has_attribute("git_commit"));
@@ -39,7 +39,7 @@ TEST(ScalingCommand, RefusalsAreOneLine) {
     return result.err;
   };
   EXPECT_THAT(refusal({}), HasSubstr("one rank has nothing to compare with"));
-  EXPECT_THAT(refusal({"--ranks", "3"}), HasSubstr("3 ranks can't share a batch of 2: each takes 1 or more"));
+  EXPECT_THAT(refusal({"--ranks", "3"}), HasSubstr("a batch of 2 can be shared by 2 ranks, not by 3"));
   EXPECT_THAT(refusal({"--ranks", "2", "--cell", "9"}), HasSubstr("--cell 9: the study has 1 run"));
   EXPECT_FALSE(std::filesystem::exists(folder + "/scaling.h5"));
   const BinaryResult nothing = run_binary({"scaling", study.path("nowhere"), "--ranks", "2"});

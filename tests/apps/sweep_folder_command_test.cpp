@@ -16,6 +16,30 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// No file of a run that has ended is worth training it again: status.json, the record, both, or the record torn.
+TEST(SweepCommandFolder, WhatIsLostOfAnEndedRunIsMadeAgain) {
+  const TinySweep sweep("[sweep]\nseed = [1]\n");
+  ASSERT_EQ(sweep.run({"--no-probes"}).exit_code, 0);
+  const std::string run = sweep.runs().front();
+  const RunRecord before = read_run_file(run + "/run.h5");
+  const auto trained = fs::last_write_time(run + "/journal");
+  const std::vector<std::vector<std::string>> losses = {
+      {"status.json"}, {"run.h5"}, {"status.json", "run.h5"}};
+  for (const std::vector<std::string>& lost : losses) {
+    for (const std::string& name : lost) fs::remove(run + "/" + name);
+    const BinaryResult again = sweep.run({"--no-probes"});
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(sweep.statuses(), std::vector<std::string>{"finished"});
+    EXPECT_EQ(comparable(read_run_file(run + "/run.h5")), comparable(before)) << lost.front();
+    EXPECT_EQ(fs::last_write_time(run + "/journal"), trained) << lost.front();
+  }
+  truncate_file(run + "/run.h5", 0.5);
+  fs::remove(run + "/status.json");
+  EXPECT_EQ(sweep.run({"--no-probes"}).exit_code, 0);
+  EXPECT_EQ(comparable(read_run_file(run + "/run.h5")), comparable(before));
+  EXPECT_EQ(fs::last_write_time(run + "/journal"), trained);
+}
+
 TEST(SweepCommandFolder, RefusesAnotherStudyAndExtendsItsOwn) {
   const TinySweep sweep("[sweep]\nseed = [1]\n");
   ASSERT_EQ(sweep.run({"--no-probes"}).exit_code, 0);

@@ -67,6 +67,7 @@ const std::vector<Reader>& readers() {
       {"tile", read_tile_file},
       hdf5_file("sweep", kSweepSchema),
       hdf5_file("tune", kTuneSchema),
+      hdf5_file("scaling", kScalingSchema),
       hdf5_file("audit", kAuditSchema),
       {"verdicts", [](const std::string& path) { Pilot{path}; }},
       {"selection", [](const std::string& path) { read_selection(path); }},

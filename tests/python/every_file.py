@@ -79,12 +79,13 @@ def program(*words, **environment):
 
 
 def make_every_file(out):
-    """In OUT a sweep with probes, a surface and an audit, and a prediction. In OUT/tuned a tuning, in OUT/chosen the runs whose rates it
-    chose, in OUT/asked a sweep with verdicts, in OUT/planes the tiles of a surface that was killed."""
+    """In OUT a sweep with probes, a surface, an audit and times of ranks, and a prediction. In OUT/tuned a tuning, in OUT/chosen the runs
+    whose rates it chose, in OUT/asked a sweep with verdicts, in OUT/planes the tiles of a surface that was killed."""
     _succeed("sweep", ROOT / "configs/tiny.toml", "--out", out, "--set", "batch_size=128", "--set", 'optimizer="sgd"')
     run = first_run(out)
     _succeed("landscape", run, "--kind", "line", "--set", "line.points=3", "--set", "line.directions=1")
     _succeed("audit", run / "ckpt/end.h5", "--only", "weight_norms")
+    _succeed("scaling", out, "--ranks", 2, "--rounds", 1, "--seconds", 0.01)
     (out / "tuned.toml").write_text(TUNED)
     _succeed("tune", out / "tuned.toml", "--out", out / "tuned")
     _succeed("sweep", out / "tuned.toml", "--out", out / "chosen", "--selection", out / "tuned/selection.toml")

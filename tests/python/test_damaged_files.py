@@ -80,6 +80,7 @@ KINDS = {
     "tile": Kind("planes/*.tiles/000000.h5", PLANE),
     "sweep": Kind("sweep.h5"),
     "tune": Kind("tuned/tune.h5"),
+    "scaling": Kind("scaling.h5"),
     "verdicts": Kind("asked/verdicts.h5", ("sweep", "{out}/asked.toml", "--out", "{out}/asked", "--dry-run", "--pilot", "{out}/asked")),
     "cifar": Kind("sets/cifar10-5k/data_batch_1.bin", ("data", "check", "cifar10-5k")),
     "study": Kind("asked.toml", ("sweep", "{path}", "--out", "{out}/asked", "--dry-run"), sealed=False),

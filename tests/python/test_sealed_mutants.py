@@ -110,6 +110,7 @@ KINDS = {
     "checkpoint": ("runs/*/ckpt/end.h5", [("inspect", "{path}"), ("probe", "{run}", "--only", "weight_norms", "--force")]),
     "probe": ("runs/*/probes/*.h5", [("inspect", "{path}"), ("collect", "{out}")]),
     "sweep": ("sweep.h5", [("inspect", "{path}"), ("collect", "{out}")]),
+    "scaling": ("scaling.h5", [("inspect", "{path}")]),
     "surface": (
         "landscape/*.h5",
         [

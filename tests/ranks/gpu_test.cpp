@@ -35,6 +35,8 @@ void sums_and_broadcasts(RankGroup& ranks) {
     ranks.broadcast(tensor);
     if (!tensor.eq(7).all().item<bool>()) throw std::runtime_error("broadcast");
   }
+  if (ranks.use_device(at::kCUDA) != device)
+    throw std::runtime_error("another device");  // training, then probes
   const std::unique_ptr<RankGroup> one = ranks.first(1);
   if (one && one->sum(2.0) != 2) throw std::runtime_error("first");
 }

@@ -1,12 +1,12 @@
 """What more ranks bring, as `basin scaling` measured it, and a MODEL of the time to a target on many: the updates that a study needed,
 times what an update takes.
 
-    T(n, B) = S(B) (o + c B/n + s(n)),   S(B) = S_min (1 + B_crit (1/B − 1/N)₊),   s(n) = 2 (n − 1) a + 2 (n − 1)/n G/b
+    T(n, B) = S(B) (o + c B/n + s(n)),   S(B) = S_min (1 + B_crit (1/B − 1/N)₊),   s(n) = 2 (n − 1) k a + 2 (n − 1)/n G/b
 
-n ranks, B examples in a batch, N in the training set; one rank takes c seconds for an example and o for an update; G bytes of gradients,
-a the latency and b the bandwidth of a ring's step. With k = 1 − B_crit/N and f = o + s(n) the least over B ≤ N is at
-B* = √(B_crit f n / (k c)), where the parts of T that grow and fall with B are equal: more ranks want larger batches, and more examples,
-E = S B.
+n ranks, B examples in a batch, N in the training set; one rank takes c seconds for an example and o for an update; G bytes in k sums in
+an update (buckets of gradients, the loss, whether to go on), a the latency and b the bandwidth of a ring's step. With k' = 1 − B_crit/N
+and f = o + s(n) the least over B ≤ N is at B* = √(B_crit f n / (k' c)), where the parts of T that grow and fall with B are equal: more
+ranks want larger batches, and more examples, E = S B.
 
 What it leaves out: sums that go on behind the backward pass (T is too large), ranks that wait for the slowest and cores that share a memory
 (too small), and whether S(B), measured at one target, keeps its form. Prices of updates come from few ranks and are extrapolated.
@@ -31,11 +31,12 @@ class UpdateCost:
     per_image: float  # c, seconds
     per_update: float  # o, seconds
     bytes: float  # G
+    number: float  # k
     latency: float  # a, seconds
     bandwidth: float  # b, bytes per second
 
     def sums(self, ranks: float) -> float:
-        return 2 * (ranks - 1) * self.latency + 2 * (ranks - 1) / ranks * self.bytes / self.bandwidth
+        return 2 * (ranks - 1) * self.number * self.latency + 2 * (ranks - 1) / ranks * self.bytes / self.bandwidth
 
     def seconds(self, batch: float, ranks: float) -> float:
         return self.per_update + self.per_image * batch / ranks + self.sums(ranks)
@@ -59,15 +60,15 @@ def ring_cost(sums: pd.DataFrame) -> RingCost:
 
 
 def update_costs(times: RankTimes) -> dict[str, UpdateCost]:
-    """By optimiser: c and o of one rank's batch sizes, by least squares of relative errors; G as counted; a and b of the sums."""
+    """By optimiser: c and o of one rank's batch sizes, by least squares of relative errors; G and k as counted; a and b of the sums."""
     ring = ring_cost(times.sums)
     costs = {}
     for optimizer, rows in times.updates.groupby("optimizer", sort=False):
         alone = rows[rows.ranks == 1].groupby("batch_size").update_seconds.median()
         batch, took = alone.index.to_numpy(float), alone.to_numpy()
         (per_image, per_update), _ = nnls(np.stack([batch / took, 1 / took], 1), np.ones(len(took)))
-        summed = float(rows[rows.ranks > 1].rank_bytes_per_update.median())
-        costs[str(optimizer)] = UpdateCost(float(per_image), float(per_update), summed, ring.latency, ring.bandwidth)
+        summed, number = (float(rows[rows.ranks > 1][f"rank_{what}_per_update"].median()) for what in ("bytes", "sums"))
+        costs[str(optimizer)] = UpdateCost(float(per_image), float(per_update), summed, number, ring.latency, ring.bandwidth)
     return costs
 
 
@@ -108,7 +109,7 @@ def check(costs: dict[str, UpdateCost], times: RankTimes) -> pd.DataFrame:
 def best_batch(cost: UpdateCost, critical: float, examples: float, ranks: float) -> float:
     """B*, at least one example for each rank."""
     fixed, perfect = cost.per_update + cost.sums(ranks), 1 - critical / examples
-    if perfect <= 0:
+    if perfect <= 0 or cost.per_image == 0:
         return examples
     return float(np.clip(np.sqrt(critical * fixed * ranks / (perfect * cost.per_image)), ranks, max(ranks, examples)))
 

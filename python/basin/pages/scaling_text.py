@@ -84,7 +84,7 @@ def costs_text(model: Model, times: RankTimes) -> str:
     names = times.names
     lines = [
         f"- {names.label('optimizers', name)}: an update takes {cost.per_update * 1e3:.2f} ms and {cost.per_image * 1e6:.0f} µs for each "
-        f"example; {cost.bytes / 1e3:,.1f} kB are summed."
+        f"example; {cost.bytes / 1e3:,.1f} kB are summed in {cost.number:,.0f} sums."
         for name, cost in model.costs.items()
     ]
     lines += [

@@ -1,5 +1,7 @@
 """The model of the time to a target on many ranks: numbers by hand, the best batch by looking at all."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,14 +20,14 @@ from basin.analysis.rank_scaling import (
 from basin.reader.scaling import load_scaling
 from rank_times import write_scaling
 
-COST = UpdateCost(per_image=1e-3, per_update=4e-3, bytes=1e6, latency=50e-6, bandwidth=1e9)
+COST = UpdateCost(per_image=1e-3, per_update=4e-3, bytes=1e6, number=3, latency=50e-6, bandwidth=1e9)
 
 
 def test_an_update_by_hand():
     assert COST.sums(1) == 0
-    # Three steps each way; each rank sends 2 * 3/4 of a megabyte at 1 GB/s.
-    assert COST.sums(4) == pytest.approx(6 * 50e-6 + 1.5e-3)
-    assert COST.seconds(256, 4) == pytest.approx(4e-3 + 64e-3 + 1.8e-3)
+    # Three sums of three steps each way; each rank sends 2 * 3/4 of a megabyte at 1 GB/s.
+    assert COST.sums(4) == pytest.approx(3 * 6 * 50e-6 + 1.5e-3)
+    assert COST.seconds(256, 4) == pytest.approx(4e-3 + 64e-3 + 2.4e-3)
 
 
 @pytest.mark.parametrize("ranks", [1, 4, 64, 1024])
@@ -47,6 +49,7 @@ def test_the_limits_of_the_batch():
     assert best_batch(COST, 4.0, 5000.0, 1024) == 1024  # an example for each rank at least
     assert best_batch(COST, 6000.0, 5000.0, 8) == 5000  # beyond N all sizes are the same
     assert best_batch(COST, 4000.0, 5000.0, 1024) == 5000
+    assert best_batch(replace(COST, per_image=0.0), 400.0, 5000.0, 8) == 5000  # examples that cost nothing
 
 
 def test_what_was_measured_comes_back(tmp_path):
@@ -57,7 +60,7 @@ def test_what_was_measured_comes_back(tmp_path):
     for cost in found.values():
         assert cost.per_image == pytest.approx(1.5 * COST.per_image)
         assert cost.per_update == pytest.approx(1.5 * COST.per_update)
-        assert cost.bytes == COST.bytes
+        assert (cost.bytes, cost.number) == (COST.bytes, COST.number)
         assert (cost.latency, cost.bandwidth) == pytest.approx((COST.latency, COST.bandwidth))
     assert ring_cost(times.sums).misfit < 1e-9
     rows = check(found, times)
@@ -65,7 +68,7 @@ def test_what_was_measured_comes_back(tmp_path):
     assert alone.model.to_numpy() == pytest.approx(alone.seconds.to_numpy())
     assert set(zip(rows.ranks, rows.scaling, rows.batch, strict=True)) == {
         (1, "strong", 2048), (1, "weak", 512), (1, "small", 16),
-        (2, "strong", 2048), (2, "weak", 1024), (4, "strong", 2048), (4, "weak", 2048),
+        (2, "strong", 2048), (2, "weak", 1024), (2, "small", 32), (4, "strong", 2048), (4, "weak", 2048), (4, "small", 64),
     }  # fmt: skip
 
 

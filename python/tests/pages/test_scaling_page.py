@@ -12,7 +12,7 @@ from synthetic_sweep import Plan, make_sweep
 
 ROOT = Path(__file__).resolve().parents[3]
 SWEEP, TIMES = ROOT / "results/2026-11-25-critical/sizes", ROOT / "results/2026-11-27-scaling/scaling.h5"
-COST = UpdateCost(per_image=1e-3, per_update=4e-3, bytes=1e6, latency=50e-6, bandwidth=1e9)
+COST = UpdateCost(per_image=1e-3, per_update=4e-3, bytes=1e6, number=3, latency=50e-6, bandwidth=1e9)
 
 
 def without_intervals(text):
@@ -44,9 +44,9 @@ def test_the_report_has_what_was_timed(tmp_path):
     html = made(tmp_path / "s")
     assert "What more ranks bring" in html
     assert "Measured on 2026-11-27: 4 ranks of 1 thread each on 1 host (a processor), 3 rounds." in html
-    # By hand: an update of 2,048 takes 2.052 s on one rank, 517.8 ms on four.
-    assert "<td>SGD, strong</td><td>4</td><td>2,048</td><td>3,955 images</td><td>3.96 [3.96, 3.96]</td><td>99 %</td>" in html
-    assert "SGD: an update takes 4.00 ms and 1000 µs for each example; 1,000.0 kB are summed." in html
+    # By hand: an update of 2,048 takes 2.052 s on one rank, 518.4 ms on four.
+    assert "<td>SGD, strong</td><td>4</td><td>2,048</td><td>3,951 images</td><td>3.96 [3.96, 3.96]</td><td>99 %</td>" in html
+    assert "SGD: an update takes 4.00 ms and 1000 µs for each example; 1,000.0 kB are summed in 3 sums." in html
     assert "No time to a target: no optimiser has a best rate at enough batch sizes." in html
 
 

@@ -11,16 +11,15 @@ def write_scaling(path, cost, optimizers=("sgd",), ranks=(1, 2, 4), rounds=3, wo
         slow = 1 + wobble * (turn - 1)
         for n in ranks:
             for optimizer in optimizers:
-                for scaling, batch in (("strong", strong), ("weak", weak * n), *((("small", 16),) if n == 1 else ())):
-                    many = n > 1
+                for scaling, batch in (("strong", strong), ("weak", weak * n), ("small", 16 * n)):
                     took = slow * cost.seconds(batch, n)
-                    updates.append((optimizer, n, scaling, batch, turn, took, batch / took, 5, cost.bytes if many else np.nan,
-                                    0.25 if many else np.nan, 1.1 * 2 * (n - 1) * cost.bytes if many else np.nan))  # fmt: skip
+                    shared = (cost.number, cost.bytes, 0.25, 1.1 * 2 * (n - 1) * cost.bytes) if n > 1 else (np.nan,) * 4
+                    updates.append((optimizer, n, scaling, batch, turn, took, batch / took, 5, *shared))
             products.append((n, turn, 100, slow * 0.8 / n, 5))
             sums += [(8**k, n, turn, 2 * (n - 1) * (cost.latency + 8**k / n / cost.bandwidth), 9) for k in range(3, 9) if n > 1]
     tables = {
-        "updates": (updates, "optimizer ranks scaling batch_size round update_seconds images_per_second timed rank_bytes_per_update "
-                    "rank_wait_share wire_bytes_per_update"),
+        "updates": (updates, "optimizer ranks scaling batch_size round update_seconds images_per_second timed rank_sums_per_update "
+                    "rank_bytes_per_update rank_wait_share wire_bytes_per_update"),
         "products": (products, "ranks round examples product_seconds timed"),
         "sums": (sums, "bytes ranks round sum_seconds timed"),
     }  # fmt: skip

@@ -51,14 +51,15 @@ TEST(RankScaling, CountsDouble) {
 }
 
 std::vector<int64_t> sizes(const std::string& study, int most) {
-  const TimedSizes found = timed_sizes(options_of(study), most);
+  const TimedSizes found = timed_sizes(options_of(study), most, 1500);
   return {found.strong, found.weak, found.small};
 }
 
 TEST(RankScaling, BatchesHoldWholeGhostBatches) {
   const std::string plain = "model = 'mlp'\nbatch_size = 2048\n[data]\nset = 'synthetic'\n",
                     normed = "model = 'davidnet'\nbatch_size = 2048\n";
-  EXPECT_THAT(sizes(plain, 3), ElementsAre(2048, 682, 16));
+  EXPECT_THAT(sizes(plain, 3), ElementsAre(1500, 500, 16));  // an example twice in a batch is computed once
+  EXPECT_THAT(sizes("duplicates = 'repeated'\n" + plain, 3), ElementsAre(2048, 682, 16));
   // Ghost batches are of 256 by default, or smaller where the batch is.
   EXPECT_THAT(sizes(normed, 3), ElementsAre(2048, 512, 16));
   EXPECT_THAT(sizes(normed + "ghost_batch = 128\nmicro_batch = 128\n", 3), ElementsAre(2048, 640, 128));
@@ -88,6 +89,8 @@ TEST(RankScaling, TimesEveryNumberOfRanksOnceARound) {
     EXPECT_NEAR(entry<double>(row, "images_per_second") * entry<double>(row, "update_seconds"), batch,
                 1e-9 * batch);
     if (ranks == 1) continue;
+    // The gradients (of less than one bucket's size), the loss, and whether to go on.
+    EXPECT_EQ(entry<double>(row, "rank_sums_per_update"), 3);
     // What is summed: gradients, each padded to 64 bytes, the loss, and whether to go on.
     EXPECT_GE(entry<double>(row, "rank_bytes_per_update"), kBytes);
     EXPECT_LE(entry<double>(row, "rank_bytes_per_update"), kBytes + 4 * 64 + 64);
@@ -98,7 +101,8 @@ TEST(RankScaling, TimesEveryNumberOfRanksOnceARound) {
   }
   const std::vector<std::string> one{"sgd 1 strong 64",  "sgd 1 weak 32",  "sgd 1 small 16",
                                      "lamb 1 strong 64", "lamb 1 weak 32", "lamb 1 small 16"},
-      two{"sgd 2 strong 64", "sgd 2 weak 64", "lamb 2 strong 64", "lamb 2 weak 64"};
+      two{"sgd 2 strong 64",  "sgd 2 weak 64",  "sgd 2 small 32",
+          "lamb 2 strong 64", "lamb 2 weak 64", "lamb 2 small 32"};
   std::vector<std::string> expected = one;  // and two ranks first in the second round
   for (const auto& part : {two, two, one}) expected.insert(expected.end(), part.begin(), part.end());
   EXPECT_EQ(seen, expected);
