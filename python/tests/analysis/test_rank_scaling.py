@@ -46,7 +46,7 @@ def test_no_other_batch_is_faster(ranks):
 
 
 def test_the_limits_of_the_batch():
-    assert best_batch(COST, 4.0, 5000.0, 1024) == 1024  # an example for each rank at least
+    assert best_batch(COST, 1.0, 5000.0, 1024) == 1024  # an example for each rank at least
     assert best_batch(COST, 6000.0, 5000.0, 8) == 5000  # beyond N all sizes are the same
     assert best_batch(COST, 4000.0, 5000.0, 1024) == 5000
     assert best_batch(replace(COST, per_image=0.0), 400.0, 5000.0, 8) == 5000  # examples that cost nothing
