@@ -343,7 +343,17 @@ def _write_long_table(f, rows, curves):
             f.create_dataset(f"probes/{key}", data=column, dtype=TEXT if isinstance(column[0], str) else None)
 
 
-OPTIONS = ("model", "optimizer", "protocol", "batch_size", "seed", "learning_rate", "target_loss", "small_cnn.widths")
+OPTIONS = (
+    "model",
+    "optimizer",
+    "protocol",
+    "batch_size",
+    "seed",
+    "learning_rate",
+    "target_loss",
+    "check_every",
+    "small_cnn.widths",
+)
 ARM_OPTIONS = ("ghost_batch", "warmup", "clip_gradient", "branch.from", "branch.at", "branch.anneal")
 SUMMARY = ("updates", "examples", "epochs", "gradients", "train_loss", "train_acc", "test_loss", "test_acc", "weight_norm",
            "steps_to_target", "overshot", "seconds", "branch_update", "branch_examples", "branch_train_loss", "average_train_loss",
