@@ -99,7 +99,7 @@ def _simulate(plan, protocol, optimizer, batch, seed, difficulty, arm=None):
         "run_id": run_id, "config_id": f"{abs(hash_of(*named)):012x}"[:12],
         "status": "finished" if ending == "overshot" else ending, "status_message": "", "model": "small_cnn",
         "optimizer": optimizer, "protocol": protocol, "batch_size": batch, "seed": seed, "learning_rate": 0.1,
-        "target_loss": 1.0, "check_every": 5000, "small_cnn.widths": "[8, 16]", "dataset.name": "cifar10-5k", "dataset.pixels": "official",
+        "target_loss": 1.0, "small_cnn.widths": "[8, 16]", "dataset.name": "cifar10-5k", "dataset.pixels": "official",
         "dataset.n_train": plan.train_images, "dataset.n_validation": 0, "dataset.n_test": plan.images,
     }  # fmt: skip
     apart = np.random.default_rng([seed, batch, len(named)])  # draws that leave the others as they were
@@ -343,17 +343,7 @@ def _write_long_table(f, rows, curves):
             f.create_dataset(f"probes/{key}", data=column, dtype=TEXT if isinstance(column[0], str) else None)
 
 
-OPTIONS = (
-    "model",
-    "optimizer",
-    "protocol",
-    "batch_size",
-    "seed",
-    "learning_rate",
-    "target_loss",
-    "check_every",
-    "small_cnn.widths",
-)
+OPTIONS = ("model", "optimizer", "protocol", "batch_size", "seed", "learning_rate", "target_loss", "small_cnn.widths")
 ARM_OPTIONS = ("ghost_batch", "warmup", "clip_gradient", "branch.from", "branch.at", "branch.anneal")
 SUMMARY = ("updates", "examples", "epochs", "gradients", "train_loss", "train_acc", "test_loss", "test_acc", "weight_norm",
            "steps_to_target", "overshot", "seconds", "branch_update", "branch_examples", "branch_train_loss", "average_train_loss",
