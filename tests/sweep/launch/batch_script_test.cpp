@@ -75,8 +75,10 @@ class Task {
     make_folders(folder_ / "out/slurm");
     make_folders(folder_ / "out/runs/a");
     write_program("scontrol", "echo \"$@\" >>" + (folder_ / "requeued"));
-    write_program("worker", "[ -e " + (folder_ / "writes") + " ] && : >" +
-                                (folder_ / "out/runs/a/latest.h5") + "\nsleep 60");
+    // In the same tick of the file system's clock a file isn't newer than the task's beginning.
+    write_program("worker", "sleep 0.1\n[ -e " + (folder_ / "writes") + " ] && : >" +
+                                (folder_ / "out/runs/a/latest.h5") + "\n: >" + (folder_ / "working") +
+                                "\nsleep 60");
     BatchJob job;
     job.name = "task";
     job.folder = folder_ / "out/slurm";
@@ -87,10 +89,11 @@ class Task {
   int run(bool writes) const {
     if (writes) write_text(folder_ / "writes", "");
     if (!writes) std::filesystem::remove(folder_ / "writes");
+    std::filesystem::remove(folder_ / "working");
     const std::string script =
         "cd " + folder_.path() +
         "; PATH=$PWD:$PATH SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=1 bash task.sh 2>said & "
-        "sleep 1.2; kill -USR1 $!; wait $!";
+        "while [ ! -e working ]; do sleep 0.05; done; kill -USR1 $!; wait $!";
     return WEXITSTATUS(std::system(("bash -c '" + script + "'").c_str()));
   }
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
