@@ -37,17 +37,13 @@ progress = false
 """
 
 
-def counts(most):
-    return [2**k for k in range(most.bit_length()) if 2**k < most] + [most]
-
-
 def basin(args, folder):
-    """Images per second by case and number of ranks."""
+    """Images per second and batch size, by case and number of ranks."""
     program = [args.bin / "basin", "scaling", folder, "--ranks", args.ranks, "--rounds", 1, "--seconds", args.seconds]
     finish(start(program, OMP_NUM_THREADS="1"))
     with h5py.File(folder / "scaling.h5") as file:
-        columns = {name: file["updates"][name][()] for name in ("scaling", "ranks", "images_per_second")}
-    return {(scaling.decode(), int(n)): float(rate) for scaling, n, rate in zip(*columns.values(), strict=True)
+        columns = [file["updates"][name][()] for name in ("scaling", "ranks", "images_per_second", "batch_size")]
+    return {(scaling.decode(), int(n)): (float(rate), int(batch)) for scaling, n, rate, batch in zip(*columns, strict=True)
             if scaling != b"small"}  # fmt: skip
 
 
@@ -55,15 +51,6 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
-
-
-def pytorch(args):
-    found = {}
-    for n in counts(args.ranks):
-        for scaling, batch in (("strong", BATCH), ("weak", BATCH // args.ranks * n)):
-            said = ddp(args, n, batch)
-            found[scaling, n] = float(np.mean(said))
-    return found
 
 
 def ddp(args, ranks, batch):
@@ -75,16 +62,15 @@ def ddp(args, ranks, batch):
     return [float(finish(process)) for process in running]
 
 
-def rows_of(found, ranks):
+def rows_of(found):
     rows = []
-    for scaling in ("strong", "weak"):
-        for n in counts(ranks):
-            mine = []
-            for tool, rounds in found.items():
-                values = [one[scaling, n] for one in rounds]
-                times = statistics.median(one[scaling, n] / one[scaling, 1] for one in rounds)
-                mine.append(row(scaling, tool, "", "images_per_s", values, ranks=n, times_one_rank=times))
-            rows += with_ratios(mine, "images_per_s")
+    for scaling, n in sorted(found["Basin"][0]):
+        mine = []
+        for tool, rounds in found.items():
+            values = [one[scaling, n] for one in rounds]
+            times = statistics.median(one[scaling, n] / one[scaling, 1] for one in rounds)
+            mine.append(row(scaling, tool, "", "images_per_s", values, ranks=n, times_one_rank=times))
+        rows += with_ratios(mine, "images_per_s")
     return rows
 
 
@@ -102,10 +88,11 @@ def main():
         folder = pathlib.Path(name)
         (folder / "study.toml").write_text(STUDY)
         for repeat in range(args.repeats):
-            found["Basin"].append(basin(args, folder))
-            found["PyTorch DDP"].append(pytorch(args))
+            ours = basin(args, folder)
+            found["Basin"].append({case: rate for case, (rate, _) in ours.items()})
+            found["PyTorch DDP"].append({case: float(np.mean(ddp(args, case[1], batch))) for case, (_, batch) in ours.items()})
             print(f"repeat {repeat + 1}/{args.repeats}", flush=True)
-    rows = rows_of(found, args.ranks)
+    rows = rows_of(found)
     print("| scaling | ranks | tool | images/s | times one rank | Basin over it |\n|---|---|---|---|---|---|")
     for entry in rows:
         print(f"| {entry['case']} | {entry['ranks']} | {entry['tool']} | {cell(entry['images_per_s_all'])} | "

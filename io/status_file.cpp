@@ -92,4 +92,15 @@ RunStatus read_status(const std::string& path) {
   return s;
 }
 
+RunStatus status_of(const std::string& run_folder, const std::string& run_id) {
+  RunStatus unknown;
+  unknown.run_id = run_id;
+  if (!std::filesystem::exists(run_folder + "/status.json")) return unknown;
+  try {
+    return read_status(run_folder + "/status.json");
+  } catch (const IoError&) {
+    return unknown;  // half a file of a full disk: the run says anew where it stands
+  }
+}
+
 }  // namespace basin

@@ -23,5 +23,7 @@ struct RunStatus {
 void write_status(const std::string& path, const RunStatus& status);
 /// IoError where missing or malformed.
 RunStatus read_status(const std::string& path);
+/// status.json of a run folder; status "queued" where there is none or it can't be read.
+RunStatus status_of(const std::string& run_folder, const std::string& run_id);
 
 }  // namespace basin

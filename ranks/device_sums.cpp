@@ -7,18 +7,18 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 
-#include <chrono>
 #include <cstdlib>
 
 namespace basin {
 
 c10::intrusive_ptr<c10d::Backend> nccl_backend([[maybe_unused]] const c10::intrusive_ptr<c10d::Store>& store,
-                                               [[maybe_unused]] int rank, [[maybe_unused]] int size) {
+                                               [[maybe_unused]] int rank, [[maybe_unused]] int size,
+                                               [[maybe_unused]] std::chrono::milliseconds timeout) {
 #ifdef USE_C10D_NCCL
-  // Its own watch would end the process by std::terminate; ours names who is lost, and nothing is given up for lasting long.
+  // Its own watch would end the process by std::terminate; ours names who is lost.
   setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", 0);
   auto options = c10d::ProcessGroupNCCL::Options::create();
-  options->timeout = std::chrono::hours(24 * 30);
+  options->timeout = timeout;
   return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);
 #else
   return {};

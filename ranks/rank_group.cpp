@@ -201,7 +201,7 @@ std::unique_ptr<RankGroup> RankGroup::first(int count) const {
   auto link = std::make_unique<Link>();
   link->store = prefixed(fmt::format("first/{}", number), link_->store);
   link->gloo = gloo_of(link->store, rank(), count, device_for(place_));
-  if (link_->nccl) link->nccl = nccl_backend(prefixed("nccl", link->store), rank(), count);
+  if (link_->nccl) link->nccl = nccl_backend(prefixed("nccl", link->store), rank(), count, kAnyTime);
   link->watch = link_->watch;
   link->names.assign(link_->names.begin(), link_->names.begin() + count);
   link->is_part = true;
@@ -227,7 +227,7 @@ at::Device RankGroup::use_device(at::Device asked) const {
   link_->device = device;
   const std::vector<std::string> used = gather(host_name() + " " + gpu_identity(device));
   const bool own = std::set<std::string>(used.begin(), used.end()).size() == used.size();
-  if (own) link_->nccl = nccl_backend(prefixed("nccl", link_->store), rank(), size());
+  if (own) link_->nccl = nccl_backend(prefixed("nccl", link_->store), rank(), size(), kAnyTime);
   return device;
 }
 

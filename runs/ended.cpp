@@ -13,32 +13,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<RunRecord> final_in_run_file(const std::string& path) {
+/// What `read` makes of the file, where it says that the run ended; a Fault is no record.
+template <class Fault, class Read>
+std::optional<RunRecord> if_final(const std::string& path, const Read& read) {
   if (!fs::exists(path)) return std::nullopt;
   try {
-    RunRecord record = read_run_file(path);
+    RunRecord record = read(path);
     return is_final(record.status) ? std::optional(std::move(record)) : std::nullopt;
-  } catch (const DamagedError&) {
+  } catch (const Fault&) {
     return std::nullopt;
-  }
-}
-
-std::optional<RunRecord> final_in_journal(const std::string& path) {
-  if (!fs::exists(path)) return std::nullopt;
-  try {
-    RunRecord record = replay_journal(path);
-    return is_final(record.status) ? std::optional(std::move(record)) : std::nullopt;
-  } catch (const IoError&) {
-    return std::nullopt;
-  }
-}
-
-bool says_more_than_queued(const std::string& status) {
-  if (!fs::exists(status)) return false;
-  try {
-    return read_status(status).status != RunState::queued;
-  } catch (const IoError&) {
-    return false;  // half a file of a full disk
   }
 }
 
@@ -57,13 +40,15 @@ void write_end(const std::string& path, const RunRecord& record) {
 }  // namespace
 
 std::optional<RunRecord> ended_record(const std::string& run_folder) {
-  const std::string file = run_folder + "/run.h5", status = run_folder + "/status.json";
-  std::optional<RunRecord> record = final_in_run_file(file);
+  const std::string file = run_folder + "/run.h5";
+  std::optional<RunRecord> record = if_final<DamagedError>(file, read_run_file);
   if (!record) {
-    record = final_in_journal(run_folder + "/journal");
+    record = if_final<IoError>(run_folder + "/journal",
+                               [](const std::string& path) { return replay_journal(path); });
     if (record) write_run_file(file, *record);
   }
-  if (record && !says_more_than_queued(status)) write_end(status, *record);
+  if (record && status_of(run_folder, record->header.run_id).status == RunState::queued)
+    write_end(run_folder + "/status.json", *record);
   return record;
 }
 

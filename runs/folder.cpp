@@ -47,17 +47,6 @@ std::string frozen_study(const std::string& out) {
   return file;
 }
 
-RunStatus status_of(const std::string& run_folder, const std::string& run_id) {
-  RunStatus unknown;
-  unknown.run_id = run_id;
-  if (!fs::exists(run_folder + "/status.json")) return unknown;
-  try {
-    return read_status(run_folder + "/status.json");
-  } catch (const IoError&) {
-    return unknown;  // half a file of a full disk: the run says anew where it stands
-  }
-}
-
 void queue_run(const std::string& run_folder, const Cell& cell) {
   if (fs::exists(run_folder + "/status.json") || ended_record(run_folder)) return;
   make_folders(run_folder);

@@ -1,4 +1,4 @@
-// defines: SweepPaths and what lies where in the folder of a run: cell.toml, status.json; status_of(), queue_run().
+// defines: SweepPaths and what lies where in the folder of a run: cell.toml, status.json; queue_run().
 #pragma once
 
 #include <string>
@@ -36,9 +36,6 @@ std::optional<RunOptions> study_options(const std::string& run_folder);
 bool is_sweep_folder(const std::string& path);
 /// OUT/study.toml. IoError where there is none.
 std::string frozen_study(const std::string& out);
-
-/// status.json of a run folder; status "queued" where there is none or it can't be read.
-RunStatus status_of(const std::string& run_folder, const std::string& run_id);
 
 /// Makes the folder of a run that has none, with config.toml, so that readers see every cell from the beginning. A run that has ended and
 /// lost its status.json gets it again.

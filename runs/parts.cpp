@@ -45,4 +45,8 @@ BatchPlan batch_plan_of(const RunOptions& options) {
                       optimizer_traits(options).overlap);
 }
 
+int64_t most_ranks(const RunOptions& options) {
+  return most_ranks(batch_plan_of(options), model_traits(options).batch_statistics);
+}
+
 }  // namespace basin

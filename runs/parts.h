@@ -1,4 +1,4 @@
-// defines: build_model(), build_optimizer() and batch_plan_of(): network, optimiser and batches of a run from
+// defines: build_model(), build_optimizer(), batch_plan_of() and most_ranks(): network, optimiser and batches of a run from
 // its options.
 #pragma once
 
@@ -22,5 +22,8 @@ std::unique_ptr<Optimizer> build_optimizer(const RunOptions& options, const Mode
 
 /// How the run cuts its batches, without building the network.
 BatchPlan batch_plan_of(const RunOptions& options);
+
+/// How many ranks can share the run's batch.
+int64_t most_ranks(const RunOptions& options);
 
 }  // namespace basin

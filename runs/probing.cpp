@@ -228,7 +228,7 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
       for (const std::string& probe : wanted) {
         throw_if_interrupted();  // what is measured is on disk
         const ProbeStep step = countdown.begin(name, probe);
-        if (begins) begins(step);
+        if (begins && ranks.is_first()) begins(step);
         outcomes.push_back(probes.run(probe));
         countdown.end(!outcomes.back().skipped);
       }

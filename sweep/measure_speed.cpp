@@ -40,19 +40,6 @@ Dataset readable_data(DataOptions& options) {
   }
 }
 
-struct Network {
-  std::shared_ptr<Model> model;
-  std::unique_ptr<Optimizer> optimizer;
-};
-
-Network make_network(const RunOptions& options, const Dataset& data, const std::string& dtype,
-                     at::Device device) {
-  Network network;
-  network.model = build_model(options, data, scalar_type(dtype), device);
-  network.optimizer = build_optimizer(options, *network.model);
-  return network;
-}
-
 void time_batches(const RunOptions& options, const Dataset& data, at::Device device,
                   std::vector<int64_t> batches, CellSpeed& speed) {
   std::sort(batches.begin(), batches.end());
@@ -78,26 +65,19 @@ double time_per_image(int64_t images, const std::function<void()>& pass) {
 
 void time_forward(const RunOptions& options, const Dataset& data, at::Device device, CellSpeed& speed) {
   const at::ScalarType dtype = scalar_type(options.train.dtype);
-  const Network network = make_network(options, data, options.train.dtype, device);
+  const std::shared_ptr<Model> model = build_model(options, data, dtype, device);
   const Dataset there = on_device(data, device);  // as in training
   const Split some = first_examples(there.train, options.train.micro_batch);
   const EvaluationSetup setup{there, loss_kind(options.train.loss), options.train.micro_batch, dtype, device};
-  speed.forward = time_per_image(some.size(), [&] { evaluate(*network.model, setup, some); });
+  speed.forward = time_per_image(some.size(), [&] { evaluate(*model, setup, some); });
 }
 
 void time_probes(const RunOptions& options, const Dataset& data, at::Device device, CellSpeed& speed) {
   if (options.probes.run.empty()) return;
-  const at::ScalarType dtype = scalar_type(options.probes.dtype);
-  const Network network = make_network(options, data, options.probes.dtype, device);
   const int64_t count = std::min(data.train.size(), options.probes.micro_batch);
-  const at::Tensor index = at::arange(count, at::kLong);
-  Objective objective(network.model, loss_kind(options.train.loss),
-                      network_inputs(data, data.train, index, dtype, device),
-                      data.train.labels.narrow(0, 0, count), options.probes.micro_batch,
-                      options.probes.graph_memory * kMebibyte, options.probes.fold_norm);
+  Objective objective = probed_objective(options, data, device, count);
   CurvatureOperator hessian(objective, Curvature::hessian);
-  const at::Tensor direction =
-      at::ones({objective.parameters().size()}, at::TensorOptions(dtype).device(device));
+  const at::Tensor direction = at::ones({hessian.size()}, at::TensorOptions(hessian.dtype()).device(device));
   const auto seconds_of = [&](const std::function<void()>& pass) {
     return time_per_image(count, [&] {
       pass();

@@ -3,6 +3,8 @@
 #include <fstream>
 
 #include "core/clock.h"
+#include "core/device.h"
+#include "data/network_inputs.h"
 #include "runs/parts.h"
 #include "study/trust_ratios.h"
 #include "trainers/graphed_step.h"
@@ -95,6 +97,18 @@ UpdateTiming time_updates(const RunOptions& cell, const Dataset& data, c10::Devi
   });
   trainer.run();
   return timing;
+}
+
+Objective probed_objective(const RunOptions& cell, const Dataset& data, c10::Device device,
+                           int64_t examples) {
+  const at::ScalarType dtype = scalar_type(cell.probes.dtype);
+  return {build_model(cell, data, dtype, device),
+          loss_kind(cell.train.loss),
+          network_inputs(data, data.train, at::arange(examples, at::kLong), dtype, device),
+          data.train.labels.narrow(0, 0, examples),
+          cell.probes.micro_batch,
+          cell.probes.graph_memory * kMebibyte,
+          cell.probes.fold_norm};
 }
 
 }  // namespace basin

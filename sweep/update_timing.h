@@ -1,4 +1,5 @@
-// defines: time_updates(), real updates of a cell at any batch size; by_itself() and updates_only(), its options for that.
+// defines: time_updates(), real updates of a cell at any batch size; by_itself() and updates_only(), its options for that;
+// probed_objective().
 #pragma once
 
 #include <c10/core/Device.h>
@@ -7,6 +8,7 @@
 #include <cstdint>
 
 #include "data/dataset.h"
+#include "hessian/objective.h"
 #include "ranks/rank_group.h"
 #include "study/run_options.h"
 
@@ -30,5 +32,8 @@ struct UpdateTiming {
 /// GPU, the capture of a graph. All ranks call it; the times are those by this rank's clock.
 UpdateTiming time_updates(const RunOptions& cell, const Dataset& data, c10::Device device, int64_t batch,
                           double seconds, const RankGroup& ranks = RankGroup::alone());
+
+/// What the cell's probes look at, with its first weights, over the first `examples` training examples.
+Objective probed_objective(const RunOptions& cell, const Dataset& data, c10::Device device, int64_t examples);
 
 }  // namespace basin

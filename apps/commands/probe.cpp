@@ -80,11 +80,7 @@ Json answer_of(const ProbeOutcome& outcome) {
 std::vector<ProbeOutcome> measured(const ProbeArguments& arguments, const RankGroup& ranks) {
   ProbeDisplay display;
   return probe_run(
-      arguments.folder, request_of(arguments),
-      [&](const ProbeStep& step) {
-        if (ranks.is_first()) display.show(step);
-      },
-      ranks);
+      arguments.folder, request_of(arguments), [&](const ProbeStep& step) { display.show(step); }, ranks);
 }
 
 /// With --script the folder of a run that is made of it.

@@ -4,7 +4,6 @@
 #include "apps/output/scaling_table.h"
 #include "apps/subcommands.h"
 #include "core/progress.h"
-#include "core/provenance.h"
 #include "ranks/command_ranks.h"
 #include "runs/folder.h"
 #include "sweep/part.h"
@@ -30,13 +29,12 @@ int run_scaling(const ScalingArguments& arguments) {
   return ranks.run([&] {
     const std::string path = arguments.folder + "/scaling.h5";
     Progress progress("scaling", 100, "%", ranks.is_first() && cells.front().options.runtime.progress);
-    const std::vector<std::string> hosts = ranks.group().gather(host_name());
     const RankScaling found = measure_rank_scaling(cells, ranks.group(), arguments.request, [&](double done) {
       if (done < 1) progress.update(100 * done);
     });
     progress.finish(100);
     if (!ranks.is_first()) return 0;
-    write_scaling_file(path, study, cells, hosts, found);
+    write_scaling_file(path, study, cells, found);
     print_scaling(found);
     fmt::print("{}; for tables and a figure: python -m basin.report {}\n", path, arguments.folder);
     return 0;

@@ -66,7 +66,7 @@ int run_train(const TrainArguments& arguments) {
     if (!arguments.probe) return 0;
     ProbeDisplay display;
     const auto show = [&](const ProbeStep& step) {
-      if (options.runtime.progress && ranks.is_first()) display.show(step);
+      if (options.runtime.progress) display.show(step);
     };
     probe_run(folder, {options.probes, options.probe_options, options.runtime, false}, show, ranks.group());
     return 0;

@@ -16,10 +16,7 @@ int probe_cell(const std::string& folder, const RunOptions& options, const RankG
   if (options.probes.run.empty() && options.probes.twin.empty()) return 0;
   const std::vector<ProbeOutcome> outcomes = probe_run(
       folder, {options.probes, options.probe_options, options.runtime, false},
-      [&](const ProbeStep& step) {
-        if (ranks.is_first()) write_probe_progress(folder, step);
-      },
-      ranks);
+      [&](const ProbeStep& step) { write_probe_progress(folder, step); }, ranks);
   if (!ranks.is_first()) return 0;
   remove_probe_progress(folder);
   int exit_code = 0;
@@ -35,8 +32,7 @@ int probe_cell(const std::string& folder, const RunOptions& options, const RankG
 /// As many of the ranks asked for as can share the run's batch.
 int run_cell(const std::string& folder, int asked, bool probes) {
   const RunOptions options = load_run_options(cell_path(folder), {});
-  const int64_t most = most_ranks(batch_plan_of(options), model_traits(options).batch_statistics);
-  CommandRanks ranks(static_cast<int>(std::min<int64_t>(asked, most)), Whose::this_programs);
+  CommandRanks ranks(static_cast<int>(std::min<int64_t>(asked, most_ranks(options))), Whose::this_programs);
   return ranks.run([&] {
     train_run(options, folder, ranks.group());
     return probes ? probe_cell(folder, options, ranks.group()) : 0;

@@ -1,9 +1,6 @@
 #include "apps/output/scaling_table.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
-#include <tuple>
 
 #include "core/math/statistics.h"
 
@@ -12,10 +9,6 @@ namespace {
 
 /// Values by round.
 using Rounds = std::vector<double>;
-
-const OptionValue& entry(const ColumnRow& row, const std::string& column) {
-  return std::find_if(row.begin(), row.end(), [&](const auto& e) { return e.first == column; })->second;
-}
 
 struct Key {
   std::string what;
@@ -39,16 +32,11 @@ void print(const std::map<Key, Rounds>& rates, const std::string& unit) {
 
 void print_scaling(const RankScaling& found) {
   std::map<Key, Rounds> images, products;
-  for (const ColumnRow& row : found.updates) {
-    const auto& scaling = std::get<std::string>(entry(row, "scaling"));
-    if (scaling == "small") continue;
-    images[{std::get<std::string>(entry(row, "optimizer")) + ", " + scaling,
-            std::get<int64_t>(entry(row, "ranks"))}]
-        .push_back(std::get<double>(entry(row, "images_per_second")));
-  }
-  for (const ColumnRow& row : found.products)
-    products[{"Hessian products", std::get<int64_t>(entry(row, "ranks"))}].push_back(
-        1 / std::get<double>(entry(row, "product_seconds")));
+  for (const TimedUpdates& timed : found.updates)
+    if (timed.scaling != "small")
+      images[{timed.optimizer + ", " + timed.scaling, timed.ranks}].push_back(timed.images_per_second());
+  for (const TimedProducts& timed : found.products)
+    products[{"Hessian products", timed.ranks}].push_back(1 / timed.seconds);
   fmt::print("{:<24} {:>6} {:>23} {:>8} {:>12}\n", "", "ranks", "", "times 1", "efficiency");
   print(images, "images/s");
   print(products, "products/s");

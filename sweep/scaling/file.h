@@ -10,6 +10,6 @@ namespace basin {
 
 /// docs/file-format.md: /updates, one row per batch size, number of ranks and round; /products and /sums alike. Atomic.
 void write_scaling_file(const std::string& path, const Study& study, const std::vector<Cell>& cells,
-                        const std::vector<std::string>& hosts, const RankScaling& found);
+                        const RankScaling& found);
 
 }  // namespace basin

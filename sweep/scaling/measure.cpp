@@ -13,12 +13,8 @@
 #include "core/math/statistics.h"
 #include "core/provenance.h"
 #include "data/load.h"
-#include "data/network_inputs.h"
 #include "hessian/curvature_operator.h"
-#include "hessian/objective.h"
-#include "models/registry.h"
 #include "runs/parts.h"
-#include "sweep/update_timing.h"
 #include "trainers/batch_plan.h"
 
 namespace basin {
@@ -38,7 +34,7 @@ struct Subject {
 };
 
 int64_t ranks_that_can_share(const RunOptions& options, int64_t batch) {
-  return most_ranks(batch_plan_of(updates_only(options, batch)), model_traits(options).batch_statistics);
+  return most_ranks(updates_only(options, batch));
 }
 
 /// Before anything is timed.
@@ -65,19 +61,17 @@ std::vector<Subject> subjects_of(const std::vector<Cell>& cells, int most) {
   return subjects;
 }
 
-/// The group of the first `count` ranks; on the others none.
+/// The group of the first ranks; on the others none.
 struct Part {
-  int count = 1;
   std::unique_ptr<RankGroup> group;
   bool on_one_host = false;
 };
 
-std::vector<Part> parts_of(const RankGroup& ranks) {
-  const std::vector<std::string> hosts = ranks.gather(host_name());
+std::vector<Part> parts_of(const RankGroup& ranks, const std::vector<std::string>& hosts) {
   std::vector<Part> parts;
   for (const int count : rank_counts(ranks.size()))
     parts.push_back(
-        {count, ranks.first(count), std::set<std::string>(hosts.begin(), hosts.begin() + count).size() == 1});
+        {ranks.first(count), std::set<std::string>(hosts.begin(), hosts.begin() + count).size() == 1});
   return parts;
 }
 
@@ -90,7 +84,8 @@ class Measurement {
         step_(step),
         device_(ranks.use_device(apply_runtime(cells.front().options.runtime))),
         subjects_(subjects_of(cells, ranks.size())),
-        parts_(parts_of(ranks)) {}
+        found_{ranks.gather(host_name()), {}, {}, {}},
+        parts_(parts_of(ranks, found_.hosts)) {}
 
   RankScaling run() {
     const double all = static_cast<double>(request_.rounds) * static_cast<double>(parts_.size());
@@ -110,37 +105,24 @@ class Measurement {
 
  private:
   void measure(const Part& part, int64_t round) {
+    const int64_t ranks = part.group->size();
     for (const Subject& subject : subjects_) {
       const TimedSizes& sizes = subject.sizes;
       time(subject, part, round, "strong", sizes.strong);
-      time(subject, part, round, "weak", sizes.weak * part.count);
-      if (ranks_that_can_share(subject.options, sizes.small * part.count) >= part.count)
-        time(subject, part, round, "small", sizes.small * part.count);
+      time(subject, part, round, "weak", sizes.weak * ranks);
+      if (ranks_that_can_share(subject.options, sizes.small * ranks) >= ranks)
+        time(subject, part, round, "small", sizes.small * ranks);
     }
-    time_products(subjects_.front(), part, round);
-    if (part.count > 1) time_sums(*part.group, round);
+    time_products(subjects_.front(), *part.group, round);
+    if (ranks > 1) time_sums(*part.group, round);
   }
 
   void time(const Subject& subject, const Part& part, int64_t round, const std::string& scaling,
             int64_t batch) {
-    const UpdateTiming timing =
-        time_updates(subject.options, *subject.data, device_, batch, request_.seconds, *part.group);
-    const auto updates = static_cast<double>(timing.updates);
-    ColumnRow row = {{"optimizer", subject.options.optimizer},
-                     {"ranks", int64_t{part.count}},
-                     {"scaling", scaling},
-                     {"batch_size", batch},
-                     {"round", round},
-                     {"update_seconds", timing.seconds},
-                     {"images_per_second", static_cast<double>(batch) / timing.seconds},
-                     {"timed", timing.updates}};
-    if (part.count > 1) {
-      row.emplace_back("rank_sums_per_update", static_cast<double>(timing.traffic.sums) / updates);
-      row.emplace_back("rank_bytes_per_update", static_cast<double>(timing.traffic.bytes) / updates);
-      row.emplace_back("rank_wait_share", timing.traffic.waited / (timing.seconds * updates));
-      if (part.on_one_host) row.emplace_back("wire_bytes_per_update", timing.wire / updates);
-    }
-    found_.updates.push_back(std::move(row));
+    found_.updates.push_back(
+        {subject.options.optimizer, scaling, part.group->size(), batch, round,
+         time_updates(subject.options, *subject.data, device_, batch, request_.seconds, *part.group),
+         part.on_one_host});
   }
 
   /// What `pass` takes, by rank 0's clock, after one that isn't timed. The question whether there is to be another isn't timed either.
@@ -157,37 +139,23 @@ class Measurement {
     return {seconds / static_cast<double>(passes), passes};
   }
 
-  void time_products(const Subject& subject, const Part& part, int64_t round) {
-    const RunOptions& options = subject.options;
-    const at::ScalarType dtype = scalar_type(options.probes.dtype);
-    const Split& train = subject.data->train;
-    const int64_t asked = options.probes.subset == 0 ? train.size() : options.probes.subset;
-    const int64_t examples = std::min(asked, train.size());
-    Objective objective(build_model(options, *subject.data, dtype, device_), loss_kind(options.train.loss),
-                        network_inputs(*subject.data, train, at::arange(examples, at::kLong), dtype, device_),
-                        train.labels.narrow(0, 0, examples), options.probes.micro_batch,
-                        options.probes.graph_memory * kMebibyte, options.probes.fold_norm);
-    objective.share_over(*part.group);
+  void time_products(const Subject& subject, const RankGroup& group, int64_t round) {
+    const int64_t all = subject.data->train.size(), asked = subject.options.probes.subset;
+    const int64_t examples = asked == 0 ? all : std::min(asked, all);
+    Objective objective = probed_objective(subject.options, *subject.data, device_, examples);
+    objective.share_over(group);
     CurvatureOperator hessian(objective, Curvature::hessian);
     const at::Tensor direction =
-        at::ones({objective.parameters().size()}, at::TensorOptions(dtype).device(device_));
-    const auto [seconds, passes] = seconds_of(*part.group, [&] { hessian.apply(direction); });
-    found_.products.push_back({{"ranks", int64_t{part.count}},
-                               {"round", round},
-                               {"examples", examples},
-                               {"product_seconds", seconds},
-                               {"timed", passes}});
+        at::ones({hessian.size()}, at::TensorOptions(hessian.dtype()).device(device_));
+    const auto [seconds, timed] = seconds_of(group, [&] { hessian.apply(direction); });
+    found_.products.push_back({group.size(), round, examples, seconds, timed});
   }
 
   void time_sums(const RankGroup& group, int64_t round) {
     sums_of(group, kLargestSum, kWarmUp);
     for (int64_t bytes = kLargestSum; bytes >= kSmallestSum; bytes /= 4) {
       const std::vector<double> times = sums_of(group, bytes, kSecondsPerSum);
-      found_.sums.push_back({{"ranks", int64_t{group.size()}},
-                             {"round", round},
-                             {"bytes", bytes},
-                             {"sum_seconds", median(times)},
-                             {"timed", static_cast<int64_t>(times.size())}});
+      found_.sums.push_back({group.size(), round, bytes, median(times), static_cast<int64_t>(times.size())});
     }
   }
 
@@ -212,8 +180,8 @@ class Measurement {
   const std::function<void(double)>& step_;
   c10::Device device_;
   std::vector<Subject> subjects_;
-  std::vector<Part> parts_;
   RankScaling found_;
+  std::vector<Part> parts_;
 };
 
 }  // namespace

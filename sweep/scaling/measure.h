@@ -8,7 +8,7 @@
 
 #include "ranks/rank_group.h"
 #include "study/study.h"
-#include "sweep/collect/columns.h"
+#include "sweep/update_timing.h"
 
 namespace basin {
 
@@ -17,17 +17,42 @@ struct RankScalingRequest {
   double seconds = 1;  // of updates at each batch size, and of Hessian products
 };
 
-/// Rows as sweep/scaling/file.h writes them.
-struct RankScaling {
-  std::vector<ColumnRow> updates, products, sums;
+/// Updates of one batch size on some ranks.
+struct TimedUpdates {
+  std::string optimizer, scaling;  // strong, weak or small
+  int64_t ranks = 1, batch = 0, round = 1;
+  UpdateTiming timing;
+  bool on_one_host = false;  // then the loopback interface has all that they sent
+  double images_per_second() const { return static_cast<double>(batch) / timing.seconds; }
 };
 
-/// Batch sizes at which a run is timed: strong the same for any number of ranks, weak and small times that number. With batch normalisation all hold whole ghost batches.
+/// Hessian products over so many examples.
+struct TimedProducts {
+  int64_t ranks = 1, round = 1, examples = 0;
+  double seconds = 0;  // of one
+  int64_t timed = 0;
+};
+
+/// Sums of tensors of so many bytes.
+struct TimedSums {
+  int64_t ranks = 1, round = 1, bytes = 0;
+  double seconds = 0;  // median
+  int64_t timed = 0;
+};
+
+struct RankScaling {
+  std::vector<std::string> hosts;  // by rank
+  std::vector<TimedUpdates> updates;
+  std::vector<TimedProducts> products;
+  std::vector<TimedSums> sums;
+};
+
+/// Batch sizes at which a run is timed. With batch normalisation all hold whole ghost batches.
 struct TimedSizes {
   int64_t strong =
-      0;              // the cell's, whatever the ranks; where duplicates are merged, at most the training set
-  int64_t weak = 0;   // of one rank, so that `most` of them have the cell's or just less
-  int64_t small = 0;  // of one rank, for what an update takes however small it is
+      0;  // the cell's for any number of ranks; at most the training set where duplicates are merged
+  int64_t weak = 0;   // times the ranks; `most` of them have the cell's or just less
+  int64_t small = 0;  // times the ranks, for what an update takes however small it is
 };
 TimedSizes timed_sizes(const RunOptions& cell, int most, int64_t train_examples);
 

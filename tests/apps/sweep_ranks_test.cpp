@@ -15,12 +15,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string ranks_of(const RunRecord& record) {
-  for (const auto& [key, value] : record.header.provenance)
-    if (key == "ranks") return value;
-  return "1";
-}
-
 double eigenvalue_of(const std::string& run) {
   const ProbeRecord record = read_probe_file(run + "/probes/end.top_eigenvalues.h5");
   return record.quantities.front().value.front();
@@ -45,7 +39,7 @@ TEST(SweepRanks, GiveTheSweepOfOne) {
     const RunRecord one = read_run_file(whole[i] + "/run.h5"), two = read_run_file(parts[i] + "/run.h5");
     EXPECT_EQ(one.header.run_id, two.header.run_id);
     const bool is_single = one.header.config.find("batch_size = 1\n") != std::string::npos;
-    EXPECT_EQ(ranks_of(two), is_single ? "1" : "2");  // one example can't be shared
+    EXPECT_EQ(provenance_of(two, "ranks"), is_single ? "" : "2");  // one example can't be shared
     const std::vector<double> a = one.tables.at("train").column("loss"),
                               b = two.tables.at("train").column("loss");
     ASSERT_EQ(a.size(), b.size());

@@ -74,4 +74,10 @@ std::string comparable(const RunRecord& record) {
   return text;
 }
 
+std::string provenance_of(const RunRecord& record, const std::string& key) {
+  for (const auto& [name, value] : record.header.provenance)
+    if (name == key) return value;
+  return "";
+}
+
 }  // namespace basin::testing

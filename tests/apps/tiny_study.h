@@ -34,4 +34,7 @@ class TinyStudy {
 /// times, events without times.
 std::string comparable(const RunRecord& record);
 
+/// An entry of the run's provenance; "" where there is none.
+std::string provenance_of(const RunRecord& record, const std::string& key);
+
 }  // namespace basin::testing

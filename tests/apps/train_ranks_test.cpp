@@ -61,13 +61,8 @@ TEST(TrainRanks, TwoProcessesGiveTheRunOfOne) {
                             others = b.tables.at("train").column("loss");
   ASSERT_EQ(losses.size(), others.size());
   for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], others[i], 1e-12 * losses[i]);
-  const auto ranks = [](const RunRecord& record) {
-    for (const auto& [key, value] : record.header.provenance)
-      if (key == "ranks") return value;
-    return std::string();
-  };
-  EXPECT_EQ(ranks(a), "");
-  EXPECT_EQ(ranks(b), "2");
+  EXPECT_EQ(provenance_of(a, "ranks"), "");
+  EXPECT_EQ(provenance_of(b, "ranks"), "2");
 }
 
 // Two processes of a launcher that were given different studies, and others that read different data.

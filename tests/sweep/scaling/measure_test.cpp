@@ -29,13 +29,6 @@ std::vector<Cell> cells_of(const std::string& study) { return expand(parse_study
 
 RunOptions options_of(const std::string& study) { return cells_of(study).front().options; }
 
-template <class T>
-T entry(const ColumnRow& row, const std::string& column) {
-  const auto found =
-      std::find_if(row.begin(), row.end(), [&](const auto& one) { return one.first == column; });
-  return found == row.end() ? T{} : std::get<T>(found->second);
-}
-
 TEST(RankScaling, OneCellOfTheLargestBatchForEachOptimiser) {
   const std::vector<Cell> chosen = cells_to_scale(cells_of(kStudy));
   ASSERT_EQ(chosen.size(), 2);
@@ -81,23 +74,23 @@ TEST(RankScaling, TimesEveryNumberOfRanksOnceARound) {
               Each(""));
   EXPECT_THAT(steps, ElementsAre(0.25, 0.5, 0.75, 1.0));
   std::vector<std::string> seen;
-  for (const ColumnRow& row : found.updates) {
-    const auto ranks = entry<int64_t>(row, "ranks"), batch = entry<int64_t>(row, "batch_size");
-    seen.push_back(fmt::format("{} {} {} {}", entry<std::string>(row, "optimizer"), ranks,
-                               entry<std::string>(row, "scaling"), batch));
-    EXPECT_GE(entry<int64_t>(row, "timed"), 2);
-    EXPECT_NEAR(entry<double>(row, "images_per_second") * entry<double>(row, "update_seconds"), batch,
-                1e-9 * batch);
-    if (ranks == 1) continue;
+  for (const TimedUpdates& timed : found.updates) {
+    seen.push_back(fmt::format("{} {} {} {}", timed.optimizer, timed.ranks, timed.scaling, timed.batch));
+    const UpdateTiming& timing = timed.timing;
+    const auto updates = static_cast<double>(timing.updates), batch = static_cast<double>(timed.batch);
+    EXPECT_GE(updates, 2);
+    EXPECT_NEAR(timed.images_per_second() * timing.seconds, batch, 1e-9 * batch);
+    if (timed.ranks == 1) continue;
     // The gradients (of less than one bucket's size), the loss, and whether to go on.
-    EXPECT_EQ(entry<double>(row, "rank_sums_per_update"), 3);
+    EXPECT_EQ(static_cast<double>(timing.traffic.sums) / updates, 3);
     // What is summed: gradients, each padded to 64 bytes, the loss, and whether to go on.
-    EXPECT_GE(entry<double>(row, "rank_bytes_per_update"), kBytes);
-    EXPECT_LE(entry<double>(row, "rank_bytes_per_update"), kBytes + 4 * 64 + 64);
+    EXPECT_GE(static_cast<double>(timing.traffic.bytes) / updates, kBytes);
+    EXPECT_LE(static_cast<double>(timing.traffic.bytes) / updates, kBytes + 4 * 64 + 64);
     // All that a ring of two sends, and what else this machine sends meanwhile.
-    EXPECT_GE(entry<double>(row, "wire_bytes_per_update"), 2 * kBytes);
-    EXPECT_GT(entry<double>(row, "rank_wait_share"), 0);
-    EXPECT_LT(entry<double>(row, "rank_wait_share"), 1);
+    EXPECT_TRUE(timed.on_one_host);
+    EXPECT_GE(timing.wire / updates, 2 * kBytes);
+    EXPECT_GT(timing.traffic.waited, 0);
+    EXPECT_LT(timing.traffic.waited, timing.seconds * updates);
   }
   const std::vector<std::string> one{"sgd 1 strong 64",  "sgd 1 weak 32",  "sgd 1 small 16",
                                      "lamb 1 strong 64", "lamb 1 weak 32", "lamb 1 small 16"},
@@ -107,12 +100,11 @@ TEST(RankScaling, TimesEveryNumberOfRanksOnceARound) {
   for (const auto& part : {two, two, one}) expected.insert(expected.end(), part.begin(), part.end());
   EXPECT_EQ(seen, expected);
   ASSERT_EQ(found.products.size(), 4);
-  for (const ColumnRow& row : found.products) EXPECT_EQ(entry<int64_t>(row, "examples"), 100);
+  for (const TimedProducts& timed : found.products) EXPECT_EQ(timed.examples, 100);
   ASSERT_EQ(found.sums.size(), 2 * 9);  // 256 bytes to 16 MB by fours
-  EXPECT_EQ(entry<int64_t>(found.sums.front(), "bytes"), 1 << 24);
-  EXPECT_EQ(entry<int64_t>(found.sums.back(), "bytes"), 1 << 8);
-  EXPECT_GT(entry<double>(found.sums.front(), "sum_seconds"),
-            entry<double>(found.sums.back(), "sum_seconds"));
+  EXPECT_EQ(found.sums.front().bytes, 1 << 24);
+  EXPECT_EQ(found.sums.back().bytes, 1 << 8);
+  EXPECT_GT(found.sums.front().seconds, found.sums.back().seconds);
 }
 
 TEST(RankScaling, OneRankHasNothingToCompareWith) {
