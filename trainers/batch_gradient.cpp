@@ -117,7 +117,7 @@ double BatchGradient::by_rules(const Batch& group, size_t first) {
 // The group's mean gradient into .grad; returns the sum of its losses.
 double BatchGradient::group_gradient(const Batch& group) {
   start_at(group);
-  step_.run(indices_of(group), group.size);
+  step_.run(padded(indices_of(group), group.size), group.size);
   finish_sums();
   return loss_sum_.item<double>();
 }
@@ -165,6 +165,16 @@ at::Tensor BatchGradient::indices_of(const Batch& group) const {
     rows.push_back(at::tensor(weights_->weights(group, place_), at::kDouble).view(at::kLong).unsqueeze(0));
   if (augmentation_.on()) rows.push_back(augmentation_.draws(group.positions, group.examples));
   return at::cat(rows);
+}
+
+// On a GPU merged batches of one size have one shape, and one graph: columns are added that count 0 times, exact zeros in every sum.
+// They are of an example of the batch, so that no other's loss can make them NaN.
+at::Tensor BatchGradient::padded(const at::Tensor& indices, int64_t size) const {
+  const int64_t missing = std::min(size, data_.train.size()) - indices.size(1);
+  if (!gather_ || !plan_.merge_duplicates || missing == 0) return indices;
+  const at::Tensor more = at::zeros({indices.size(0), missing}, indices.options());
+  more[0].fill_(indices[0][0]);
+  return at::cat({indices, more}, 1);
 }
 
 // Reads weights and `indices` alone, nothing of the host; where there is dropout, its place too, and no graph is captured.

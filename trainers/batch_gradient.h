@@ -111,6 +111,7 @@ class BatchGradient {
   Share mine(const std::vector<at::Tensor>& micro_batches) const;
   void finish_sums();
   at::Tensor indices_of(const Batch& group) const;
+  at::Tensor padded(const at::Tensor& indices, int64_t size) const;
   void accumulate(const at::Tensor& indices, int64_t size);
   void accumulate_measured(const at::Tensor& indices, int64_t size);
   at::Tensor micro_batch_loss(const std::vector<at::Tensor>& micro_batches, int64_t k, int64_t size);

@@ -34,10 +34,9 @@ std::string why_eager(bool wanted, at::DeviceType device, bool own_layers, bool 
 /// A step done many times in few shapes: a function of one int64 tensor on the device, [rows, n], and of a
 /// number. All else that it reads or writes keeps its place in memory; what it writes is read after run().
 ///
-/// A shape that comes up a third time is captured, up to kMostGraphs of them, so odd ones (a batch across the
-/// end of an epoch whose duplicates are merged) leave room for the rest; until then, and without a
-/// StepCapture, the step is called. A capture costs what some steps cost, and each shape's graph some
-/// megabytes; activations of all lie in the same memory.
+/// A shape that comes up a third time is captured, up to kMostGraphs of them, so odd ones leave room for the rest; until then, and
+/// without a StepCapture, the step is called. A capture costs what some steps cost, and each shape's graph some megabytes; activations
+/// of all lie in the same memory.
 class GraphedStep {
  public:
   using Step = std::function<void(const at::Tensor& indices, int64_t size)>;

@@ -5,6 +5,7 @@
 #include "core/math/tensor_norms.h"
 #include "data/network_inputs.h"
 #include "data/resident.h"
+#include "optim/kernels/multi_tensor.h"
 #include "trainers/tables.h"
 
 namespace basin {
@@ -435,7 +436,7 @@ double Trainer::distance_from_start() const {
   if (branch_ && !branch_->same_start) return NAN;  // the chain began at weights that this run doesn't know
   std::vector<at::Tensor> weights;
   for (const ParameterInfo& parameter : setup_.model->parameter_table()) weights.push_back(parameter.tensor);
-  return std::sqrt(squared_distance(weights, start_));
+  return std::sqrt(squared_distance(weights, start_, distance_tables_));
 }
 
 void Trainer::refresh_statistics() {

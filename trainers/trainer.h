@@ -153,6 +153,7 @@ class Trainer : private HookedRun {
   int64_t total_updates_, norms_every_;
   RateSchedule rates_;
   std::vector<at::Tensor> start_;
+  mutable std::shared_ptr<KernelTables> distance_tables_;  // of weights and start_, on a GPU
   std::vector<std::unique_ptr<UpdateHook>> hooks_;
   std::vector<ParameterStep>
       steps_;  // the last update's, with the norms of gradients before hooks changed them

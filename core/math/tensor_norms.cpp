@@ -70,18 +70,6 @@ double squared_distance(const at::Tensor& a, const at::Tensor& b) {
   return squared_norm(a.detach().to(at::kDouble) - b.detach().to(at::kDouble));
 }
 
-double squared_distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  double sum = 0;
-  if (a.empty() || a.front().device().is_cpu()) {
-    for (size_t i = 0; i < a.size(); ++i) sum += squared_distance(a[i], b[i]);
-    return sum;
-  }
-  std::vector<at::Tensor> sums;
-  for (size_t i = 0; i < a.size(); ++i)
-    sums.push_back(a[i].detach().to(at::kDouble).sub(b[i].detach().to(at::kDouble)).square_().sum());
-  return at::stack(sums).sum().item<double>();
-}
-
 double inner_product(const at::Tensor& a, const at::Tensor& b) {
   if (same_dense_memory(a, b) && a.scalar_type() == at::kFloat) return dense_inner_product<float>(a, b);
   if (same_dense_memory(a, b) && a.scalar_type() == at::kDouble) return dense_inner_product<double>(a, b);

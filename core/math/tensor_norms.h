@@ -16,8 +16,6 @@ double squared_norm(const std::vector<at::Tensor>& tensors);
 double norm_of(const at::Tensor& a);
 /// sum_j (a_j - b_j)^2, likewise; a and b have the same type, and the same strides where one is a clone of the other.
 double squared_distance(const at::Tensor& a, const at::Tensor& b);
-/// sum_i squared_distance(a_i, b_i), of one device; waits for it once.
-double squared_distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b);
 
 /// sum_j a_j b_j, likewise.
 double inner_product(const at::Tensor& a, const at::Tensor& b);

@@ -82,6 +82,7 @@ void KernelTables::set(const TensorLists&, const std::vector<Treatment>&) {
 void momentum_kernels(const MomentumRule&, const StepScalars&, KernelTables&) {}
 void moment_kernels(const MomentRule&, const StepScalars&, KernelTables&) {}
 void sign_kernels(const SignRule&, const StepScalars&, KernelTables&) {}
+void difference_kernel(KernelTables&) {}
 at::Tensor kernel_report(KernelTables&) { return {}; }
 
 }  // namespace basin

@@ -50,6 +50,8 @@ class KernelTables {
 void momentum_kernels(const MomentumRule& rule, const StepScalars& step, KernelTables& tables);
 void moment_kernels(const MomentRule& rule, const StepScalars& step, KernelTables& tables);
 void sign_kernels(const SignRule& rule, const StepScalars& step, KernelTables& tables);
+/// Leaves weights less gradients as what changed.
+void difference_kernel(KernelTables& tables);
 /// [tensors, 5] on the CPU, waiting for the device: sums of squares of weight, gradient, direction and change; ratio.
 at::Tensor kernel_report(KernelTables& tables);
 int64_t kernel_chunk();         // elements of a chunk

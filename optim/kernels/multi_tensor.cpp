@@ -150,4 +150,18 @@ StepReport last_report(KernelTables& tables) {
   return report;
 }
 
+double squared_distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b,
+                        std::shared_ptr<KernelTables>& tables) {
+  double sum = 0;
+  const TensorLists lists{a, b, {}, {}};
+  if (on_gpu(lists)) {
+    tables_for(lists, std::vector<Treatment>(a.size()), tables);
+    difference_kernel(*tables);
+    for (const TensorSums& sums : last_report(*tables).sums) sum += sums.change;
+    return sum;
+  }
+  for (size_t i = 0; i < a.size(); ++i) sum += squared_distance(a[i], b[i]);
+  return sum;
+}
+
 }  // namespace basin

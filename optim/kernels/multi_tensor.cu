@@ -280,6 +280,21 @@ __global__ void __launch_bounds__(kThreads)
   note_sums(tables, tensor, block_sum(sums), 1, partials, ratios);
 }
 
+/// The first list less the second, as if it were what changed.
+template <class T>
+__global__ void __launch_bounds__(kThreads) differences(DeviceTables tables, Partial* partials) {
+  const int64_t tensor = tables.tensor_of_chunk[blockIdx.x];
+  const Pointers<T> p = pointers<T>(tables, tensor);
+  Partial sums{};
+  const auto load = [&](int64_t i) { return Loaded<T>{p.w[i], p.g[i], T(0), T(0)}; };
+  over_chunk(tables, tensor, load, [&](int64_t, const Loaded<T>& x) {
+    const double difference = static_cast<double>(x.w) - static_cast<double>(x.g);
+    sums.change += difference * difference;
+  });
+  sums = block_sum(sums);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sums;
+}
+
 /// One row per tensor: weight, gradient, direction, change, ratio.
 __global__ void __launch_bounds__(kThreads)
     collect_report(DeviceTables tables, const Partial* partials, const double* ratios, double* report) {
@@ -351,6 +366,15 @@ void sign_kernels(const SignRule& rule, const StepScalars& step, KernelTables& t
     using T = decltype(type);
     sign_update<T><<<blocks, kThreads, 0, stream>>>(on_device, rule, step, sums, ratios);
   });
+}
+
+void difference_kernel(KernelTables& tables) {
+  const auto stream = at::cuda::getCurrentCUDAStream();
+  const DeviceTables on_device = tables.on_device();
+  const auto blocks = static_cast<unsigned>(on_device.chunks);
+  Partial* sums = partials_of(tables.sums());
+  by_type(tables,
+          [&](auto type) { differences<decltype(type)><<<blocks, kThreads, 0, stream>>>(on_device, sums); });
 }
 
 at::Tensor kernel_report(KernelTables& tables) {

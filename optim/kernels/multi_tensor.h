@@ -40,4 +40,9 @@ StepReport sign_step(const SignRule& rule, const StepScalars& step, const std::v
 /// The report of the last update on a GPU; waits for it.
 StepReport last_report(KernelTables& tables);
 
+/// sum_i |a_i - b_i|^2 in float64, of lists that belong together as those of TensorLists do. On a GPU two launches and one wait for all
+/// tensors, and `tables`, the caller's, are for nothing else.
+double squared_distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b,
+                        std::shared_ptr<KernelTables>& tables);
+
 }  // namespace basin

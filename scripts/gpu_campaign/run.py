@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a packed campaign (scripts/gpu-campaign) on a bare machine with the driver and the pinned torch, most worth having first:
 
-    python3 run --seconds 480 --out results [--device cpu] [--only STEP ...] [--skip STEP ...]
+    python3 run --seconds 480 --out results [--device cpu] [--set KEY=VALUE ...] [--only STEP ...] [--skip STEP ...]
 
 No step begins that can't get its least time, none outlives the budget, and what a step found is on disk before the next one begins.
 OUT/steps.json has a row per step, OUT/STEP.log what it printed; at the end OUT/campaign.tar.xz holds all of it.
@@ -301,7 +301,8 @@ def study(name, limit, *settings, jobs=1):
         out = campaign.out / name
         device = f"runtime.device={campaign.args.device}"
         command = [campaign.bin("basin"), "sweep", f"configs/{name}.toml", "--out", out, "--jobs", jobs]
-        campaign.run(name, [*command, *assigned(device, *settings)], limit)
+        own = campaign.args.set if name == "cifar10" else []
+        campaign.run(name, [*command, *assigned(device, *settings, *own)], limit)
         if not (out / "sweep.h5").exists():  # stopped: what is finished is worth having
             campaign.run(f"{name}-collect", [campaign.bin("basin"), "collect", out], 60)
 
@@ -341,6 +342,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path, help="where it is unpacked; by default next to this file")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"), help="cpu tries a campaign of a build without CUDA")
+    parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="for the sweep of configs/cifar10.toml")
     parser.add_argument("--only", nargs="*", choices=STEPS, default=[])
     parser.add_argument("--skip", nargs="*", choices=STEPS, default=[])
     args = parser.parse_args()

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/seed.h"
+#include "optim/kernels/multi_tensor.h"
 #include "tests/optim/odd_tensors.h"
 
 namespace basin {
@@ -90,6 +91,26 @@ TEST_P(GpuOptimizer, IsTheSameBitForBitEachTime) {
   take_steps(*make_test_optimizer(GetParam().first, settings(), again), again);
   for (size_t i = 0; i < once.size(); ++i)
     EXPECT_TRUE(at::equal(once[i].tensor, again[i].tensor)) << once[i].name;
+}
+
+// Sums of squares in another order, in float64 on both sides.
+TEST(GpuDistance, EqualsItsTwin) {
+  if (!at::hasCUDA()) GTEST_SKIP() << "NO GPU: distances from the start are not computed there";
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    std::vector<at::Tensor> here, start, there, start_there;
+    at::Generator generator = make_generator(5);
+    for (const ParameterInfo& parameter : odd_tensors(at::kCPU, dtype)) {
+      start.push_back(parameter.tensor.detach());
+      here.push_back(start.back() + at::empty_like(start.back()).normal_(0, 1e-3, generator));
+      there.push_back(here.back().to(at::kCUDA));
+      start_there.push_back(start.back().to(at::kCUDA));
+    }
+    std::shared_ptr<KernelTables> none, tables;
+    const double expected = squared_distance(here, start, none);
+    EXPECT_GT(expected, 0);
+    for (int i = 0; i < 2; ++i)  // laid out anew, and as before
+      EXPECT_NEAR(squared_distance(there, start_there, tables), expected, 1e-13 * expected);
+  }
 }
 
 }  // namespace
