@@ -21,6 +21,11 @@ class CommandRanks {
   explicit CommandRanks(int asked, Whose whose = Whose::any_launchers);
   const RankGroup& group() const { return group_ ? *group_ : RankGroup::alone(); }
   bool is_first() const { return group().is_first(); }
+  /// Who goes on: the group, or after RankGroup::part() rank 0 by itself and nobody (null) else.
+  const RankGroup* going_on() const {
+    if (!group().has_parted()) return &group();
+    return is_first() ? &RankGroup::alone() : nullptr;
+  }
 
   /// What `work` returns. The other ranks hear of its fault.
   template <class F>

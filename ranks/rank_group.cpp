@@ -141,11 +141,14 @@ namespace {
 
 class Pending final : public PendingSum {
  public:
-  explicit Pending(std::function<void()> wait) : wait_(std::move(wait)) {}
+  Pending(std::function<void()> wait, std::function<bool()> is_done)
+      : wait_(std::move(wait)), is_done_(std::move(is_done)) {}
   void wait() override { wait_(); }
+  bool is_done() const override { return is_done_(); }
 
  private:
   std::function<void()> wait_;
+  std::function<bool()> is_done_;
 };
 
 }  // namespace
@@ -209,6 +212,30 @@ std::unique_ptr<RankGroup> RankGroup::first(int count) const {
   return group;
 }
 
+std::unique_ptr<RankGroup> RankGroup::pair(int other) const {
+  RankPlace place = place_;
+  place.rank = is_first() ? 0 : 1;
+  place.size = 2;
+  std::unique_ptr<RankGroup> group(new RankGroup(place));
+  auto link = std::make_unique<Link>();
+  link->store = prefixed(fmt::format("pair/{}", other), link_->store);
+  link->gloo = gloo_of(link->store, place.rank, 2, device_for(place_));
+  link->names = {link_->names.front(), link_->names.at(static_cast<size_t>(other))};
+  link->watch = std::make_shared<RankWatch>(link->store->clone(), place.rank, link->names, kSilence);
+  group->link_ = std::move(link);
+  return group;
+}
+
+bool RankGroup::has_lost() const { return link_ && !link_->watch->what_is_lost().empty(); }
+
+void RankGroup::part() const {
+  if (!link_) return;
+  link_->watch->stop();
+  link_->left = true;
+}
+
+bool RankGroup::has_parted() const { return link_ && link_->left; }
+
 // Where a rank is lost, or this one fails, Gloo's threads may wait for ever: nothing is cleaned up then, the process is about to end.
 RankGroup::~RankGroup() {
   if (link_ && !link_->left) (void)link_.release();
@@ -242,18 +269,19 @@ int64_t RankGroup::even_piece(int64_t items, int64_t most) const {
 }
 
 std::unique_ptr<PendingSum> RankGroup::begin_sum(const at::Tensor& tensor) const {
-  if (!link_) return std::make_unique<Pending>([] {});
+  if (!link_) return std::make_unique<Pending>([] {}, [] { return true; });
   ++link_->traffic.sums;
   link_->traffic.bytes += static_cast<int64_t>(tensor.nbytes());
   std::vector<at::Tensor> tensors{tensor.detach()};
   try {
     const auto work = link_->backend_of(tensor).allreduce(tensors, c10d::AllreduceOptions());
-    return std::make_unique<Pending>([this, work, is_cpu = tensor.is_cpu()] {
+    const auto wait = [this, work, is_cpu = tensor.is_cpu()] {
       const Clock::time_point start = Clock::now();
       link_->wait(*work);
       // On a GPU what was computed before is waited for too, and can't be told from it.
       link_->traffic.waited += is_cpu ? seconds_since(start) : kNaN;
-    });
+    };
+    return std::make_unique<Pending>(wait, [work] { return work->isCompleted(); });
   } catch (const std::exception&) {
     link_->lose();
   }
@@ -329,7 +357,7 @@ std::string RankGroup::name_of(int rank) const {
 }
 
 void RankGroup::leave() {
-  if (!link_) return;
+  if (!link_ || link_->left) return;
   gather("done");
   if (link_->nccl) link_->nccl->shutdown();
   if (link_->is_part) {

@@ -45,6 +45,8 @@ class PendingSum {
   virtual ~PendingSum() = default;
   /// The tensor that was handed over holds the sum afterwards. RankLost.
   virtual void wait() = 0;
+  /// Whether wait() returns, or throws, at once.
+  virtual bool is_done() const = 0;
 };
 
 /// `size()` processes that do the same, each with the same calls in the same order; between them run torch's collectives (c10d with Gloo
@@ -70,6 +72,14 @@ class RankGroup {
   /// Ranks 0 to `count` - 1 as a group of their own; null on the others. All call it; it lives no longer than this group, whose watch it
   /// has, and the others may call nothing of this group that needs them meanwhile.
   std::unique_ptr<RankGroup> first(int count) const;
+  /// Rank 0 and rank `other`, both of which call it, as a group of two with a watch of its own: a rank that is lost is so in its pair alone.
+  /// Between pairs there is no order of calls.
+  std::unique_ptr<RankGroup> pair(int other) const;
+  /// Whether a rank of this group is known to be gone or silent; the next call would throw RankLost.
+  bool has_lost() const;
+  /// From here on each goes its own way: nothing more is called, leave() waits for nobody, and who is lost isn't missed.
+  void part() const;
+  bool has_parted() const;
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
 

@@ -3,6 +3,7 @@
 #include "models/loss.h"
 #include "models/registry.h"
 #include "optim/registry.h"
+#include "trainers/hooks/stale_options.h"
 
 namespace basin {
 
@@ -46,6 +47,8 @@ BatchPlan batch_plan_of(const RunOptions& options) {
 }
 
 int64_t most_ranks(const RunOptions& options) {
+  const auto& parallel = options.train.hook<StaleGradientOptions>();
+  if (parallel.real()) return parallel.workers + 1;
   return most_ranks(batch_plan_of(options), model_traits(options).batch_statistics);
 }
 

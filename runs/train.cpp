@@ -16,12 +16,14 @@
 #include "optim/exclusion.h"
 #include "optim/registry.h"
 #include "optim/scaling_rule.h"
+#include "ranks/worker_links.h"
 #include "runs/branch.h"
 #include "runs/ended.h"
 #include "runs/folder.h"
 #include "runs/given_ratios.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
+#include "trainers/hooks/stale_options.h"
 #include "trainers/recorder.h"
 #include "trainers/tables.h"
 #include "trainers/trainer.h"
@@ -159,17 +161,34 @@ Dataset same_data(const RunOptions& options, const RankGroup& ranks) {
   return data;
 }
 
+/// Whether ranks are a server and its workers, not processes that share each batch. ConfigError where they are too many or too few.
+bool are_workers(const RunOptions& options, const RankGroup& ranks) {
+  const auto& parallel = options.train.hook<StaleGradientOptions>();
+  if (!parallel.real()) return false;
+  if (ranks.size() != parallel.workers + 1) throw ConfigError(needs_ranks(parallel, ranks.size()));
+  return true;
+}
+
 /// What a run is made of; each part refers to those before it.
 struct RunParts {
   RunParts(const RunOptions& options, const std::string& folder, const RankGroup& ranks)
       : device(device_for(options, ranks)),
         data(same_data(options, ranks)),
         model(build_model(options, data, scalar_type(options.train.dtype), device)),
-        optimizer(build_optimizer(options, *model)),
-        trainer({options.train, options.schedule, options.data, data, model, *optimizer, device,
-                 options.runtime.cuda_graph, branch_start(options, folder, data_attributes(data), *model),
-                 ranks}),
-        header(header_of(options, data, *model, *optimizer, trainer)) {}
+        optimizer(build_optimizer(options, *model)) {
+    const bool with_workers = are_workers(options, ranks);
+    if (with_workers) {
+      const at::ScalarType dtype = scalar_type(options.train.dtype);
+      if (ranks.is_first()) workers = std::make_unique<WorkerLinks>(ranks, model->parameter_count(), dtype);
+      if (!ranks.is_first()) server = std::make_unique<ServerLink>(ranks, model->parameter_count(), dtype);
+    }
+    trainer = std::make_unique<Trainer>(
+        TrainSetup{options.train, options.schedule, options.data, data, model, *optimizer, device,
+                   options.runtime.cuda_graph, branch_start(options, folder, data_attributes(data), *model),
+                   with_workers ? RankGroup::alone() : ranks, workers.get(), server != nullptr});
+    header = header_of(options, data, *model, *optimizer, *trainer);
+    if (workers) header.provenance.emplace_back("workers", std::to_string(workers->count()));
+  }
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
 
@@ -177,7 +196,9 @@ struct RunParts {
   Dataset data;
   std::shared_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
-  Trainer trainer;
+  std::unique_ptr<WorkerLinks> workers;  // of a parameter server
+  std::unique_ptr<ServerLink> server;    // of one of its workers
+  std::unique_ptr<Trainer> trainer;
   RunHeader header;
 };
 
@@ -195,13 +216,14 @@ auto made_or_failed(const RunOptions& options, const std::string& folder, const 
 }
 
 TrainResult train(RunParts& run, const std::string& folder, bool progress, const RankGroup& ranks) {
-  Recorder recorder(folder, run.header, run.trainer, progress);
-  run.trainer.observe(recorder);
+  Recorder recorder(folder, run.header, *run.trainer, progress);
+  run.trainer->observe(recorder);
   try {
     recorder.resume_or_start();
     ranks.broadcast(recorder.resumed_from());
-    TrainResult result = run.trainer.run();
+    TrainResult result = run.trainer->run();
     recorder.conclude(result);
+    if (run.workers && run.workers->finish(result.status == RunState::interrupted)) ranks.part();
     return result;
   } catch (const RankLost& lost) {
     recorder.fail(one_line(lost), RunState::interrupted);
@@ -214,14 +236,21 @@ TrainResult train(RunParts& run, const std::string& folder, bool progress, const
 
 constexpr char kTrain[] = "train";
 
+TrainResult work(RunParts& run, const RankGroup& ranks) {
+  run.trainer->work_for(*run.server);
+  if (run.server->parts()) ranks.part();
+  return {};
+}
+
 /// What the other ranks do while rank 0 trains and writes.
 TrainResult follow(const RunOptions& options, const std::string& folder, const RankGroup& ranks) {
   const std::string word = ranks.broadcast(std::string());
   if (word != kTrain) return {parse_run_state(word, "rank 0"), {}, {}, {}, {}};
   RunParts run(with_given_ratios(options, folder), folder, ranks);
   const std::string checkpoint = ranks.broadcast(std::string());
-  if (!checkpoint.empty()) run.trainer.restore(read_checkpoint(checkpoint));
-  return run.trainer.run();
+  if (run.server) return work(run, ranks);
+  if (!checkpoint.empty()) run.trainer->restore(read_checkpoint(checkpoint));
+  return run.trainer->run();
 }
 
 /// The run's status; nobody is waited for where it is a signal.
@@ -242,6 +271,7 @@ void require_inputs(const RunOptions& options) {
 
 RunState train_run(const RunOptions& options, const std::string& folder, const RankGroup& ranks) {
   check(options);
+  are_workers(options, ranks);
   ranks.agree("the study", options.run_id());
   if (!ranks.is_first()) return state_after(follow(options, folder, ranks), ranks);
   make_folders(folder);

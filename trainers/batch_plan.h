@@ -22,6 +22,7 @@ struct BatchPlan {
   int64_t group = 0;  // consecutive examples that a gradient rule looks at together; 0: all of the batch
   int64_t passes =
       1;  // gradients that are computed of each example: 2 with a perturbation, times 2 with a control of noise
+  bool stale = false;           // gradients are of other weights than those that they change
   bool random_weights = false;  // examples enter the gradient with other weights than their counts
   double overlap = 0;           // Optimizer::overlap()
 };

@@ -6,6 +6,8 @@
 #include "data/network_inputs.h"
 #include "data/resident.h"
 #include "optim/kernels/multi_tensor.h"
+#include "ranks/worker_links.h"
+#include "trainers/flat_weights.h"
 #include "trainers/tables.h"
 
 namespace basin {
@@ -82,9 +84,9 @@ Trainer::Trainer(TrainSetup setup)
 
 void Trainer::make_hooks() {
   setup_.train.hooks.check_updates(total_updates_);
-  const HookSetup setup{setup_.train,   setup_.data_options, setup_.data, plan_,
-                        *setup_.model,  setup_.optimizer,    gradient_,   stream_,
-                        total_updates_, rates_.peak(),       *this};
+  const HookSetup setup{
+      setup_.train, setup_.data_options, setup_.data,   plan_, *setup_.model,  setup_.optimizer, gradient_,
+      stream_,      total_updates_,      rates_.peak(), *this, setup_.workers, setup_.is_worker};
   for (const auto& options : setup_.train.hooks.all()) {
     std::unique_ptr<UpdateHook> hook = options->make(setup);
     if (!hook) continue;
@@ -149,6 +151,7 @@ void Trainer::take_update() {
   OngoingUpdate update;
   update.number = progress_.update + 1;
   update.start = progress_.examples - (branch_ ? branch_->stream_start : 0);
+  update.draw = progress_.update - (branch_ ? branch_->draws_start : 0);
   update.batch_size = batches_.batch_size(course_.position(progress_.update));
   const double loss = compute_gradient(update);
   if (is_divergence(loss)) {
@@ -190,8 +193,19 @@ double Trainer::compute_gradient(OngoingUpdate& update) {
     measured = measured || hook->measures(update.number);
   }
   update.groups = batch_groups(stream_, update.start, update.batch_size, plan_);
-  return gradient_.compute(
-      update.groups, {update.number - 1 - (branch_ ? branch_->draws_start : 0), update.start}, measured);
+  return gradient_.compute(update.groups, {update.draw, update.start}, measured);
+}
+
+void Trainer::work_for(ServerLink& server) {
+  if (!branch_) prepare(*setup_.model, evaluation_);
+  std::vector<at::Tensor> weights;
+  for (const ParameterInfo& parameter : setup_.model->parameter_table()) weights.push_back(parameter.tensor);
+  while (const std::optional<WorkOrder> order = server.pull()) {
+    take_from_flat(server.weights(), weights);
+    const std::vector<Batch> groups = batch_groups(stream_, order->start, setup_.train.batch_size, plan_);
+    const double loss = gradient_.compute(groups, {order->draw, order->start});
+    server.push(loss, flat_on_host(gradient_.gradients()));
+  }
 }
 
 void Trainer::report_update(const OngoingUpdate& update, double loss) {

@@ -30,6 +30,8 @@
 
 namespace basin {
 
+class ServerLink;  // ranks/worker_links.h
+
 /// `data`, `optimizer` and `ranks` outlive the trainer. The model has the type that `train.dtype` names and stands on `device`.
 struct TrainSetup {
   TrainOptions train;
@@ -42,6 +44,8 @@ struct TrainSetup {
   bool cuda_graphs = true;  // where they can be
   std::optional<BranchStart> branch = {};
   const RankGroup& ranks = RankGroup::alone();
+  WorkerLinks* workers = nullptr;  // that push gradients to this trainer, which is then alone
+  bool is_worker = false;          // run() isn't called, but work_for()
 };
 
 struct TrainResult {
@@ -83,6 +87,8 @@ class Trainer : private HookedRun {
   void set_stop_request(std::function<bool()> requested) { stop_requested_ = std::move(requested); }
 
   TrainResult run();
+  /// In the place of run(), of a worker: gradients at the server's weights of the batches that it orders, until it has no more. RankLost.
+  void work_for(ServerLink& server);
 
   /// Model, buffers, optimiser, progress, and what hooks keep.
   void save(Checkpoint& checkpoint) const;

@@ -24,6 +24,7 @@
 
 namespace basin {
 
+class WorkerLinks;  // ranks/worker_links.h
 using Summary = std::vector<std::pair<std::string, OptionValue>>;
 
 /// What a hook may request from its run.
@@ -56,12 +57,15 @@ struct HookSetup {
   int64_t updates;   // of the run
   double peak_rate;  // RateSchedule::peak()
   HookedRun& run;
+  WorkerLinks* workers = nullptr;  // processes that push gradients
+  bool is_worker = false;          // this is one of those
 };
 
 /// The update being made.
 struct OngoingUpdate {
   int64_t number = 0;                          // from 1
   int64_t start = 0, batch_size = 0;           // its examples of the stream
+  int64_t draw = 0;                            // number that dropout masks and noise are drawn for
   std::vector<Batch> groups;                   // the same as they are computed; empty before the gradient is
   double loss = NAN;                           // of the batch at the weights before; after the gradient
   int64_t more_gradients = 0;                  // image gradients that hooks computed besides

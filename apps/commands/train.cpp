@@ -63,12 +63,13 @@ int run_train(const TrainArguments& arguments) {
     if (ranks.is_first())
       fmt::print("{} {}{}\n", folder, to_string(state),
                  outcome_text(folder, read_status(folder + "/status.json")));
-    if (!arguments.probe) return 0;
+    const RankGroup* const rest = ranks.going_on();
+    if (!arguments.probe || !rest) return 0;
     ProbeDisplay display;
     const auto show = [&](const ProbeStep& step) {
       if (options.runtime.progress) display.show(step);
     };
-    probe_run(folder, {options.probes, options.probe_options, options.runtime, false}, show, ranks.group());
+    probe_run(folder, {options.probes, options.probe_options, options.runtime, false}, show, *rest);
     return 0;
   });
 }

@@ -35,7 +35,8 @@ int run_cell(const std::string& folder, int asked, bool probes) {
   CommandRanks ranks(static_cast<int>(std::min<int64_t>(asked, most_ranks(options))), Whose::this_programs);
   return ranks.run([&] {
     train_run(options, folder, ranks.group());
-    return probes ? probe_cell(folder, options, ranks.group()) : 0;
+    const RankGroup* const rest = ranks.going_on();
+    return probes && rest ? probe_cell(folder, options, *rest) : 0;
   });
 }
 

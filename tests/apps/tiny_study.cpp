@@ -1,6 +1,13 @@
 #include "tests/apps/tiny_study.h"
 
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
 #include <map>
+#include <thread>
+
+#include "io/status_file.h"
 
 namespace basin::testing {
 namespace {
@@ -78,6 +85,27 @@ std::string provenance_of(const RunRecord& record, const std::string& key) {
   for (const auto& [name, value] : record.header.provenance)
     if (name == key) return value;
   return "";
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
+  std::vector<pid_t> children;
+  for (pid_t child; list >> child;) children.push_back(child);
+  return children;
+}
+
+/// Waits until the run has made some updates.
+void wait_for_updates(const TinyStudy& study, RunningBinary& process, int64_t updates) {
+  const auto start = std::chrono::steady_clock::now();
+  while (process.alive() && std::chrono::steady_clock::now() - start < std::chrono::seconds(60)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    try {
+      if (read_status(study.run_folder() + "/status.json").update >= updates) return;
+    } catch (const std::exception&) {
+      continue;  // not there yet
+    }
+  }
+  FAIL() << "no updates: " << process.wait().err;
 }
 
 }  // namespace basin::testing

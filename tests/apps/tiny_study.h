@@ -1,4 +1,4 @@
-// defines: TinyStudy, a folder with a study file of a run that takes a second, and what tests ask of its files.
+// defines: TinyStudy, a folder with a study file of a run that takes a second, and what tests ask of its files and processes.
 #pragma once
 
 #include <string>
@@ -36,5 +36,10 @@ std::string comparable(const RunRecord& record);
 
 /// An entry of the run's provenance; "" where there is none.
 std::string provenance_of(const RunRecord& record, const std::string& key);
+
+std::vector<pid_t> children_of(pid_t parent);
+
+/// Waits until the study's run has made some updates; a failure of the test where it ends before.
+void wait_for_updates(const TinyStudy& study, RunningBinary& process, int64_t updates);
 
 }  // namespace basin::testing

@@ -27,27 +27,6 @@ using ::testing::Not;
 /// A run of minutes that keeps a state after every update.
 std::vector<std::string> endless_run() { return {"updates = 200000", "layers_every = 100000"}; }
 
-std::vector<pid_t> children_of(pid_t parent) {
-  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
-  std::vector<pid_t> children;
-  for (pid_t child; list >> child;) children.push_back(child);
-  return children;
-}
-
-/// Waits until the run has made some updates.
-void wait_for_updates(const TinyStudy& study, RunningBinary& process, int64_t updates) {
-  const auto start = std::chrono::steady_clock::now();
-  while (process.alive() && std::chrono::steady_clock::now() - start < std::chrono::seconds(60)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    try {
-      if (read_status(study.run_folder() + "/status.json").update >= updates) return;
-    } catch (const std::exception&) {
-      continue;  // not there yet
-    }
-  }
-  FAIL() << "no updates: " << process.wait().err;
-}
-
 TEST(TrainRanks, TwoProcessesGiveTheRunOfOne) {
   const TinyStudy one({"dtype = \"float64\""}), two({"dtype = \"float64\""});
   ASSERT_EQ(one.train().exit_code, 0);

@@ -46,6 +46,12 @@ MAY_DIFFER = {
         "lars.trust_from": "frozen arms are in the study alone, at the rate of the run that they take their ratios from",
         "lamb.trust_from": "the same",
     },
+    "staleness.toml": {
+        "loss_levels": "where runs are compared, in the study alone",
+        "outcomes_at_levels": "the same",
+        "check_every": "the same",
+        "data.validation": "tuning holds a tenth back to choose by",
+    },
     "explain-rules.toml": {
         "data.validation": "tuning holds a tenth back to choose by",
         "base_batch": "of the rules, which take the rate of another setting",

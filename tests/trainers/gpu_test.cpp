@@ -17,6 +17,7 @@
 #include "trainers/hooks/gradient_clipping.h"
 #include "trainers/hooks/noise_gauge.h"
 #include "trainers/hooks/perturbed_gradient.h"
+#include "trainers/hooks/stale_options.h"
 
 namespace basin::testing {
 namespace {
@@ -60,7 +61,10 @@ std::vector<RunSettings> kinds() {
   perturbed.train.hook<PerturbationOptions>() = {.kind = "asam", .rho = 0.5, .examples = 48};
   perturbed.train.hook<GradientClippingOptions>().limit = 1;
   RunSettings dropout = on_gpu("keskar_c1", {"width=2", "hidden=[8]", "norm=none", "dropout=0.5"});
-  return {plain, merged, ghosts, rounded, perturbed, dropout};
+  RunSettings stale = plain;
+  stale.train.hook<StaleGradientOptions>() = {
+      .mode = "ssp", .workers = 3, .bound = 1, .delays = "exponential", .straggler = 1};
+  return {plain, merged, ghosts, rounded, perturbed, dropout, stale};
 }
 
 // Bytes are looked up in one table and moved: nothing is rounded.

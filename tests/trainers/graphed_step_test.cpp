@@ -74,7 +74,7 @@ struct Case {
   std::string name;
   RunSettings settings;
   std::vector<int64_t> sizes;  // of batches, taken one after the other from the stream
-  int64_t captures;
+  int64_t captures, replays;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
@@ -102,12 +102,12 @@ std::vector<Case> cases() {
   RunSettings merged = plain;  // 200 examples: one per batch, whatever is merged
   merged.train.batch_size = 500;
   const std::vector<int64_t> four(4, 48);
-  return {{"plain", plain, {48, 48, 48, 48, 48}, 1},  // the fifth crosses the end of an epoch
-          {"growing", plain, {24, 24, 24, 48, 48, 48, 48}, 2},
-          {"augmented", augmented, four, 1},
-          {"ghosts", ghosts, four, 1},
-          {"perturbed", perturbed, {48, 48}, 1},
-          {"merged", merged, {500, 500, 500, 500}, 1}};
+  return {{"plain", plain, {48, 48, 48, 48, 48}, 1, 3},  // the fifth crosses the end of an epoch
+          {"growing", plain, {24, 24, 24, 48, 48, 48, 48}, 2, 3},
+          {"augmented", augmented, four, 1, 2},
+          {"ghosts", ghosts, four, 1, 2},
+          {"perturbed", perturbed, {48, 48}, 1, 6},
+          {"merged", merged, {500, 500, 500, 500}, 1, 2}};
 }
 
 class GraphedGradient : public ::testing::TestWithParam<Case> {};
@@ -123,7 +123,8 @@ BatchPlan plan_of(const TestRun& run) {
                       run.model->has_batch_statistics(), 0);
 }
 
-// The same arithmetic on the same inputs: not a bit may differ.
+// The same arithmetic on the same inputs: not a bit may differ until a batch has fewer distinct examples than others of its size. It is
+// filled up with examples that count 0 times, so that it has their graph, and float32 is summed in other groups.
 TEST_P(GraphedGradient, IsThatOfTheLoops) {
   const Case& c = GetParam();
   TestRun run(c.settings), other(c.settings);
@@ -143,15 +144,22 @@ TEST_P(GraphedGradient, IsThatOfTheLoops) {
   }
   ExampleStream stream(1, run.data.train.size());
   BatchPlace place;
+  bool same_bits = true;
   for (const int64_t size : c.sizes) {
     const std::vector<Batch> groups = batch_groups(stream, place.start, size, plan);
-    EXPECT_EQ(graphed.compute(groups, place), loops.compute(groups, place));
+    const auto rows = static_cast<int64_t>(groups.front().examples.size());
+    same_bits =
+        same_bits && (!plan.merge_duplicates || rows == std::min(groups.front().size, run.data.train.size()));
+    const double tolerance = same_bits ? 0 : 1e-5;
+    const double loss = loops.compute(groups, place);
+    EXPECT_NEAR(graphed.compute(groups, place), loss, tolerance * loss);
     place.update += 1;
     place.start += size;
     const auto expected = gradients_of_model(*run.model), found = gradients_of_model(*other.model);
     for (size_t i = 0; i < expected.size(); ++i) {
       ASSERT_GT(expected[i].abs().max().item<double>(), 0) << i;
-      EXPECT_TRUE(at::equal(found[i], expected[i])) << run.model->parameter_table()[i].name;
+      EXPECT_LE((found[i] - expected[i]).norm().item<double>(), tolerance * expected[i].norm().item<double>())
+          << run.model->parameter_table()[i].name;
     }
     // Weights change in place between updates.
     const at::NoGradGuard no_grad;
@@ -160,7 +168,7 @@ TEST_P(GraphedGradient, IsThatOfTheLoops) {
         at::Tensor(p.tensor).sub_(p.tensor.grad(), 0.1);
   }
   EXPECT_EQ(kept->captures, c.captures);
-  EXPECT_GE(kept->replays, 1);
+  EXPECT_EQ(kept->replays, c.replays);
 }
 
 INSTANTIATE_TEST_SUITE_P(Batches, GraphedGradient, ::testing::ValuesIn(cases()),

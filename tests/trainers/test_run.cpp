@@ -94,9 +94,9 @@ TestRun::TestRun(const RunSettings& s) : settings(s), data(load_dataset(s.data))
                      static_cast<uint64_t>(s.train.seed), dtype, s.device);
   const auto& entry = find_entry(optimizer_registry(), s.optimizer, "optimizer");
   optimizer = entry.make(model->parameter_table(), *options_with(entry, s.optimizer_settings));
-  trainer =
-      std::make_unique<Trainer>(TrainSetup{settings.train, settings.schedule, settings.data, data, model,
-                                           *optimizer, s.device, s.cuda_graphs, s.branch, *s.ranks});
+  trainer = std::make_unique<Trainer>(TrainSetup{settings.train, settings.schedule, settings.data, data,
+                                                 model, *optimizer, s.device, s.cuda_graphs, s.branch,
+                                                 *s.ranks, s.workers, s.is_worker});
   listener.trainer = trainer.get();
   trainer->observe(listener);
 }

@@ -24,6 +24,8 @@ struct RunSettings {
   bool cuda_graphs = true;
   std::optional<BranchStart> branch = {};
   const RankGroup* ranks = &RankGroup::alone();
+  WorkerLinks* workers = nullptr;
+  bool is_worker = false;
 };
 
 /// 200 training and 60 test examples, constant rate, float64, no warm-up: small enough for hundreds of updates per second.

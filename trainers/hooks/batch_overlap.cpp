@@ -18,7 +18,7 @@ void BatchOverlap::before_gradient(OngoingUpdate& update) {
   if (shared == 0 || update.number == 1) return;
   const int64_t start = update.start - shared;
   const std::vector<Batch> again{stream_.slice(start, shared, plan_.merge_duplicates)};
-  gradient_.compute(again, {update.number - 1, start});
+  gradient_.compute(again, {update.draw, start});
   with_last_ = gradient_.of_last_group();
   update.more_gradients += gradients_of(again, plan_);
 }

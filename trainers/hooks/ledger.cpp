@@ -61,6 +61,9 @@ void LedgerGauge::check(const Options& options, const HookCheck& run) {
   if (options.every > 0 && run.gradients_elsewhere)
     throw ConfigError(
         "ledger_every excludes an optimiser whose gradients are of other weights than those it moves");
+  if (options.every > 0 && run.plan.stale)
+    throw ConfigError(
+        "ledger_every and parallel.mode exclude each other: it looks along one update from its own gradient");
 }
 
 std::unique_ptr<UpdateHook> LedgerGauge::make(const Options& options, const HookSetup& setup) {
@@ -85,7 +88,7 @@ void LedgerGauge::after_gradient(const OngoingUpdate& update) {
   row_.clear();
   if (!is_due(update.number)) return;
   groups_ = update.groups;
-  place_ = {update.number - 1, update.start};
+  place_ = {update.draw, update.start};
   loss_ = update.loss;
   batch_gradient_ = copied(gradient_.gradients());
   noise_square_ = gradient_square_ = NAN;

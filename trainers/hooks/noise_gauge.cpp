@@ -194,6 +194,8 @@ void NoiseGauge::check(const Options& options, const HookCheck& run) {
         "noise_scale_every and noise.batch exclude each other: the gauge would measure the added noise");
   if (options.every > 0 && run.plan.passes > 1)
     throw ConfigError("noise_scale_every and perturbation.kind exclude each other");
+  if (options.every > 0 && run.plan.stale)
+    throw ConfigError("noise_scale_every and parallel.mode exclude each other");
   if (options.every > 0 && run.overlap > 0)
     throw ConfigError("noise_scale_every and an optimiser with overlap exclude each other");
 }

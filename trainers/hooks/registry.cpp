@@ -15,7 +15,8 @@ namespace basin {
   entry(test_time_views) \
   entry(perturbation) \
   entry(example_noise) \
-  entry(ledger)
+  entry(ledger) \
+  entry(stale_gradient)
 // clang-format on
 
 #define BASIN_DECLARE(name) HookEntry name##_hook();

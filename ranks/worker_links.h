@@ -1,0 +1,82 @@
+// defines: WorkerLinks and ServerLink, the two ends between a parameter server and its workers; WorkOrder, WorkerEvent.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ranks/rank_group.h"
+
+namespace basin {
+
+/// What a worker is to compute: the gradient of a batch, which begins at a position of the example stream, and the number that its
+/// dropout masks are drawn for.
+struct WorkOrder {
+  int64_t start = 0, draw = 0;
+};
+
+/// What the server hears of a worker.
+struct WorkerEvent {
+  int64_t worker = 0;        // from 0
+  std::string lost = {};     // who is gone; empty: it pushed
+  double loss = NAN;         // of its batch
+  at::Tensor gradient = {};  // flat, on the host; good until the worker's next order
+};
+
+/// Rank 0's end: workers are ranks 1, 2, ..., each in a pair with it (RankGroup::pair), so that one that dies or falls silent for
+/// RankGroup::kSilence seconds takes no other along. A push is a sum over the pair, of the server's zeros and the worker's gradient; a
+/// pull is a broadcast. Messages of each step: twice the weights. Memory: one gradient for each worker.
+class WorkerLinks {
+ public:
+  /// All ranks of the group make their end at the same time.
+  WorkerLinks(const RankGroup& ranks, int64_t weights, at::ScalarType dtype);
+  /// finish(), without a word where that fails.
+  ~WorkerLinks();
+  WorkerLinks(const WorkerLinks&) = delete;
+  WorkerLinks& operator=(const WorkerLinks&) = delete;
+
+  int64_t count() const { return static_cast<int64_t>(links_.size()); }
+  /// Flat weights to a worker that waits for them. Nothing where it is gone: receive() says so.
+  void send(int64_t worker, const WorkOrder& order, const at::Tensor& weights);
+  /// Whichever comes next of a worker that has an order..
+  WorkerEvent receive();
+  /// Lets workers end their step, and go. Whether the ranks part now (RankGroup::part), as all of them hear: they do where one was lost,
+  /// or where they are to.
+  bool finish(bool part = false);
+
+ private:
+  struct Link {
+    std::unique_ptr<RankGroup> pair;
+    at::Tensor loss, gradient;
+    std::unique_ptr<PendingSum> loss_sum, gradient_sum;  // where a push is expected
+    std::string lost = {};
+    bool gone = false;  // and receive() has said so
+  };
+  void lose(Link& link, const RankLost& why);
+  bool has_pushed(Link& link);
+  std::vector<Link> links_;
+  bool finished_ = false, parted_ = false;
+};
+
+/// A worker's end.
+class ServerLink {
+ public:
+  ServerLink(const RankGroup& ranks, int64_t weights, at::ScalarType dtype);
+  /// The next order, and weights() for it; nothing: it was the last. RankLost.
+  std::optional<WorkOrder> pull();
+  const at::Tensor& weights() const { return weights_; }  // flat, on the host
+  void push(double loss, const at::Tensor& gradient);
+  /// What the last word said: that the ranks part.
+  bool parts() const { return parts_; }
+
+ private:
+  std::unique_ptr<RankGroup> pair_;
+  at::Tensor weights_;
+  bool parts_ = false;
+};
+
+}  // namespace basin

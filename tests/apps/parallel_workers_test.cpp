@@ -1,0 +1,97 @@
+// `basin train --ranks` with parallel.delays = "real": a parameter server and its workers, some of which end before their time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <set>
+
+#include "io/run_file.h"
+#include "io/status_file.h"
+#include "tests/apps/tiny_study.h"
+
+namespace basin::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+std::vector<std::string> with_workers(int64_t workers, int64_t bound, int64_t updates) {
+  return {fmt::format("updates = {}", updates), "parallel.mode = \"ssp\"",
+          fmt::format("parallel.workers = {}", workers), fmt::format("parallel.bound = {}", bound),
+          "parallel.delays = \"real\""};
+}
+
+/// Every update is in the record once, and no batch made two of them.
+void expect_whole(const RunRecord& record, size_t updates) {
+  const Table& train = record.tables.at("train");
+  const std::vector<double> numbers = train.column("update"), batches = train.column("worker_batch");
+  ASSERT_EQ(numbers.size(), updates);
+  for (size_t i = 0; i < updates; ++i) EXPECT_EQ(numbers[i], static_cast<double>(i + 1));
+  EXPECT_EQ(std::set<double>(batches.begin(), batches.end()).size(), updates);
+}
+
+TEST(ParallelWorkers, MakeARun) {
+  const TinyStudy study(with_workers(2, 1, 40));
+  const BinaryResult result = study.train({"--ranks", "3", "--probe"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const RunRecord record = read_run_file(study.run_folder() + "/run.h5");
+  expect_whole(record, 40);
+  EXPECT_EQ(provenance_of(record, "workers"), "2");
+  EXPECT_EQ(provenance_of(record, "ranks"), "") << "nobody shared a batch";
+}
+
+// With a bound the others would wait for it for ever.
+TEST(ParallelWorkers, AKilledOneIsEvicted) {
+  const TinyStudy study(with_workers(3, 1, 600));
+  RunningBinary process(study.train_arguments({"--ranks", "4", "--probe"}));
+  wait_for_updates(study, process, 20);
+  const std::vector<pid_t> workers = children_of(process.pid());
+  ASSERT_EQ(workers.size(), 3U);
+  kill(workers[1], SIGKILL);
+  const BinaryResult result = process.wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const RunRecord record = read_run_file(study.run_folder() + "/run.h5");
+  expect_whole(record, 600);
+  const auto event = std::find_if(record.events.begin(), record.events.end(),
+                                  [](const RunRecord::Event& e) { return e.level == "warning"; });
+  ASSERT_NE(event, record.events.end());
+  EXPECT_THAT(event->text,
+              ContainsRegex("rank 2 \\(pid [0-9]+ on .*\\) is gone: worker 1 is missing from update"));
+  EXPECT_EQ(record.tables.at("train").column("worker").back() == 1, false);
+}
+
+TEST(ParallelWorkers, AllOfThemGoneEndTheRunWhichGoesOn) {
+  const TinyStudy study(with_workers(2, 0, 100000));
+  RunningBinary process(study.train_arguments({"--ranks", "3"}));
+  wait_for_updates(study, process, 20);
+  for (const pid_t worker : children_of(process.pid())) kill(worker, SIGKILL);
+  const BinaryResult result = process.wait();
+  EXPECT_EQ(result.exit_code, 7) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("no worker is left: rank "));
+  const RunStatus status = read_status(study.run_folder() + "/status.json");
+  EXPECT_EQ(status.status, RunState::interrupted);
+
+  RunningBinary again(study.train_arguments({"--ranks", "3"}));
+  wait_for_updates(study, again, status.update + 5);
+  again.send(SIGINT);
+  const BinaryResult interrupted = again.wait();
+  EXPECT_EQ(interrupted.exit_code, 130) << interrupted.err;
+  EXPECT_THAT(interrupted.err, HasSubstr("the same command resumes from here"));
+  const int64_t done = read_status(study.run_folder() + "/status.json").update;
+  EXPECT_GE(done, status.update + 5);
+}
+
+TEST(ParallelWorkers, AreAsManyAsTheOptionsSay) {
+  const TinyStudy study(with_workers(3, 1, 40));
+  for (const std::vector<std::string>& ranks : {std::vector<std::string>(), {"--ranks", "3"}}) {
+    const BinaryResult result = study.train(ranks);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr(fmt::format(
+                                "parallel.delays = \"real\" needs parallel.workers + 1 = 4 ranks, not {}",
+                                ranks.empty() ? 1 : 3)));
+  }
+}
+
+}  // namespace
+}  // namespace basin::testing

@@ -1,0 +1,149 @@
+#include "trainers/hooks/stale_gradient.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
+
+#include "core/error.h"
+#include "trainers/hooks/pushed_gradient.h"
+#include "trainers/hooks/registry.h"
+
+namespace basin {
+namespace {
+
+constexpr const char* kClocks = "worker_clocks";
+constexpr const char* kWeights = "worker_weights";  // names: VERSION/PARAMETER
+constexpr const char* kSeen = "worker_record";
+
+WorkerClocks::Options clocks_of(const StaleGradientOptions& options, int64_t seed) {
+  return {.workers = options.workers,
+          .bound = options.bound,
+          .exponential = options.delays == "exponential",
+          .straggler = options.straggler,
+          .seed = static_cast<uint64_t>(seed)};
+}
+
+at::Tensor numbers_in(const NamedTensors& state, int64_t count) {
+  if (state.size() == 1 && state.front().second.numel() == count) return state.front().second;
+  throw IoError(fmt::format("checkpoint: \"{}\" has not {} numbers", kSeen, count));
+}
+
+}  // namespace
+
+void StaleGradient::bind(OptionTable& table, Options& options) {
+  table.group("parallel", [&](OptionTable& t) { bind_options(t, options); });
+}
+
+void StaleGradient::check(const Options& options, const HookCheck& run) {
+  if (!options.on()) return;
+  const auto refuse = [&](const std::string& what) {
+    throw ConfigError(fmt::format("parallel.mode = \"{}\" and {} exclude each other", options.mode, what));
+  };
+  if (!run.train.batch_milestones.empty()) refuse("batch_milestones");
+  if (run.overlap > 0) refuse("an optimiser with overlap");
+  if (run.plan.passes > 1 || run.plan.group > 0) refuse("a gradient in several passes");
+  if (run.train.branch.exists() && run.train.branch.stream == "restarted")
+    refuse("branch.stream = \"restarted\"");
+}
+
+std::unique_ptr<UpdateHook> StaleGradient::make(const Options& options, const HookSetup& setup) {
+  if (!options.on() || setup.is_worker) return nullptr;
+  if (!options.real()) return std::make_unique<StaleGradient>(options, setup);
+  if (setup.workers) return std::make_unique<PushedGradient>(options, setup);
+  throw ConfigError(needs_ranks(options, 1));
+}
+
+StaleGradient::StaleGradient(const Options& options, const HookSetup& setup)
+    : parameters_(setup.model.parameter_table()), clocks_(clocks_of(options, setup.train.seed)) {}
+
+void StaleGradient::before_gradient(OngoingUpdate& update) {
+  if (first_start_ < 0) first_start_ = update.start, first_draw_ = update.draw;
+  step_ = clocks_.next();
+  lead_ = clocks_.lead();
+  update.start = first_start_ + step_.batch * update.batch_size;
+  update.draw = first_draw_ + step_.batch;
+}
+
+double StaleGradient::group_gradient(const std::function<double()>& plain) {
+  if (is_taken_later(version())) kept_[version()] = copy();
+  if (step_.version == version()) return plain();
+  const Weights newest = copy();
+  put(kept_.at(step_.version));
+  const double loss_sum = plain();
+  put(newest);
+  return loss_sum;
+}
+
+// Another step than this update's began with these weights.
+bool StaleGradient::is_taken_later(int64_t version) const {
+  return clocks_.steps_from(version) > (step_.version == version ? 1 : 0);
+}
+
+void StaleGradient::after_update(int64_t /*update*/) {
+  record_.note({step_.worker, step_.batch, version() - step_.version, lead_, step_.ends});
+  clocks_.advance(version());
+  std::erase_if(kept_, [&](const auto& of) { return clocks_.steps_from(of.first) == 0; });
+}
+
+StaleGradient::Weights StaleGradient::copy() const {
+  Weights weights;
+  for (const ParameterInfo& parameter : parameters_) weights.push_back(parameter.tensor.detach().clone());
+  return weights;
+}
+
+void StaleGradient::put(const Weights& weights) const {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < weights.size(); ++i) at::Tensor(parameters_[i].tensor).copy_(weights[i]);
+}
+
+void StaleGradient::at_end(Summary& summary, bool /*diverged*/) {
+  record_.summarise(summary, clocks_.waited_share(), clocks_.time());
+}
+
+void StaleGradient::save(Checkpoint& checkpoint) const {
+  checkpoint.add_state(kClocks, clocks_.state());
+  NamedTensors weights;
+  for (const auto& [version, tensors] : kept_)
+    for (size_t i = 0; i < tensors.size(); ++i)
+      weights.emplace_back(fmt::format("{}/{}", version, parameters_[i].name),
+                           tensors[i].to(at::kCPU).contiguous());
+  checkpoint.add_state(kWeights, std::move(weights));
+  std::vector<double> seen = record_.state();
+  seen.insert(seen.end(), {static_cast<double>(first_start_), static_cast<double>(first_draw_)});
+  checkpoint.add_state(kSeen, {{"numbers", at::tensor(seen, at::kDouble)}});
+}
+
+void StaleGradient::restore(const Checkpoint& checkpoint) {
+  clocks_.load_state(checkpoint.state(kClocks));
+  const at::Tensor seen = numbers_in(checkpoint.state(kSeen), StaleRecord::kNumbers + 2);
+  const double* const starts = record_.load_state(seen.const_data_ptr<double>());
+  first_start_ = static_cast<int64_t>(starts[0]), first_draw_ = static_cast<int64_t>(starts[1]);
+  restore_weights(checkpoint.state(kWeights));
+}
+
+void StaleGradient::restore_weights(const NamedTensors& stored) {
+  kept_.clear();
+  const std::map<std::string, at::Tensor> by_name(stored.begin(), stored.end());
+  for (const int64_t version : clocks_.versions()) {
+    if (version == record_.updates()) continue;  // the weights as they stand; copied at the next update
+    Weights weights = copy();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const std::string name = fmt::format("{}/{}", version, parameters_[i].name);
+      const auto found = by_name.find(name);
+      if (found == by_name.end() || found->second.sizes() != weights[i].sizes())
+        throw IoError(fmt::format("checkpoint: \"{}\" has no {} that fits", kWeights, name));
+      weights[i].copy_(found->second);
+    }
+    kept_[version] = std::move(weights);
+  }
+}
+
+HookEntry stale_gradient_hook() {
+  return hook_entry<StaleGradient>({
+      .name = "stale_gradient",
+      .help = "Gradients of older weights, as several workers push them to a parameter server.",
+      .on = {"parallel.mode=ssp", "parallel.workers=3", "parallel.bound=2", "parallel.delays=exponential"},
+      .summary = StaleRecord::summary_columns(),
+  });
+}
+
+}  // namespace basin

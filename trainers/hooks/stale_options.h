@@ -1,0 +1,26 @@
+// defines: StaleGradientOptions, [parallel]; needs_ranks().
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/options.h"
+
+namespace basin {
+
+struct StaleGradientOptions {
+  std::string mode = "one";         // one | ssp
+  int64_t workers = 4;              // that push gradients
+  int64_t bound = 0;                // s of stale-synchronous parallel; -1: none
+  std::string delays = "constant";  // constant | exponential | real: how long a step takes
+  double straggler = 1;             // the first worker's steps take so many times as long
+
+  bool on() const { return mode != "one"; }
+  /// Workers are processes: each is a rank, and so is their server.
+  bool real() const { return on() && delays == "real"; }
+};
+void bind_options(OptionTable& table, StaleGradientOptions& options);
+/// What to say where there are other ranks than real workers and their server.
+std::string needs_ranks(const StaleGradientOptions& options, int ranks);
+
+}  // namespace basin
