@@ -117,11 +117,13 @@ void RankGroup::Link::wait(c10d::Work& work) const {
     std::this_thread::sleep_for(kLookAtDevice);
   }
   while (true) {
+    const bool has_ended =
+        work.isCompleted();  // before the wait: work that ends as a look ends hasn't failed
     try {
       work.wait(kLook);
       return;
     } catch (const std::exception&) {
-      if (work.isCompleted() || !watch->what_is_lost().empty()) lose();
+      if (has_ended || !watch->what_is_lost().empty()) lose();
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "runs/parts.h"
 #include "study/trust_ratios.h"
 #include "trainers/graphed_step.h"
+#include "trainers/hooks/stale_options.h"
 #include "trainers/trainer.h"
 
 namespace basin {
@@ -37,6 +38,8 @@ RunOptions by_itself(RunOptions options) {
   options.train.branch = {};
   if (!trust_link()->text(options).empty())
     options.table().set(options.optimizer + ".trust", std::string("live"), "by_itself");
+  if (auto& parallel = options.train.hook<StaleGradientOptions>(); parallel.real())
+    parallel.delays = "constant";
   return options;
 }
 

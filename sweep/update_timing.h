@@ -14,7 +14,8 @@
 
 namespace basin {
 
-/// The cell without runs that it needs: they may not be trained yet, and what it has from them costs what others do.
+/// The cell without runs that it needs: they may not be trained yet, and what it has from them costs what others do. And without
+/// processes for workers: simulated ones cost what the plain run does, whose time real ones share.
 RunOptions by_itself(RunOptions options);
 
 /// The options turned into a run of updates of that batch size and nothing else, at a rate that leaves the weights where they are.

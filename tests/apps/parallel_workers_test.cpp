@@ -82,6 +82,16 @@ TEST(ParallelWorkers, AllOfThemGoneEndTheRunWhichGoesOn) {
   EXPECT_GE(done, status.update + 5);
 }
 
+TEST(ParallelWorkers, HaveAForecastAndMakeASweep) {
+  const TinyStudy study(with_workers(2, 0, 30));
+  const BinaryResult forecast = run_binary({"sweep", study.study(), "--out", study.path("out"), "--dry-run"});
+  ASSERT_EQ(forecast.exit_code, 0) << forecast.err;
+  EXPECT_THAT(forecast.out, HasSubstr("1 run"));
+  const BinaryResult sweep = run_binary({"sweep", study.study(), "--out", study.path("out"), "--ranks", "3"});
+  ASSERT_EQ(sweep.exit_code, 0) << sweep.err;
+  expect_whole(read_run_file(study.run_folder() + "/run.h5"), 30);
+}
+
 TEST(ParallelWorkers, AreAsManyAsTheOptionsSay) {
   const TinyStudy study(with_workers(3, 1, 40));
   for (const std::vector<std::string>& ranks : {std::vector<std::string>(), {"--ranks", "3"}}) {
