@@ -3,14 +3,22 @@
 namespace basin {
 
 void bind_options(OptionTable& table, StaleGradientOptions& o) {
-  table.add("mode", o.mode, one_of({"one", "ssp"}),
-            "one: gradients are of the weights that they change; ssp: of those that a worker began with");
-  table.add("workers", o.workers, at_least(1), "workers that push gradients, each of batch_size examples");
-  table.add("bound", o.bound, at_least(-1),
-            "steps that a worker may be ahead of the slowest (s); 0: bulk-synchronous, -1: no bound");
-  table.add("delays", o.delays, one_of({"constant", "exponential", "real"}),
-            "distribution of the time of a step; real: workers are processes, as many as ranks less one");
-  table.add("straggler", o.straggler, at_least(1), "the first worker's steps take so many times as long");
+  table
+      .add("mode", o.mode, one_of({"one", "ssp"}),
+           "one: gradients are of the weights that they change; ssp: of those that a worker began with")
+      .quiet_default();
+  table.add("workers", o.workers, at_least(1), "workers that push gradients, each of batch_size examples")
+      .quiet_default();
+  table
+      .add("bound", o.bound, at_least(-1),
+           "steps that a worker may be ahead of the slowest (s); 0: bulk-synchronous, -1: no bound")
+      .quiet_default();
+  table
+      .add("delays", o.delays, one_of({"constant", "exponential", "real"}),
+           "distribution of the time of a step; real: workers are processes, as many as ranks less one")
+      .quiet_default();
+  table.add("straggler", o.straggler, at_least(1), "the first worker's steps take so many times as long")
+      .quiet_default();
 }
 
 std::string needs_ranks(const StaleGradientOptions& options, int ranks) {
