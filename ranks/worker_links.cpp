@@ -60,9 +60,8 @@ void WorkerLinks::send(int64_t worker, const WorkOrder& order, const at::Tensor&
   }
 }
 
-bool WorkerLinks::has_pushed(Link& link) {
+bool WorkerLinks::takes_push(Link& link) {
   if (!link.gradient_sum) return false;
-  if (!link.gradient_sum->is_done() && !link.pair->has_lost()) return false;
   try {
     link.loss_sum->wait();
     link.gradient_sum->wait();
@@ -81,7 +80,8 @@ WorkerEvent WorkerLinks::receive() {
       Link& link = links_[k];
       const auto worker = static_cast<int64_t>(k);
       if (link.gone) continue;
-      if (has_pushed(link)) return {worker, "", link.loss.item<double>(), link.gradient};
+      const bool here = link.gradient_sum && (link.gradient_sum->is_done() || link.pair->has_lost());
+      if (here && takes_push(link)) return {worker, "", link.loss.item<double>(), link.gradient};
       if (link.lost.empty()) continue;
       link.gone = true;
       return {worker, link.lost};
@@ -94,16 +94,7 @@ bool WorkerLinks::finish(bool part) {
   if (finished_) return parted_;
   finished_ = true;
   const auto is_lost = [](const Link& link) { return !link.lost.empty(); };
-  for (Link& link : links_) {
-    try {
-      if (link.gradient_sum) {
-        link.loss_sum->wait();
-        link.gradient_sum->wait();
-      }
-    } catch (const RankLost& lost) {
-      lose(link, lost);
-    }
-  }
+  for (Link& link : links_) takes_push(link);
   parted_ = part || std::any_of(links_.begin(), links_.end(), is_lost);
   for (Link& link : links_) {
     if (is_lost(link)) continue;

@@ -57,7 +57,8 @@ class WorkerLinks {
     bool gone = false;  // and receive() has said so
   };
   void lose(Link& link, const RankLost& why);
-  bool has_pushed(Link& link);
+  /// Waits for the push that is expected; false where there is none, or the worker is gone.
+  bool takes_push(Link& link);
   std::vector<Link> links_;
   bool finished_ = false, parted_ = false;
 };

@@ -1,6 +1,5 @@
 #include "trainers/hooks/stale_gradient.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/tensor.h>
 
 #include "core/error.h"
@@ -11,7 +10,6 @@ namespace basin {
 namespace {
 
 constexpr const char* kClocks = "worker_clocks";
-constexpr const char* kWeights = "worker_weights";  // names: VERSION/PARAMETER
 constexpr const char* kSeen = "worker_record";
 
 WorkerClocks::Options clocks_of(const StaleGradientOptions& options, int64_t seed) {
@@ -21,6 +19,8 @@ WorkerClocks::Options clocks_of(const StaleGradientOptions& options, int64_t see
           .straggler = options.straggler,
           .seed = static_cast<uint64_t>(seed)};
 }
+
+std::string weights_of(int64_t version) { return fmt::format("worker_weights_{}", version); }
 
 at::Tensor numbers_in(const NamedTensors& state, int64_t count) {
   if (state.size() == 1 && state.front().second.numel() == count) return state.front().second;
@@ -64,12 +64,12 @@ void StaleGradient::before_gradient(OngoingUpdate& update) {
 }
 
 double StaleGradient::group_gradient(const std::function<double()>& plain) {
-  if (is_taken_later(version())) kept_[version()] = copy();
+  if (is_taken_later(version())) kept_.insert_or_assign(version(), copy());
   if (step_.version == version()) return plain();
-  const Weights newest = copy();
-  put(kept_.at(step_.version));
+  const WeightCopy newest = copy();
+  kept_.at(step_.version).put_back();
   const double loss_sum = plain();
-  put(newest);
+  newest.put_back();
   return loss_sum;
 }
 
@@ -84,16 +84,7 @@ void StaleGradient::after_update(int64_t /*update*/) {
   std::erase_if(kept_, [&](const auto& of) { return clocks_.steps_from(of.first) == 0; });
 }
 
-StaleGradient::Weights StaleGradient::copy() const {
-  Weights weights;
-  for (const ParameterInfo& parameter : parameters_) weights.push_back(parameter.tensor.detach().clone());
-  return weights;
-}
-
-void StaleGradient::put(const Weights& weights) const {
-  const at::NoGradGuard no_grad;
-  for (size_t i = 0; i < weights.size(); ++i) at::Tensor(parameters_[i].tensor).copy_(weights[i]);
-}
+WeightCopy StaleGradient::copy() const { return {parameters_, "a worker's weights"}; }
 
 void StaleGradient::at_end(Summary& summary, bool /*diverged*/) {
   record_.summarise(summary, clocks_.waited_share(), clocks_.time());
@@ -101,12 +92,7 @@ void StaleGradient::at_end(Summary& summary, bool /*diverged*/) {
 
 void StaleGradient::save(Checkpoint& checkpoint) const {
   checkpoint.add_state(kClocks, clocks_.state());
-  NamedTensors weights;
-  for (const auto& [version, tensors] : kept_)
-    for (size_t i = 0; i < tensors.size(); ++i)
-      weights.emplace_back(fmt::format("{}/{}", version, parameters_[i].name),
-                           tensors[i].to(at::kCPU).contiguous());
-  checkpoint.add_state(kWeights, std::move(weights));
+  for (const auto& [version, weights] : kept_) checkpoint.add_state(weights_of(version), weights.state());
   std::vector<double> seen = record_.state();
   seen.insert(seen.end(), {static_cast<double>(first_start_), static_cast<double>(first_draw_)});
   checkpoint.add_state(kSeen, {{"numbers", at::tensor(seen, at::kDouble)}});
@@ -117,23 +103,10 @@ void StaleGradient::restore(const Checkpoint& checkpoint) {
   const at::Tensor seen = numbers_in(checkpoint.state(kSeen), StaleRecord::kNumbers + 2);
   const double* const starts = record_.load_state(seen.const_data_ptr<double>());
   first_start_ = static_cast<int64_t>(starts[0]), first_draw_ = static_cast<int64_t>(starts[1]);
-  restore_weights(checkpoint.state(kWeights));
-}
-
-void StaleGradient::restore_weights(const NamedTensors& stored) {
   kept_.clear();
-  const std::map<std::string, at::Tensor> by_name(stored.begin(), stored.end());
   for (const int64_t version : clocks_.versions()) {
     if (version == record_.updates()) continue;  // the weights as they stand; copied at the next update
-    Weights weights = copy();
-    for (size_t i = 0; i < weights.size(); ++i) {
-      const std::string name = fmt::format("{}/{}", version, parameters_[i].name);
-      const auto found = by_name.find(name);
-      if (found == by_name.end() || found->second.sizes() != weights[i].sizes())
-        throw IoError(fmt::format("checkpoint: \"{}\" has no {} that fits", kWeights, name));
-      weights[i].copy_(found->second);
-    }
-    kept_[version] = std::move(weights);
+    kept_.emplace(version, copy()).first->second.load_state(checkpoint.state(weights_of(version)));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "trainers/hooks/stale_options.h"
 #include "trainers/hooks/stale_record.h"
+#include "trainers/hooks/weight_copy.h"
 #include "trainers/hooks/worker_clocks.h"
 #include "trainers/update_hook.h"
 
@@ -49,17 +50,14 @@ class StaleGradient final : public UpdateHook, private GradientRule {
   void append_train_values(std::vector<double>& row) const override { record_.append(row); }
 
  private:
-  using Weights = std::vector<at::Tensor>;
   double group_gradient(const std::function<double()>& plain) override;
   bool is_taken_later(int64_t version) const;
-  Weights copy() const;
-  void put(const Weights& weights) const;
-  void restore_weights(const NamedTensors& stored);
+  WeightCopy copy() const;
   int64_t version() const { return record_.updates(); }  // of the weights
 
   std::vector<ParameterInfo> parameters_;
   WorkerClocks clocks_;
-  std::map<int64_t, Weights> kept_;             // by version
+  std::map<int64_t, WeightCopy> kept_;          // by version
   int64_t first_start_ = -1, first_draw_ = -1;  // of its batch 0; below 0: there was none yet
   StaleStep step_;                              // of the update being made, and its lead
   int64_t lead_ = 0;
