@@ -28,14 +28,13 @@ using std::chrono::milliseconds;
 
 // Nothing is given up for lasting long: the watch knows who is gone.
 constexpr milliseconds kAnyTime = std::chrono::hours(24 * 30);
-constexpr milliseconds kLook = std::chrono::milliseconds(500);
 constexpr std::chrono::microseconds kLookAtDevice(20);
 
-std::shared_ptr<gloo::transport::Device> device_for(const RankPlace& place) {
+std::shared_ptr<gloo::transport::Device> device_for(bool one_host) {
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
   try {
     if (interface && *interface) return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
-    if (place.local_size == place.size) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
+    if (one_host) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
     return c10d::ProcessGroupGloo::createDefaultDevice();
   } catch (const std::exception& error) {
     if (interface && *interface)
@@ -71,10 +70,9 @@ c10::intrusive_ptr<c10d::Store> prefixed(const std::string& prefix,
 }
 
 c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo_of(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                                   int size,
-                                                   std::shared_ptr<gloo::transport::Device> device) {
+                                                   int size, bool one_host) {
   const auto options = c10d::ProcessGroupGloo::Options::create(kAnyTime);
-  options->devices.push_back(std::move(device));
+  options->devices.push_back(device_for(one_host));
   options->threads = 2;
   return c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed("gloo", store), rank, size, options);
 }
@@ -88,11 +86,15 @@ struct RankGroup::Link {
   c10::intrusive_ptr<c10d::Backend> nccl;  // of GPUs' tensors; null: they go through the host
   std::shared_ptr<RankWatch> watch;
   std::vector<std::string> names;   // by rank
+  bool one_host = false;            // has every rank, of the whole run
   int64_t messages = 0, parts = 0;  // words that went through the store; groups of first ranks
   bool is_part = false;
   RankTraffic traffic;
   bool left = false;
+  milliseconds look{};
 
+  /// Some of these ranks by themselves, this process `rank` among them; without a watch.
+  std::unique_ptr<Link> part(const std::string& prefix, int rank, std::vector<std::string> members) const;
   c10d::Backend& backend_of(const at::Tensor& tensor) const;
   /// Looks for those that are gone while it waits.
   void wait(c10d::Work& work) const;
@@ -104,6 +106,17 @@ struct RankGroup::Link {
     throw RankLost(watch->find_out());
   }
 };
+
+std::unique_ptr<RankGroup::Link> RankGroup::Link::part(const std::string& prefix, int rank,
+                                                       std::vector<std::string> members) const {
+  auto link = std::make_unique<Link>();
+  link->store = prefixed(prefix, store);
+  link->gloo = gloo_of(link->store, rank, static_cast<int>(members.size()), one_host);
+  link->names = std::move(members);
+  link->one_host = one_host;
+  link->look = look;
+  return link;
+}
 
 c10d::Backend& RankGroup::Link::backend_of(const at::Tensor& tensor) const {
   return nccl && !tensor.is_cpu() ? *nccl : *gloo;
@@ -120,7 +133,7 @@ void RankGroup::Link::wait(c10d::Work& work) const {
     const bool has_ended =
         work.isCompleted();  // before the wait: work that ends as a look ends hasn't failed
     try {
-      work.wait(kLook);
+      work.wait(look);
       return;
     } catch (const std::exception&) {
       if (has_ended || !watch->what_is_lost().empty()) lose();
@@ -131,7 +144,7 @@ void RankGroup::Link::wait(c10d::Work& work) const {
 std::string RankGroup::Link::word(const std::string& key) const {
   while (true) {
     try {
-      store->wait({key}, kLook);
+      store->wait({key}, look);
       return text_of(store->get(key));
     } catch (const std::exception&) {
       if (!watch->what_is_lost().empty()) lose();
@@ -162,7 +175,7 @@ const RankGroup& RankGroup::alone() {
   return one;
 }
 
-std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds) {
+std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds, double look) {
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (place.size == 1) return group;
   // Writing to a rank that is gone is a fault to report, not the end of this process.
@@ -170,6 +183,7 @@ std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double second
   // What torch has to log of sockets, with its stack, is in our one line.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
   auto link = std::make_unique<Link>();
+  link->look = milliseconds(std::max<int64_t>(1, std::llround(1000 * look)));  // 0 would be for ever
   link->store = meet(place, seconds);
   const std::string mine = fmt::format("rank {} (pid {} on {})", place.rank, getpid(), host_name());
   const auto key = [](int rank) { return fmt::format("name/{}", rank); };
@@ -190,7 +204,8 @@ std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double second
     }
     link->names.push_back(text_of(link->store->get(key(rank))));
   }
-  link->gloo = gloo_of(link->store, place.rank, place.size, device_for(place));
+  link->one_host = place.local_size == place.size;
+  link->gloo = gloo_of(link->store, place.rank, place.size, link->one_host);
   link->watch = std::make_shared<RankWatch>(link->store->clone(), place.rank, link->names, kSilence);
   group->link_ = std::move(link);
   return group;
@@ -203,14 +218,12 @@ std::unique_ptr<RankGroup> RankGroup::first(int count) const {
   place.size = count;
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (count == 1) return group;
-  auto link = std::make_unique<Link>();
-  link->store = prefixed(fmt::format("first/{}", number), link_->store);
-  link->gloo = gloo_of(link->store, rank(), count, device_for(place_));
-  if (link_->nccl) link->nccl = nccl_backend(prefixed("nccl", link->store), rank(), count, kAnyTime);
-  link->watch = link_->watch;
-  link->names.assign(link_->names.begin(), link_->names.begin() + count);
-  link->is_part = true;
-  group->link_ = std::move(link);
+  group->link_ = link_->part(fmt::format("first/{}", number), rank(),
+                             {link_->names.begin(), link_->names.begin() + count});
+  Link& link = *group->link_;
+  if (link_->nccl) link.nccl = nccl_backend(prefixed("nccl", link.store), rank(), count, kAnyTime);
+  link.watch = link_->watch;
+  link.is_part = true;
   return group;
 }
 
@@ -219,12 +232,9 @@ std::unique_ptr<RankGroup> RankGroup::pair(int other) const {
   place.rank = is_first() ? 0 : 1;
   place.size = 2;
   std::unique_ptr<RankGroup> group(new RankGroup(place));
-  auto link = std::make_unique<Link>();
-  link->store = prefixed(fmt::format("pair/{}", other), link_->store);
-  link->gloo = gloo_of(link->store, place.rank, 2, device_for(place_));
-  link->names = {link_->names.front(), link_->names.at(static_cast<size_t>(other))};
-  link->watch = std::make_shared<RankWatch>(link->store->clone(), place.rank, link->names, kSilence);
-  group->link_ = std::move(link);
+  group->link_ = link_->part(fmt::format("pair/{}", other), place.rank, {name_of(0), name_of(other)});
+  Link& link = *group->link_;
+  link.watch = std::make_shared<RankWatch>(link.store->clone(), place.rank, link.names, kSilence);
   return group;
 }
 

@@ -66,7 +66,8 @@ class RankGroup {
   static const RankGroup& alone();
   /// Returns when all have come. ConfigError where the port is taken or the interface that GLOO_SOCKET_IFNAME names isn't there;
   /// RankLost naming those that didn't come within `seconds`.
-  static std::unique_ptr<RankGroup> join(const RankPlace& place, double seconds = 120);
+  /// Every `look` seconds one that waits asks whether others are gone.
+  static std::unique_ptr<RankGroup> join(const RankPlace& place, double seconds = 120, double look = 0.5);
   /// After leave(), or fail().
   ~RankGroup();
   /// Ranks 0 to `count` - 1 as a group of their own; null on the others. All call it; it lives no longer than this group, whose watch it

@@ -153,6 +153,16 @@ TEST(RankGroup, AFaultReachesTheOthersWithItsReason) {
   }
 }
 
+// Looks of a millisecond end within sums of about as long, thousands of times: none of them is a rank that is lost. (Where work that ended
+// after its last look had failed, each of four runs of this ended with "the connection to another rank broke".)
+TEST(RankGroup, ASumThatEndsAsALookEndsIsNoLoss) {
+  const auto sums = [](RankGroup& ranks) {
+    for (int i = 0; i < 1500; ++i) ranks.sum(at::ones({1 << 16}));
+    ranks.gather("done");
+  };
+  EXPECT_THAT(on_ranks(3, sums, 1e-3), Each(""));
+}
+
 TEST(RankGroup, RanksThatNeverComeAreNamed) {
   RankPlace place;
   place.size = place.local_size = 3;

@@ -5,7 +5,7 @@
 #include "ranks/local_ranks.h"
 
 namespace basin::testing {
-std::vector<std::string> on_ranks(int ranks, const std::function<void(RankGroup&)>& work) {
+std::vector<std::string> on_ranks(int ranks, const std::function<void(RankGroup&)>& work, double look) {
   int port = 0;
   const int listening = listening_socket(port);
   std::vector<std::string> faults(static_cast<size_t>(ranks));
@@ -19,7 +19,7 @@ std::vector<std::string> on_ranks(int ranks, const std::function<void(RankGroup&
       if (rank == 0) place.listening = listening;
       std::unique_ptr<RankGroup> group;
       try {
-        group = RankGroup::join(place, 30);
+        group = RankGroup::join(place, 30, look);
         work(*group);
         group->leave();
       } catch (const std::exception& error) {

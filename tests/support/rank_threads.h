@@ -9,7 +9,8 @@
 
 namespace basin::testing {
 
-/// Calls `work` on as many threads, each with a RankGroup of its own, and leaves. What it throws on each, by rank; "" where nothing.
-std::vector<std::string> on_ranks(int ranks, const std::function<void(RankGroup&)>& work);
+/// Calls `work` on as many threads, each with a RankGroup of its own, and leaves. What it throws on each, by rank; "" where nothing. `look` as
+/// in RankGroup::join().
+std::vector<std::string> on_ranks(int ranks, const std::function<void(RankGroup&)>& work, double look = 0.5);
 
 }  // namespace basin::testing
