@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build program study explain check format test test-slow test-cluster test-asan fuzz oracles bench-training bench-scaling bench-optimizers bench-curvature coverage tidy wheel docs clean
+.PHONY: help setup build program study explain check format test test-slow test-faults test-cluster test-asan fuzz oracles bench-training bench-scaling bench-optimizers bench-curvature coverage tidy wheel docs clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -59,6 +59,11 @@ test: build      ## every test but the slow ones
 
 test-slow: build ## the campaigns: many kills, whole studies
 	@$(CTEST) -L slow -j $(JOBS)
+
+# What of it is made: FAULTS="--dry-run", FAULTS="--only kills --kills 2000" (docs/reliability.md).
+test-faults: program ## kills at random moments, machines at fault, a sweep of 2,000 runs; hours, goes on where it was stopped: out/faults/table.md
+	@BASIN_BINARY=$(CURDIR)/$(BASIN) $(PYTHON) tests/faults/campaign.py --out out/faults --dry-run $(FAULTS)
+	@BASIN_BINARY=$(CURDIR)/$(BASIN) $(PYTHON) tests/faults/campaign.py --out out/faults $(FAULTS)
 
 CASES ?= slow or not slow
 ifeq ($(shell id -u),0)

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <filesystem>
 #include <set>
 #include <string>
 
@@ -98,6 +99,9 @@ int run_command_line(int argc, char** argv) {
   } catch (const Error& error) {
     say_fault(error.what());
     return error.exit_code();
+  } catch (const std::filesystem::filesystem_error& error) {
+    say_fault(one_line(error));
+    return IoError("").exit_code();
   } catch (const std::exception& error) {
     say_fault(one_line(error));
     return 1;

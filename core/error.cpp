@@ -2,12 +2,17 @@
 
 #include <c10/util/Exception.h>
 
+#include <string_view>
+
 namespace basin {
 
 std::string one_line(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
+  const std::string line = text.substr(0, text.find('\n'));
+  constexpr std::string_view kAllocator = "DefaultCPUAllocator: ";  // behind the place in its source
+  const size_t allocator = line.find(kAllocator);
+  return allocator == std::string::npos ? line : line.substr(allocator + kAllocator.size());
 }
 
 }  // namespace basin

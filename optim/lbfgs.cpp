@@ -8,10 +8,11 @@ namespace {
 
 using Vector = std::vector<at::Tensor>;
 
-double dot(const Vector& a, const Vector& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += inner_product(a[i], b[i]);
-  return sum;
+/// The weights of one process among several, in the order of memory.
+at::Tensor part_of(const at::Tensor& tensor, const SharedSums& sums) {
+  const int64_t n = tensor.numel(), first = n * sums.rank / sums.ranks,
+                last = n * (sums.rank + 1) / sums.ranks;
+  return tensor.as_strided({last - first}, {1}, tensor.storage_offset() + first);
 }
 
 void add(Vector& to, const Vector& a, double factor) {
@@ -62,6 +63,18 @@ size_t Lbfgs::place_of(int64_t age) const {
 void Lbfgs::set_overlap(Vector with_last, Vector with_next) {
   with_last_ = std::move(with_last);
   with_next_ = std::move(with_next);
+}
+
+void Lbfgs::share_sums(const SharedSums& sums) {
+  int64_t weights = 0;
+  for (const ParameterInfo& parameter : parameters_) weights += parameter.tensor.numel();
+  sums_ = weights >= kDividedFrom ? sums : SharedSums();
+}
+
+double Lbfgs::dot(const Vector& a, const Vector& b) const {
+  double here = 0;
+  for (size_t i = 0; i < a.size(); ++i) here += inner_product(part_of(a[i], sums_), part_of(b[i], sums_));
+  return sums_.sum(here);
 }
 
 void Lbfgs::update(TensorLists& lists) {

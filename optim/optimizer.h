@@ -5,6 +5,7 @@
 #include <torch/optim/optimizer.h>
 
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,12 @@ namespace basin {
 /// float64. trust_ratio is NaN where the method has none or the parameter is excluded; everything is where the update took no norms.
 struct ParameterStep {
   double weight_norm = NAN, gradient_norm = NAN, update_norm = NAN, trust_ratio = NAN;
+};
+
+/// How processes that make the same steps divide a method's sums over weights: each sums over its part, and `sum` adds the parts up.
+struct SharedSums {
+  int64_t rank = 0, ranks = 1;
+  std::function<double(double)> sum = [](double here) { return here; };
 };
 
 /// Base of every optimiser. Gradients stand in .grad() and are never changed. Derives from
@@ -82,6 +89,9 @@ class Optimizer : public torch::optim::Optimizer {
   /// Before a step() of a method with overlap: the mean gradients, at the weights of now, of the last batch's last examples
   /// (empty for the first) and of this batch's.
   virtual void set_overlap(std::vector<at::Tensor> /*with_last*/, std::vector<at::Tensor> /*with_next*/) {}
+
+  /// From here on all processes make their steps together. Methods whose sums over weights aren't worth a message leave it.
+  virtual void share_sums(const SharedSums& /*sums*/) {}
 
   /// Whether set_clean_gradients() does what it says.
   virtual bool takes_clean_gradients() const { return false; }

@@ -3,7 +3,7 @@
 #include "models/loss.h"
 #include "models/registry.h"
 #include "optim/registry.h"
-#include "trainers/hooks/stale_options.h"
+#include "trainers/workers/stale_options.h"
 
 namespace basin {
 

@@ -23,10 +23,10 @@
 #include "runs/given_ratios.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
-#include "trainers/hooks/stale_options.h"
 #include "trainers/recorder.h"
 #include "trainers/tables.h"
 #include "trainers/trainer.h"
+#include "trainers/workers/stale_options.h"
 
 namespace basin {
 namespace {

@@ -8,8 +8,8 @@
 #include "runs/parts.h"
 #include "study/trust_ratios.h"
 #include "trainers/graphed_step.h"
-#include "trainers/hooks/stale_options.h"
 #include "trainers/trainer.h"
+#include "trainers/workers/stale_options.h"
 
 namespace basin {
 namespace {
@@ -38,8 +38,10 @@ RunOptions by_itself(RunOptions options) {
   options.train.branch = {};
   if (!trust_link()->text(options).empty())
     options.table().set(options.optimizer + ".trust", std::string("live"), "by_itself");
-  if (auto& parallel = options.train.hook<StaleGradientOptions>(); parallel.real())
+  if (auto& parallel = options.train.hook<StaleGradientOptions>(); parallel.real() || parallel.recorded()) {
     parallel.delays = "constant";
+    parallel.order.clear();
+  }
   return options;
 }
 

@@ -80,6 +80,9 @@ Trainer::Trainer(TrainSetup setup)
   make_hooks();
   if (parent) begin_branch(*parent);
   if (parent) setup_.branch->parent.reset();  // it is as large as the model and its optimiser
+  if (const RankGroup& ranks = setup_.ranks; !ranks.is_alone())
+    setup_.optimizer.share_sums(
+        {ranks.rank(), ranks.size(), [&ranks](double here) { return ranks.sum(here); }});
 }
 
 void Trainer::make_hooks() {

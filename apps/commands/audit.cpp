@@ -6,12 +6,14 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "apps/arguments.h"
 #include "apps/output/json_output.h"
 #include "apps/subcommands.h"
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "io/schema.h"
 #include "probes/registry.h"
@@ -186,8 +188,12 @@ int run_audit(AuditArguments arguments) {
   check_place();
   const AuditResult audit =
       measure_audit(run_folder, checkpoint, {plan, arguments.sets, runtime.progress}, apply_runtime(runtime));
+  std::optional<FileLock> writing;  // two that end at once would write one temporary file
+  if (arguments.out.empty()) {
+    make_folders(run_folder + "/audit");
+    writing.emplace(FileLock::wait(run_folder + "/audit/lock"));
+  }
   check_place();  // another audit may have been written meanwhile
-  if (arguments.out.empty()) make_folders(run_folder + "/audit");
   write_audit_file(path, audit.file);
   if (arguments.json)
     print_json("audit", json_of(audit, path));

@@ -1,4 +1,5 @@
 // `basin train --ranks` with parallel.delays = "real": a parameter server and its workers, some of which end before their time.
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -6,6 +7,7 @@
 #include <chrono>
 #include <set>
 
+#include "io/checkpoint.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
 #include "tests/apps/tiny_study.h"
@@ -80,6 +82,54 @@ TEST(ParallelWorkers, AllOfThemGoneEndTheRunWhichGoesOn) {
   EXPECT_THAT(interrupted.err, HasSubstr("the same command resumes from here"));
   const int64_t done = read_status(study.run_folder() + "/status.json").update;
   EXPECT_GE(done, status.update + 5);
+}
+
+/// Largest difference of a weight at the end of two runs, relative to the norm of all of the first one's.
+double difference_at_the_end(const std::string& a, const std::string& b) {
+  const Checkpoint one = read_checkpoint(a + "/ckpt/end.h5"), other = read_checkpoint(b + "/ckpt/end.h5");
+  double squares = 0, difference = 0;
+  for (size_t i = 0; i < one.parameters.size(); ++i) {
+    squares += one.parameters[i].tensor.square().sum().item<double>();
+    difference += (one.parameters[i].tensor - other.parameters[i].tensor).square().sum().item<double>();
+  }
+  return std::sqrt(difference / squares);
+}
+
+/// `basin train` of the same options by one process, with the arrivals of a run that was.
+BinaryResult made_again(const TinyStudy& study, const std::string& order, const std::string& out) {
+  return run_binary({"train", study.study(), "--out", study.path(out), "--set", "parallel.delays=recorded",
+                     "--set", "parallel.order=" + order});
+}
+
+// 60 updates of float64 in another order of sums: real processes, and one that has the order in which they came.
+TEST(ParallelWorkers, AreMadeAgainByOneProcess) {
+  for (const int64_t bound : {1, -1}) {
+    std::vector<std::string> lines = with_workers(3, bound, 60);
+    lines.emplace_back("dtype = \"float64\"");
+    const TinyStudy study(lines);
+    const BinaryResult real = study.train({"--ranks", "4"});
+    ASSERT_EQ(real.exit_code, 0) << real.err;
+    const BinaryResult again = made_again(study, study.run_folder(), "again");
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    const std::string folder = study.run_folder("again");
+    EXPECT_LE(difference_at_the_end(study.run_folder(), folder), 1e-12) << bound;
+    const Table real_order = read_run_file(study.run_folder() + "/run.h5").tables.at("train"),
+                order = read_run_file(folder + "/run.h5").tables.at("train");
+    for (const char* const column : {"worker", "staleness", "worker_lead", "worker_batch", "arrival_time"})
+      EXPECT_EQ(order.column(column), real_order.column(column)) << column;
+    const std::vector<double> staleness = order.column("staleness");
+    EXPECT_GE(*std::max_element(staleness.begin(), staleness.end()), 1) << "nothing was stale";
+  }
+}
+
+TEST(ParallelWorkers, NeedAnOrderToBeMadeAgain) {
+  const TinyStudy study(with_workers(3, 1, 60));
+  const BinaryResult none = made_again(study, "", "again");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("\"recorded\" needs an order"));
+  const BinaryResult missing = made_again(study, study.path("nowhere.h5"), "again");
+  EXPECT_EQ(missing.exit_code, 4);
+  EXPECT_THAT(missing.err, HasSubstr("nowhere.h5"));
 }
 
 TEST(ParallelWorkers, HaveAForecastAndMakeASweep) {

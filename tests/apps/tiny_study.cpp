@@ -58,8 +58,8 @@ std::vector<std::string> TinyStudy::train_arguments(const std::vector<std::strin
   return arguments;
 }
 
-std::string TinyStudy::run_folder() const {
-  for (const auto& entry : fs::directory_iterator(path("out/runs"))) return entry.path().string();
+std::string TinyStudy::run_folder(const std::string& out) const {
+  for (const auto& entry : fs::directory_iterator(path(out) + "/runs")) return entry.path().string();
   throw std::runtime_error("no run");
 }
 

@@ -21,8 +21,8 @@ class TinyStudy {
   BinaryResult train(const std::vector<std::string>& more = {}) const {
     return run_binary(train_arguments(more));
   }
-  /// The only folder under out/runs.
-  std::string run_folder() const;
+  /// The only folder under OUT/runs.
+  std::string run_folder(const std::string& out = "out") const;
   std::string path(const std::string& name) const { return folder_ / name; }
   std::string study() const { return folder_ / "study.toml"; }
 

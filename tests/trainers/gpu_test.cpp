@@ -17,7 +17,7 @@
 #include "trainers/hooks/gradient_clipping.h"
 #include "trainers/hooks/noise_gauge.h"
 #include "trainers/hooks/perturbed_gradient.h"
-#include "trainers/hooks/stale_options.h"
+#include "trainers/workers/stale_options.h"
 
 namespace basin::testing {
 namespace {

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/runtime.h"
+#include "optim/lbfgs.h"
 #include "tests/support/rank_threads.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/hooks/example_noise.h"
@@ -116,6 +117,48 @@ TEST(Ranks, TheRunDoesntDependOnTheirNumber) {
       expect_same_run(several.front(), one, bound);
     }
   }
+}
+
+/// L-BFGS with a network large enough that inner products are divided.
+RunSettings lbfgs_settings(int64_t history) {
+  RunSettings s = small_settings();
+  s.model_settings = {"hidden=[350]"};
+  s.train.updates = 8;
+  s.train.batch_size = 96;
+  s.optimizer = "lbfgs";
+  s.optimizer_settings = {fmt::format("history={}", history)};
+  s.train.learning_rate = 0.1;
+  return s;
+}
+
+// Pairs are differences of gradients, and divided by one another: eight updates amplify 1e-16 by less than 1e7.
+TEST(Ranks, InnerProductsOfLbfgsAreShared) {
+  TestRun alone(lbfgs_settings(3));
+  ASSERT_GT(alone.model->parameter_count(), Lbfgs::kDividedFrom);
+  const at::Tensor start = alone.weights();
+  const Outcome one = outcome_of(alone);
+  ASSERT_GT(relative_difference(alone.weights(), start), 1e-3) << "nothing was trained";
+  const std::vector<Outcome> several = outcomes_on(3, lbfgs_settings(3));
+  for (const Outcome& rank : several) expect_same_bits(rank, several.front());
+  expect_same_run(several.front(), one, 1e-9);
+}
+
+// By hand: without a pair one for the step's length; with p pairs two for a new pair, p rho, 2p of the recursion, one for its scale. Eight
+// updates: 1 + 7 (2 + 4) with a history of one, 1 + 6 + 9 + 5 * 12 with three.
+TEST(Ranks, InnerProductsOfLbfgsAreSummedOneByOne) {
+  const auto sums = [](int64_t history) {
+    int64_t made = 0;
+    EXPECT_THAT(on_ranks(2,
+                         [&](RankGroup& group) {
+                           RunSettings mine = lbfgs_settings(history);
+                           mine.ranks = &group;
+                           TestRun(mine).run();
+                           if (group.is_first()) made = group.traffic().sums;
+                         }),
+                Each(""));
+    return made;
+  };
+  EXPECT_EQ(sums(3) - sums(1), 76 - 43);
 }
 
 // Every gradient from a multiple of 64 bytes on, and the sum of losses.

@@ -6,10 +6,10 @@
 
 #include "core/clock.h"
 #include "ranks/worker_links.h"
-#include "trainers/hooks/stale_bound.h"
-#include "trainers/hooks/stale_options.h"
-#include "trainers/hooks/stale_record.h"
 #include "trainers/update_hook.h"
+#include "trainers/workers/stale_bound.h"
+#include "trainers/workers/stale_options.h"
+#include "trainers/workers/stale_record.h"
 
 namespace basin {
 

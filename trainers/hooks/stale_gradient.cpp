@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "trainers/hooks/pushed_gradient.h"
 #include "trainers/hooks/registry.h"
+#include "trainers/workers/recorded_order.h"
+#include "trainers/workers/worker_clocks.h"
 
 namespace basin {
 namespace {
@@ -12,12 +14,15 @@ namespace {
 constexpr const char* kClocks = "worker_clocks";
 constexpr const char* kSeen = "worker_record";
 
-WorkerClocks::Options clocks_of(const StaleGradientOptions& options, int64_t seed) {
-  return {.workers = options.workers,
-          .bound = options.bound,
-          .exponential = options.delays == "exponential",
-          .straggler = options.straggler,
-          .seed = static_cast<uint64_t>(seed)};
+std::unique_ptr<Arrivals> arrivals_of(const StaleGradientOptions& options, const HookSetup& setup) {
+  if (options.recorded())
+    return std::make_unique<RecordedOrder>(options.order, setup.updates, options.workers);
+  return std::make_unique<WorkerClocks>(
+      WorkerClocks::Options{.workers = options.workers,
+                            .bound = options.bound,
+                            .exponential = options.delays == "exponential",
+                            .straggler = options.straggler,
+                            .seed = static_cast<uint64_t>(setup.train.seed)});
 }
 
 std::string weights_of(int64_t version) { return fmt::format("worker_weights_{}", version); }
@@ -38,6 +43,11 @@ void StaleGradient::check(const Options& options, const HookCheck& run) {
   const auto refuse = [&](const std::string& what) {
     throw ConfigError(fmt::format("parallel.mode = \"{}\" and {} exclude each other", options.mode, what));
   };
+  if (options.recorded() == options.order.empty())
+    throw ConfigError(
+        fmt::format("parallel.delays = \"{}\" and parallel.order = \"{}\": \"recorded\" needs an "
+                    "order, and others have none",
+                    options.delays, options.order));
   if (!run.train.batch_milestones.empty()) refuse("batch_milestones");
   if (run.overlap > 0) refuse("an optimiser with overlap");
   if (run.plan.passes > 1 || run.plan.group > 0) refuse("a gradient in several passes");
@@ -53,12 +63,14 @@ std::unique_ptr<UpdateHook> StaleGradient::make(const Options& options, const Ho
 }
 
 StaleGradient::StaleGradient(const Options& options, const HookSetup& setup)
-    : parameters_(setup.model.parameter_table()), clocks_(clocks_of(options, setup.train.seed)) {}
+    : parameters_(setup.model.parameter_table()),
+      arrivals_(arrivals_of(options, setup)),
+      record_(arrivals_->time_units()) {}
 
 void StaleGradient::before_gradient(OngoingUpdate& update) {
   if (first_start_ < 0) first_start_ = update.start, first_draw_ = update.draw;
-  step_ = clocks_.next();
-  lead_ = clocks_.lead();
+  step_ = arrivals_->next();
+  lead_ = arrivals_->lead();
   update.start = first_start_ + step_.batch * update.batch_size;
   update.draw = first_draw_ + step_.batch;
 }
@@ -75,23 +87,23 @@ double StaleGradient::group_gradient(const std::function<double()>& plain) {
 
 // Another step than this update's began with these weights.
 bool StaleGradient::is_taken_later(int64_t version) const {
-  return clocks_.steps_from(version) > (step_.version == version ? 1 : 0);
+  return arrivals_->steps_from(version) > (step_.version == version ? 1 : 0);
 }
 
 void StaleGradient::after_update(int64_t /*update*/) {
   record_.note({step_.worker, step_.batch, version() - step_.version, lead_, step_.ends});
-  clocks_.advance(version());
-  std::erase_if(kept_, [&](const auto& of) { return clocks_.steps_from(of.first) == 0; });
+  arrivals_->advance(version());
+  std::erase_if(kept_, [&](const auto& of) { return arrivals_->steps_from(of.first) == 0; });
 }
 
 WeightCopy StaleGradient::copy() const { return {parameters_, "a worker's weights"}; }
 
 void StaleGradient::at_end(Summary& summary, bool /*diverged*/) {
-  record_.summarise(summary, clocks_.waited_share(), clocks_.time());
+  record_.summarise(summary, arrivals_->waited_share(), arrivals_->time());
 }
 
 void StaleGradient::save(Checkpoint& checkpoint) const {
-  checkpoint.add_state(kClocks, clocks_.state());
+  checkpoint.add_state(kClocks, arrivals_->state());
   for (const auto& [version, weights] : kept_) checkpoint.add_state(weights_of(version), weights.state());
   std::vector<double> seen = record_.state();
   seen.insert(seen.end(), {static_cast<double>(first_start_), static_cast<double>(first_draw_)});
@@ -99,12 +111,12 @@ void StaleGradient::save(Checkpoint& checkpoint) const {
 }
 
 void StaleGradient::restore(const Checkpoint& checkpoint) {
-  clocks_.load_state(checkpoint.state(kClocks));
+  arrivals_->load_state(checkpoint.state(kClocks));
   const at::Tensor seen = numbers_in(checkpoint.state(kSeen), StaleRecord::kNumbers + 2);
   const double* const starts = record_.load_state(seen.const_data_ptr<double>());
   first_start_ = static_cast<int64_t>(starts[0]), first_draw_ = static_cast<int64_t>(starts[1]);
   kept_.clear();
-  for (const int64_t version : clocks_.versions()) {
+  for (const int64_t version : arrivals_->versions()) {
     if (version == record_.updates()) continue;  // the weights as they stand; copied at the next update
     kept_.emplace(version, copy()).first->second.load_state(checkpoint.state(weights_of(version)));
   }

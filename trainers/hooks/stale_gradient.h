@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "trainers/hooks/stale_options.h"
-#include "trainers/hooks/stale_record.h"
 #include "trainers/hooks/weight_copy.h"
-#include "trainers/hooks/worker_clocks.h"
 #include "trainers/update_hook.h"
+#include "trainers/workers/arrivals.h"
+#include "trainers/workers/stale_options.h"
+#include "trainers/workers/stale_record.h"
 
 namespace basin {
 
 /// Update t+1 moves the weights w_t by the optimiser's step for the gradient at w_{t - tau_t} of the batch that its worker began with:
 /// what a parameter server does with one push, here in one process and the same from run to run. Who arrives when, and what each may
-/// begin, is WorkerClocks. The optimiser, its momentum and its schedule are the server's: one update for each push, of a batch of
+/// begin, is WorkerClocks', or a RecordedOrder's. The optimiser, its momentum and its schedule are the server's: one update for each push, of a batch of
 /// batch_size. Batches are those of the plain run, in the order in which steps begin; at the end of the run `workers` - 1 of them are
 /// under way and have no effect. The recorded loss is that of the batch at the worker's weights.
 ///
@@ -56,12 +56,12 @@ class StaleGradient final : public UpdateHook, private GradientRule {
   int64_t version() const { return record_.updates(); }  // of the weights
 
   std::vector<ParameterInfo> parameters_;
-  WorkerClocks clocks_;
+  std::unique_ptr<Arrivals> arrivals_;
   std::map<int64_t, WeightCopy> kept_;          // by version
   int64_t first_start_ = -1, first_draw_ = -1;  // of its batch 0; below 0: there was none yet
   StaleStep step_;                              // of the update being made, and its lead
   int64_t lead_ = 0;
-  StaleRecord record_{"steps"};
+  StaleRecord record_;
 };
 
 }  // namespace basin

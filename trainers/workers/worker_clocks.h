@@ -7,19 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/parameter.h"
-#include "trainers/hooks/stale_bound.h"
+#include "trainers/workers/arrivals.h"
+#include "trainers/workers/stale_bound.h"
 
 namespace basin {
-
-/// A gradient on its way to the server, or there.
-struct StaleStep {
-  int64_t worker = 0;   // from 0
-  int64_t clock = 0;    // steps that its worker had done when it began
-  int64_t version = 0;  // updates in the weights it is of
-  int64_t batch = 0;    // number of its batch, from 0, in the order in which steps begin
-  double ends = 0;      // when it arrives, in mean durations of a step
-};
 
 /// Workers that take steps at their own pace: a step takes the weights as they are when it begins (their version is the number of
 /// updates in them) and the next batch; its gradient becomes one update when it arrives. Stale-synchronous parallel (Ho et al., NeurIPS
@@ -31,7 +22,7 @@ struct StaleStep {
 ///
 /// Between a step's beginning and its arrival each other worker pushes at most 2s + 1 gradients, so the staleness, the number of updates
 /// between the weights of a gradient and those it changes, is at most (workers - 1)(2s + 1).
-class WorkerClocks {
+class WorkerClocks final : public Arrivals {
  public:
   struct Options {
     int64_t workers = 1;
@@ -43,23 +34,17 @@ class WorkerClocks {
   /// All begin at version 0.
   explicit WorkerClocks(const Options& options);
 
-  /// The step that arrives next.
-  const StaleStep& next() const;
-  /// It has arrived and is update `version` of the weights: its worker, and whoever waited for it, begin with these where they may.
-  void advance(int64_t version);
-
-  /// How many steps the worker of next() has done more than the slowest, once its gradient has arrived.
-  int64_t lead() const;
-  /// The versions that steps under way are of, and how many are of one.
-  std::set<int64_t> versions() const;
-  int64_t steps_from(int64_t version) const;
-  /// Worker time spent waiting for the bound, of all until the last arrival.
-  double waited_share() const;
-  double time() const { return now_; }
-
-  NamedTensors state() const;
-  /// IoError where it is of other workers.
-  void load_state(const NamedTensors& state);
+  const StaleStep& next() const override;
+  /// Its worker, and whoever waited for it, begin with weights of `version` where they may.
+  void advance(int64_t version) override;
+  int64_t lead() const override;
+  std::set<int64_t> versions() const override;
+  int64_t steps_from(int64_t version) const override;
+  std::string time_units() const override { return "steps"; }
+  double time() const override { return now_; }
+  double waited_share() const override;
+  NamedTensors state() const override;
+  void load_state(const NamedTensors& state) override;
 
  private:
   struct Worker {

@@ -1,4 +1,4 @@
-#include "trainers/hooks/worker_clocks.h"
+#include "trainers/workers/worker_clocks.h"
 
 #include <ATen/ops/tensor.h>
 

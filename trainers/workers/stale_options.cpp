@@ -1,4 +1,4 @@
-#include "trainers/hooks/stale_options.h"
+#include "trainers/workers/stale_options.h"
 
 namespace basin {
 
@@ -14,8 +14,14 @@ void bind_options(OptionTable& table, StaleGradientOptions& o) {
            "steps that a worker may be ahead of the slowest (s); 0: bulk-synchronous, -1: no bound")
       .quiet_default();
   table
-      .add("delays", o.delays, one_of({"constant", "exponential", "real"}),
-           "distribution of the time of a step; real: workers are processes, as many as ranks less one")
+      .add("delays", o.delays, one_of({"constant", "exponential", "real", "recorded"}),
+           "distribution of the time of a step; real: workers are processes, as many as ranks less one; "
+           "recorded: "
+           "arrivals are those of order")
+      .quiet_default();
+  table
+      .add("order", o.order, anything(),
+           "run.h5, or folder of the run, whose order of arrivals is made again; with delays = \"recorded\"")
       .quiet_default();
   table.add("straggler", o.straggler, at_least(1), "the first worker's steps take so many times as long")
       .quiet_default();

@@ -1,5 +1,5 @@
 // WorkerClocks against the rule of stale-synchronous parallel, from the order of its arrivals alone.
-#include "trainers/hooks/worker_clocks.h"
+#include "trainers/workers/worker_clocks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trainers/hooks/stale_record.h"
+#include "trainers/workers/stale_record.h"
 
 #include "trainers/tables.h"
 

@@ -1,0 +1,60 @@
+"""What a command may say and do where the machine is at fault: work, or end with one clear line and an exit code of its own."""
+
+import contextlib
+import re
+import shutil
+import signal
+
+from faults import FAULTS
+from small_disk import SmallDisk
+
+CODES = range(8)  # of `basin --help`; interruptions were not asked for here
+CRASHES = ("terminate called", "what():", "Traceback", "core dumped", "Segmentation")
+
+
+def trial(name, prepared, folder):
+    """One row: how the command ended under a fault, and, once that is lifted, whether the same command makes the same result."""
+    fault = FAULTS[name]
+    shutil.rmtree(folder, ignore_errors=True)
+    with SmallDisk(folder) if fault.needs_disk else contextlib.nullcontext():
+        shutil.copytree(prepared.inputs, folder, dirs_exist_ok=True)
+        ends, place = fault.run(prepared, folder)
+        problems = [problem for ended in ends for problem in problems_of(ended, fault.names_file, prepared.case.kept)]
+        after = prepared.call(place, prepared.case.again).wait()
+        if after.code != 0 and prepared.case.kept not in after.last_line:
+            problems.append(f"afterwards it ended with {after.code}: {after.last_line}")
+        problems += prepared.differences(place)
+    if place != folder:
+        place.rename(folder)
+    worst = max(ends, key=lambda ended: ended.code != 0)
+    return {"code": worst.code, "line": message_of(worst) if worst.code else "", "problems": problems}
+
+
+def message_of(ended):
+    """The line that says why: of basin itself, or, of a sweep that went on without them, the first of the runs that failed."""
+    lines = ended.said.splitlines()
+    chosen = [line for line in lines if line.startswith("basin: ")][-1:] or [line for line in lines if line.startswith("FAILED ")]
+    return chosen[0] if chosen else ""
+
+
+def problems_of(ended, names_file, kept):
+    """What is wrong with how a call ended."""
+    line = message_of(ended)
+    if ended.code < 0:
+        yield f"ended by {signal.Signals(-ended.code).name}: {ended.last_line}"
+    elif ended.code not in CODES:
+        yield f"exit code {ended.code}: {ended.last_line}"
+    elif ended.code and not line:
+        yield f"exit code {ended.code}, and no line of basin says why: {ended.last_line}"
+    elif ended.code and ended.said.count("\nbasin: ") + ended.said.startswith("basin: ") > 1:
+        yield f"exit code {ended.code} with more than one line: {ended.said.strip()}"
+    elif ended.code and names_file and kept not in line and not names_a_file(line):
+        yield f"the line names no file: {line}"
+    for words in CRASHES:
+        if words in ended.said:
+            yield f"{words} ... in {ended.said.strip()[-300:]}"
+
+
+def names_a_file(line):
+    """Whether a word of it has the form of a path."""
+    return re.search(r"\w[/.]\w", line.removeprefix("basin: ")) is not None

@@ -1,0 +1,97 @@
+"""A sweep of thousands of short runs: neither memory, nor open files, nor the time of a run may grow on the way.
+
+The study is that of bench/many_cells.py with one optimiser, so that all runs are alike, and with as many updates as make a run last.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import time
+
+from calls import Call
+from many_cells import STUDY
+
+GROWTH = 0.1  # between the first and the last quarter of the runs
+JOBS = 2
+TRIED = 20_000  # updates, by which the length of a run is set
+
+
+def trial(binary, folder, cells, cell_seconds):
+    """One row: means over the first and the last quarter of the runs, and what grew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    study = STUDY.replace('["sgd", "lamb"]', '["sgd"]').format(seeds=list(range(1, cells + 1)))
+    (folder / "study.toml").write_text(study)
+    updates = updates_lasting(cell_seconds, binary, folder)
+    sweep = ("sweep", "study.toml", "--out", "out", "--jobs", JOBS, "--set", f"updates={updates}")
+    call = Call([binary, *sweep], folder)
+    expected = cells * cell_seconds / JOBS
+    samples = sampled(call, min(1.0, expected / 100), 60 + 10 * expected)
+    ended = call.wait(60)
+    problems = [f"the sweep ended with {ended.code}: {ended.last_line}"] if ended.code else []
+    first, last = (quarter(samples, cells, number) for number in (0, 3))
+    problems += grown(first, last)
+    return {"cells": cells, "updates": updates, "first": first, "last": last, "problems": problems}
+
+
+def updates_lasting(seconds, binary, folder):
+    """By two runs, as starting takes most of a short one."""
+    train = [binary, "train", "study.toml", "--out", "tried", "--set"]
+    short, long = (Call([*train, f"updates={updates}"], folder).wait().seconds for updates in (1, TRIED))
+    return max(1, round((seconds - short) / ((long - short) / TRIED)))
+
+
+def sampled(call, every, at_most):
+    """What the processes hold while the sweep runs, and how many runs are done by then. `at_most`: seconds; then it hangs."""
+    began, samples = time.monotonic(), []
+    while call.alive() and time.monotonic() - began < at_most:
+        workers = [pid for pid in call.processes() if pid != call.pid]
+        sample = {
+            "seconds": time.monotonic() - began,
+            "done": max([0, *map(int, re.findall(r"^\[(\d+)/", call.said(), re.MULTILINE))]),
+            "sweep_kib": resident(call.pid),
+            "sweep_handles": handles(call.pid),
+            "worker_kib": max(map(resident, workers), default=0),
+            "worker_handles": max(map(handles, workers), default=0),
+        }
+        samples.append(sample)
+        time.sleep(every)
+    return samples
+
+
+def resident(pid):
+    """KiB of a process's own memory: the pages of libraries are everybody's."""
+    try:
+        lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon:")), 0)
+
+
+def handles(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return 0
+
+
+def quarter(samples, cells, number):
+    """Quarter `number` of the runs, from 0: wall time between two runs' ends, the median of memory, the most handles seen."""
+    inside = [sample for sample in samples if number * cells <= 4 * sample["done"] < (number + 1) * cells]
+    if len(inside) < 2:
+        return {}
+    start, end = inside[0], inside[-1]
+    found = {"seconds_per_cell": (end["seconds"] - start["seconds"]) / max(1, end["done"] - start["done"])}
+    for name in ("sweep_kib", "worker_kib", "sweep_handles", "worker_handles"):
+        found[name] = (statistics.median if name.endswith("_kib") else max)(sample[name] for sample in inside)
+    return found
+
+
+def grown(first, last):
+    if not first or not last:
+        return ["too few looks at the sweep: more cells, or longer ones"]
+    return [
+        f"{name} grew from {first[name]:.4g} to {last[name]:.4g}" for name in first if last[name] > (1 + GROWTH) * first[name]
+    ]

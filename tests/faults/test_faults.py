@@ -1,0 +1,139 @@
+"""The campaign's own machinery: one kill and one fault of short commands; what is planted in a result or a message is found."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / folder) for folder in ("bench", "scripts", "tests/cluster", "tests/python")]
+
+import kills  # noqa: E402
+import long_sweep  # noqa: E402
+from calls import Ended  # noqa: E402
+from cases import Prepared, first_run  # noqa: E402
+from compare import broken_rules  # noqa: E402
+from judge import problems_of  # noqa: E402
+from plan import Settings, plan  # noqa: E402
+from table import tables  # noqa: E402
+
+BASIN = os.environ.get("BASIN_BINARY")
+pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    return Prepared("train", pathlib.Path(BASIN).resolve(), tmp_path_factory.mktemp("prepared"))
+
+
+@pytest.fixture(scope="module")
+def killed(training, tmp_path_factory):
+    """The folder of a run that was killed once and resumed, and its row."""
+    folder = tmp_path_factory.mktemp("trials") / "train"
+    return folder, kills.trial(training, folder, "1", kills=1)
+
+
+def test_a_killed_run_ends_with_the_same_numbers(killed):
+    _, row = killed
+    assert row["problems"] == [] and sum(draw["met"] for draw in row["kills"]) == row["resumes"] == 1, row
+
+
+def test_a_number_that_changed_and_a_file_that_is_left_are_found(training, killed):
+    folder, _ = killed
+    with h5py.File(first_run(folder) / "run.h5", "r+") as file:
+        file["train/loss"][7] = np.nextafter(file["train/loss"][7], np.inf)
+    (folder / "out/left.tmp").touch()
+    found = training.differences(folder)
+    assert len(found) == 2 and "left.tmp" in found[0] and "/train/loss[7]: " in found[1], found
+
+
+ARRIVALS = {
+    "update": [1, 2, 3, 4],
+    "worker": [0, 1, 0, 1],
+    "worker_batch": [0, 1, 3, 2],
+    "staleness": [0, 1, 3, 1],
+    "worker_lead": 4 * [1],
+}
+
+
+@pytest.mark.parametrize(
+    "column, values, words",
+    [
+        ("update", [1, 2, 2, 4], "updates are not"),
+        ("worker_batch", [0, 1, 1, 2], "a batch made two"),
+        ("worker", [0, 1, 2, 1], "a worker that"),
+        ("staleness", [0, 1, 4, 1], "staleness"),
+        ("worker_lead", [0, 1, 3, 1], "a lead"),
+    ],
+)
+def test_a_record_of_arrivals_that_breaks_a_rule_is_found(tmp_path, column, values, words):
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        for name, column_values in {**ARRIVALS, column: values}.items():
+            file[name] = column_values
+        (found,) = broken_rules(file, workers=2, bound=1, updates=4)
+        assert words in found
+        file[column][...] = ARRIVALS[column]
+        assert broken_rules(file, workers=2, bound=1, updates=4) == []
+
+
+LINE = "basin: cannot write out/sweep.h5.tmp: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    "code, said, wrong",
+    [
+        (0, "", None),
+        (4, f"some progress\n{LINE}", None),
+        (1, "FAILED  0123456789ab: no memory (log: out/runs/0123456789ab/run.log)\n1 run without a result\n", None),
+        (-11, "", "SIGSEGV"),
+        (134, LINE, "exit code 134"),
+        (1, "terminate called after throwing an instance\n", "no line of basin"),
+        (4, 2 * LINE, "more than one line"),
+        (4, "basin: No space left on device\n", "names no file"),
+    ],
+)
+def test_what_is_no_clear_end_is_found(code, said, wrong):
+    found = list(problems_of(Ended(code, said, 0.1), names_file=True, kept="exists already"))
+    assert wrong in found[0] if wrong else not found, found
+
+
+def test_growth_is_found():
+    assert long_sweep.grown({"sweep_kib": 100}, {"sweep_kib": 109}) == []
+    assert long_sweep.grown({"sweep_kib": 100}, {"sweep_kib": 111}) == ["sweep_kib grew from 100 to 111"]
+
+
+def test_a_campaign_goes_on_where_it_was_and_has_tables(tmp_path):
+    def campaign():
+        command = [
+            sys.executable,
+            ROOT / "tests/faults/campaign.py",
+            "--out",
+            tmp_path,
+            "--only",
+            "handles-6",
+            "--cases",
+            "init",
+        ]
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True)
+
+    for printed in ("[1/1] handles-6 init 0: ok", "1 trials, all well"):
+        done = campaign()
+        assert done.returncode == 0 and printed in done.stdout, done.stdout + done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    assert len(rows) == 2 and rows[1]["case"] == "init"
+    assert "| init | handles-6 | 0 |" in (tmp_path / "table.md").read_text()
+
+
+def test_the_plan_has_all_kills():
+    with plan(Settings(pathlib.Path("basin"), pathlib.Path("out"), kills=200)) as jobs:
+        counts = {}
+        for job in jobs:
+            counts[job.part] = counts.get(job.part, 0) + 1
+    assert counts["slurm"] == 23 and counts["kills"] == 8 * 5 and counts["cells"] == 1
+    skipped = {"part": "slurm", "case": "slurm-array", "trial": 0, "skipped": "not installed", "seconds": 0}
+    assert "Not tested, slurm: not installed." in tables([skipped])

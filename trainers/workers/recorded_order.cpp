@@ -1,0 +1,97 @@
+#include "trainers/workers/recorded_order.h"
+
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "core/error.h"
+#include "io/run_file.h"
+
+namespace basin {
+namespace {
+
+constexpr const char* kPlace = "recorded_order";
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw ConfigError(fmt::format("parallel.order: {} {}", path, what));
+}
+
+std::vector<int64_t> whole(const Table& table, const std::string& name) {
+  std::vector<int64_t> numbers;
+  for (const double value : table.column(name)) numbers.push_back(std::llround(value));
+  return numbers;
+}
+
+const Column* column_of(const Table& table, const std::string& name) {
+  const auto found = std::find_if(table.columns.begin(), table.columns.end(),
+                                  [&](const Column& column) { return column.name == name; });
+  return found == table.columns.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+RecordedOrder::RecordedOrder(const std::string& path, int64_t updates, int64_t workers)
+    : path_(std::filesystem::is_directory(path) ? path + "/run.h5" : path) {
+  const RunRecord record = read_run_file(path_);
+  const auto train = record.tables.find("train");
+  const Column* const time =
+      train == record.tables.end() ? nullptr : column_of(train->second, "arrival_time");
+  if (!time) refuse(path_, "is of a run without workers: it has no order of arrivals");
+  time_units_ = time->units;
+  const Table& table = train->second;
+  const std::vector<int64_t> worker = whole(table, "worker"), batch = whole(table, "worker_batch"),
+                             staleness = whole(table, "staleness");
+  leads_ = whole(table, "worker_lead");
+  const std::vector<double> times = table.column("arrival_time");
+  const auto arrivals = static_cast<int64_t>(worker.size());
+  if (arrivals < updates)
+    refuse(path_, fmt::format("has {} arrivals, the run has {} updates", arrivals, updates));
+  for (int64_t t = 0; t < updates; ++t) {
+    const auto i = static_cast<size_t>(t);
+    if (worker[i] < 0 || worker[i] >= workers)
+      refuse(path_, fmt::format("has a worker {}, and parallel.workers = {}", worker[i], workers));
+    if (staleness[i] < 0 || staleness[i] > t || batch[i] < 0)
+      refuse(path_, fmt::format("has an update {} of weights that were not yet", t + 1));
+    steps_.push_back({worker[i], 0, t - staleness[i], batch[i], times[i]});
+    ++to_come_[t - staleness[i]];
+  }
+}
+
+void RecordedOrder::advance(int64_t /*version*/) {
+  const auto from = to_come_.find(next().version);
+  if (--from->second == 0) to_come_.erase(from);
+  ++done_;
+}
+
+std::set<int64_t> RecordedOrder::versions() const {
+  std::set<int64_t> all;
+  for (const auto& [version, steps] : to_come_)
+    if (version <= done_) all.insert(version);
+  return all;
+}
+
+int64_t RecordedOrder::steps_from(int64_t version) const {
+  const auto found = to_come_.find(version);
+  return found == to_come_.end() ? 0 : found->second;
+}
+
+// All that is to be made again, and how much of it has been.
+NamedTensors RecordedOrder::state() const {
+  std::vector<int64_t> numbers{done_};
+  for (const StaleStep& step : steps_) numbers.insert(numbers.end(), {step.worker, step.version, step.batch});
+  return {{kPlace, at::tensor(numbers, at::kLong)}};
+}
+
+void RecordedOrder::load_state(const NamedTensors& state) {
+  const at::Tensor here = RecordedOrder::state().front().second;
+  const bool fits = state.size() == 1 && state.front().first == kPlace &&
+                    state.front().second.sizes() == here.sizes() &&
+                    state.front().second.slice(0, 1).equal(here.slice(0, 1));
+  if (!fits) throw IoError(fmt::format("{} has another order of arrivals than the checkpoint", path_));
+  const int64_t done = state.front().second.const_data_ptr<int64_t>()[0];
+  while (done_ < std::min(done, static_cast<int64_t>(steps_.size()))) advance(done_ + 1);
+}
+
+}  // namespace basin
