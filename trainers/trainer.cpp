@@ -195,7 +195,7 @@ double Trainer::compute_gradient(OngoingUpdate& update) {
     hook->before_gradient(update);
     measured = measured || hook->measures(update.number);
   }
-  update.groups = batch_groups(stream_, update.start, update.batch_size, plan_);
+  if (update.groups.empty()) update.groups = batch_groups(stream_, update.start, update.batch_size, plan_);
   return gradient_.compute(update.groups, {update.draw, update.start}, measured);
 }
 

@@ -63,13 +63,13 @@ struct HookSetup {
 
 /// The update being made.
 struct OngoingUpdate {
-  int64_t number = 0;                          // from 1
-  int64_t start = 0, batch_size = 0;           // its examples of the stream
-  int64_t draw = 0;                            // number that dropout masks and noise are drawn for
-  std::vector<Batch> groups;                   // the same as they are computed; empty before the gradient is
-  double loss = NAN;                           // of the batch at the weights before; after the gradient
-  int64_t more_gradients = 0;                  // image gradients that hooks computed besides
-  bool takes_norms = true;                     // of weights and steps, for the record
+  int64_t number = 0;                 // from 1
+  int64_t start = 0, batch_size = 0;  // its examples of the stream
+  int64_t draw = 0;                   // number that dropout masks and noise are drawn for
+  std::vector<Batch> groups;          // the same as they are computed; a hook may choose others before
+  double loss = NAN;                  // of the batch at the weights before; after the gradient
+  int64_t more_gradients = 0;         // image gradients that hooks computed besides
+  bool takes_norms = true;            // of weights and steps, for the record
   std::optional<std::vector<double>> norms{};  // by parameter, of the gradient before a hook changed it
   /// The gradient without added noise, where what normalises the step is taken from it, else empty: who changes .grad by a norm takes
   /// the norm from here and changes both.

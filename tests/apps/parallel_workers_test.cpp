@@ -10,6 +10,7 @@
 #include "io/checkpoint.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
+#include "ranks/rank_group.h"
 #include "tests/apps/tiny_study.h"
 
 namespace basin::testing {
@@ -43,24 +44,41 @@ TEST(ParallelWorkers, MakeARun) {
   EXPECT_EQ(provenance_of(record, "ranks"), "") << "nobody shared a batch";
 }
 
-// With a bound the others would wait for it for ever.
-TEST(ParallelWorkers, AKilledOneIsEvicted) {
+/// The second of three workers gets a signal in the middle of a run; what the run has to say about it. With a bound the others would wait for it
+/// for ever.
+RunRecord::Event warning_after(int signal) {
   const TinyStudy study(with_workers(3, 1, 600));
   RunningBinary process(study.train_arguments({"--ranks", "4", "--probe"}));
   wait_for_updates(study, process, 20);
   const std::vector<pid_t> workers = children_of(process.pid());
-  ASSERT_EQ(workers.size(), 3U);
-  kill(workers[1], SIGKILL);
+  EXPECT_EQ(workers.size(), 3U);
+  kill(workers.at(1), signal);
   const BinaryResult result = process.wait();
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const RunRecord record = read_run_file(study.run_folder() + "/run.h5");
   expect_whole(record, 600);
+  EXPECT_NE(record.tables.at("train").column("worker").back(), 1);
   const auto event = std::find_if(record.events.begin(), record.events.end(),
                                   [](const RunRecord::Event& e) { return e.level == "warning"; });
-  ASSERT_NE(event, record.events.end());
-  EXPECT_THAT(event->text,
+  if (event == record.events.end()) throw std::runtime_error("nothing was said of it");
+  return *event;
+}
+
+TEST(ParallelWorkers, AKilledOneIsEvicted) {
+  const RunRecord::Event event = warning_after(SIGKILL);
+  EXPECT_THAT(event.text,
               ContainsRegex("rank 2 \\(pid [0-9]+ on .*\\) is gone: worker 1 is missing from update"));
-  EXPECT_EQ(record.tables.at("train").column("worker").back() == 1, false);
+  EXPECT_LT(event.seconds, 60) << "since the start of the run";
+}
+
+// Its connections stay as they are: only its silence says that nothing more will come.
+TEST(ParallelWorkers, SlowAStoppedOneIsEvicted) {
+  const RunRecord::Event event = warning_after(SIGSTOP);
+  EXPECT_THAT(event.text,
+              ContainsRegex("rank 2 \\(pid [0-9]+ on .*\\) has been silent for 2[0-9] s: worker 1 is "
+                            "missing from update"));
+  EXPECT_GT(event.seconds, RankGroup::kSilence);
+  EXPECT_LT(event.seconds, 60) << "since the start of the run";
 }
 
 TEST(ParallelWorkers, AllOfThemGoneEndTheRunWhichGoesOn) {

@@ -52,6 +52,10 @@ MAY_DIFFER = {
         "check_every": "the same",
         "data.validation": "tuning holds a tenth back to choose by",
     },
+    "shards.toml": {
+        "parallel.mode": "the others of the study are tuned by staleness-tune.toml",
+        "data.validation": "tuning holds a tenth back to choose by",
+    },
     "explain-rules.toml": {
         "data.validation": "tuning holds a tenth back to choose by",
         "base_batch": "of the rules, which take the rate of another setting",

@@ -115,8 +115,11 @@ at::Tensor TestRun::weights() const {
 
 std::vector<at::Tensor> plain_gradient(TestRun& run, int64_t start, int64_t count) {
   ExampleStream stream(static_cast<uint64_t>(run.settings.train.seed), run.data.train.size());
-  const Batch batch = stream.slice(start, count, false);
-  const at::Tensor index = at::tensor(batch.examples, at::kLong);
+  return plain_gradient(run, stream.slice(start, count, false).examples);
+}
+
+std::vector<at::Tensor> plain_gradient(TestRun& run, const std::vector<int64_t>& examples) {
+  const at::Tensor index = at::tensor(examples, at::kLong);
   const at::Tensor inputs = network_inputs(run.data, run.data.train, index, at::kDouble, at::kCPU);
   const at::Tensor labels = run.data.train.labels.index_select(0, index);
   const at::Tensor chosen = at::log_softmax(run.model->forward(inputs), 1).gather(1, labels.unsqueeze(1));

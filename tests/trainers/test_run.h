@@ -76,6 +76,8 @@ class TestRun {
 /// The mean cross-entropy gradient at the run's weights of positions [start, start + count) of its stream, each example as
 /// often as it comes up, in one pass by autograd alone; float64.
 std::vector<at::Tensor> plain_gradient(TestRun& run, int64_t start, int64_t count);
+/// The same of these examples.
+std::vector<at::Tensor> plain_gradient(TestRun& run, const std::vector<int64_t>& examples);
 
 /// Whether this method has overlap by default, which excludes dropout, batch milestones and some hooks.
 bool has_overlap(const std::string& optimizer);
