@@ -121,7 +121,7 @@ TRAININGS = {
     "noise-clean": f"{A} optimizer=lamb epochs=3 batch_size=64 noise.batch=8 noise.preconditioner=clean clip_gradient=0.5",
     "stale": f"{A} optimizer=sgd epochs=3 batch_size=64 small_cnn.norm=batch ghost_batch=8 parallel.mode=ssp parallel.workers=3 "
     "parallel.bound=1 parallel.delays=exponential parallel.straggler=2",
-    "shards": f"{A} optimizer=adam epochs=3 batch_size=64 small_cnn.norm=batch ghost_batch=8 parallel.mode=shards parallel.workers=3 "
+    "shards": f"{A} optimizer=adam epochs=3 batch_size=64 small_cnn.norm=batch ghost_batch=8 parallel.shards=3 "
     "data.augmentation=crop_flip",
     "ledger": f"{A} optimizer=lamb epochs=4 batch_size=64 ledger_every=3 ledger_tolerance=0.01 small_cnn.norm=batch "
     "data.augmentation=crop_flip check_every=64 loss_levels=[2.31,2.29]",

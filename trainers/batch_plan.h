@@ -23,6 +23,7 @@ struct BatchPlan {
   int64_t passes =
       1;  // gradients that are computed of each example: 2 with a perturbation, times 2 with a control of noise
   bool stale = false;           // gradients are of other weights than those that they change
+  bool shards = false;          // batches are of several chains' parts of the data in turn
   bool random_weights = false;  // examples enter the gradient with other weights than their counts
   double overlap = 0;           // Optimizer::overlap()
 };

@@ -53,7 +53,6 @@ MAY_DIFFER = {
         "data.validation": "tuning holds a tenth back to choose by",
     },
     "shards.toml": {
-        "parallel.mode": "the others of the study are tuned by staleness-tune.toml",
         "data.validation": "tuning holds a tenth back to choose by",
     },
     "explain-rules.toml": {

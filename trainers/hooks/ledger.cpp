@@ -64,6 +64,9 @@ void LedgerGauge::check(const Options& options, const HookCheck& run) {
   if (options.every > 0 && run.plan.stale)
     throw ConfigError(
         "ledger_every and parallel.mode exclude each other: it looks along one update from its own gradient");
+  if (options.every > 0 && run.plan.shards)
+    throw ConfigError(
+        "ledger_every and parallel.shards exclude each other: no update is of the run's weights");
 }
 
 std::unique_ptr<UpdateHook> LedgerGauge::make(const Options& options, const HookSetup& setup) {

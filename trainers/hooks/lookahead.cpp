@@ -30,6 +30,8 @@ void bind_options(OptionTable& table, LookaheadOptions& o) {
 void Lookahead::check(const Options& options, const HookCheck& run) {
   if (options.every > 0 && run.overlap > 0)  // its pairs would hold differences of other steps
     throw ConfigError("lookahead_every and an optimiser with overlap exclude each other");
+  if (options.every > 0 && run.plan.shards)
+    throw ConfigError("lookahead_every and parallel.shards exclude each other");
 }
 
 UpdatesNeeded Lookahead::updates_needed(const Options& options) {

@@ -196,6 +196,8 @@ void NoiseGauge::check(const Options& options, const HookCheck& run) {
     throw ConfigError("noise_scale_every and perturbation.kind exclude each other");
   if (options.every > 0 && run.plan.stale)
     throw ConfigError("noise_scale_every and parallel.mode exclude each other");
+  if (options.every > 0 && run.plan.shards)
+    throw ConfigError("noise_scale_every and parallel.shards exclude each other");
   if (options.every > 0 && run.overlap > 0)
     throw ConfigError("noise_scale_every and an optimiser with overlap exclude each other");
 }

@@ -16,7 +16,8 @@ namespace basin {
   entry(perturbation) \
   entry(example_noise) \
   entry(ledger) \
-  entry(stale_gradient)
+  entry(stale_gradient) \
+  entry(shard_chains)
 // clang-format on
 
 #define BASIN_DECLARE(name) HookEntry name##_hook();

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "trainers/flat_weights.h"
-#include "trainers/hooks/lookahead.h"
+#include "trainers/hooks/registry.h"
 #include "trainers/hooks/weight_average.h"
 #include "trainers/tables.h"
 #include "trainers/workers/gaussian_product.h"
@@ -40,20 +40,38 @@ ExampleStream ShardChains::stream_of(int64_t seed, int64_t n, int64_t shards, in
           n * (number + 1) / shards - n * number / shards};
 }
 
-void ShardChains::check(const StaleGradientOptions& /*options*/, const HookCheck& run) {
+void bind_options(OptionTable& table, ShardOptions& options) {
+  table.group("parallel", [&](OptionTable& t) {
+    t.add("shards", options.shards, at_least(0),
+          "chains on as many parts of the training set, whose weights are combined; 0: one run on all of it")
+        .quiet_default();
+  });
+}
+
+void ShardChains::check(const Options& options, const HookCheck& run) {
+  if (options.shards == 0) return;
   const auto refuse = [](const std::string& what) {
-    throw ConfigError(fmt::format("parallel.mode = \"shards\" and {} exclude each other", what));
+    throw ConfigError(fmt::format("parallel.shards and {} exclude each other", what));
   };
+  if (run.plan.stale) refuse("parallel.mode = \"ssp\"");
   if (run.gradients_elsewhere) refuse("an optimiser whose gradients are of other weights");
-  if (run.train.hook<LookaheadOptions>().every > 0) refuse("lookahead_every");
   if (run.train.branch.exists()) refuse("branch.from");
+  if (!run.train.batch_milestones.empty()) refuse("batch_milestones");
+  if (run.overlap > 0) refuse("an optimiser with overlap");
+  if (run.plan.passes > 1 || run.plan.group > 0) refuse("a gradient in several passes or groups");
 }
 
-HookCost ShardChains::cost(const StaleGradientOptions& options) {
-  return {.evaluations = 1, .test_passes = options.workers, .checkpoints = {kProduct}};
+HookCost ShardChains::cost(const Options& options) {
+  if (options.shards == 0) return {};
+  return {.evaluations = 1, .test_passes = options.shards, .checkpoints = {kProduct}};
 }
 
-ShardChains::ShardChains(const StaleGradientOptions& options, const HookSetup& setup)
+std::unique_ptr<UpdateHook> ShardChains::make(const Options& options, const HookSetup& setup) {
+  if (options.shards == 0) return nullptr;
+  return std::make_unique<ShardChains>(options.shards, setup);
+}
+
+ShardChains::ShardChains(int64_t shards, const HookSetup& setup)
     : plan_(setup.plan),
       model_(setup.model),
       optimizer_(setup.optimizer),
@@ -61,9 +79,8 @@ ShardChains::ShardChains(const StaleGradientOptions& options, const HookSetup& s
       updates_(setup.updates) {
   const std::vector<ParameterInfo> parameters = setup.model.parameter_table();
   for (const ParameterInfo& parameter : parameters) weights_.push_back(parameter.tensor);
-  const int64_t n = setup.data.train.size(), shards = options.workers, seed = setup.train.seed;
-  if (n < shards)
-    throw ConfigError(fmt::format("parallel.workers = {} shards of {} training examples", shards, n));
+  const int64_t n = setup.data.train.size(), seed = setup.train.seed;
+  if (n < shards) throw ConfigError(fmt::format("parallel.shards = {} of {} training examples", shards, n));
   for (int64_t number = 0; number < shards; ++number)
     chains_.push_back({examples_of(seed, n, shards, number),
                        stream_of(seed, n, shards, number),
@@ -154,20 +171,6 @@ void ShardChains::after_end(Summary& summary, bool diverged) {
   summary.emplace_back("product_test_acc", scores.test_accuracy);
 }
 
-std::vector<Column> ShardChains::summary_columns() {
-  return {column("shard_distance", "1", "root mean square distance of the shards' weights from their mean",
-                 "shards"),
-          column("shard_test_acc", "1", "mean test accuracy of the shards' weights by themselves", "shards"),
-          column("product_train_loss", "nat",
-                 "training loss at the centre of the product of the shards' Gaussians", "shards"),
-          column("product_train_acc", "1",
-                 "training accuracy at the centre of the product of the shards' Gaussians", "shards"),
-          column("product_test_loss", "nat",
-                 "test loss at the centre of the product of the shards' Gaussians", "shards"),
-          column("product_test_acc", "1",
-                 "test accuracy at the centre of the product of the shards' Gaussians", "shards")};
-}
-
 void ShardChains::save(Checkpoint& checkpoint) const {
   for (int64_t c = 0; c < count(); ++c) {
     const Chain& chain = chains_[static_cast<size_t>(c)];
@@ -190,6 +193,27 @@ void ShardChains::restore(const Checkpoint& checkpoint) {
           fmt::format("checkpoint: \"{}\" has no samples of these weights", chain_name(c, "samples")));
     chain.samples = kept.front().second.unbind(0);
   }
+}
+
+HookEntry shard_chains_hook() {
+  return hook_entry<ShardChains>({
+      .name = "shard_chains",
+      .help = "Chains on parts of the data that never hear of one another, combined by the mean of their "
+              "weights.",
+      .on = {"parallel.shards=3"},
+      .summary = {column("shard_distance", "1",
+                         "root mean square distance of the shards' weights from their mean", "shards"),
+                  column("shard_test_acc", "1", "mean test accuracy of the shards' weights by themselves",
+                         "shards"),
+                  column("product_train_loss", "nat",
+                         "training loss at the centre of the product of the shards' Gaussians", "shards"),
+                  column("product_train_acc", "1",
+                         "training accuracy at the centre of the product of the shards' Gaussians", "shards"),
+                  column("product_test_loss", "nat",
+                         "test loss at the centre of the product of the shards' Gaussians", "shards"),
+                  column("product_test_acc", "1",
+                         "test accuracy at the centre of the product of the shards' Gaussians", "shards")},
+  });
 }
 
 }  // namespace basin

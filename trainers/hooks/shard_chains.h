@@ -7,11 +7,15 @@
 
 #include "trainers/hooks/weight_copy.h"
 #include "trainers/update_hook.h"
-#include "trainers/workers/stale_options.h"
 
 namespace basin {
 
-/// k = `workers` chains from the same first weights, each on a part of the training set that is its own (a random 1/k), with an optimiser
+struct ShardOptions {
+  int64_t shards = 0;  // chains on as many parts of the training set; 0: one run on all of it
+};
+void bind_options(OptionTable& table, ShardOptions& options);
+
+/// k = `shards` chains from the same first weights, each on a part of the training set that is its own (a random 1/k), with an optimiser
 /// of its own and batches of batch_size; they never hear of one another. Update t is the next one of chain (t - 1) mod k, at the rate that
 /// the schedule has for t, so that all have the same schedule and the run the examples of a run of one. The run's weights, which are
 /// evaluated, checked and stored, are the mean of the chains' (Zinkevich et al., NeurIPS 2010, algorithm 3).
@@ -24,6 +28,11 @@ namespace basin {
 /// is worse than each.
 class ShardChains final : public UpdateHook {
  public:
+  using Options = ShardOptions;
+  static void check(const Options& options, const HookCheck& run);
+  static void plan(const Options& options, BatchPlan& plan) { plan.shards = options.shards > 0; }
+  static HookCost cost(const Options& options);
+  static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
   static constexpr int64_t kSamples = 16, kDirections = 8;  // of each chain; of the product's subspace
 
   /// The examples of shard `number` of `shards`: a random partition of 0 ... n - 1, by the seed, into sizes that differ by one at most.
@@ -31,10 +40,7 @@ class ShardChains final : public UpdateHook {
   /// In which order they come up: their places in that list, epoch after epoch.
   static ExampleStream stream_of(int64_t seed, int64_t n, int64_t shards, int64_t number);
 
-  static void check(const StaleGradientOptions& options, const HookCheck& run);
-  static HookCost cost(const StaleGradientOptions& options);
-  static std::vector<Column> summary_columns();
-  ShardChains(const StaleGradientOptions& options, const HookSetup& setup);
+  ShardChains(int64_t shards, const HookSetup& setup);
 
   void before_gradient(OngoingUpdate& update) override;
   void after_update(int64_t update) override;

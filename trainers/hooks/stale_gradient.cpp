@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "trainers/hooks/pushed_gradient.h"
 #include "trainers/hooks/registry.h"
-#include "trainers/hooks/shard_chains.h"
 #include "trainers/workers/recorded_order.h"
 #include "trainers/workers/worker_clocks.h"
 
@@ -44,8 +43,7 @@ void StaleGradient::check(const Options& options, const HookCheck& run) {
   const auto refuse = [&](const std::string& what) {
     throw ConfigError(fmt::format("parallel.mode = \"{}\" and {} exclude each other", options.mode, what));
   };
-  if (options.shards()) ShardChains::check(options, run);
-  if (options.stale() && options.recorded() == options.order.empty())
+  if (options.recorded() == options.order.empty())
     throw ConfigError(
         fmt::format("parallel.delays = \"{}\" and parallel.order = \"{}\": \"recorded\" needs an "
                     "order, and others have none",
@@ -59,7 +57,6 @@ void StaleGradient::check(const Options& options, const HookCheck& run) {
 
 std::unique_ptr<UpdateHook> StaleGradient::make(const Options& options, const HookSetup& setup) {
   if (!options.on() || setup.is_worker) return nullptr;
-  if (options.shards()) return std::make_unique<ShardChains>(options, setup);
   if (!options.real()) return std::make_unique<StaleGradient>(options, setup);
   if (setup.workers) return std::make_unique<PushedGradient>(options, setup);
   throw ConfigError(needs_ranks(options, 1));
@@ -125,28 +122,12 @@ void StaleGradient::restore(const Checkpoint& checkpoint) {
   }
 }
 
-HookCost StaleGradient::cost(const Options& options) {
-  return options.shards() ? ShardChains::cost(options) : HookCost();
-}
-
-namespace {
-
-std::vector<Column> summary_columns() {
-  std::vector<Column> columns = StaleRecord::summary_columns();
-  for (Column& column : ShardChains::summary_columns()) columns.push_back(std::move(column));
-  return columns;
-}
-
-}  // namespace
-
 HookEntry stale_gradient_hook() {
   return hook_entry<StaleGradient>({
       .name = "stale_gradient",
-      .help = "Gradients of older weights, as several workers push them to a parameter server; or runs on "
-              "shards of the "
-              "data.",
+      .help = "Gradients of older weights, as several workers push them to a parameter server.",
       .on = {"parallel.mode=ssp", "parallel.workers=3", "parallel.bound=2", "parallel.delays=exponential"},
-      .summary = summary_columns(),
+      .summary = StaleRecord::summary_columns(),
   });
 }
 

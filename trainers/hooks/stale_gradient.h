@@ -36,8 +36,7 @@ class StaleGradient final : public UpdateHook, private GradientRule {
   /// Neither growing batches, nor overlap, nor rules that take the gradient of a batch in several passes or groups.
   static void check(const Options& options, const HookCheck& run);
   static void plan(const Options& options, BatchPlan& plan) { plan.stale = options.on(); }
-  static HookCost cost(const Options& options);
-  /// Or a PushedGradient, where workers are processes, or ShardChains.
+  /// Or a PushedGradient, where workers are processes.
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
   StaleGradient(const Options& options, const HookSetup& setup);
 

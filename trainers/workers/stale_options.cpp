@@ -4,14 +4,10 @@ namespace basin {
 
 void bind_options(OptionTable& table, StaleGradientOptions& o) {
   table
-      .add("mode", o.mode, one_of({"one", "ssp", "shards"}),
-           "one: gradients are of the weights that they change; ssp: of those that a worker began with; "
-           "shards: "
-           "runs on parts of the data, whose weights are combined")
+      .add("mode", o.mode, one_of({"one", "ssp"}),
+           "one: gradients are of the weights that they change; ssp: of those that a worker began with")
       .quiet_default();
-  table
-      .add("workers", o.workers, at_least(1),
-           "workers that push gradients, each of batch_size examples; or shards")
+  table.add("workers", o.workers, at_least(1), "workers that push gradients, each of batch_size examples")
       .quiet_default();
   table
       .add("bound", o.bound, at_least(-1),

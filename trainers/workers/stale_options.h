@@ -9,20 +9,17 @@
 namespace basin {
 
 struct StaleGradientOptions {
-  std::string mode = "one";         // one | ssp | shards
-  int64_t workers = 4;              // that push gradients; shards
+  std::string mode = "one";         // one | ssp
+  int64_t workers = 4;              // that push gradients
   int64_t bound = 0;                // s of stale-synchronous parallel; -1: none
   std::string delays = "constant";  // constant | exponential | real | recorded: how long a step takes
   double straggler = 1;             // the first worker's steps take so many times as long
   std::string order = {};           // run.h5 or folder of a run, whose order of arrivals is made again
 
   bool on() const { return mode != "one"; }
-  bool stale() const { return mode == "ssp"; }
-  /// Chains on parts of the data that never hear of one another.
-  bool shards() const { return mode == "shards"; }
   /// Workers are processes: each is a rank, and so is their server.
-  bool real() const { return stale() && delays == "real"; }
-  bool recorded() const { return stale() && delays == "recorded"; }
+  bool real() const { return on() && delays == "real"; }
+  bool recorded() const { return on() && delays == "recorded"; }
 };
 void bind_options(OptionTable& table, StaleGradientOptions& options);
 /// What to say where there are other ranks than real workers and their server.

@@ -8,6 +8,7 @@
 #include "tests/support/message_of.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/hooks/lookahead.h"
+#include "trainers/workers/stale_options.h"
 
 namespace basin::testing {
 namespace {
@@ -21,13 +22,13 @@ RunSettings sharded() {
   RunSettings s = small_settings();
   s.train.updates = kUpdates;
   s.train.batch_size = kBatch;
-  s.train.hook<StaleGradientOptions>() = {.mode = "shards", .workers = kShards};
+  s.train.hook<ShardOptions>().shards = kShards;
   s.optimizer_settings = {"momentum=0.5", "weight_decay=0"};
   return s;
 }
 
 RunSettings plain(RunSettings settings) {
-  settings.train.hook<StaleGradientOptions>().mode = "one";
+  settings.train.hook<ShardOptions>().shards = 0;
   return settings;
 }
 
@@ -116,11 +117,15 @@ TEST(ShardChains, RefuseWhatMovesTheirMean) {
   RunSettings slow = sharded();
   slow.train.hook<LookaheadOptions>().every = 5;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(slow); }),
-              HasSubstr("parallel.mode = \"shards\" and lookahead_every exclude each other"));
+              HasSubstr("lookahead_every and parallel.shards exclude each other"));
+  RunSettings stale = sharded();
+  stale.train.hook<StaleGradientOptions>().mode = "ssp";
+  EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(stale); }),
+              HasSubstr("parallel.shards and parallel.mode = \"ssp\" exclude each other"));
   RunSettings many = sharded();
-  many.train.hook<StaleGradientOptions>().workers = 201;
+  many.train.hook<ShardOptions>().shards = 201;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(many); }),
-              HasSubstr("parallel.workers = 201 shards of 200 training examples"));
+              HasSubstr("parallel.shards = 201 of 200 training examples"));
 }
 
 }  // namespace
