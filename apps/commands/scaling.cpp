@@ -36,7 +36,8 @@ int run_scaling(const ScalingArguments& arguments) {
     if (!ranks.is_first()) return 0;
     write_scaling_file(path, study, cells, found);
     print_scaling(found);
-    fmt::print("{}; for tables and a figure: python -m basin.report {}\n", path, arguments.folder);
+    fmt::print("{}; for tables and a figure, once the sweep has runs: python -m basin.report {}\n", path,
+               arguments.folder);
     return 0;
   });
 }
