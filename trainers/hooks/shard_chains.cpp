@@ -12,6 +12,7 @@
 #include "trainers/hooks/weight_average.h"
 #include "trainers/tables.h"
 #include "trainers/workers/gaussian_product.h"
+#include "trainers/workers/whole_batches.h"
 
 namespace basin {
 namespace {
@@ -35,9 +36,9 @@ std::vector<int64_t> ShardChains::examples_of(int64_t seed, int64_t n, int64_t s
   return partition.slice(first, last - first, false).examples;
 }
 
-ExampleStream ShardChains::stream_of(int64_t seed, int64_t n, int64_t shards, int64_t number) {
+ExampleStream ShardChains::stream_of(int64_t seed, int64_t number, size_t examples) {
   return {derive_seed(static_cast<uint64_t>(seed), "shard-order", static_cast<uint64_t>(number)),
-          n * (number + 1) / shards - n * number / shards};
+          static_cast<int64_t>(examples)};
 }
 
 void bind_options(OptionTable& table, ShardOptions& options) {
@@ -56,9 +57,7 @@ void ShardChains::check(const Options& options, const HookCheck& run) {
   if (run.plan.stale) refuse("parallel.mode = \"ssp\"");
   if (run.gradients_elsewhere) refuse("an optimiser whose gradients are of other weights");
   if (run.train.branch.exists()) refuse("branch.from");
-  if (!run.train.batch_milestones.empty()) refuse("batch_milestones");
-  if (run.overlap > 0) refuse("an optimiser with overlap");
-  if (run.plan.passes > 1 || run.plan.group > 0) refuse("a gradient in several passes or groups");
+  refuse_divided_batches(run, "parallel.shards");
 }
 
 HookCost ShardChains::cost(const Options& options) {
@@ -81,12 +80,15 @@ ShardChains::ShardChains(int64_t shards, const HookSetup& setup)
   for (const ParameterInfo& parameter : parameters) weights_.push_back(parameter.tensor);
   const int64_t n = setup.data.train.size(), seed = setup.train.seed;
   if (n < shards) throw ConfigError(fmt::format("parallel.shards = {} of {} training examples", shards, n));
-  for (int64_t number = 0; number < shards; ++number)
-    chains_.push_back({examples_of(seed, n, shards, number),
-                       stream_of(seed, n, shards, number),
+  for (int64_t number = 0; number < shards; ++number) {
+    std::vector<int64_t> examples = examples_of(seed, n, shards, number);
+    ExampleStream stream = stream_of(seed, number, examples.size());
+    chains_.push_back({std::move(examples),
+                       std::move(stream),
                        WeightCopy(parameters, "chain's weights"),
                        optimizer_.state(),
                        {}});
+  }
 }
 
 void ShardChains::before_gradient(OngoingUpdate& update) {

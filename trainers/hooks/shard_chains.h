@@ -38,7 +38,7 @@ class ShardChains final : public UpdateHook {
   /// The examples of shard `number` of `shards`: a random partition of 0 ... n - 1, by the seed, into sizes that differ by one at most.
   static std::vector<int64_t> examples_of(int64_t seed, int64_t n, int64_t shards, int64_t number);
   /// In which order they come up: their places in that list, epoch after epoch.
-  static ExampleStream stream_of(int64_t seed, int64_t n, int64_t shards, int64_t number);
+  static ExampleStream stream_of(int64_t seed, int64_t number, size_t examples);
 
   ShardChains(int64_t shards, const HookSetup& setup);
 

@@ -6,6 +6,7 @@
 #include "trainers/hooks/pushed_gradient.h"
 #include "trainers/hooks/registry.h"
 #include "trainers/workers/recorded_order.h"
+#include "trainers/workers/whole_batches.h"
 #include "trainers/workers/worker_clocks.h"
 
 namespace basin {
@@ -40,19 +41,15 @@ void StaleGradient::bind(OptionTable& table, Options& options) {
 
 void StaleGradient::check(const Options& options, const HookCheck& run) {
   if (!options.on()) return;
-  const auto refuse = [&](const std::string& what) {
-    throw ConfigError(fmt::format("parallel.mode = \"{}\" and {} exclude each other", options.mode, what));
-  };
   if (options.recorded() == options.order.empty())
     throw ConfigError(
         fmt::format("parallel.delays = \"{}\" and parallel.order = \"{}\": \"recorded\" needs an "
                     "order, and others have none",
                     options.delays, options.order));
-  if (!run.train.batch_milestones.empty()) refuse("batch_milestones");
-  if (run.overlap > 0) refuse("an optimiser with overlap");
-  if (run.plan.passes > 1 || run.plan.group > 0) refuse("a gradient in several passes");
+  const std::string by = fmt::format("parallel.mode = \"{}\"", options.mode);
+  refuse_divided_batches(run, by);
   if (run.train.branch.exists() && run.train.branch.stream == "restarted")
-    refuse("branch.stream = \"restarted\"");
+    throw ConfigError(by + " and branch.stream = \"restarted\" exclude each other");
 }
 
 std::unique_ptr<UpdateHook> StaleGradient::make(const Options& options, const HookSetup& setup) {

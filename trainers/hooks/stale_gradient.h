@@ -16,8 +16,8 @@ namespace basin {
 
 /// Update t+1 moves the weights w_t by the optimiser's step for the gradient at w_{t - tau_t} of the batch that its worker began with:
 /// what a parameter server does with one push, here in one process and the same from run to run. Who arrives when, and what each may
-/// begin, is WorkerClocks', or a RecordedOrder's. The optimiser, its momentum and its schedule are the server's: one update for each push, of a batch of
-/// batch_size. Batches are those of the plain run, in the order in which steps begin; at the end of the run `workers` - 1 of them are
+/// begin, is WorkerClocks', or a RecordedOrder's. The optimiser, its momentum and its schedule are the server's: one update for each
+/// push, of a batch of batch_size. Batches are those of the plain run, in the order in which steps begin; at the end of the run `workers` - 1 of them are
 /// under way and have no effect. The recorded loss is that of the batch at the worker's weights.
 ///
 /// Bulk-synchronous (bound = 0), SGD without momentum and decay, K workers: K updates at one place, the update of a batch of

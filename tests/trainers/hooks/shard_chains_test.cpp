@@ -39,7 +39,7 @@ std::vector<at::Tensor> chains_by_hand(const RunSettings& settings) {
     TestRun hand(plain(settings));
     const int64_t n = hand.data.train.size();
     const std::vector<int64_t> examples = ShardChains::examples_of(settings.train.seed, n, kShards, c);
-    ExampleStream stream = ShardChains::stream_of(settings.train.seed, n, kShards, c);
+    ExampleStream stream = ShardChains::stream_of(settings.train.seed, c, examples.size());
     std::vector<at::Tensor> buffer;
     for (const ParameterInfo& p : hand.model->parameter_table()) buffer.push_back(at::zeros_like(p.tensor));
     for (int64_t step = 0; step * kShards + c < kUpdates; ++step) {
