@@ -1,5 +1,6 @@
 #include "optim/lbfgs.h"
 
+#include "core/math/share.h"
 #include "core/math/tensor_norms.h"
 #include "optim/registry.h"
 
@@ -10,9 +11,8 @@ using Vector = std::vector<at::Tensor>;
 
 /// The weights of one process among several, in the order of memory.
 at::Tensor part_of(const at::Tensor& tensor, const SharedSums& sums) {
-  const int64_t n = tensor.numel(), first = n * sums.rank / sums.ranks,
-                last = n * (sums.rank + 1) / sums.ranks;
-  return tensor.as_strided({last - first}, {1}, tensor.storage_offset() + first);
+  const Share part = share_of(tensor.numel(), sums.rank, sums.ranks);
+  return tensor.as_strided({part.count()}, {1}, tensor.storage_offset() + part.first);
 }
 
 void add(Vector& to, const Vector& a, double factor) {

@@ -270,11 +270,6 @@ at::Device RankGroup::use_device(at::Device asked) const {
   return device;
 }
 
-Share RankGroup::share(int64_t count) const {
-  const int64_t n = place_.size, r = place_.rank;
-  return {count * r / n, count * (r + 1) / n};
-}
-
 int64_t RankGroup::even_piece(int64_t items, int64_t most) const {
   const int64_t n = size(), rounds = (items + n * most - 1) / (n * most);
   return n == 1 ? most : std::min(most, (items + n * rounds - 1) / (n * rounds));

@@ -1,4 +1,4 @@
-// defines: RankGroup, the processes that share one run, and what they do together; RankLost, Share.
+// defines: RankGroup, the processes that share one run, and what they do together; RankLost.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/math/share.h"
 #include "ranks/place.h"
 
 namespace basin {
@@ -16,12 +17,6 @@ namespace basin {
 /// Another rank of the run is gone, or says nothing any more. What is on disk can be resumed.
 struct RankLost : Error {
   explicit RankLost(const std::string& m) : Error(7, m) {}
-};
-
-/// Items [first, last) of a list.
-struct Share {
-  int64_t first = 0, last = 0;
-  int64_t count() const { return last - first; }
 };
 
 /// What this rank had summed, and how long it waited for it.
@@ -95,8 +90,8 @@ class RankGroup {
   /// call gives the same device.
   at::Device use_device(at::Device asked) const;
 
-  /// Which of `count` items are this rank's: consecutive, in the order of ranks, as many as another's or one more.
-  Share share(int64_t count) const;
+  /// Which of `count` items are this rank's.
+  Share share(int64_t count) const { return share_of(count, place_.rank, place_.size); }
   /// The largest piece, up to `most` items, of which every rank gets as many as the others where that is possible: the passes are as many
   /// as with pieces of `most`, and shorter.
   int64_t even_piece(int64_t items, int64_t most) const;

@@ -96,7 +96,14 @@ class Phase {
   void admit(PlacedCell placed) {
     queue_run(placed.folder, placed.cell);
     folders_[placed.cell.run_id] = placed.folder;
+    if (options_.retry_failed)
+      first_try_[placed.cell.run_id] = try_of(status_of(placed.folder, placed.cell.run_id));
     if (!settle(placed)) waiting_.push_back(std::move(placed));
+  }
+
+  /// By which one try of a run is known from the next, of another process at that: two may end in one second, and clocks of hosts differ.
+  static std::string try_of(const RunStatus& status) {
+    return fmt::format("{} {} {} {}", to_string(status.status), status.host, status.pid, status.updated_utc);
   }
 
   /// Whether there is nothing to run: the cell is done, or failed before and isn't to be tried again.
@@ -107,9 +114,9 @@ class Phase {
       return true;
     }
     const RunStatus status = status_of(placed.folder, placed.cell.run_id);
-    const bool tried = status.status == RunState::failed;
+    if (status.status != RunState::failed) return false;
     // Another process may have tried again since this one began.
-    if (!tried || (options_.retry_failed && !(claims_ && status.updated_utc >= begun_))) return false;
+    if (options_.retry_failed && try_of(status) == first_try_.at(placed.cell.run_id)) return false;
     report_problem(placed, "failed before: " + status.message);
     return true;
   }
@@ -356,12 +363,12 @@ class Phase {
   PhaseResult result_;
   std::deque<PlacedCell> waiting_;
   std::vector<PlacedCell> running_;
-  std::map<std::string, std::string> folders_;  // of all cells, by run_id
-  std::set<std::string> ready_;                 // parents whose records are final
-  std::map<std::string, uintmax_t> log_start_;  // by run_id: length of run.log before the worker began
+  std::map<std::string, std::string> folders_;    // of all cells, by run_id
+  std::set<std::string> ready_;                   // parents whose records are final
+  std::map<std::string, std::string> first_try_;  // to be tried again, by run_id: what was there at first
+  std::map<std::string, uintmax_t> log_start_;    // by run_id: length of run.log before the worker began
   std::optional<Claims> claims_;
   ProcessPool pool_;
-  const std::string begun_ = utc_now();
   bool failed_now_ = false, said_waiting_ = false;
   double measured_seconds_ = 0, expected_seconds_ = 0;
 };

@@ -1,9 +1,9 @@
 # Run after a GoogleTest program is linked: cmake -D PROGRAM=... -D ROOM=... -D OUT=FILE -D BY_CASE=ON|OFF -D SOURCES=FILE;...
 # -P DiscoverTests.cmake
 # writes FILE for ctest: one test per suite, because a process start alone loads libtorch for 0.3 s; with BY_CASE one per case, for
-# cases that take longer than that. Cases whose name begins with Slow stand alone in either way, and so do those of suites in a file
-# with a GTEST_SKIP: in a test of many cases one that skips would hide another that fails, or be hidden by those that pass. Suites named
-# Gpu... are one test each: where there is no device, all their cases skip.
+# cases that take longer than that. Cases whose name begins with Slow stand alone in either way, and so do those with a GTEST_SKIP:
+# in a test of many cases one that skips would hide another that fails, or be hidden by those that pass. Suites named Gpu... are one
+# test each: where there is no device, all their cases skip.
 # Sets <ROOM>_tests, and of them <ROOM>_single_cases and <ROOM>_gpu_suites.
 cmake_policy(SET CMP0057 NEW)  # IN_LIST, in a script without a project
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listing RESULT_VARIABLE failed TIMEOUT 120)
@@ -11,15 +11,30 @@ if(failed)
   message(FATAL_ERROR "${PROGRAM} --gtest_list_tests: ${failed}")
 endif()
 
+# Suite.Case of those that may skip: one whose own lines do, or all of a file where a fixture's or a function's do.
 set(skipping "")
 foreach(file IN LISTS SOURCES)
-  file(STRINGS ${file} skips REGEX "GTEST_SKIP" LIMIT_COUNT 1)
-  file(STRINGS ${file} cases REGEX "^TEST(_[FP])?\\(")
-  foreach(case IN LISTS cases)
-    if(skips AND case MATCHES "^TEST[_FP]*\\(([A-Za-z0-9_]+),")
-      list(APPEND skipping ${CMAKE_MATCH_1})
+  file(STRINGS ${file} lines REGEX "GTEST_SKIP|^TEST(_[FP])?\\(|^}")
+  set(cases "")
+  set(case "")
+  set(all OFF)
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^TEST[_FP]*\\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\\)")
+      set(case ${CMAKE_MATCH_1}.${CMAKE_MATCH_2})
+      list(APPEND cases ${case})
+    elseif(line MATCHES "^}")
+      set(case "")
+    elseif(NOT line MATCHES "GTEST_SKIP")
+      continue()  # what a semicolon cut off
+    elseif(case)
+      list(APPEND skipping ${case})
+    else()
+      set(all ON)
     endif()
   endforeach()
+  if(all)
+    list(APPEND skipping ${cases})
+  endif()
 endforeach()
 string(REPLACE ";" "," listing "${listing}")
 string(REPLACE "\n" ";" lines "${listing}")
@@ -45,7 +60,8 @@ foreach(line IN LISTS lines)
   elseif(line MATCHES "^  ([^ ]+)$")
     set(case ${CMAKE_MATCH_1})
     string(REGEX REPLACE "(^[^/]*[A-Za-z]/|/[0-9]+$)" "" plain_suite "${suite}")  # of Prefix/Suite and Suite/0
-    if(BY_CASE OR case MATCHES "^Slow" OR (plain_suite IN_LIST skipping AND NOT plain_suite MATCHES "^Gpu"))
+    string(REGEX REPLACE "/.*" "" plain_case "${case}")  # of Case/parameter
+    if(BY_CASE OR case MATCHES "^Slow" OR ("${plain_suite}.${plain_case}" IN_LIST skipping AND NOT plain_suite MATCHES "^Gpu"))
       list(APPEND single_cases ${ROOM}.${suite}.${case})
       add(${ROOM}.${suite}.${case} ${suite}.${case})
       string(APPEND rest_of_${suite} ":${suite}.${case}")

@@ -19,7 +19,7 @@ def trial(name, prepared, folder):
     with SmallDisk(folder) if fault.needs_disk else contextlib.nullcontext():
         shutil.copytree(prepared.inputs, folder, dirs_exist_ok=True)
         ends, place = fault.run(prepared, folder)
-        problems = [problem for ended in ends for problem in problems_of(ended, fault.names_file, prepared.case.kept)]
+        problems = [problem for ended in ends for problem in problems_of(ended, fault, prepared.case.kept)]
         after = prepared.call(place, prepared.case.again).wait()
         if after.code != 0 and prepared.case.kept not in after.last_line:
             problems.append(f"afterwards it ended with {after.code}: {after.last_line}")
@@ -37,9 +37,11 @@ def message_of(ended):
     return chosen[0] if chosen else ""
 
 
-def problems_of(ended, names_file, kept):
+def problems_of(ended, fault, kept):
     """What is wrong with how a call ended."""
-    line = message_of(ended)
+    line, lines = message_of(ended), ended.said.splitlines()
+    if fault.workers_crash:
+        lines = [said for said in lines if not said.startswith("FAILED ")]
     if ended.code < 0:
         yield f"ended by {signal.Signals(-ended.code).name}: {ended.last_line}"
     elif ended.code not in CODES:
@@ -48,10 +50,10 @@ def problems_of(ended, names_file, kept):
         yield f"exit code {ended.code}, and no line of basin says why: {ended.last_line}"
     elif ended.code and ended.said.count("\nbasin: ") + ended.said.startswith("basin: ") > 1:
         yield f"exit code {ended.code} with more than one line: {ended.said.strip()}"
-    elif ended.code and names_file and kept not in line and not names_a_file(line):
+    elif ended.code and fault.names_file and kept not in line and not names_a_file(line):
         yield f"the line names no file: {line}"
     for words in CRASHES:
-        if words in ended.said:
+        if words in "\n".join(lines):
             yield f"{words} ... in {ended.said.strip()[-300:]}"
 
 

@@ -18,6 +18,7 @@ import long_sweep  # noqa: E402
 from calls import Ended  # noqa: E402
 from cases import Prepared, first_run  # noqa: E402
 from compare import broken_rules  # noqa: E402
+from faults import FAULTS  # noqa: E402
 from judge import problems_of  # noqa: E402
 from plan import Settings, plan  # noqa: E402
 from table import tables  # noqa: E402
@@ -82,23 +83,26 @@ def test_a_record_of_arrivals_that_breaks_a_rule_is_found(tmp_path, column, valu
 
 
 LINE = "basin: cannot write out/sweep.h5.tmp: No space left on device\n"
+FAILED = "FAILED  0123456789ab: {} (log: out/runs/0123456789ab/run.log)\n1 run without a result\n"
 
 
 @pytest.mark.parametrize(
-    "code, said, wrong",
+    "code, said, fault, wrong",
     [
-        (0, "", None),
-        (4, f"some progress\n{LINE}", None),
-        (1, "FAILED  0123456789ab: no memory (log: out/runs/0123456789ab/run.log)\n1 run without a result\n", None),
-        (-11, "", "SIGSEGV"),
-        (134, LINE, "exit code 134"),
-        (1, "terminate called after throwing an instance\n", "no line of basin"),
-        (4, 2 * LINE, "more than one line"),
-        (4, "basin: No space left on device\n", "names no file"),
+        (0, "", "disk", None),
+        (4, f"some progress\n{LINE}", "disk", None),
+        (1, FAILED.format("no memory"), "disk", None),
+        (1, FAILED.format("killed by signal 11 (Segmentation fault)"), "memory-0.6", None),
+        (1, FAILED.format("killed by signal 11 (Segmentation fault)"), "disk", "Segmentation"),
+        (-11, "", "memory-0.6", "SIGSEGV"),
+        (134, LINE, "disk", "exit code 134"),
+        (1, "terminate called after throwing an instance\n", "disk", "no line of basin"),
+        (4, 2 * LINE, "disk", "more than one line"),
+        (4, "basin: No space left on device\n", "disk", "names no file"),
     ],
 )
-def test_what_is_no_clear_end_is_found(code, said, wrong):
-    found = list(problems_of(Ended(code, said, 0.1), names_file=True, kept="exists already"))
+def test_what_is_no_clear_end_is_found(code, said, fault, wrong):
+    found = list(problems_of(Ended(code, said, 0.1), FAULTS[fault], kept="exists already"))
     assert wrong in found[0] if wrong else not found, found
 
 

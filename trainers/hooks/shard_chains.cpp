@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "core/math/share.h"
 #include "core/seed.h"
 #include "trainers/flat_weights.h"
 #include "trainers/hooks/registry.h"
@@ -32,8 +33,8 @@ at::Tensor with_samples(const std::vector<at::Tensor>& samples, const at::Tensor
 
 std::vector<int64_t> ShardChains::examples_of(int64_t seed, int64_t n, int64_t shards, int64_t number) {
   ExampleStream partition(derive_seed(static_cast<uint64_t>(seed), "shards"), n);
-  const int64_t first = n * number / shards, last = n * (number + 1) / shards;
-  return partition.slice(first, last - first, false).examples;
+  const Share own = share_of(n, number, shards);
+  return partition.slice(own.first, own.count(), false).examples;
 }
 
 ExampleStream ShardChains::stream_of(int64_t seed, int64_t number, size_t examples) {

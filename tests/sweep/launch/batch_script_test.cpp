@@ -78,7 +78,7 @@ class Task {
     // In the same tick of the file system's clock a file isn't newer than the task's beginning.
     write_program("worker", "sleep 0.1\n[ -e " + (folder_ / "writes") + " ] && : >" +
                                 (folder_ / "out/runs/a/latest.h5") + "\n: >" + (folder_ / "working") +
-                                "\nsleep 60");
+                                "\nexec sleep 60");
     BatchJob job;
     job.name = "task";
     job.folder = folder_ / "out/slurm";
