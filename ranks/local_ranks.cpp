@@ -22,13 +22,18 @@ namespace {
 
 constexpr char kStarted[] = "BASIN_LOCAL_RANKS_OF";  // the process id of rank 0
 constexpr double kPatience = 15;                     // seconds: another rank's last words take a few
+constexpr unsigned kMostPerCore = 16;                // more only takes memory, 0.1 GB each and up
 
 [[noreturn]] void give_up(const char* what) {
   throw ConfigError(fmt::format("--ranks: can't {}: {}", what, std::strerror(errno)));
 }
 
 void share_cores(int ranks) {
-  const unsigned threads = std::max(1u, std::thread::hardware_concurrency() / static_cast<unsigned>(ranks));
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  if (static_cast<unsigned>(ranks) > kMostPerCore * cores)
+    throw ConfigError(fmt::format("--ranks {}: with {} cores this machine takes at most {}", ranks, cores,
+                                  kMostPerCore * cores));
+  const unsigned threads = std::max(1u, cores / static_cast<unsigned>(ranks));
   setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
 }
 
@@ -77,9 +82,9 @@ int listening_socket(int& port) {
 }
 
 LocalRanks::LocalRanks(int ranks, const std::vector<std::string>& arguments) {
+  share_cores(ranks);
   place_.size = place_.local_size = ranks;
   place_.listening = listening_socket(place_.port);
-  share_cores(ranks);
   const pid_t parent = getpid();
   for (int rank = 1; rank < ranks; ++rank) {
     const pid_t child = fork();

@@ -21,7 +21,7 @@ bool started_by_local_ranks();
 /// otherwise: cores / n threads each, this process included.
 class LocalRanks {
  public:
-  /// Before any thread of torch's. ConfigError where no process can be made.
+  /// Before any thread of torch's. ConfigError where no process can be made, or sixteen for each core are not enough.
   LocalRanks(int ranks, const std::vector<std::string>& arguments);
   /// Waits for the others; ends them where they don't within a few seconds.
   ~LocalRanks();

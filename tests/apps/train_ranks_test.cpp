@@ -172,6 +172,7 @@ TEST(TrainRanks, BadPlacesAreOneLine) {
     return result.err;
   };
   EXPECT_THAT(refused({}, {"--ranks", "0"}), HasSubstr("--ranks"));
+  EXPECT_THAT(refused({}, {"--ranks", "4096"}), HasSubstr("this machine takes at most"));
   EXPECT_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "0"}}), HasSubstr("WORLD_SIZE = \"0\""));
   EXPECT_THAT(refused({}, {"--ranks", "2", "--set", "batch_size=1"}),
               HasSubstr("1 batch of 1 can't be shared by 2 ranks"));
