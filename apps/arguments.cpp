@@ -24,6 +24,15 @@ struct OfferedWords : CLI::Validator {
   }
 };
 
+/// CLI11's own checks name the largest number that there is, in 309 digits.
+void take_numbers(CLI::Option& option, const char* which, bool (*takes)(double)) {
+  option.check([which, takes](const std::string& typed) {
+    double number = 0;
+    const bool good = CLI::detail::lexical_cast(typed, number) && takes(number);
+    return good ? std::string() : fmt::format("\"{}\" is no number {}", typed, which);
+  });
+}
+
 }  // namespace
 
 void offer(CLI::Option& option, Offer how, Words words) { option.check(OfferedWords(how, std::move(words))); }
@@ -49,6 +58,14 @@ void take_one_of(CLI::Option& option, const std::string& what, const std::vector
   };
   option.check(fault, fmt::format("{{{}}}", fmt::join(names, ",")));
   offer(option, Offer::one, [names] { return names; });
+}
+
+void take_above_zero(CLI::Option& option) {
+  take_numbers(option, "above 0", [](double number) { return number > 0; });
+}
+
+void take_at_least_zero(CLI::Option& option) {
+  take_numbers(option, "of at least 0", [](double number) { return number >= 0; });
 }
 
 std::vector<std::string> settings_of(const OptionView& options) {

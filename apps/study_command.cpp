@@ -65,6 +65,8 @@ LaunchRequest launch_request(const StudyArguments& arguments, const WorkerReques
 int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
             const StudyArguments& arguments, const WorkerRequest& workers) {
   const SweepPaths out(arguments.out);
+  std::optional<LaunchRequest> launch;
+  if (!arguments.launch.empty()) launch = launch_request(arguments, workers);
   require_same_claims(out, study, arguments.extend);
   const PlanScope scope = scope_of(arguments);
   const SweepPlan plan = plan_sweep(study, out, scope);
@@ -84,10 +86,9 @@ int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
     print_json(found);
   else
     print(found);
-  if (!arguments.launch.empty() && !arguments.json) {
-    const LaunchRequest request = launch_request(arguments, workers);
+  if (launch && !arguments.json) {
     SweepDisplay display;
-    print(SlurmLaunch(study, request, display), plan, costs, workers.cpus());
+    print(SlurmLaunch(study, *launch, display), plan, costs, workers.cpus());
   }
   return 0;
 }

@@ -24,6 +24,9 @@ std::string processor() {
 CommandRanks::CommandRanks(int asked, Whose whose) {
   const bool told = whose == Whose::any_launchers || started_by_local_ranks();
   const std::optional<RankPlace> launched = told ? place_of_environment() : std::nullopt;
+  if (launched && asked > 1 && !started_by_local_ranks())
+    throw ConfigError(
+        fmt::format("--ranks {}: a launcher has started {} processes already", asked, launched->size));
   if (!launched && asked > 1) local_.emplace(asked, command_line());
   const RankPlace place = launched ? *launched : local_ ? local_->place() : RankPlace();
   if (place.size == 1) return;

@@ -94,6 +94,9 @@ std::optional<RankPlace> place_of_environment() {
     meet(*place);
     return place;
   }
+  if (environment("WORLD_SIZE") && *number("WORLD_SIZE", 1) > 1)
+    throw ConfigError(fmt::format("WORLD_SIZE = {} without RANK: which of them is this process?",
+                                  *number("WORLD_SIZE", 1)));
   return std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -29,6 +30,22 @@ using std::chrono::milliseconds;
 // Nothing is given up for lasting long: the watch knows who is gone.
 constexpr milliseconds kAnyTime = std::chrono::hours(24 * 30);
 constexpr std::chrono::microseconds kLookAtDevice(20);
+constexpr double kConnect = 5;  // seconds of an attempt to reach rank 0, between looks for signals
+
+milliseconds milliseconds_of(double seconds) {
+  return milliseconds(std::max<int64_t>(1, std::llround(1000 * seconds)));  // 0 would be for ever
+}
+
+/// Below that number of open files torch and libuv end the process, or call it another fault: two ranks have 28.
+void require_handles(int ranks) {
+  const rlim_t needed = 32 + 2 * static_cast<rlim_t>(ranks);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < needed)
+    throw ConfigError(fmt::format("{} ranks have {} files open at once each, and {} are allowed (ulimit -n)",
+                                  ranks, needed, limit.rlim_cur));
+}
 
 std::shared_ptr<gloo::transport::Device> device_for(bool one_host) {
   const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
@@ -51,16 +68,41 @@ c10::intrusive_ptr<c10d::Store> meet(const RankPlace& place, double seconds) {
   options.isServer = place.rank == 0;
   options.numWorkers = place.size;
   options.waitWorkers = false;
-  options.timeout = milliseconds(static_cast<int64_t>(seconds * 1000));
   options.masterListenFd = place.listening;
-  try {
-    return c10::make_intrusive<c10d::TCPStore>(place.host, options);
-  } catch (const std::exception& error) {
-    if (place.rank == 0)
-      throw ConfigError(
-          fmt::format("rank 0 can't listen at port {} (MASTER_PORT): {}", place.port, one_line(error)));
-    throw RankLost(fmt::format("rank 0 was not at {}:{} within {:.0f} s: {}", place.host, place.port, seconds,
-                               one_line(error)));
+  for (const Clock::time_point start = Clock::now();;) {
+    throw_if_interrupted();
+    const double left = seconds - seconds_since(start);
+    options.timeout = milliseconds_of(std::min(left, kConnect));
+    try {
+      auto store = c10::make_intrusive<c10d::TCPStore>(place.host, options);
+      store->setTimeout(milliseconds_of(seconds));
+      return store;
+    } catch (const std::exception& error) {
+      if (place.rank == 0)
+        throw ConfigError(
+            fmt::format("rank 0 can't listen at port {} (MASTER_PORT): {}", place.port, one_line(error)));
+      if (left > kConnect) continue;
+      throw RankLost(fmt::format("rank 0 was not at {}:{} within {:.0f} s: {}", place.host, place.port,
+                                 seconds, one_line(error)));
+    }
+  }
+}
+
+/// Whether another rank sets the key within `seconds`, by looks between which signals are seen.
+bool comes(c10d::Store& store, const std::string& key, double seconds, milliseconds look) {
+  for (const Clock::time_point start = Clock::now();;) {
+    throw_if_interrupted();
+    try {
+      store.wait({key}, look);
+      return true;
+    } catch (const std::exception&) {
+      if (seconds_since(start) > seconds) return false;
+    }
+    try {
+      if (store.check({key})) return true;
+    } catch (const std::exception&) {
+      throw RankLost("rank 0 is gone, or can't be reached any more");
+    }
   }
 }
 
@@ -178,29 +220,26 @@ const RankGroup& RankGroup::alone() {
 std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds, double look) {
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (place.size == 1) return group;
+  require_handles(place.size);
   // Writing to a rank that is gone is a fault to report, not the end of this process.
   std::signal(SIGPIPE, SIG_IGN);
   // What torch has to log of sockets, with its stack, is in our one line.
   if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
   auto link = std::make_unique<Link>();
-  link->look = milliseconds(std::max<int64_t>(1, std::llround(1000 * look)));  // 0 would be for ever
+  link->look = milliseconds_of(look);
   link->store = meet(place, seconds);
   const std::string mine = fmt::format("rank {} (pid {} on {})", place.rank, getpid(), host_name());
   const auto key = [](int rank) { return fmt::format("name/{}", rank); };
   link->store->set(key(place.rank), bytes_of(mine));
   const Clock::time_point start = Clock::now();
   for (int rank = 0; rank < place.size; ++rank) {
-    try {
-      link->store->wait(
-          {key(rank)},
-          milliseconds(static_cast<int64_t>(1000 * std::max(0.1, seconds - seconds_since(start)))));
-    } catch (const std::exception&) {
-      std::string missing;
+    if (!comes(*link->store, key(rank), seconds - seconds_since(start), link->look)) {
+      std::vector<int> missing;
       for (int other = 0; other < place.size; ++other)
-        if (!link->store->check({key(other)}))
-          missing += (missing.empty() ? "" : ", ") + std::to_string(other);
-      throw RankLost(fmt::format("{} of {} ranks came within {:.0f} s; missing: {}", rank, place.size,
-                                 seconds, missing));
+        if (!link->store->check({key(other)})) missing.push_back(other);
+      throw RankLost(fmt::format("{} of {} ranks came within {:.0f} s; missing: {}",
+                                 static_cast<size_t>(place.size) - missing.size(), place.size, seconds,
+                                 fmt::join(missing, ", ")));
     }
     link->names.push_back(text_of(link->store->get(key(rank))));
   }

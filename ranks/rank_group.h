@@ -59,7 +59,8 @@ class RankGroup {
 
   /// One process by itself: every sum is the tensor as it is.
   static const RankGroup& alone();
-  /// Returns when all have come. ConfigError where the port is taken or the interface that GLOO_SOCKET_IFNAME names isn't there;
+  /// Returns when all have come. ConfigError where too few files may be open, the port is taken or the interface that GLOO_SOCKET_IFNAME
+  /// names isn't there; Interrupted after a signal;
   /// RankLost naming those that didn't come within `seconds`.
   /// Every `look` seconds one that waits asks whether others are gone.
   static std::unique_ptr<RankGroup> join(const RankPlace& place, double seconds = 120, double look = 0.5);

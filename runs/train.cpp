@@ -131,6 +131,7 @@ std::optional<RunState> final_status(const RunOptions& options, const std::strin
   if (!is_final(known) && known != RunState::queued) return std::nullopt;
   const std::optional<RunRecord> record = ended_record(folder);
   if (!record) return std::nullopt;
+  remove_states(folder);
   check_same_data(folder + "/run.h5", record->header.data, data_attributes(load_dataset(options.data)));
   return record->status;
 }

@@ -24,6 +24,7 @@
 #include "sweep/claims.h"
 #include "sweep/folder.h"
 #include "sweep/order.h"
+#include "trainers/recorder.h"
 
 namespace basin {
 namespace {
@@ -109,6 +110,7 @@ class Phase {
   /// Whether there is nothing to run: the cell is done, or failed before and isn't to be tried again.
   bool settle(const PlacedCell& placed) {
     if (has_nothing_left(placed)) {
+      remove_states(placed.folder);
       ++result_.final_before;
       ++state_.done;
       return true;

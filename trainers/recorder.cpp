@@ -197,6 +197,12 @@ void Recorder::append_waiting_row() {
   layers_row_waits_ = false;  // fail() may come after conclude()
 }
 
+void remove_states(const std::string& run_folder) {
+  std::error_code ignored;  // the run is what it is without that space
+  for (const char* label : {"latest", "previous"})
+    fs::remove(fmt::format("{}/ckpt/{}.h5", run_folder, label), ignored);
+}
+
 void Recorder::conclude(const TrainResult& result) {
   append_waiting_row();
   if (!result.validation.loss.empty()) journal().append_outcomes("validation", result.validation);
@@ -210,10 +216,7 @@ void Recorder::conclude(const TrainResult& result) {
   }
   progress_.finish(static_cast<double>(trainer_.updates_done()), in_colour(result.status));
   write_status(result.status, result.message);
-  if (!is_final(result.status)) return;
-  // Its status is on disk and says how it ended: nothing goes on from them.
-  std::error_code ignored;  // the run is what it is without that space
-  for (const char* label : {"latest", "previous"}) fs::remove(checkpoint_path(label), ignored);
+  if (is_final(result.status)) remove_states(folder_);
 }
 
 void Recorder::fail(const std::string& message, RunState state) noexcept {

@@ -1,4 +1,4 @@
-// defines: Recorder, which writes a run to disk: journal, run.h5, status.json, checkpoints, progress.
+// defines: Recorder, which writes a run to disk: journal, run.h5, status.json, checkpoints, progress; remove_states().
 #pragma once
 
 #include <optional>
@@ -13,6 +13,10 @@
 #include "trainers/trainer.h"
 
 namespace basin {
+
+/// Removes what a run would go on from. Once its status is on disk and says how it ended nothing does; a process that is killed there leaves
+/// it to the next one that looks.
+void remove_states(const std::string& run_folder);
 
 /// The journal is the truth; run.h5 is replayed from it. A checkpoint remembers how long the journal was, and resuming cuts
 /// the journal back to that: what a killed process wrote later is written again, bit for bit but for times.

@@ -30,8 +30,11 @@ BatchPlan shared_plan(BatchPlan plan, bool has_batch_statistics, const RankGroup
   if (n == 1) return plan;
   const int64_t unit = has_batch_statistics ? plan.ghost_batch : 1;
   if (units < n)
-    throw ConfigError(fmt::format("{} {}batch{} of {} can't be shared by {} ranks", units,
-                                  has_batch_statistics ? "ghost " : "", units == 1 ? "" : "es", unit, n));
+    throw ConfigError(fmt::format(
+        "{} can't be shared by {} ranks",
+        has_batch_statistics ? fmt::format("{} ghost batch{} of {}", units, units == 1 ? "" : "es", unit)
+                             : fmt::format("a batch of {}", units),
+        n));
   plan.micro_batch = unit * ranks.even_piece(units, std::max<int64_t>(1, plan.micro_batch / unit));
   return plan;
 }

@@ -164,7 +164,7 @@ void print_audit(const AuditResult& audit, const std::string& path) {
   for (const auto& [probe, message] : audit.failures) fmt::print("{}  failed: {}\n", probe, message);
   print_rows(audit.file.rows);
   print_summary(audit.file.rows);
-  fmt::print("in {}\n", path);
+  fmt::print("in {}{}\n", path, audit.failures.empty() ? "" : "; --force measures again what failed");
 }
 
 /// Replaces nothing but an audit, and only on request. The file in the default place may be damaged.

@@ -131,10 +131,9 @@ void add_measure(CLI::App& app, Action& action) {
                                    "kind of landscape around the weights, instead of probes"),
               "kind of landscape", names_of(landscape_kinds()));
   command->get_option("--landscape")->excludes(command->get_option("--only"));
-  command
-      ->add_option("--silence", arguments->silence,
-                   "seconds without a sign of life after which the other process counts as hung")
-      ->check(CLI::PositiveNumber);
+  take_above_zero(
+      *command->add_option("--silence", arguments->silence,
+                           "seconds without a sign of life after which the other process counts as hung"));
   command->add_option("--seed", arguments->seed, "of what probes draw, and directions of landscapes");
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_measure(*arguments); }; });

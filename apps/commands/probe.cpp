@@ -142,10 +142,9 @@ void add_probe(CLI::App& app, Action& action) {
       "with --script: a .npz, a folder of .npy, an HDF5 file, or a set that comes with Basin");
   take_one_of(*command->add_option("--loss", arguments->subject.loss, "with --script"), "loss",
               values_of("loss"));
-  command
-      ->add_option("--classes", arguments->subject.classes,
-                   "with --script and arrays: number of classes, where the largest don't occur in them")
-      ->check(CLI::PositiveNumber);
+  take_above_zero(*command->add_option(
+      "--classes", arguments->subject.classes,
+      "with --script and arrays: number of classes, where the largest don't occur in them"));
   command->add_option("--out", arguments->out,
                       "with --script: folder of the results; default: out/NAME of the file NAME.pt");
   add_list_option(*command, "--only", arguments->only, "names of probes; default: the study's, or all",

@@ -49,17 +49,13 @@ void add_scaling(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "scaling", "Measure what more ranks bring to a sweep's runs: updates, Hessian products, sums");
   command->add_option("DIR", arguments->folder, "folder of a sweep")->required();
-  command
-      ->add_option("--cell", arguments->cell,
-                   "number of a run in the list of `basin sweep --dry-run`; default: for each optimiser one "
-                   "of its largest batch size")
-      ->check(CLI::PositiveNumber);
+  take_above_zero(*command->add_option("--cell", arguments->cell,
+                                       "number of a run in the list of `basin sweep --dry-run`; default: for "
+                                       "each optimiser one of its largest batch size"));
   command->add_option("--rounds", arguments->request.rounds, "how often each number of ranks is timed (5)")
       ->check(CLI::Range(1, 1000));
-  command
-      ->add_option("--seconds", arguments->request.seconds,
-                   "of updates at each batch size, and of Hessian products (1)")
-      ->check(CLI::PositiveNumber);
+  take_above_zero(*command->add_option("--seconds", arguments->request.seconds,
+                                       "of updates at each batch size, and of Hessian products (1)"));
   add_ranks_option(*command, arguments->ranks);
   add_set_option(*command, arguments->sets);
   command->callback([arguments, &action] { action = [arguments] { return run_scaling(*arguments); }; });

@@ -19,12 +19,12 @@ void add_launch_options(CLI::App& command, StudyArguments& arguments) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE")
       ->needs(launch);
-  command
-      .add_option("--task-minutes", arguments.task_minutes,
-                  "how much work a task should have at least, in minutes; 0: one run each")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber)
-      ->needs(launch);
+  take_at_least_zero(
+      *command
+           .add_option("--task-minutes", arguments.task_minutes,
+                       "how much work a task should have at least, in minutes; 0: one run each")
+           ->capture_default_str()
+           ->needs(launch));
   CLI::Option* const detach = command.add_flag("--detach", arguments.detach, "submit, and show nothing");
   CLI::Option* const cancel =
       command.add_flag("--cancel", arguments.cancel, "take the jobs out of the queue and end those that run");
@@ -43,15 +43,15 @@ void add_sweep(CLI::App& app, Action& action) {
                     "train only; run the sweep again without this flag to probe");
   CLI::Option* const shard = command->add_option(
       "--shard", arguments->shard, "I/N: the I-th of N parts of the runs; other processes make the others");
-  command->add_option("--cell", arguments->cell, "the run with this number in the list of --dry-run, from 1")
-      ->check(CLI::PositiveNumber)
-      ->excludes(shard);
-  command
-      ->add_option(
-          "--stage", arguments->stage,
-          "of --shard: the runs of one stage, from 1: a rung of the tuning, the sweep, its branches, theirs")
-      ->check(CLI::PositiveNumber)
-      ->needs(shard);
+  take_above_zero(*command
+                       ->add_option("--cell", arguments->cell,
+                                    "the run with this number in the list of --dry-run, from 1")
+                       ->excludes(shard));
+  take_above_zero(*command
+                       ->add_option("--stage", arguments->stage,
+                                    "of --shard: the runs of one stage, from 1: a rung of the tuning, the "
+                                    "sweep, its branches, theirs")
+                       ->needs(shard));
   command->add_option(
       "--selection", arguments->selection,
       "selection.toml of an earlier `basin tune`, whose winners replace learning_rate = \"tuned\"");

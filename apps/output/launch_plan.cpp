@@ -21,6 +21,10 @@ DiskUse disk_of(const SweepPlan& plan, const CostModel& costs) {
 
 void print(const SlurmLaunch& launch, const SweepPlan& plan, const CostModel& costs, int64_t cores) {
   const std::vector<StageArray> arrays = launch.arrays(costs);
+  if (arrays.empty()) {
+    fmt::print("nothing to submit: no run is left\n");
+    return;
+  }
   const DiskUse disk = disk_of(plan, costs);
   fmt::print("all runs leave about {} and {}\n", counted(disk.files, "file"), format_bytes(disk.bytes));
   double hours = 0;

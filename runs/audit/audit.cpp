@@ -68,12 +68,6 @@ class Audit {
   std::vector<AuditVariant> variants_;
 };
 
-/// Values of one probe's settings: of the network as it is by every seed, and of each transformed one.
-struct Measured {
-  const AuditVariant& variant;
-  std::vector<ProbeResult> originals, transformed;
-};
-
 std::vector<Measured> measure_all(const Audit& audit, const std::vector<AuditTrial>& trials, bool progress) {
   std::vector<Measured> all;
   for (const AuditVariant& variant : audit.variants()) all.push_back({variant, {}, {}});
@@ -156,15 +150,28 @@ std::vector<AuditRow> rows_of(const std::vector<Measured>& all, const std::vecto
   return rows;
 }
 
-std::vector<std::pair<std::string, std::string>> failures_of(const std::vector<Measured>& all) {
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> failures_of(const std::vector<Measured>& all,
+                                                             const std::vector<AuditTrial>& trials) {
+  const auto failed = [](const ProbeResult& result) { return result.status == ProbeStatus::failed; };
   std::vector<std::pair<std::string, std::string>> failures;
   for (const Measured& measured : all) {
-    const ProbeResult& original = measured.originals.front();
-    if (original.status == ProbeStatus::failed)
-      failures.emplace_back(measured.variant.probe, original.message);
+    const std::string& probe = measured.variant.probe;
+    const auto original = std::find_if(measured.originals.begin(), measured.originals.end(), failed);
+    if (original != measured.originals.end()) {  // and most likely everywhere else, for the same reason
+      failures.emplace_back(probe, original->message);
+      continue;
+    }
+    for (size_t t = 0; t < trials.size(); ++t)
+      if (failed(measured.transformed[t]))
+        failures.emplace_back(probe, fmt::format("on a transformed network ({}): {}",
+                                                 trials[t].transformation, measured.transformed[t].message));
   }
   return failures;
 }
+
+namespace {
 
 AuditFile file_of(const Audit& audit, const Checkpoint& checkpoint, const ProbePlan& plan,
                   std::vector<AuditRow> rows) {
@@ -196,7 +203,7 @@ AuditResult measure_audit(const std::string& run_folder, const Checkpoint& check
         ": no transformation is known that leaves this model's function or decisions unchanged");
   const std::vector<Measured> all = measure_all(audit, trials, request.progress);
   return {file_of(audit, checkpoint, request.plan, rows_of(all, trials, rounding_of(request.plan))),
-          failures_of(all)};
+          failures_of(all, trials)};
 }
 
 }  // namespace basin

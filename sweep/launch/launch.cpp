@@ -98,6 +98,7 @@ std::vector<QueuedTask> SlurmLaunch::queued() const {
 
 void SlurmLaunch::submit() {
   slurm_.require();
+  if (!std::filesystem::exists(out_.path())) (void)slurm_.queued();  // it answers, before anything is written
   make_folders(slurm_folder(out_.path()));
   const FileLock lock(slurm_folder(out_.path()) + "/lock", out_.path());
   if (const std::vector<QueuedTask> tasks = queued(); !tasks.empty()) {

@@ -11,6 +11,7 @@
 #include "core/device.h"
 #include "core/error.h"
 #include "core/math/statistics.h"
+#include "core/messages.h"
 #include "core/provenance.h"
 #include "data/load.h"
 #include "hessian/curvature_operator.h"
@@ -42,8 +43,8 @@ void check_shares(const std::string& label, const RunOptions& options, const Tim
   for (const int64_t batch : {sizes.strong, sizes.weak * most}) {
     const int64_t shares = ranks_that_can_share(options, batch);
     if (shares < most)
-      throw ConfigError(
-          fmt::format("{}: a batch of {} can be shared by {} ranks, not by {}", label, batch, shares, most));
+      throw ConfigError(fmt::format("{}: a batch of {} can be shared by {}, not by {}", label, batch,
+                                    counted(shares, "rank"), most));
   }
 }
 

@@ -69,6 +69,8 @@ void FakeSlurm::set_queue(const std::string& lines) const { write_text(path("que
 
 std::string FakeSlurm::queue() const { return read_file(path("queue")); }
 
+void FakeSlurm::lose_queue() const { fs::remove(path("queue")); }
+
 std::string FakeSlurm::requeued() const {
   return fs::exists(path("requeued")) ? read_file(path("requeued")) : "";
 }

@@ -22,6 +22,8 @@ class FakeSlurm {
   /// Lines "JOB|STATE|REASON|NAME" of squeue.
   void set_queue(const std::string& lines) const;
   std::string queue() const;
+  /// From here on squeue fails.
+  void lose_queue() const;
   /// JOB_TASK of each `scontrol requeue`, which ends the script that called it.
   std::string requeued() const;
   /// Starts a task's script.

@@ -19,9 +19,13 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
+/// At a rate so small that no staleness, which is chance, makes a run diverge.
 std::vector<std::string> with_workers(int64_t workers, int64_t bound, int64_t updates) {
-  return {fmt::format("updates = {}", updates), "parallel.mode = \"ssp\"",
-          fmt::format("parallel.workers = {}", workers), fmt::format("parallel.bound = {}", bound),
+  return {fmt::format("updates = {}", updates),
+          "learning_rate = 0.002",
+          "parallel.mode = \"ssp\"",
+          fmt::format("parallel.workers = {}", workers),
+          fmt::format("parallel.bound = {}", bound),
           "parallel.delays = \"real\""};
 }
 

@@ -61,6 +61,8 @@ TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
   const std::string run = sweep.runs()[0];
   const auto written = fs::last_write_time(run + "/run.h5");
   fs::remove(run + "/probes/end.noise_scale.h5");
+  // As a process that was killed at its very end leaves them.
+  for (const std::string& folder : sweep.runs()) write_text(folder + "/ckpt/latest.h5", "");
   EXPECT_THAT(sweep.run({"--dry-run"}).out, HasSubstr("3 of them are done in " + sweep.path("out")));
   const BinaryResult second = sweep.run();
   ASSERT_EQ(second.exit_code, 0) << second.err;
@@ -68,6 +70,8 @@ TEST(SweepCommand, TrainsProbesAndCollectsAndThenHasNothingLeftToDo) {
   EXPECT_TRUE(fs::exists(
       run + "/probes/end.noise_scale.h5"));  // a probe that is missing is done, the training is not
   EXPECT_EQ(fs::last_write_time(run + "/run.h5"), written);
+  for (const std::string& folder : sweep.runs())
+    EXPECT_FALSE(fs::exists(folder + "/ckpt/latest.h5")) << folder;
 
   const BinaryResult dry = sweep.run({"--dry-run"});
   EXPECT_THAT(dry.out, HasSubstr("4 of them are done in " + sweep.path("out")));

@@ -45,6 +45,7 @@ TEST(SweepLaunch, MakesTheSweepInJobs) {
   // Nothing is left: nothing is submitted.
   EXPECT_EQ(sweep.run(launch(), "jobs").exit_code, 0);
   EXPECT_EQ(slurm.submitted(), 1);
+  EXPECT_THAT(sweep.run(launch({"--dry-run"}), "jobs").out, HasSubstr("nothing to submit"));
 }
 
 TEST(SweepLaunch, MakesParentsBeforeBranches) {
@@ -182,12 +183,25 @@ TEST(SweepLaunch, IsRefusedInOneLine) {
   EXPECT_THAT(refusal({"--slurm", "partition=nowhere"}),
               HasSubstr("stage-1.sh: sbatch: invalid partition specified: nowhere"));
   EXPECT_THAT(refusal({"--slurm", "array=1-4"}), HasSubstr("--slurm array=1-4: this one is set by Basin"));
+  EXPECT_THAT(refusal({"--slurm", "wrap=true", "--dry-run"}), HasSubstr("this one is set by Basin"));
+  EXPECT_THAT(refusal({"--task-minutes", "-5"}),
+              HasSubstr("--task-minutes: \"-5\" is no number of at least 0"));
   EXPECT_THAT(refusal({"--cancel", "--dry-run"}), HasSubstr("excludes"));
   EXPECT_THAT(refusal({"--shard", "1/2"}), HasSubstr("--shard excludes --launch"));
   ::setenv("SLURM_JOB_ID", "12", 1);
   EXPECT_THAT(refusal({}), HasSubstr("this is inside job 12 already"));
   ::unsetenv("SLURM_JOB_ID");
   EXPECT_EQ(slurm.submitted(), 0);
+}
+
+TEST(SweepLaunch, LeavesNothingWhereSlurmDoesNotAnswer) {
+  const TinySweep sweep("[sweep]\nseed = [1, 2]\n");
+  const FakeSlurm slurm;
+  slurm.lose_queue();
+  const BinaryResult result = sweep.run(launch());
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("squeue"));
+  EXPECT_FALSE(fs::exists(sweep.path("out")));
 }
 
 TEST(SweepStatus, SaysHowTheRunsStand) {

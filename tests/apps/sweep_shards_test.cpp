@@ -74,6 +74,13 @@ TEST(SweepShards, ACellIsMadeAloneAndTheLastCollects) {
   EXPECT_THAT(read_file(sweep.path("out/table.md")), HasSubstr("# Sweep: 2 runs"));
 }
 
+TEST(SweepShards, CountFromOne) {
+  const TinySweep sweep("[sweep]\nseed = [1]\n");
+  const BinaryResult result = sweep.run({"--cell", "0"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--cell: \"0\" is no number above 0"));
+}
+
 TEST(SweepShards, MayHaveNoRuns) {
   const TinySweep sweep("[sweep]\nseed = [1]\n");
   for (const char* shard : {"1/2", "2/2"}) {

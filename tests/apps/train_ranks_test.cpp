@@ -174,8 +174,11 @@ TEST(TrainRanks, BadPlacesAreOneLine) {
   EXPECT_THAT(refused({}, {"--ranks", "0"}), HasSubstr("--ranks"));
   EXPECT_THAT(refused({}, {"--ranks", "4096"}), HasSubstr("this machine takes at most"));
   EXPECT_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "0"}}), HasSubstr("WORLD_SIZE = \"0\""));
+  EXPECT_THAT(refused({{"WORLD_SIZE", "2"}}), HasSubstr("WORLD_SIZE = 2 without RANK"));
+  EXPECT_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}}, {"--ranks", "3"}),
+              HasSubstr("--ranks 3: a launcher has started 2 processes already"));
   EXPECT_THAT(refused({}, {"--ranks", "2", "--set", "batch_size=1"}),
-              HasSubstr("1 batch of 1 can't be shared by 2 ranks"));
+              HasSubstr("a batch of 1 can't be shared by 2 ranks"));
   EXPECT_THAT(refused({{"GLOO_SOCKET_IFNAME", "nowhere0"}}, {"--ranks", "2"}),
               HasSubstr("GLOO_SOCKET_IFNAME = \"nowhere0\""));
   const int taken = socket(AF_INET, SOCK_STREAM, 0);

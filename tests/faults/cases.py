@@ -112,7 +112,7 @@ CASES = {
     "probe": Case(trained, ("probe", "{run}", *ONLY, *sets("runtime.threads=1")), 1),
     "landscape": Case(trained, ("landscape", "{run}", *PLANE), 2, RETRY),
     "collect": Case(swept, ("collect", "out"), 1),
-    "audit": Case(trained, ("audit", "{run}/ckpt/end.h5", *ONLY), 4, kept="an audit exists already"),
+    "audit": Case(trained, ("audit", "{run}/ckpt/end.h5", *ONLY), 4, ("--force",), kept="an audit exists already"),
     "recover": Case(lost_record, ("recover", "{run}"), 0.5),
     "seal": Case(edited_record, ("seal", "{run}/run.h5"), 0.5),
     "init": Case(nothing, ("init", "study.toml"), 0.5, kept="study.toml: exists already"),
@@ -123,7 +123,10 @@ CASES = {
         small_runs, ("forecast", "out", "--test", "test.toml", "--prediction", "p.toml", "--count", "2"), 4, kept="p.toml"
     ),
     "scaling": Case(
-        swept_shortly, ("scaling", "out", "--ranks", "2", "--rounds", "1", "--seconds", "0.05"), 5, compare=other_shapes
+        swept_shortly,
+        ("scaling", "out", "--ranks", "2", "--rounds", "1", "--seconds", "0.05", *sets("ghost_batch=16")),
+        5,
+        compare=other_shapes,
     ),
 }
 # The rest writes too little, or in one stroke, for a kill at a random moment to meet it at work.

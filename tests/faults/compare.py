@@ -15,6 +15,7 @@ AFTER_A_STOP = {
     "*/slurm": "scripts and logs of jobs",
     "*/claims": "of parts that several processes make",
     "*/common.lock": "the same",
+    "*/lock": "the process that had it when it was killed",
 }
 # A trial that failed for want of something is not chosen, so that another went on; it is there as well once nothing fails.
 TRIED_MEANWHILE = ("out/tuning/*", "(not there) -> there")

@@ -41,7 +41,7 @@ def problems_of(ended, fault, kept):
     """What is wrong with how a call ended."""
     line, lines = message_of(ended), ended.said.splitlines()
     if fault.workers_crash:
-        lines = [said for said in lines if not said.startswith("FAILED ")]
+        lines = [said for said in lines if not said.endswith("/run.log)")]
     if ended.code < 0:
         yield f"ended by {signal.Signals(-ended.code).name}: {ended.last_line}"
     elif ended.code not in CODES:

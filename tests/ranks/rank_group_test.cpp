@@ -3,11 +3,16 @@
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <mutex>
 #include <thread>
 
 #include "core/clock.h"
+#include "core/interrupt.h"
+#include "ranks/local_ranks.h"
 #include "tests/support/message_of.h"
 #include "tests/support/rank_threads.h"
 
@@ -168,6 +173,60 @@ TEST(RankGroup, RanksThatNeverComeAreNamed) {
   place.size = place.local_size = 3;
   const std::string line = testing::message_of<RankLost>([&] { RankGroup::join(place, 1); });
   EXPECT_THAT(line, HasSubstr("1 of 3 ranks came within 1 s; missing: 1, 2"));
+}
+
+// Rank 2 is there and rank 1 is not. Whoever gives up first, the other says so, or that rank 0 has gone.
+TEST(RankGroup, ThoseThatCameAreCounted) {
+  int port = 0;
+  RankPlace first;
+  first.size = first.local_size = 3;
+  first.listening = listening_socket(port);
+  first.port = port;
+  RankPlace last = first;
+  last.rank = 2;
+  last.listening = std::nullopt;
+  std::string said;
+  std::thread other([&] { said = testing::message_of<RankLost>([&] { RankGroup::join(last, 3); }); });
+  EXPECT_THAT(testing::message_of<RankLost>([&] { RankGroup::join(first, 2); }),
+              HasSubstr("2 of 3 ranks came within 2 s; missing: 1"));
+  other.join();
+  EXPECT_EQ(said, "rank 0 is gone, or can't be reached any more");
+}
+
+TEST(RankGroup, TooFewFilesMayBeOpen) {
+  RankPlace place;
+  place.size = place.local_size = 1000;
+  rlimit before{}, few{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  few.rlim_cur = few.rlim_max = std::min<rlim_t>(before.rlim_cur, 100);
+  // For ever, so in a process that ends.
+  const auto in_child = [&] {
+    setrlimit(RLIMIT_NOFILE, &few);
+    std::fputs(testing::message_of<ConfigError>([&] { RankGroup::join(place, 1); }).c_str(), stderr);
+    _exit(0);
+  };
+  EXPECT_EXIT(in_child(), ::testing::ExitedWithCode(0),
+              "1000 ranks have 2032 files open at once each, and 100 are allowed");
+}
+
+TEST(RankGroup, ASignalEndsTheWait) {
+  install_interrupt_handlers();
+  for (const int rank : {0, 1}) {  // waits for the other's name; for a meeting place
+    RankPlace place;
+    place.size = place.local_size = 2;
+    place.rank = rank;
+    place.port = 1;
+    if (rank == 0) place.listening = listening_socket(place.port);
+    std::thread other([] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      kill(getpid(), SIGTERM);
+    });
+    const Clock::time_point start = Clock::now();
+    EXPECT_THROW(RankGroup::join(place, 120), Interrupted) << rank;
+    EXPECT_LT(seconds_since(start), 30) << rank << ": this must not wait for the timeout";
+    other.join();
+    reset_interrupt();
+  }
 }
 
 TEST(RankGroup, NobodyAtTheMeetingPlace) {
