@@ -1,7 +1,7 @@
 # The door: each target sets up what is missing (scripts/setup), then calls CMake, ctest or the binary. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build program study explain check format test test-slow test-faults test-cluster test-asan fuzz oracles bench-training bench-scaling bench-optimizers bench-curvature coverage tidy wheel docs clean
+.PHONY: help setup build program study explain check format test test-slow test-faults test-cluster test-asan test-tsan fuzz oracles bench-training bench-scaling bench-optimizers bench-curvature coverage tidy wheel docs clean
 
 ifndef PRESET
 PRESET := $(shell BASIN_CUDA=$(BASIN_CUDA) scripts/setup preset)
@@ -112,6 +112,12 @@ test-asan: setup ## every test but the slow ones with address and undefined-beha
 	@cmake --preset asan
 	@cmake --build build/asan -j $(JOBS)
 	@ctest --preset asan -j $(JOBS)
+
+# Ranks as threads, the process pool, and what trains: the rest has one thread of its own.
+test-tsan: setup ## thread sanitizer over the process pool, the ranks, their sums and the hooks
+	@cmake --preset tsan
+	@cmake --build build/tsan -j $(JOBS) --target basin test_core test_ranks test_trainers
+	@scripts/tsan
 
 fuzz: setup      ## a million mutants of each kind of file that Basin reads, under sanitizers (clang's libFuzzer): out/fuzz/
 	@scripts/setup fuzz

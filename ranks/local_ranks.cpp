@@ -83,6 +83,7 @@ int listening_socket(int& port) {
 
 LocalRanks::LocalRanks(int ranks, const std::vector<std::string>& arguments) {
   share_cores(ranks);
+  require_open_files(ranks);  // while there is one process to say it
   place_.size = place_.local_size = ranks;
   place_.listening = listening_socket(place_.port);
   const pid_t parent = getpid();

@@ -1,5 +1,8 @@
 #include "ranks/place.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -74,6 +77,16 @@ void meet(RankPlace& place) {
 }
 
 }  // namespace
+
+void require_open_files(int ranks) {
+  const rlim_t needed = 32 + 2 * static_cast<rlim_t>(ranks);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < needed)
+    throw ConfigError(fmt::format("{} ranks have {} files open at once each, and {} are allowed (ulimit -n)",
+                                  ranks, needed, limit.rlim_cur));
+}
 
 std::string first_host(const std::string& list) {
   const size_t end = list.find_first_of(",[");

@@ -7,11 +7,11 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -34,17 +34,6 @@ constexpr double kConnect = 5;  // seconds of an attempt to reach rank 0, betwee
 
 milliseconds milliseconds_of(double seconds) {
   return milliseconds(std::max<int64_t>(1, std::llround(1000 * seconds)));  // 0 would be for ever
-}
-
-/// Below that number of open files torch and libuv end the process, or call it another fault: two ranks have 28.
-void require_handles(int ranks) {
-  const rlim_t needed = 32 + 2 * static_cast<rlim_t>(ranks);
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
-  limit.rlim_cur = std::min(needed, limit.rlim_max);
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < needed)
-    throw ConfigError(fmt::format("{} ranks have {} files open at once each, and {} are allowed (ulimit -n)",
-                                  ranks, needed, limit.rlim_cur));
 }
 
 std::shared_ptr<gloo::transport::Device> device_for(bool one_host) {
@@ -86,6 +75,14 @@ c10::intrusive_ptr<c10d::Store> meet(const RankPlace& place, double seconds) {
                                  seconds, one_line(error)));
     }
   }
+}
+
+/// What torch has to log of sockets, with its stack, is in our one line. In tests ranks are threads.
+void silence_torch() {
+  static std::once_flag done;
+  std::call_once(done, [] {
+    if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+  });
 }
 
 /// Whether another rank sets the key within `seconds`, by looks between which signals are seen.
@@ -220,11 +217,10 @@ const RankGroup& RankGroup::alone() {
 std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds, double look) {
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (place.size == 1) return group;
-  require_handles(place.size);
+  require_open_files(place.size);
   // Writing to a rank that is gone is a fault to report, not the end of this process.
   std::signal(SIGPIPE, SIG_IGN);
-  // What torch has to log of sockets, with its stack, is in our one line.
-  if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+  silence_torch();
   auto link = std::make_unique<Link>();
   link->look = milliseconds_of(look);
   link->store = meet(place, seconds);
