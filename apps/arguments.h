@@ -33,7 +33,7 @@ std::optional<Offered> offered(CLI::Option& option);
 /// Takes one of `names` alone, and offers them. Another is an error with the nearest of them, and all.
 void take_one_of(CLI::Option& option, const std::string& what, const std::vector<std::string>& names);
 
-/// Takes numbers above 0 alone; also 0.
+/// Takes such numbers alone; another is an error in words.
 void take_above_zero(CLI::Option& option);
 void take_at_least_zero(CLI::Option& option);
 

@@ -339,7 +339,8 @@ File File::open_unchecked(const std::string& path, bool to_write) {
   errno = 0;
   Handle id(H5Fopen(path.c_str(), to_write ? H5F_ACC_RDWR : H5F_ACC_RDONLY, access.get()));
   if (id.get() < 0) {
-    fail_reading(
+    if (is_of_the_system(errno)) throw IoError(fmt::format("{}: {}", path, std::strerror(errno)));
+    throw DamagedError(
         fmt::format("{}: truncated, damaged or not an HDF5 file ({} bytes): {}", path, size, hdf5_message()));
   }
   return File(std::move(id), path, "/");

@@ -1,6 +1,8 @@
 #include "io/h5_types.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "core/error.h"
 #include "io/damaged.h"
@@ -23,11 +25,13 @@ std::string hdf5_message() {
   return message.empty() ? "no reason given by HDF5" : message;
 }
 
-void fail_reading(const std::string& message) {
+bool is_of_the_system(int fault) {
   constexpr int kSystemFaults[] = {EACCES, EPERM, EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ETIMEDOUT};
-  for (const int fault : kSystemFaults) {
-    if (errno == fault) throw IoError(message + " (" + std::strerror(fault) + ")");
-  }
+  return std::find(std::begin(kSystemFaults), std::end(kSystemFaults), fault) != std::end(kSystemFaults);
+}
+
+void fail_reading(const std::string& message) {
+  if (is_of_the_system(errno)) throw IoError(message + " (" + std::strerror(errno) + ")");
   throw DamagedError(message);
 }
 

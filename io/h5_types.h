@@ -18,6 +18,9 @@ namespace basin::h5 {
 /// HDF5's innermost message, and clears the stack.
 std::string hdf5_message();
 
+/// Whether an error number says that the system didn't let us read: nothing is known about the file.
+bool is_of_the_system(int fault);
+
 /// IoError where errno, 0 before the call that failed, says that the system was at fault; DamagedError otherwise.
 [[noreturn]] void fail_reading(const std::string& message);
 

@@ -33,14 +33,26 @@ def trial(binary, folder, cells, cell_seconds):
     problems = [f"the sweep ended with {ended.code}: {ended.last_line}"] if ended.code else []
     first, last = (quarter(samples, cells, number) for number in (0, 3))
     problems += grown(first, last)
+    if first and first["seconds_per_cell"] * JOBS < cell_seconds / 2:
+        problems.append(f"a run took {first['seconds_per_cell'] * JOBS:.3g} s, not {cell_seconds:g}")
     return {"cells": cells, "updates": updates, "first": first, "last": last, "problems": problems}
 
 
 def updates_lasting(seconds, binary, folder):
-    """By two runs, as starting takes most of a short one."""
-    train = [binary, "train", "study.toml", "--out", "tried", "--set"]
-    short, long = (Call([*train, f"updates={updates}"], folder).wait().seconds for updates in (1, TRIED))
-    return max(1, round((seconds - short) / ((long - short) / TRIED)))
+    """By a long run less a short one: starting takes most of that, and a sweep's workers are forks that start in no time."""
+
+    def took(updates):
+        train = (binary, "train", "study.toml", "--set", f"updates={updates}", "--out")
+        return min(Call([*train, f"tried-{updates}-{again}"], folder).wait().seconds for again in range(3))
+
+    return updates_for(seconds, took(1), took(TRIED))
+
+
+def updates_for(seconds, short, long):
+    """How many last so long, from what one and what TRIED of them took."""
+    if long <= short:
+        raise RuntimeError("this machine does too much else to time an update")
+    return max(1, round(seconds * (TRIED - 1) / (long - short)))
 
 
 def sampled(call, every, at_most):

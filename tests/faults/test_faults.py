@@ -106,6 +106,13 @@ def test_what_is_no_clear_end_is_found(code, said, fault, wrong):
     assert wrong in found[0] if wrong else not found, found
 
 
+def test_a_run_of_the_long_sweep_lasts_as_long_as_asked():
+    # 20,000 updates in 4 s besides 2 s to start: a second is 5,000, however long starting takes.
+    assert long_sweep.updates_for(1.0, short=2.0, long=6.0) == pytest.approx(5_000, rel=1e-3)
+    with pytest.raises(RuntimeError, match="too much else"):
+        long_sweep.updates_for(1.0, short=2.0, long=1.9)
+
+
 def test_growth_is_found():
     assert long_sweep.grown({"sweep_kib": 100}, {"sweep_kib": 109}) == []
     assert long_sweep.grown({"sweep_kib": 100}, {"sweep_kib": 111}) == ["sweep_kib grew from 100 to 111"]

@@ -1,10 +1,13 @@
 #include "io/h5.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "tests/io/samples.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/text_files.h"
 
@@ -188,6 +191,19 @@ TEST(H5, FailuresAreOneLineWithFileAndObject) {
   expect_io_error([&] { file.dataset("e"); }, {"a.h5", "no dataset /e"});
   expect_io_error([&] { file.group("g/h"); }, {"a.h5", "no group /g/h"});
   expect_io_error([&] { file.group("d"); }, {"a.h5", "/d"});
+}
+
+TEST(H5, WhereNoMoreFilesMayBeOpenNothingIsSaidOfTheFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.h5";
+  h5::File::create(path).save();
+  const auto in_child = [&] {
+    const rlimit few{3, 3};
+    setrlimit(RLIMIT_NOFILE, &few);
+    const std::string said = testing::message_of<IoError>([&] { h5::File::open_unchecked(path); });
+    _exit(said == path + ": Too many open files" ? 0 : 1);
+  };
+  EXPECT_EXIT(in_child(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(H5, AFlippedBitInDataIsNoticed) {
