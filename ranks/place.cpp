@@ -107,9 +107,8 @@ std::optional<RankPlace> place_of_environment() {
     meet(*place);
     return place;
   }
-  if (environment("WORLD_SIZE") && *number("WORLD_SIZE", 1) > 1)
-    throw ConfigError(fmt::format("WORLD_SIZE = {} without RANK: which of them is this process?",
-                                  *number("WORLD_SIZE", 1)));
+  if (const int size = number("WORLD_SIZE", 1).value_or(1); size > 1)
+    throw ConfigError(fmt::format("WORLD_SIZE = {} without RANK: which of them is this process?", size));
   return std::nullopt;
 }
 

@@ -175,7 +175,7 @@ TEST(RankGroup, RanksThatNeverComeAreNamed) {
   EXPECT_THAT(line, HasSubstr("1 of 3 ranks came within 1 s; missing: 1, 2"));
 }
 
-// Rank 2 is there and rank 1 is not. Whoever gives up first, the other says so, or that rank 0 has gone.
+// Rank 2 is there and rank 1 is not. Rank 0 gives up first, and then rank 2 finds that it has gone.
 TEST(RankGroup, ThoseThatCameAreCounted) {
   int port = 0;
   RankPlace first;
