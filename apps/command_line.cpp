@@ -84,11 +84,11 @@ int run(int argc, char** argv) {
   return action();
 }
 
+}  // namespace
+
 void say_fault(const std::string& line) {
   fmt::print(stderr, "{} {}\n", in_colour(Colour::red, "basin:"), line);
 }
-
-}  // namespace
 
 int run_command_line(int argc, char** argv) {
   tune_allocator();

@@ -14,11 +14,9 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/runtime.h"
 
 extern char** environ;
-// A coverage build has it: without the call its counts are written only when destructors run at the end.
-// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): gcc chose the name
-extern "C" __attribute__((weak)) void __gcov_exit();
 
 namespace basin {
 namespace {
@@ -79,15 +77,11 @@ void detach(int log, pid_t parent) {
   _exit(127);
 }
 
-// In a fork of a process without threads. Ends it without destructors: they are of the parent's objects.
+// In a fork of a process without threads.
 [[noreturn]] void call(int (*main)(int, char**), std::vector<char*> arguments, const ProcessJob& job) {
   close_range(STDERR_FILENO + 1, ~0U, 0);  // as exec would: locks and logs of the parent
   for (const auto& [name, value] : job.environment) setenv(name.c_str(), value.c_str(), 1);
-  const int exit_code = main(static_cast<int>(arguments.size()) - 1, arguments.data());
-  std::cout.flush();
-  std::fflush(nullptr);
-  if (__gcov_exit != nullptr) __gcov_exit();
-  _exit(exit_code);
+  end_process(main(static_cast<int>(arguments.size()) - 1, arguments.data()));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// defines: RuntimeOptions and their application to the process: threads, determinism, allocator, device.
+// defines: RuntimeOptions and their application to the process: threads, determinism, allocator, device; end_process().
 #pragma once
 
 #include <c10/core/Device.h>
@@ -25,5 +25,9 @@ void tune_allocator();
 
 /// Sets intra-op threads, deterministic algorithms, TF32 off. Throws DeviceError for a device that is not there.
 c10::Device apply_runtime(const RuntimeOptions& options);
+
+/// Ends the process when what it printed is written, without destructors of statics: libtorch's operators would take a third of
+/// a short command's time to be taken apart, other libraries' threads may still run, and in a fork they are the parent's.
+[[noreturn]] void end_process(int exit_code);
 
 }  // namespace basin

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "tests/fuzz/readers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace {
 const basin::fuzz::Reader* fuzzed = nullptr;
@@ -27,6 +28,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  basin::fuzz::said_of(*fuzzed, {reinterpret_cast<const char*>(data), size});
+  static const basin::testing::TemporaryFolder folder;
+  basin::fuzz::said_of(*fuzzed, {reinterpret_cast<const char*>(data), size}, folder / "file");
   return 0;
 }

@@ -20,7 +20,6 @@
 #include "study/tuning_reader.h"
 #include "sweep/collect/registration_file.h"
 #include "sweep/pilot.h"
-#include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_files.h"
 
 namespace basin::fuzz {
@@ -45,8 +44,7 @@ void read_study_file(const std::string& path) {
 
 /// The first tile of a folder with tiles of three cells and two columns.
 void read_tile_file(const std::string& path) {
-  static const testing::TemporaryFolder folder;
-  static const TileFolder tiles(folder / "tiles", "corpus = \"tile\"\n", {6, 3, 2});
+  const TileFolder tiles(path + ".tiles", "corpus = \"tile\"\n", {6, 3, 2});
   testing::spill(tiles.path() + "/000000.h5", testing::slurp(path));
   tiles.read(0);
 }
@@ -96,9 +94,7 @@ const Reader& reader_of(const std::string& kind) {
   throw std::invalid_argument("no reader is called " + kind);
 }
 
-std::string said_of(const Reader& reader, std::string_view bytes) {
-  static const testing::TemporaryFolder folder;
-  const std::string path = folder / "file";
+std::string said_of(const Reader& reader, std::string_view bytes, const std::string& path) {
   testing::spill(path, std::string(bytes));
   try {
     reader.read(path);

@@ -15,8 +15,8 @@ struct Reader {
 const std::vector<Reader>& readers();
 const Reader& reader_of(const std::string& kind);
 
-/// What the reader said of a file of these bytes: nothing where it took them, else the line of its basin::Error. Any other
+/// What the reader said of the file `path` when it has these bytes: nothing where it took them, else the line of its basin::Error. Any other
 /// exception goes through, and std::logic_error says that the line isn't one.
-std::string said_of(const Reader& reader, std::string_view bytes);
+std::string said_of(const Reader& reader, std::string_view bytes, const std::string& path);
 
 }  // namespace basin::fuzz

@@ -93,3 +93,31 @@ def test_no_color_holds_on_a_terminal(tmp_path):
 @pytest.mark.parametrize("term", [{"TERM": "dumb"}, {}])
 def test_a_terminal_that_can_redraw_nothing_gets_plain_lines(tmp_path, term):
     assert b"\x1b" not in on_terminal(arguments(tmp_path / "out"), **term)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="SKIPPED: no /dev/full on this system")
+@pytest.mark.parametrize(
+    "command", [["help"], ["sweep", str(ROOT / "configs" / "explain.toml"), "--dry-run"]], ids=["short", "long"]
+)
+def test_output_that_cannot_be_written_is_no_success(command, tmp_path):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BASIN, *command], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, env=environment())
+    assert done.returncode == 4 and b"warning" not in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-1] == b"basin: cannot write standard output: No space left on device"
+
+
+def test_a_closed_output_is_no_fault(tmp_path):
+    closed = subprocess.run(
+        ["bash", "-c", '"$@" >&-', "-", *arguments(tmp_path / "closed")], stderr=subprocess.PIPE, env=environment()
+    )
+    assert closed.returncode == 0, closed.stderr
+    assert subprocess.run(arguments(tmp_path / "open"), capture_output=True, env=environment()).returncode == 0
+    files = [sorted(str(p.relative_to(tmp_path / name)) for p in (tmp_path / name).rglob("*")) for name in ("closed", "open")]
+    assert files[0] == files[1]
+
+
+def test_a_reader_that_leaves_is_no_fault():
+    done = subprocess.run(
+        ["bash", "-c", '"$1" help sweep | head -1; exit "${PIPESTATUS[0]}"', "-", BASIN], capture_output=True, env=environment()
+    )
+    assert done.returncode in (0, 141) and done.stdout.count(b"\n") == 1 and done.stderr == b""

@@ -112,9 +112,8 @@ def options_measured(folder: Path, probes: Iterable[str]) -> dict[str, list]:
 
 def load_audit(sweep: Sweep) -> Audit:
     """All audits in the sweep's folder; empty where there are none."""
-    folder = sweep.path if sweep.path.is_dir() else sweep.path.parent
-    found = list(readable(sorted(folder.glob("runs/*/audit/*.h5")), read_audit))
+    found = list(readable(sorted(sweep.folder.glob("runs/*/audit/*.h5")), read_audit))
     if not found:
         return Audit(pd.DataFrame(columns=["run_id", *COLUMNS]))
     table = pd.concat(found, ignore_index=True)
-    return Audit(table, options_measured(folder, table.probe[table.settings != ""].unique()))
+    return Audit(table, options_measured(sweep.folder, table.probe[table.settings != ""].unique()))

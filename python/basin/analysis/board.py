@@ -83,7 +83,7 @@ class Board:
         return self._at_target(optimizer, size, "steps_to_target", geometric)
 
     def at_end(self, optimizer: str, size: int, column: str) -> Mean:
-        """At the target, so at the same training loss everywhere: test_loss, test_acc."""
+        """At the first check at or below the target: test_loss, test_acc."""
         return self._at_target(optimizer, size, column, plain_mean)
 
     def _at_target(self, optimizer: str, size: int, column: str, mean: Callable[[pd.Series], Mean]) -> Mean:

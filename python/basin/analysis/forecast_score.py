@@ -9,8 +9,8 @@ z = min(log S, log cap) against quantiles that are cut at log cap too, so a pred
                                                                                 et al. 2021, eq. 1), in nat: less is better
 
 Both are proper: the least mean is that of the true quantiles. A cell's score is the mean over its seeds, a setting's over its cells.
-A baseline is beaten where the mean over settings of (its WIS − the forecast's) is positive; the interval is of the bootstrap over settings,
-all draws of them. A model that has no number for a cell (NaN) has no score there, and none of the setting.
+A baseline is beaten where the mean over settings of (its WIS − the forecast's) is positive; the interval is Student's over settings (a
+bootstrap of so few would be too narrow). A model that has no number for a cell (NaN) has no score there, and none of the setting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,10 @@ import pandas as pd
 
 from ..reader.fault import ReadError, SchemaError
 from ..reader.questions import flat
+from . import student
 
 FORECAST = "limits"  # the model that has to be better than the others
 ENDED = ("finished", "target_not_reached", "diverged")
-MOST_DRAWS = 5**5  # of the bootstrap over settings: all of them up to five settings
 
 
 # What a prediction file holds: tables, lists of one kind of entry, and values with what is expected of them. A TOML file can hold any
@@ -243,9 +242,5 @@ def comparisons(settings: list[pd.DataFrame]) -> list[Comparison]:
 
 
 def _interval(gains: np.ndarray) -> tuple[float, float]:
-    n = len(gains)
-    if n**n <= MOST_DRAWS:
-        means = np.array([gains[list(chosen)].mean() for chosen in product(range(n), repeat=n)])
-    else:
-        means = gains[np.random.default_rng(1).integers(0, n, (10_000, n))].mean(1)
-    return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
+    half = student.ppf(0.975, len(gains) - 1) * gains.std(ddof=1) / np.sqrt(len(gains))
+    return float(gains.mean() - half), float(gains.mean() + half)

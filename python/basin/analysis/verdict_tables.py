@@ -45,8 +45,7 @@ class Verdicts:
 
 
 def verdicts_of(sweep: Sweep) -> Verdicts:
-    folder = sweep.path if sweep.path.is_dir() else sweep.path.parent
-    questions = read_questions(sweep.study, folder, sweep.path)
+    questions = read_questions(sweep.study, sweep.folder, sweep.path)
     found = evaluate(sweep, questions)
     return Verdicts(questions, found, answers(found, questions), same_cells(sweep, questions, found))
 

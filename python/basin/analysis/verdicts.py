@@ -130,13 +130,13 @@ def judge_part(found: Found, expect: str, margin: float, confirm_by: int = 1, re
             margin,
             "undecided",
             reason=found.reason or found.claims,
-            more=0 if found.lost else _more(found, margin, confirm_by),
+            more=0 if found.lost else _more(found, expect, margin, confirm_by),
         )
     low, high = e.interval(1 - ALPHA / confirm_by)
     equal = e.interval(1 - 2 * ALPHA / confirm_by)
     p_confirmed, p_refuted = _p_values(e, expect, margin)
     verdict = "confirmed" if p_confirmed <= ALPHA / confirm_by else "refuted" if p_refuted <= ALPHA / refute_by else "undecided"
-    more = _more(found, margin, max(confirm_by, refute_by)) if verdict == "undecided" else 0
+    more = _more(found, expect, margin, max(confirm_by, refute_by)) if verdict == "undecided" else 0
     return Part(name, expect, margin, verdict, low, high, *equal, p_confirmed, p_refuted, "", more)
 
 
@@ -165,8 +165,9 @@ def _outside(e: Effect | Recovered, margin: float) -> float:
     return min(1.0, 2 * min(e.less(margin).p_above(), e.less(-margin).reversed().p_above()))
 
 
-def _more(found: Found, margin: float, comparisons: int) -> int:
-    if found.effect is None or len(found.seeds) < 2:
+def _more(found: Found, expect: str, margin: float, comparisons: int) -> int:
+    """None for an equivalence: no number of seeds decides it where the effect is as large as the margin."""
+    if found.effect is None or len(found.seeds) < 2 or expect == "equivalent":
         return 0
     if found.share is None:
         return seeds_to_decide(found.effect, margin, comparisons)

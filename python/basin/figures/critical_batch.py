@@ -17,11 +17,12 @@ SCALES = {"b_simple_finite": "B_simple (finite set)", "b_hessian": "B_hessian"}
 
 
 def noise_scales(sweep: Sweep, optimizer: str) -> pd.DataFrame:
-    """train_loss, quantity, value, uncertainty, batch_size of every resolved noise scale of its runs."""
+    """checkpoint, train_loss, quantity, value, uncertainty, batch_size of every resolved noise scale of its runs."""
     runs = sweep.runs[sweep.runs.optimizer == optimizer][["run_id", "batch_size"]]
     probes = sweep.probes.merge(runs, on="run_id", suffixes=("", "_of_run"))
     probes = probes[probes.quantity.isin(SCALES) & (probes.status == "ok") & (probes.value > 0)]
-    return probes[["train_loss", "quantity", "value", "uncertainty", "batch_size"]].sort_values("train_loss")
+    columns = ["checkpoint", "train_loss", "quantity", "value", "uncertainty", "batch_size"]
+    return probes[columns].sort_values("train_loss")
 
 
 def figure(sweep: Sweep, laws: dict[str, CriticalBatch], branches: pd.DataFrame | None = None) -> Figure:

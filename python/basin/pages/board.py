@@ -17,6 +17,7 @@ from ..analysis.board import Board, Mean, geometric
 from ..analysis.verdict_tables import verdicts_of
 from ..figures.ledger import PROBE, SHOWN
 from ..reader.fault import ReadError
+from ..reader.selection import read_choices
 from ..reader.sweep import Sweep, open_sweep
 from .output import ReportError, nothing_in_home, save_picture
 from .paste import PasteError, paste
@@ -77,6 +78,20 @@ def ledger(board: Board, checkpoint: str) -> list[str]:
     return [*table(pd.DataFrame(rows)), ""] if rows else []
 
 
+def rates(board: Board) -> list[str]:
+    """Each cell's rate, with a mark where the tuning's best lay at an end of what it tried."""
+    selection = board.sweep.folder / "selection.toml"
+    choices = read_choices(selection) if selection.is_file() else []
+    ends = {(c.optimizer, c.batch_size, c.rate) for c in choices if c.at_edge}
+
+    def cell(optimizer: str, size: int) -> str:
+        rate = board.rate(optimizer, size)
+        return f"{rate:.3g}{'*' if (optimizer, size, rate) in ends else ''}" if np.isfinite(rate) else "–"
+
+    note = ["\\* at an end of the rates tried: the best may lie beyond it, and updates are an upper bound.", ""]
+    return [*by_size(board, "rate", cell), *(note if ends else [])]
+
+
 def level_of(sweep: Sweep) -> str:
     """The lowest loss level that was probed, "" where none was."""
     levels = sorted({c for c in sweep.probes.checkpoint if c.startswith("loss-")}, key=lambda c: float(c[5:]))
@@ -91,10 +106,10 @@ def markdown(sweep: Sweep, budget: float = BUDGET) -> str:
     lines += by_size(board, "epochs", lambda o, b: mean_text(board.updates(o, b), board.examples / b))
     lines += [f"**Training loss after {budget:g} epochs:**", ""]
     lines += by_size(board, "loss", lambda o, b: mean_text(board.loss_after(o, b, budget * board.examples)))
-    lines += ["**Test loss at the target**, the same training loss everywhere:", ""]
+    lines += ["**Test loss at the target**, at the first check at or below that training loss:", ""]
     lines += by_size(board, "test loss", lambda o, b: mean_text(board.at_end(o, b, "test_loss")))
     lines += ["**Learning rates**, tuned:", ""]
-    lines += by_size(board, "rate", lambda o, b: f"{rate:.3g}" if np.isfinite(rate := board.rate(o, b)) else "–")
+    lines += rates(board)
     if (level := level_of(sweep)) and (found := probed(board, level)):
         sizes = f"B = {board.sizes[0]:,} and {board.sizes[-1]:,}"
         lines += [f"**Probes at a training loss of {level[5:]}**, at {sizes}, geometric means over seeds:", "", *found]

@@ -94,12 +94,16 @@ def scales_in_words(name: str, scales: pd.DataFrame) -> list[str]:
     """The noise scales of its runs, by quantity, from the first loss to the last."""
     lines = []
     for quantity, mine in scales.groupby("quantity", sort=False):
-        mine = mine.assign(level=mine.train_loss.round(1)).groupby("level", sort=False)
-        means = [
-            f"{g.value.mean():,.0f} ({g.value.min():,.0f} to {g.value.max():,.0f}) at a loss of {level:g}" for level, g in mine
-        ]
-        lines.append(f"{name}: {quantity} {'; '.join(reversed(means))}")
+        levels = sorted((g for _, g in mine.groupby("checkpoint")), key=lambda g: -g.train_loss.mean())
+        lines.append(f"{name}: {quantity} {'; '.join(map(_level_in_words, levels))}")
     return lines
+
+
+def _level_in_words(found: pd.DataFrame) -> str:
+    """Those of one checkpoint of several runs."""
+    values = found.value
+    spread = f"{values.min():,.0f} to {values.max():,.0f}, {len(values)} runs" if len(values) > 1 else "one run"
+    return f"{values.mean():,.0f} ({spread}) at a loss of {found.train_loss.mean():.2g}"
 
 
 def passage(names: dict[str, str], found: dict[str, CriticalBatch], scalings: dict[str, Scaling], scales: list[str],

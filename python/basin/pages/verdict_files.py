@@ -28,7 +28,7 @@ ABOUT = {
     "var_image": "component of variance of the test images; 0 without them",
     "var_rest": "component of variance that is neither seed nor image; 0 without images",
     "share": "R = (arm - large)/(small - large) of a recovery",
-    "seeds_to_decide": "seeds at which the intervals for difference and equivalence together fit the margin; 0: not known or not by seeds",
+    "seeds_to_decide": "seeds at which intervals for difference and equivalence together fit the margin; 0: not known or not by seeds",
 }
 
 

@@ -57,6 +57,11 @@ class Sweep:
     probes: pd.DataFrame
     options: list[str]
 
+    @property
+    def folder(self) -> Path:
+        """The study's: `path`, or where that file lies."""
+        return self.path if self.path.is_dir() else self.path.parent
+
     @cached_property
     def names(self) -> Names:
         """Labels and order: from the file, else from the program, else the names themselves as they come in the file (with a warning,

@@ -154,13 +154,13 @@ def setting(ours: float, theirs: float) -> pd.DataFrame:
     return pd.DataFrame({"model": ["limits", "fit", "limits", "fit"], "wis": [ours, theirs, ours, theirs]})
 
 
-def test_the_bootstrap_over_settings_by_hand():
-    # Gains 0.1, 0.2, 0.6: of 27 draws one has the mean 0.1 and one 0.6; the 2.5 % quantile lies 0.65 of the way from the first (0.1)
-    # to the second (0.4/3), and so from the other end (0.6 to 1.4/3).
+def test_the_interval_over_settings_by_hand():
+    # Gains 0.1, 0.2, 0.6: mean 0.3, variance (0.04 + 0.01 + 0.09)/2 = 0.07; the 97.5 % point of t with 2 degrees of freedom is 4.302653
+    # in printed tables.
     (found,) = comparisons([setting(0.1, 0.2), setting(0.1, 0.3), setting(0.1, 0.7)])
+    half = 4.302653 * (0.07 / 3) ** 0.5
     assert found.gain == pytest.approx(0.3)
-    assert found.low == pytest.approx(0.1 + 0.65 * (0.4 / 3 - 0.1))
-    assert found.high == pytest.approx(0.6 - 0.65 * (0.6 - 1.4 / 3))
+    assert found.low == pytest.approx(0.3 - half, rel=1e-6) and found.high == pytest.approx(0.3 + half, rel=1e-6)
     assert found.beaten
 
 

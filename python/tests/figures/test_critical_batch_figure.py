@@ -26,7 +26,8 @@ class Known:
         self.runs = pd.DataFrame({"run_id": ["a", "b"], "optimizer": ["sgd", "sgd"], "batch_size": [32, 256]})
         self.probes = pd.DataFrame({"run_id": ["a", "a", "b", "b"], "quantity": ["b_simple_finite", "b_hessian", "b_simple_finite", "g2"],
                                     "status": ["ok", "ok", "not_resolved", "ok"], "value": [150.0, 80.0, 900.0, 3.0],
-                                    "uncertainty": [10.0, 5.0, np.nan, np.nan], "train_loss": [1.5, 1.5, 1.2, 1.2]})  # fmt: skip
+                                    "uncertainty": [10.0, 5.0, np.nan, np.nan], "train_loss": [1.5, 1.5, 1.2, 1.2],
+                                    "checkpoint": ["loss-1.5", "loss-1.5", "end", "end"]})  # fmt: skip
         self.names = Names(measures=no_measures())
 
 
@@ -34,6 +35,13 @@ def test_only_resolved_noise_scales_are_drawn():
     found = drawing.noise_scales(Known(), "sgd")
     assert list(found.value) == [150.0, 80.0]
     assert list(found.batch_size) == [32, 32]
+
+
+def test_noise_scales_of_a_checkpoint_are_one_level_whatever_their_losses():
+    scales = pd.DataFrame({"checkpoint": ["loss-1.4", "loss-1.4", "loss-2"], "quantity": "b_hessian", "value": [100.0, 300.0, 50.0],
+                           "train_loss": [1.34, 1.39, 1.91]})  # fmt: skip
+    said = critical.scales_in_words("SGD", scales)
+    assert said == ["SGD: b_hessian 50 (one run) at a loss of 1.9; 200 (100 to 300, 2 runs) at a loss of 1.4"]
 
 
 @pytest.mark.parametrize("critical_size", [200.0, 4000.0])

@@ -109,6 +109,25 @@ def test_a_number_is_that_of_its_column_and_of_all_seeds(sweep, monkeypatch):
     assert Board(sweep).measured("sgd", 2048, level, *name).why == "not measured"
 
 
+CHOICE = """
+[[choice]]
+protocol = "B"
+when = {{ optimizer = "{optimizer}", batch_size = 32 }}
+learning_rate = 0.1
+at_edge = {at_edge}
+tried = [[0.1, 1, 1, 1, 0, 1.5, 2000.0]]
+"""
+
+
+def test_a_rate_at_an_end_of_those_tried_is_marked(sweep):
+    assert "0.1*" not in board.markdown(sweep)
+    selection = sweep.folder / "selection.toml"
+    selection.write_text(CHOICE.format(optimizer="sgd", at_edge="true") + CHOICE.format(optimizer="lamb", at_edge="false"))
+    said = board.markdown(sweep)
+    selection.unlink()
+    assert "| SGD | 0.1* | 0.1 |" in said and "| LAMB | 0.1 | 0.1 |" in said and "an upper bound" in said
+
+
 def test_a_sweep_of_a_fixed_budget_is_refused(tmp_path):
     with pytest.raises(ReadError, match="no run of protocol B"):
         Board(open_planned(tmp_path / "s", PLAN | dict(protocols=("A-epochs",), endings={})))

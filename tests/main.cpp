@@ -1,0 +1,9 @@
+// main() of every test program: ends as `basin` does, without taking libtorch apart.
+#include <gmock/gmock.h>
+
+#include "core/runtime.h"
+
+int main(int argc, char** argv) {
+  testing::InitGoogleMock(&argc, argv);
+  basin::end_process(RUN_ALL_TESTS());
+}
