@@ -94,7 +94,8 @@ std::string Lamb::trust_ratio_definition() const {
 }
 
 double Lamb::stability_limit() const {
-  if (!has_given_ratios(treatments_)) return NAN;
+  // Clipping and normalisation make P follow the gradient, as trust ratios do.
+  if (!has_given_ratios(treatments_) || rule_.needs_gradient_norm()) return NAN;
   return 2 * (1 + rule_.beta1) / (1 - rule_.beta1);
 }
 

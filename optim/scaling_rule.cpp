@@ -64,9 +64,10 @@ double scaled_beta(const std::string& key, double beta, double k) {
 
 void scale_by_malladi(const OptimizerEntry& entry, double k, AnyOptions& of_optimizer) {
   if (!entry.moments) {
-    throw ConfigError(fmt::format(
-        "scaling_rule = \"malladi\" scales Adam's constants: optimizer = \"{}\" has no beta1, beta2 and eps",
-        entry.name));
+    throw ConfigError(
+        fmt::format("scaling_rule = \"malladi\" is Adam's and LAMB's: optimizer = \"{}\" isn't made of their "
+                    "beta1, beta2 and eps",
+                    entry.name));
   }
   MomentOptions& moments = *entry.moments(of_optimizer);
   moments.beta1 = scaled_beta(entry.name + ".beta1", moments.beta1, k);

@@ -38,17 +38,24 @@ struct Estimates {
   Estimate sharpness = no_estimate(), along = no_estimate(), square = no_estimate(), ratio = no_estimate();
 };
 
-/// Means over batches with their errors; a single batch, all examples, has none.
-Estimates estimates_of(const BatchCurvatures& found) {
-  const bool single = found.along.size() == 1;
-  const double t = single ? 0 : student_quantile(static_cast<double>(found.along.size()) - 1);
+/// By how much the choice of n among N examples makes the variance of a mean over k batches of b larger than that of the batches drawn
+/// from these n: 1 + k b/(n - b) (1 - n/N). Batches of b alone vary by V, those within n by V (1 - b/n), and the mean over all
+/// batches within n by at most V b/n (Hoeffding 1948, theorem 5.2).
+double choice_of_examples(double batches, double size, double n, double set) {
+  return n < set ? 1 + batches * size / (n - size) * (1 - n / set) : 1;
+}
+
+/// Means over batches with their errors; a single batch, all of N examples, has none. `choice`: choice_of_examples().
+Estimates estimates_of(const BatchCurvatures& found, double choice) {
+  const bool exact = found.along.size() == 1 && choice == 1;
+  const double t = exact ? 0 : student_quantile(static_cast<double>(found.along.size()) - 1);
   const auto mean = [&](const std::vector<double>& values) {
     const SampleMean m = mean_of(values);
-    const double error = single ? 0 : m.standard_error;
+    const double error = exact ? 0 : m.standard_error * std::sqrt(choice);
     return Estimate{m.value, error, m.value - t * error, m.value + t * error};
   };
   Estimates e{mean(found.sharpness), mean(found.along), mean(found.square)};
-  const double together = single ? 0 : covariance_of_means(found.along, found.square);
+  const double together = exact ? 0 : covariance_of_means(found.along, found.square) * choice;
   e.ratio = signed_ratio(e.along.value, e.square.value, e.along.error * e.along.error,
                          e.square.error * e.square.error, together, t);
   return e;
@@ -89,9 +96,12 @@ class BatchSharpness final : public Probe {
     BatchCurvatures found;
     if (enough) found = curvatures(context, size, batches);
     const bool finite = found.finite();
-    add_quantities(enough && finite ? estimates_of(found) : Estimates(), context.learning_rate,
-                   finite ? ProbeStatus::ok : ProbeStatus::nonfinite, enough && batches == 1, result);
-    conclude(enough, wanted, n, result);
+    const double choice =
+        choice_of_examples(static_cast<double>(batches), static_cast<double>(size), static_cast<double>(n),
+                           static_cast<double>(context.train_examples));
+    add_quantities(enough && finite ? estimates_of(found, choice) : Estimates(), context.learning_rate,
+                   finite ? ProbeStatus::ok : ProbeStatus::nonfinite, batches == 1 && choice == 1, result);
+    conclude(enough, batches == 1 && choice != 1, wanted, n, result);
     const auto drawn = static_cast<int64_t>(found.along.size());
     const double passes = static_cast<double>(drawn * size) / static_cast<double>(n);
     result.attributes.insert(result.attributes.end(), {{"batch_size", size},
@@ -145,7 +155,7 @@ class BatchSharpness final : public Probe {
         found.square);
   }
 
-  static void conclude(bool enough, int64_t wanted, int64_t examples, ProbeResult& result) {
+  static void conclude(bool enough, bool found_one, int64_t wanted, int64_t examples, ProbeResult& result) {
     result.status = gravest_status(result.quantities);
     if (result.status == ProbeStatus::nonfinite) {
       result.message = "a batch's gradient or its product with the Hessian was not finite";
@@ -154,7 +164,10 @@ class BatchSharpness final : public Probe {
           fmt::format("a batch of {} can't be drawn from the {} examples measured (subset = 0 measures all)",
                       wanted, examples);
     } else if (result.status == ProbeStatus::not_resolved) {
-      result.message = "a batch has no gradient, or the checkpoint no learning rate";
+      result.message = result.quantities.front().status == ProbeStatus::not_resolved && found_one
+                           ? "one batch of all examples measured has no error: measure more of them "
+                             "(subset), or smaller batches"
+                           : "a batch has no gradient, or the checkpoint no learning rate";
     }
   }
 
@@ -193,7 +206,7 @@ ProbeEntry batch_sharpness_entry() {
       .name = "batch_sharpness",
       .label = "batch sharpness",
       .help = "curvature of batches along their own gradients",
-      .version = 1,
+      .version = 2,
       .definitions = {"batch-sharpness", "batch-sharpness-rate", "batch-sharpness-ratio",
                       "batch-sharpness-numerator", "batch-sharpness-denominator"},
       .entries = {"batch_sharpness", "rate_batch_sharpness", "batch_sharpness_ratio", "batch_curvature",

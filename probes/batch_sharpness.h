@@ -20,12 +20,12 @@ void bind_options(OptionTable& table, BatchSharpnessOptions& options);
 /// learning rate, and so learning rate times it is given next to the method's stability limit.
 ///
 /// Besides: the means of g'Hg and |g|^2, and the ratio of these means, which weighs batches by |g|^2.
-/// Standard errors over batches with Student's t; of the ratio by the delta method with Fieller's interval.
-/// One batch of all n has none.
+/// Standard errors over batches with Student's t; of the ratio by the delta method with Fieller's interval. With n < N training
+/// examples the variance of k batches of b is 1 + k b/(n - b) (1 - n/N) times as large, for the choice of the n: an upper bound.
+/// One batch of all N examples has no error, one of n < N an unknown one (not resolved).
 ///
 /// Cost: batches x batch_size / n gradients and as many Hessian-vector products from a graph of their own,
-/// about 4 gradients together. Memory: the graph of one micro-batch. What can go wrong: the error is given
-/// the n examples; the number depends on the batch size, and only that of the run's own is a gauge of
+/// about 4 gradients together. Memory: the graph of one micro-batch. What can go wrong: the number depends on the batch size, and only that of the run's own is a gauge of
 /// its stability; a run of larger batches than are measured has none, unless all training examples are.
 /// Definitions: docs/probes.md#batch-sharpness.
 std::unique_ptr<Probe> make_batch_sharpness(const BatchSharpnessOptions& options);

@@ -83,7 +83,7 @@ ProbeEntry dual_noise_scale_entry() {
       .name = "dual_noise_scale",
       .label = "noise scales in dual norms",
       .help = "gradient noise scales for sign and spectral descent",
-      .version = 1,
+      .version = 2,
       .definitions = {"sign-noise-scale-population", "sign-noise-scale-finite",
                       "spectral-noise-scale-population", "spectral-noise-scale-finite"},
       .entries = {"b_sign", "noise_sign", "signal_sign", "b_spectral", "noise_spectral", "signal_spectral",

@@ -67,8 +67,14 @@ class GradientStatistics final : public Probe {
         {g2 / squares, b.error / (one * one), 1 / (1 + b.high), 1 / (1 + b.low)});
   }
 
+  /// Exact, or nothing: from a part of the examples the bias is as large as the ratio, and no error shows it.
   static ProbeStatus signal_status(const GradientFindings& found, const Estimate& e) {
-    return status_of(e, e.low > 0, !found.finite);
+    return status_of(e, e.error == 0 && e.low > 0, !found.finite);
+  }
+  static bool is_estimated_signal(const Quantity& q) {
+    const auto has_error = [](double error) { return error > 0; };
+    return q.definition.rfind("gsnr", 0) == 0 &&
+           std::any_of(q.uncertainty.begin(), q.uncertainty.end(), has_error);
   }
 
   static void add_signal(const GradientFindings& found, ProbeResult& result) {
@@ -134,11 +140,14 @@ class GradientStatistics final : public Probe {
   }
 
   static void conclude(const GradientFindings& found, ProbeResult& result) {
-    result.status = gravest_status(result.quantities);
+    std::vector<Quantity> counted;  // those that may be resolved
+    std::copy_if(result.quantities.begin(), result.quantities.end(), std::back_inserter(counted),
+                 [&](const Quantity& q) { return !found.finite || !is_estimated_signal(q); });
+    result.status = gravest_status(counted);
     if (result.status == ProbeStatus::ok) return;
     const NoiseEstimate& noise = found.whole.estimate;
     std::vector<std::string> names;
-    for (const Quantity& q : result.quantities) {
+    for (const Quantity& q : counted) {
       if (q.status != ProbeStatus::ok) names.push_back(q.name);
     }
     if (!found.finite) {
@@ -172,7 +181,7 @@ ProbeEntry gradient_statistics_entry() {
       .name = "gradient_statistics",
       .label = "gradient statistics",
       .help = "gradient noise from per-example gradients: diversity, coherence, GSNR, norms",
-      .version = 3,
+      .version = 4,
       .draws = false,
       .definitions = {"noise-scale-population", "noise-scale-finite", "gradient-diversity-population",
                       "gradient-diversity-finite", "gradient-coherence-population",

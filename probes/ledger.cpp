@@ -98,7 +98,7 @@ class Ledger final : public Probe {
     const ProbeResult curved = curvature()->run(inner);
     add_curvature(curved, limit, result);
     add_noise(inner, result);
-    const AlongUpdate along = along_update(context);
+    const AlongUpdate along = along_update(context, quantity_named(curved, "lambda").value.at(0));
     add_along(along, context.learning_rate, limit, result);
     const double gain = context.optimizer ? context.optimizer->gain() : kNaN;
     add_decrease_at_limit(curved, gain * limit * along.slope, result);
@@ -168,7 +168,8 @@ class Ledger final : public Probe {
                      "noise-scale-hessian-finite", "examples"}));
   }
 
-  AlongUpdate along_update(const ProbeContext& context) const {
+  /// `lambda`: the largest preconditioned eigenvalue; NaN where there is none.
+  AlongUpdate along_update(const ProbeContext& context, double lambda) const {
     AlongUpdate found;
     Problem& problem = context.problem;
     const ParameterVector& vector = problem.parameters();
@@ -184,13 +185,17 @@ class Ledger final : public Probe {
       weights.move(direction * -rate);
       return problem.loss();
     };
+    const double rounding = gradient.scalar_type() == at::kDouble ? 1e-12 : kLossRounding;
+    const double least = rounding * std::abs(found.loss);
     found.effective_rate = context.learning_rate * context.optimizer->gain();
-    if (std::isfinite(found.effective_rate)) found.decrease = found.loss - loss(found.effective_rate);
-    // From the learning rate where there is one, else from a step as long as one that halves a parabola's loss.
-    found.unit = context.learning_rate > 0 ? context.learning_rate : found.loss / found.slope;
+    if (found.effective_rate * found.slope >= least) found.decrease = found.loss - loss(found.effective_rate);
+    // No parabola turns before 2/lambda; without lambda from a step as long as one that halves a parabola's loss. Not from the
+    // learning rate: at the end of a schedule it is 0, or so small that rounding decides.
+    found.unit = lambda > 0 ? 2 / lambda : found.loss / found.slope;
     if (found.slope > 0 && std::isfinite(found.unit))
       found.step = critical_step([&](double factor) { return loss(factor * found.unit); }, found.loss,
                                  options_.step_tolerance);
+    if (found.step.value * found.unit * found.slope < least) found.step.value = kNaN;
     return found;
   }
 
@@ -219,6 +224,7 @@ class Ledger final : public Probe {
   }
 
   static Quantity judged(Quantity q, const AlongUpdate& along) {
+    if (!std::isfinite(q.value[0])) q.uncertainty = q.ci_low = q.ci_high = {kNaN};
     q.status = !along.finite                ? ProbeStatus::nonfinite
                : !std::isfinite(q.value[0]) ? ProbeStatus::not_resolved
                                             : ProbeStatus::ok;
@@ -230,13 +236,15 @@ class Ledger final : public Probe {
     Quantity limited =
         named({"noise_limited", "noise over gradient at or above its threshold", "ledger-noise-limited", "1"},
               UncertaintyKind::none);
+    // From the interval alone: where |G|^2 isn't resolved its upper end is open, and the lower end may say enough.
     const double threshold = options_.noise_limited;
-    const bool split = noise.ci_low[0] < threshold && noise.ci_high[0] >= threshold;
-    limited.value = {noise.value[0] >= threshold ? 1.0 : 0.0};
+    const double low = noise.ci_low[0], high = noise.ci_high[0];
+    const bool above = low >= threshold, below = high < threshold;
+    limited.value = {above ? 1.0 : below ? 0.0 : kNaN};
     limited.uncertainty = {0};
-    limited.status = noise.status;
-    if (limited.status == ProbeStatus::ok && (split || !std::isfinite(noise.value[0])))
-      limited.status = ProbeStatus::not_resolved;
+    limited.status = noise.status == ProbeStatus::nonfinite ? noise.status
+                     : above || below                       ? ProbeStatus::ok
+                                                            : ProbeStatus::not_resolved;
     if (limited.status != ProbeStatus::ok) limited.value = {kNaN};
     result.quantities.push_back(std::move(limited));
   }
@@ -266,7 +274,7 @@ ProbeEntry ledger_entry() {
       .name = "ledger",
       .label = "ledger",
       .help = "what limits the next update: noise, curvature or neither",
-      .version = 3,
+      .version = 4,
       .definitions = {"ledger-curvature", "ledger-noise", "noise-scale-finite", "noise-scale-hessian-finite",
                       "ledger-first-order", "critical-sharpness", "ledger-critical",
                       "ledger-decrease-at-limit", "ledger-noise-limited"},

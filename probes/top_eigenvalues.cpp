@@ -96,7 +96,7 @@ ProbeEntry top_eigenvalues_entry() {
       .help = "largest and smallest Hessian eigenvalues",
       .version = 3,
       .definitions = {"hessian-lambda", "hessian-lambda-min", "hessian-lambda-norm"},
-      .entries = {"lambda_#", "lambda_min", "lambda_1_w2"},
+      .entries = {"lambda_#", "lambda_min", "lambda_min_#", "lambda_1_w2"},
       .headlines = {{"lambda", "λ₁", "λ₁ (loss / weight²)"}, {"lambda_1_w2", "", "λ₁ ‖w‖² (loss)"}},
       .audit = {.cheap = {"count=1"}},
   });

@@ -13,6 +13,7 @@
 #include "runs/checkpoints.h"
 #include "runs/parts.h"
 #include "trainers/batch_schedule.h"
+#include "trainers/branch.h"
 #include "trainers/data_identity.h"
 #include "trainers/trainer.h"
 
@@ -50,7 +51,11 @@ double learning_rate_at(const Checkpoint& checkpoint) {
 
 int64_t batch_size_at(const Checkpoint& checkpoint, const RunOptions& options, int64_t train_examples) {
   const BatchSchedule batches(options.train, batch_plan_of(options), train_examples);
-  return batches.batch_size(std::max<int64_t>(checkpoint.update - 1, 0));
+  const std::optional<BranchPoint> point = branch_point_of(checkpoint);
+  const int64_t annealed =
+      options.train.branch.anneal > 0 ? 1 : 0;  // over how many updates doesn't matter here
+  const Course course(options.train, batches, point ? &*point : nullptr, annealed);
+  return batches.batch_size(std::max<int64_t>(course.position(checkpoint.update - 1), 0));
 }
 
 }  // namespace

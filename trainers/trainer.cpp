@@ -90,9 +90,22 @@ Trainer::Trainer(TrainSetup setup)
 
 void Trainer::make_hooks() {
   setup_.train.hooks.check_updates(total_updates_);
-  const HookSetup setup{
-      setup_.train, setup_.data_options, setup_.data,   plan_, *setup_.model,  setup_.optimizer, gradient_,
-      stream_,      total_updates_,      rates_.peak(), *this, setup_.workers, setup_.is_worker};
+  const HookSetup setup{setup_.train,
+                        setup_.data_options,
+                        setup_.data,
+                        plan_,
+                        *setup_.model,
+                        setup_.optimizer,
+                        gradient_,
+                        stream_,
+                        total_updates_,
+                        course_.first(),
+                        branch_ ? branch_->examples - branch_->stream_start : 0,
+                        [this](int64_t update) { return batch_size_of(update); },
+                        rates_.peak(),
+                        *this,
+                        setup_.workers,
+                        setup_.is_worker};
   for (const auto& options : setup_.train.hooks.all()) {
     std::unique_ptr<UpdateHook> hook = options->make(setup);
     if (!hook) continue;
@@ -158,7 +171,7 @@ void Trainer::take_update() {
   update.number = progress_.update + 1;
   update.start = progress_.examples - (branch_ ? branch_->stream_start : 0);
   update.draw = progress_.update - (branch_ ? branch_->draws_start : 0);
-  update.batch_size = batches_.batch_size(course_.position(progress_.update));
+  update.batch_size = batch_size_of(progress_.update);
   const double loss = compute_gradient(update);
   if (is_divergence(loss)) {
     setup_.optimizer.leave_gradient_point();
@@ -169,8 +182,7 @@ void Trainer::take_update() {
   for (const auto& hook : hooks_) hook->after_gradient(update);
   for (const auto& hook : hooks_) hook->change_gradient(update);
   for (const auto& hook : hooks_) hook->before_step(update);
-  setup_.optimizer.set_learning_rate(course_.rate(rates_, progress_.update) *
-                                     batches_.rate_factor(course_.position(progress_.update)));
+  setup_.optimizer.set_learning_rate(rate_of(progress_.update));
   update.takes_norms = takes_norms(update.number);
   setup_.optimizer.take_norms(update.takes_norms);
   setup_.optimizer.step();

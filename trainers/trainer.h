@@ -124,6 +124,8 @@ class Trainer : private HookedRun {
   void begin_branch(const Checkpoint& parent);
   void take_optimizer_state(const Checkpoint& parent);
   RunProgress progress_at_branch(const Checkpoint& parent) const;
+  int64_t batch_size_of(int64_t update) const { return batches_.batch_size(course_.position(update)); }
+  double rate_of(int64_t update) const;
   double last_rate() const;
   bool ended() const { return progress_.ending != Ending::none || progress_.update >= total_updates_; }
   bool diverged() const { return progress_.ending == Ending::diverged; }

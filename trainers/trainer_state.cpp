@@ -148,7 +148,7 @@ RunProgress Trainer::progress_at_branch(const Checkpoint& parent) const {
 void Trainer::take_optimizer_state(const Checkpoint& parent) {
   const std::string& how = setup_.train.branch.optimizer;
   if (how == "reset") return;
-  const double factor = course_.rate(rates_, course_.first()) / branch_->learning_rate;
+  const double factor = rate_of(course_.first()) / branch_->learning_rate;
   try {
     setup_.optimizer.load_state(how == "rescaled"
                                     ? rescaled(parent.optimizer, setup_.branch->rate_in_slot, factor)
@@ -159,8 +159,12 @@ void Trainer::take_optimizer_state(const Checkpoint& parent) {
   }
 }
 
+double Trainer::rate_of(int64_t update) const {
+  return course_.rate(rates_, update) * batches_.rate_factor(course_.position(update));
+}
+
 double Trainer::last_rate() const {
-  if (progress_.update > course_.first()) return course_.rate(rates_, progress_.update - 1);
+  if (progress_.update > course_.first()) return rate_of(progress_.update - 1);
   return branch_ ? branch_->learning_rate : rates_.at(0);
 }
 

@@ -2,6 +2,7 @@
 // what hooks are made from and get to see.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,8 +55,11 @@ struct HookSetup {
   Optimizer& optimizer;
   BatchGradient& gradient;
   ExampleStream& stream;
-  int64_t updates;   // of the run
-  double peak_rate;  // RateSchedule::peak()
+  int64_t updates;  // done when the run ends by its budget
+  int64_t first_update,
+      first_example;  // done, and the stream's place, before its first: a branch begins later
+  std::function<int64_t(int64_t)> batch_size_of;  // of update first_update .. updates - 1
+  double peak_rate;                               // RateSchedule::peak()
   HookedRun& run;
   WorkerLinks* workers = nullptr;  // processes that push gradients
   bool is_worker = false;          // this is one of those

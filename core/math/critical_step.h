@@ -27,4 +27,7 @@ struct CriticalStep {
 CriticalStep critical_step(const std::function<double(double)>& loss, double loss_at_zero, double tolerance);
 inline constexpr int kMostDoublings = 30;
 
+/// A promised decrease below this share of the loss is lost in rounding: of float32 passes whose mean is taken in float64.
+inline constexpr double kLossRounding = 1e-5;
+
 }  // namespace basin

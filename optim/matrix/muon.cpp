@@ -18,7 +18,9 @@ constexpr double kAboveZero = 1e-7;  // added to the norm, as in the published c
 at::Tensor orthogonal(const at::Tensor& matrix, const MuonOptions& options) {
   if (options.orthogonalise == "newton_schulz") return newton_schulz(matrix, options.iterations);
   const auto [u, s, v] = at::linalg_svd(matrix, /*full_matrices=*/false);
-  return at::mm(u, v);
+  // Rounding alone decides where singular vectors of 0 point: a unit without a gradient stays where it is.
+  const double none = 1e-7 * static_cast<double>(std::max(matrix.size(0), matrix.size(1)));
+  return at::mm(u.mul(s.gt(s.max().mul(none))), v);
 }
 
 double scale_of(const at::Tensor& matrix, const std::string& adjust) {

@@ -14,6 +14,9 @@ namespace basin {
 namespace {
 
 constexpr double kRoundingOfSums = 1e-14;
+// Every pair of blocks is in the mean of products twice. Where noise dominates, that makes its variance up to three times that of as
+// many independent products (twice if they were bilinear); where the signal does, the factor is too large.
+constexpr double kSharedBlocks = 3;
 constexpr int64_t kBlocks = 10;  // that the jackknife leaves out, one after another
 
 /// [r, r] with r the shorter side.
@@ -157,7 +160,7 @@ NormFindings norm_findings(DescentNorm norm, const GroupBlocks& data, const Para
     squares += share * share * (along[k] - f.crossed) * (along[k] - f.crossed);
   }
   const auto blocks = static_cast<double>(along.size());
-  f.crossed_error = std::sqrt(squares * blocks / (blocks - 1));
+  f.crossed_error = std::sqrt(kSharedBlocks * squares * blocks / (blocks - 1));
   f.log_noise = block_jackknife(std::log(f.raw_noise), noises, data);
   f.log_plain = block_jackknife(std::log(f.plain), plains, data);
   f.log_ratio_error = block_jackknife(std::log(f.raw_noise / f.plain), ratios, data).error;

@@ -52,6 +52,25 @@ TEST(Muon, ExactStepsHaveTheSingularVectorsOfTheGradient) {
   }
 }
 
+// A dead unit has a row of zeros: it stays where it is, and so does a matrix without any gradient. Newton and Schulz agree.
+TEST(Muon, ExactStepsLeaveAloneWhatHasNoGradient) {
+  const Factored f = factored(6, 4);
+  at::Tensor dead = f.matrix(kValues).clone();
+  dead[2].zero_();
+  for (const at::Tensor& gradient : {dead, at::zeros({6, 4}, at::kDouble)}) {
+    const std::vector<ParameterInfo> one{weight_of(at::ones({6, 4}, at::kDouble))};
+    const auto muon = make_test_optimizer("muon", {"orthogonalise=exact", "adjust=spectral"}, one);
+    at::Tensor(one[0].tensor).mutable_grad() = gradient;
+    muon->set_learning_rate(0.1);
+    muon->step();
+    const at::Tensor moved = one[0].tensor.detach() - 1, row = gradient[2];
+    EXPECT_LE(moved[2].abs().max().item<double>(), 1e-12);
+    if (gradient.count_nonzero().item<int64_t>() == 0) {
+      EXPECT_TRUE(moved.equal(at::zeros_like(moved)));
+    }
+  }
+}
+
 // Momentum over two steps, by hand: m = 0.5 (0.5 g1) + 0.5 g2, and with Nesterov 0.5 m + 0.5 g2. The gradients have the same
 // singular vectors, so UV' of any positive sum of them is one matrix; of g1 - 2 g2, a negative one, minus that.
 TEST(Muon, MomentumIsBlendedBeforeItIsOrthogonalised) {

@@ -74,6 +74,12 @@ TEST(TrustArm, WithGivenRatiosHasTheLimitOfTheMethodBelow) {
     EXPECT_DOUBLE_EQ(stepped("lars", settings_of(arm))->stability_limit(), 2 * 1.9);
     EXPECT_DOUBLE_EQ(stepped("lamb", settings_of(arm))->stability_limit(), 2 * 1.9 / (1 - 0.9));
   }
+  // P follows the gradient where its norm clips or normalises it.
+  for (const char* norm : {"max_gradient_norm=1", "normalise_gradient=true"}) {
+    std::vector<std::string> settings = settings_of("frozen");
+    settings.emplace_back(norm);
+    EXPECT_TRUE(std::isnan(stepped("lamb", settings)->stability_limit())) << norm;
+  }
   for (const char* arm : {"live", "mean", "shuffled"}) {
     EXPECT_TRUE(std::isnan(stepped("lars", settings_of(arm))->stability_limit())) << arm;
     EXPECT_TRUE(std::isnan(stepped("lamb", settings_of(arm))->stability_limit())) << arm;

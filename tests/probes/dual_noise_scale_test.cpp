@@ -137,6 +137,20 @@ TEST(DualNoise, IntervalsCoverTheTruthAndTheNoiseHasNoBias) {
   }
 }
 
+TEST(DualNoise, OfNoSignalIsNotResolvedOftenerThanItSays) {
+  Draws draws;
+  draws.mean.zero_();
+  int64_t sign = 0, spectral = 0;
+  for (int64_t i = 0; i < 400; ++i) {
+    const DualNoiseEstimates e = estimate_dual_noise(row_groups(draws.rows(205), 10), draws.vector, 205);
+    sign += e.sign.population.resolved ? 1 : 0;
+    spectral += e.spectral.population.resolved ? 1 : 0;
+  }
+  // 2.5 % of 400 are 10 with a standard deviation of 3.1.
+  EXPECT_LE(sign, 20);
+  EXPECT_LE(spectral, 20);
+}
+
 TEST(DualNoise, NearsTheTruthWithMoreExamples) {
   Draws draws;
   const DualNoiseEstimates e =

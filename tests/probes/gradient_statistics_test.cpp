@@ -62,6 +62,11 @@ TEST(GradientStatistics, SignalToNoiseIsThatOfKnownGradients) {
   const ProbeResult part = run_probe("gradient_statistics", known.objective, {}, 11, 200);
   EXPECT_NEAR(value_of(part, "gsnr_finite"), (of_s - 1 / n + 1.0 / 200) * 200 / 199, 1e-11 * mean);
   EXPECT_GT(quantity(part, "gsnr_finite").uncertainty[0], 0);
+  // An estimate from a part, or for a distribution, is biased by as much as it is.
+  EXPECT_EQ(quantity(whole, "gsnr_finite").status, ProbeStatus::ok);
+  EXPECT_EQ(quantity(whole, "gsnr").status, ProbeStatus::not_resolved);
+  EXPECT_EQ(quantity(part, "gsnr_finite").status, ProbeStatus::not_resolved);
+  EXPECT_EQ(whole.status, ProbeStatus::ok);
 }
 
 // Biases of attention's keys change no output: their gradients are rounding, and another order of the sums another ratio of it.

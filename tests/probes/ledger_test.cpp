@@ -21,8 +21,11 @@ constexpr double kRate = 0.1;  // run_probe's
 
 struct LedgerFixture {
   explicit LedgerFixture(LossKind loss = LossKind::cross_entropy,
-                         std::shared_ptr<Model> network = testing::tiny_mlp())
-      : model(std::move(network)), objective(model, loss, batch.images, batch.labels, 8) {}
+                         std::shared_ptr<Model> network = testing::tiny_mlp(),
+                         at::ScalarType dtype = at::kDouble)
+      : batch(testing::tiny_batch(testing::tiny_shape(), 30, 1, dtype)),
+        model(std::move(network)),
+        objective(model, loss, batch.images, batch.labels, 8) {}
 
   ProbeResult run(const std::vector<std::string>& settings = {}, int64_t batch_size = 6,
                   const Optimizer* optimizer = nullptr) {
@@ -30,6 +33,14 @@ struct LedgerFixture {
   }
   double value(const ProbeResult& result, const std::string& name) {
     return quantity(result, name).value.at(0);
+  }
+  /// At another learning rate, of a training set of which these are a part.
+  ProbeResult run_at(double rate, int64_t train_examples, const std::vector<std::string>& settings) {
+    const ProbeEntry& entry = find_entry(probe_registry(), "ledger", "probe");
+    const auto sgd = make_test_optimizer("sgd", {"momentum=0"}, model->parameter_table());
+    ProbeContext context{objective, 11, train_examples, "0123", "train", sgd.get(), rate};
+    context.batch_size = 6;
+    return entry.make(*testing::options_with(entry, settings))->run(context);
   }
   at::Tensor dense_hessian() {
     CurvatureOperator hessian(objective, Curvature::hessian);
@@ -43,7 +54,7 @@ struct LedgerFixture {
     return at::stack(rows).to(at::kDouble);
   }
 
-  testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 30);
+  testing::TinyBatch batch;
   std::shared_ptr<Model> model;
   Objective objective;
 };
@@ -80,6 +91,27 @@ TEST(LedgerProbe, OnAQuadraticCriticalSharpnessAndShareAreClosedForms) {
   EXPECT_NEAR(f.value(result, "first_order_share"), 1 - kRate * curvature / 2, 1e-9);
   const double largest = std::get<0>(at::linalg_eigh(h)).max().item<double>();
   EXPECT_LE(curvature, largest);
+}
+
+// At the end of a schedule the rate is next to nothing: what one update would change is lost in rounding, what the loss does along
+// the gradient is not.
+TEST(LedgerProbe, DoesNotTakeRoundingForACriticalRate) {
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    LedgerFixture f(LossKind::mse, testing::make_test_model("mlp", {"hidden=[]"}, testing::tiny_shape()));
+    const at::Tensor h = f.dense_hessian(), g = f.objective.gradient().to(at::kDouble);
+    const double curvature = (g.dot(h.mv(g)) / g.dot(g)).item<double>();
+    LedgerFixture same(LossKind::mse,
+                       testing::make_test_model("mlp", {"hidden=[]"}, testing::tiny_shape(), 1, dtype),
+                       dtype);
+    for (const double rate : {1e-2, 1e-14}) {
+      const ProbeResult result = same.run_at(rate, 30, {"step_tolerance=1e-3", "b_hessian=false"});
+      // Half the tolerance, and rounding in float32 of a loss that changes by a tenth of itself.
+      EXPECT_NEAR(f.value(result, "critical_sharpness"), curvature, 1e-3 * curvature) << dtype << ' ' << rate;
+      const Quantity& share = quantity(result, "first_order_share");
+      EXPECT_EQ(share.status, rate == 1e-2 ? ProbeStatus::ok : ProbeStatus::not_resolved);
+      EXPECT_EQ(std::isnan(share.value[0]), rate != 1e-2);
+    }
+  }
 }
 
 TEST(LedgerProbe, GoesAlongThePreconditionedGradient) {
@@ -133,6 +165,20 @@ TEST(LedgerProbe, TheWordFollowsFromTheThresholdAndTheInterval) {
   const ProbeResult split = limited("paired", estimate.value[0]);
   EXPECT_TRUE(std::isnan(f.value(split, "noise_limited")));
   EXPECT_EQ(quantity(split, "noise_limited").status, ProbeStatus::not_resolved);
+}
+
+// 30 of very many examples, next to a minimum: |G|^2 is lost in its error, and noise over gradient has a lower end alone.
+TEST(LedgerProbe, TheLowerEndOfTheNoiseIsEnoughForTheWord) {
+  LedgerFixture f(LossKind::mse, testing::make_test_model("mlp", {"hidden=[]"}, testing::tiny_shape()));
+  const at::Tensor g = f.objective.gradient().to(at::kDouble);
+  const ParameterVector& weights = f.objective.parameters();
+  weights.scatter(weights.gather() - 0.7 * at::linalg_pinv(f.dense_hessian()).mv(g));
+  const ProbeResult result = f.run_at(0.1, 1'000'000, {"b_hessian=false", "estimator=per_example"});
+  const Quantity& noise = quantity(result, "noise_over_gradient");
+  ASSERT_EQ(noise.status, ProbeStatus::not_resolved);
+  ASSERT_GT(noise.ci_low[0], 1);  // the threshold
+  EXPECT_EQ(f.value(result, "noise_limited"), 1);
+  EXPECT_EQ(quantity(result, "noise_limited").status, ProbeStatus::ok);
 }
 
 TEST(LedgerProbe, WithoutABatchSizeThereIsNoNoiseAndNoWord) {

@@ -10,6 +10,7 @@
 #include "io/checkpoint.h"
 #include "io/run_file.h"
 #include "runs/folder.h"
+#include "runs/subject.h"
 #include "runs/train.h"
 #include "study/study.h"
 #include "tests/support/temporary_folder.h"
@@ -162,6 +163,25 @@ TEST_F(BranchFiles, ChainsOfBranchesRememberARestartedStream) {
   EXPECT_EQ(b.update, 16);
   for (size_t i = 0; i < a.parameters.size(); ++i)
     EXPECT_TRUE(a.parameters[i].tensor.equal(b.parameters[i].tensor)) << a.parameters[i].name;
+}
+
+// The parent has seen four batches of 20. The branch's own schedule has twelve batches of 10 and then six of 20, of which those 80
+// examples are eight: its updates 5 to 8 are of 10 examples, and its twelfth is the sixteenth of the schedule, of 20.
+TEST_F(BranchFiles, HaveTheBatchSizeOfTheirOwnSchedule) {
+  child = parent;
+  child.train.protocol = "A-epochs";
+  child.train.epochs = 2.4;
+  child.train.batch_size = 10;
+  child.train.batch_milestones = {0.5};
+  child.train.batch_factor = 2;
+  child.train.branch.from = parent.run_id();
+  child.train.branch.at = "u000004";
+  ASSERT_EQ(train_run(child, folder_of(child)), RunState::finished);
+  for (const auto& [label, size] : {std::pair{"u000008", 10}, {"u000012", 20}}) {
+    const Checkpoint kept = read_checkpoint(folder_of(child) + "/ckpt/" + label + ".h5");
+    const Subject subject(folder_of(child), kept, {}, at::kCPU);
+    EXPECT_EQ(subject.prepare(kept).batch_size, size) << label;
+  }
 }
 
 }  // namespace

@@ -192,6 +192,9 @@ TEST(GrowingBatches, TakeTheRateAlongByAPower) {
   const double grown = 0.05 * 1.7320508075688772;  // three times the batch
   EXPECT_THAT(rates, ::testing::Pointwise(::testing::DoubleEq(),
                                           std::vector<double>{0.05, 0.05, 0.05, 0.05, grown, grown}));
+  // What probes and branches take for the last update's.
+  const auto& kept = run.listener.checkpoints.at("end").progress;
+  EXPECT_DOUBLE_EQ(std::get<double>(kept.at("learning_rate")), grown);
   // The weights too, not only the record.
   s.train.batch_rate_power = 0;
   TestRun plain(s);

@@ -9,6 +9,7 @@
 #include "optim/registry.h"
 #include "tests/support/message_of.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/example_noise.h"
 #include "trainers/hooks/lookahead.h"
 #include "trainers/hooks/weight_average.h"
 
@@ -336,6 +337,23 @@ TEST(Branch, OfAnotherSeedHasNoDistanceFromAStartThatItDoesntKnow) {
   b.branch->point.same_start = false;
   TestRun branch(b);
   EXPECT_TRUE(std::isnan(number(branch.run(), "distance_from_start")));
+}
+
+// With 200 examples batches of 50 from position 0 never cross the end of an epoch; from position 30 the fourth does, and has
+// examples twice.
+TEST(Branch, NoiseIsRefusedByTheBatchesThatItHas) {
+  RunSettings s = small_settings();
+  s.train.updates = 1;
+  s.train.batch_size = 30;
+  s.train.checkpoint_every = 1;
+  TestRun parent(s);
+  parent.run();
+  s.train.updates = 5;
+  s.train.batch_size = 50;
+  s.train.hook<ExampleNoiseOptions>().batch = 50;
+  EXPECT_EQ(message_of([&] { TestRun plain(s); }), "no error");
+  const RunSettings branch = branch_at(s, parent.listener.checkpoints.at("u000001"));
+  EXPECT_THAT(message_of([&] { TestRun run(branch); }), HasSubstr("what the batch of update 5 is worth"));
 }
 
 }  // namespace

@@ -84,6 +84,12 @@ void ExampleNoise::check(const Options& options, const HookCheck& run) {
         "noise.match = \"{}\" needs noise.reference_rate > 0, the peak rate of the run with batches of {}",
         options.match, options.batch));
   }
+  if (options.match != "gradient" && run.train.batch_rate_power != 0) {
+    throw ConfigError(fmt::format(
+        "noise.match = \"{}\" and batch_rate_power exclude each other: the rate that is matched would grow "
+        "with the batch",
+        options.match));
+  }
   if (options.preconditioner == "clean" && run.train.hooks.of<PerturbationOptions>().on()) {
     throw ConfigError(
         "noise.preconditioner = \"clean\" and perturbation.kind exclude each other: the displacement has the "
@@ -126,7 +132,8 @@ ExampleNoise::ExampleNoise(const Options& options, const HookSetup& setup)
       run_(setup.run),
       draws_(static_cast<uint64_t>(setup.train.seed), "example-noise", options.distribution == "rademacher"),
       control_(options.control, setup.model.parameter_table(), static_cast<uint64_t>(setup.train.seed)),
-      ghost_(setup.model.has_batch_statistics() ? setup.plan.ghost_batch : 0) {
+      ghost_(setup.model.has_batch_statistics() ? setup.plan.ghost_batch : 0),
+      first_(setup.first_update + 1) {
   const int64_t n = setup.data.train.size();
   matched_ = matched_batch(options, static_cast<double>(n), setup.peak_rate, setup.optimizer.gain());
   const bool repeats_differ = ghost_ > 0 || setup.data_options.augmentation != "none";
@@ -141,11 +148,10 @@ ExampleNoise::ExampleNoise(const Options& options, const HookSetup& setup)
 // All batches of the run are known beforehand, and so is how often examples come up in them.
 void ExampleNoise::refuse_small_batches(const HookSetup& setup) {
   const int64_t n = setup.data.train.size();
-  const BatchSchedule batches(setup.train, setup.plan, n);
   least_n_eff_ = INFINITY;
-  int64_t start = 0;
-  for (int64_t update = 0; update < setup.updates; ++update) {
-    const int64_t size = batches.batch_size(update);
+  int64_t start = setup.first_example;
+  for (int64_t update = setup.first_update; update < setup.updates; ++update) {
+    const int64_t size = setup.batch_size_of(update);
     const double n_eff = effective_size(setup.stream, start, size, n);
     if (matched_ > n_eff * kAbove) {
       const std::string source =
@@ -177,7 +183,7 @@ void ExampleNoise::refuse_optimizer(const HookSetup& setup) const {
 
 void ExampleNoise::before_gradient(OngoingUpdate& update) {
   if (cleans()) update.clean = mean_;  // the same memory: filled with the gradient
-  if (update.number != 1 || !inexact_) return;
+  if (update.number != first_ || !inexact_) return;
   run_.event("warning", ghost_ > 0
                             ? "noise.batch: repeated examples count as different in other ghost batches; the "
                               "noise is inexact for batches of more than the training set"

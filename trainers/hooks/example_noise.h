@@ -86,6 +86,7 @@ class ExampleNoise final : public UpdateHook, private BatchWeights, private Grad
   NoiseDraws draws_;
   NoiseControl control_;
   int64_t ghost_ = 0;  // 0: xi by example
+  int64_t first_ = 1;  // number of the run's first update
   double matched_ = 0, least_n_eff_ = 0;
   bool inexact_ = false;
   Part part_ = Part::all;

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
-#include "core/math/critical_step.h"
 #include "trainers/hooks/noise_look.h"
 #include "trainers/hooks/registry.h"
 #include "trainers/tables.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/math/critical_step.h"
 #include "trainers/update_hook.h"
 
 namespace basin {
@@ -38,7 +39,7 @@ enum class LedgerStatus { ok = 0, no_descent = 1, never_rises = 2, below_roundin
 class LedgerGauge final : public UpdateHook {
  public:
   using Options = LedgerGaugeOptions;
-  static constexpr double kRounding = 1e-5;
+  static constexpr double kRounding = kLossRounding;
   /// Not with a perturbation, whose gradient is another one, nor with a method whose gradients are of other weights.
   static void check(const Options& options, const HookCheck& run);
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);

@@ -335,6 +335,9 @@ TEST(ExampleNoise, RefusesWhatHasNoMeaningInOneLine) {
   EXPECT_THAT(noise_refusal(s), HasSubstr("needs noise.reference_rate > 0"));
   noise_of(s).reference_rate = 0.1;  // a tenth of the run's: the noise of its own batch is too much already
   EXPECT_THAT(noise_refusal(s), HasSubstr("(noise.match = \"step\") is above 50"));
+  s.train.batch_milestones = {0.5};
+  s.train.batch_rate_power = 0.5;
+  EXPECT_THAT(noise_refusal(s), HasSubstr("\"step\" and batch_rate_power exclude each other"));
   s = one_gradient(50, 10);
   s.train.hook<NoiseGaugeOptions>().every = 1;
   EXPECT_THAT(noise_refusal(s), HasSubstr("noise_scale_every and noise.batch exclude each other"));
