@@ -1,6 +1,8 @@
 #include "core/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -36,6 +38,49 @@ void write_all(int descriptor, const std::string& text, const std::string& path)
   }
 }
 
+bool is_file_at(int descriptor, const std::string& path) {
+  struct stat ours = {}, there = {};
+  return ::fstat(descriptor, &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+/// FILE.tmp, made and locked (flock) for this object's life: two writers of one file take turns, in whatever process, on
+/// whatever host. The lock of a writer that was killed is free, and the next one writes over what it left.
+class Temporary {
+ public:
+  explicit Temporary(const std::string& path) : path_(path + ".tmp") {
+    do take();
+    while (!is_ours());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() { release(); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  void take() {
+    release();
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) fail("write", path_);
+    int result = 0;
+    do result = ::flock(descriptor_, LOCK_EX);
+    while (result != 0 && errno == EINTR);
+    locked_ = result == 0;  // on a file system without locks two writers at once are the user's to avoid
+  }
+  /// The writer that had the lock before has renamed or removed the file that we waited for.
+  bool is_ours() const { return !locked_ || is_file_at(descriptor_, path_); }
+  void release() {
+    if (descriptor_ < 0) return;
+    ::flock(descriptor_, LOCK_UN);  // a child process may have the descriptor too
+    ::close(descriptor_);
+  }
+
+  std::string path_;
+  int descriptor_ = -1;
+  bool locked_ = false;
+};
+
 }  // namespace
 
 std::string read_file(const std::string& path) {
@@ -64,13 +109,14 @@ void write_file_atomically(const std::string& path, const std::string& text) {
 
 void replace_file_atomically(const std::string& path,
                              const std::function<void(const std::string& temporary)>& write) {
-  const std::string temporary = path + ".tmp";
+  const Temporary temporary(path);
   try {
-    write(temporary);
-    fsync_path(temporary);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("rename " + temporary + " to", path);
+    write(temporary.path());
+    fsync_path(temporary.path());
+    if (::rename(temporary.path().c_str(), path.c_str()) != 0)
+      fail("rename " + temporary.path() + " to", path);
   } catch (...) {
-    ::unlink(temporary.c_str());
+    ::unlink(temporary.path().c_str());
     throw;
   }
   fsync_path(folder_of(path));

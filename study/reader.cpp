@@ -9,20 +9,6 @@
 namespace basin {
 namespace {
 
-// The document without `learning_rate = "tuned"` at its top, which is no number; `where` then says where it
-// stood.
-TomlDocument without_tuned_rate(TomlDocument document, std::string& where) {
-  const auto is_tuned = [](const TomlEntry& entry) {
-    return entry.key == kRate && entry.value == OptionValue(std::string(kTuned));
-  };
-  std::vector<TomlEntry>& entries = document.entries;
-  for (const TomlEntry& entry : entries) {
-    if (is_tuned(entry)) where = entry.where;
-  }
-  entries.erase(std::remove_if(entries.begin(), entries.end(), is_tuned), entries.end());
-  return document;
-}
-
 // Reads a study document step by step into a Study.
 class StudyReader {
  public:
@@ -40,6 +26,7 @@ class StudyReader {
     take_selection(selection);
     finish_tuning();
     hold_validation_out(document);
+    give_arms_the_base();
     for (const Rule& rule : study_.set_rules) check_rule(rule);
     for (const Rule& rule : study_.skip_rules) check_rule(rule);
     for (const Rule& rule : study_.expect_rules) check_rule(rule);
@@ -207,15 +194,20 @@ class StudyReader {
     }
   }
 
-  // What arms set and [sweep] doesn't list has the base's value everywhere else.
+  // What arms set and [sweep] doesn't list has the base's value everywhere else. The axis stands here and gets that value once
+  // the base is known.
   void sweep_by_arms() {
     for (const ArmRule& arm : study_.arms)
       for (const Axis& changed : arm.set) {
         file_axes_.push_back(changed);
-        if (find_axis(changed.key) == nullptr)
-          study_.axes.push_back(
-              {changed.key, {study_.base.table().at(changed.key).get()}, changed.where, true});
+        if (find_axis(changed.key) == nullptr) study_.axes.push_back({changed.key, {}, changed.where, true});
       }
+  }
+
+  void give_arms_the_base() {
+    for (std::vector<Axis>* const axes : {&study_.axes, &file_axes_})
+      for (Axis& axis : *axes)
+        if (axis.of_arms && axis.values.empty()) axis.values = {study_.base.table().at(axis.key).get()};
   }
 
   void read_override(const std::vector<TomlEntry>& entries, const std::string& where) {

@@ -29,6 +29,18 @@ void check_searchable(const SearchRange& range) {
 
 }  // namespace
 
+TomlDocument without_tuned_rate(TomlDocument document, std::string& where) {
+  const auto is_tuned = [](const TomlEntry& entry) {
+    return entry.key == kRate && entry.value == OptionValue(std::string(kTuned));
+  };
+  std::vector<TomlEntry>& entries = document.entries;
+  for (const TomlEntry& entry : entries) {
+    if (is_tuned(entry)) where = entry.where;
+  }
+  entries.erase(std::remove_if(entries.begin(), entries.end(), is_tuned), entries.end());
+  return document;
+}
+
 std::string key_below(const std::string& key, const std::string& prefix) {
   return key.starts_with(prefix + ".") ? key.substr(prefix.size() + 1) : "";
 }

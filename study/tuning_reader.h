@@ -11,6 +11,9 @@ namespace basin {
 /// "when.batch_size" with prefix "when": "batch_size"; empty for other keys.
 std::string key_below(const std::string& key, const std::string& prefix);
 
+/// The document without `learning_rate = "tuned"` at its top, which is no number; `where` then says where it stood.
+TomlDocument without_tuned_rate(TomlDocument document, std::string& where);
+
 /// `key` without "tune.". ConfigError for an unknown key, a wrong type, a value out of range.
 void set_tune_option(TuneOptions& options, const std::string& key, const OptionValue& value,
                      const std::string& where);

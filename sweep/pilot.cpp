@@ -56,10 +56,16 @@ Pilot::Pilot(const std::string& path) {
   }
 }
 
+bool Pilot::is_namesake(const Row& row, const Contrast& contrast) {
+  if (row.name != contrast.name) return false;
+  if (contrast.kind == Contrast::Kind::difference) return row.kind == "difference";
+  return row.kind == "plain" && row.outcome == contrast.outcome && row.scale == contrast.scale;
+}
+
 std::optional<EffectVariances> Pilot::of(const Contrast& contrast, const std::vector<Contrast>& all) const {
   if (contrast.kind == Contrast::Kind::recovery) return std::nullopt;
   for (const Row& row : rows_)
-    if (row.name == contrast.name) return row.variances;
+    if (is_namesake(row, contrast)) return row.variances;
   if (contrast.kind == Contrast::Kind::difference) {
     const auto one = of(contrast_named(all, contrast.minuend), all);
     const auto two = of(contrast_named(all, contrast.subtrahend), all);

@@ -27,7 +27,7 @@ class Pilot {
   explicit Pilot(const std::string& path);
   /// Those of the pilot's contrast of the same name; else the largest of the plain ones with the same outcome and scale. A difference
   /// without a namesake has the sum of its parts'. Nothing where there is no such contrast, and of a recovery, whose error isn't
-  /// one of a mean.
+  /// one of a mean. A contrast of that name with another outcome or scale is no namesake: its variances are of something else.
   std::optional<EffectVariances> of(const Contrast& contrast, const std::vector<Contrast>& all) const;
 
  private:
@@ -35,6 +35,8 @@ class Pilot {
     std::string name, kind, outcome, scale;
     EffectVariances variances;
   };
+  static bool is_namesake(const Row& row, const Contrast& contrast);
+
   std::vector<Row> rows_;
 };
 

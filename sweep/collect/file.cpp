@@ -353,7 +353,7 @@ void write_sweep_file(const std::string& path, const std::vector<SourceEntry>& s
   h5::Group curves = file.create_group("curves");
   curves.set_attribute("long_name",
                        fmt::format("curves by run and row, NaN-padded, at most {} rows per run of train, "
-                                   "{} of eval",
+                                   "{} of eval and those where it passes a loss level",
                                    kTrainRows, kEvalRows));
   write_curves(curves, "train", rows, &SweepRow::train);
   write_curves(curves, "eval", rows, &SweepRow::eval);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "study/run_options.h"
 
 namespace basin {
 namespace {
@@ -14,8 +15,24 @@ struct Placed {
   std::string folder;
 };
 
-/// How long something took is another number each time.
-bool is_time(const std::string& name) { return name.find("second") != std::string::npos; }
+/// Columns of runs and of their tables in which two copies of one run may differ. Every other number has to be the same.
+const std::set<std::string> kMayDiffer = {
+    "seconds",
+    "update_seconds",
+    "images_per_second",      // wall time
+    "rank_wait_share",        // of the wall time
+    "rank_bytes_per_update",  // by how many processes there were; one alone has none
+    "worker_wait_share",
+    "worker_updates_per_step",
+    "arrival_time",  // wall time where workers are processes
+};
+
+/// Whether it is an option that says how and where a run is computed: data.path, checkpoint_seconds.
+bool is_of_execution(const std::string& column) {
+  static const RunOptions defaults;
+  static const OptionView known = defaults.table();
+  return known.has(column) && known.at(column).traits.role == OptionRole::execution;
+}
 
 bool same_bits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
@@ -36,8 +53,10 @@ std::string shown(const OptionValue* value) {
   return to_toml(*value);
 }
 
-/// What no probe found: those are compared as records.
-bool is_compared(const std::string& column) { return !is_time(column) && column.rfind("probe.", 0) != 0; }
+/// Not what a probe found: that is compared as records.
+bool is_compared(const std::string& column) {
+  return !kMayDiffer.contains(column) && !is_of_execution(column) && !column.starts_with("probe.");
+}
 
 /// "test_acc = 0.5 in A and 0.6 in B", else empty.
 std::string other_column(const Placed& a, const Placed& b) {
@@ -62,7 +81,7 @@ bool same_table(const Table& a, const Table& b) {
   if (a.rows.size() != b.rows.size()) return false;
   std::vector<bool> compared;  // by entry of a row
   for (const Column& column : a.columns)
-    compared.insert(compared.end(), static_cast<size_t>(column.width), !is_time(column.name));
+    compared.insert(compared.end(), static_cast<size_t>(column.width), !kMayDiffer.contains(column.name));
   for (size_t i = 0; i < a.rows.size(); ++i)
     if (compared[i % compared.size()] && !same_bits(a.rows[i], b.rows[i])) return false;
   return true;
@@ -128,16 +147,21 @@ Placed the_one(Placed a, Placed b) {
   return probes_of(b.row).size() > probes_of(a.row).size() ? std::move(b) : std::move(a);
 }
 
-/// data.path is no part of a run's id: two sweeps may have read other images under the same options.
+/// The options of the data that are part of a run's id. data.path is none: two sweeps may have read other images under the
+/// same options, or the same under another path.
+std::string data_options_of(const SweepRow& row) {
+  std::string options;
+  for (const auto& [name, value] : row.columns)
+    if (name.starts_with("data.") && !is_of_execution(name)) options += name + " = " + shown(&value) + "\n";
+  return options;
+}
+
 void require_one_data(const std::vector<Placed>& rows) {
-  std::map<std::string, const Placed*> first;  // by the options of the data
+  std::map<std::string, const Placed*> first;  // by data_options_of()
   for (const Placed& placed : rows) {
     const std::string hash = placed.row.text("dataset.sha256");
     if (hash.empty()) continue;
-    std::string options;
-    for (const auto& [name, value] : placed.row.columns)
-      if (name.rfind("data.", 0) == 0) options += name + " = " + shown(&value) + "\n";
-    const Placed& known = *first.emplace(options, &placed).first->second;
+    const Placed& known = *first.emplace(data_options_of(placed.row), &placed).first->second;
     if (const std::string other = known.row.text("dataset.sha256"); other != hash)
       throw IoError(
           fmt::format("run {} in {} was trained on data with SHA-256 {}, run {} in {} on {}: not merged",

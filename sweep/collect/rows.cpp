@@ -29,24 +29,58 @@ void put_option(SweepRow& row, const std::string& key, const OptionValue& value)
   if (key == "updates" || key == "epochs") put(row, kAskedFor + key, value);
 }
 
-std::vector<int64_t> kept_rows(int64_t count, int64_t limit) {
-  std::vector<int64_t> kept;
+std::set<int64_t> spread_rows(int64_t count, int64_t limit) {
+  std::set<int64_t> kept;
   const int64_t wanted = std::min(count, limit);
-  for (int64_t i = 0; i < wanted; ++i) kept.push_back(wanted == 1 ? 0 : i * (count - 1) / (wanted - 1));
+  for (int64_t i = 0; i < wanted; ++i) kept.insert(wanted == 1 ? 0 : i * (count - 1) / (wanted - 1));
   return kept;
 }
 
-/// At most `limit` rows of the table of this name; one without columns where the run has none.
-Table thinned(const RunRecord& record, const std::string& name, int64_t limit) {
+/// At most `limit` rows of the table of this name, and the `others`; one without columns where the run has none.
+Table thinned(const RunRecord& record, const std::string& name, int64_t limit,
+              const std::set<int64_t>& others = {}) {
   const auto found = record.tables.find(name);
   if (found == record.tables.end()) return {};
   Table result = found->second;
   result.rows.clear();
-  for (int64_t row : kept_rows(found->second.row_count(), limit)) {
+  std::set<int64_t> kept = spread_rows(found->second.row_count(), limit);
+  kept.insert(others.begin(), others.end());
+  for (const int64_t row : kept) {
     const auto entries = found->second.rows.begin() + row * result.row_width();
     result.rows.insert(result.rows.end(), entries, entries + result.row_width());
   }
   return result;
+}
+
+/// The losses at which a run is looked at: its loss levels and its target.
+std::vector<double> watched_losses(const RunHeader& header) {
+  std::vector<double> losses;
+  for (const auto& [key, value] : header.options) {
+    const auto* const levels = std::get_if<std::vector<double>>(&value);
+    if (key == "loss_levels" && levels) losses.insert(losses.end(), levels->begin(), levels->end());
+    if (key == "target_loss") losses.push_back(as_number(value));
+  }
+  return losses;
+}
+
+/// Of the evaluations the first at or below each of those losses, and the one before it: where a run passed the loss, and
+/// between which updates.
+std::set<int64_t> looks_at_losses(const RunRecord& record) {
+  std::set<int64_t> looks;
+  const auto eval = record.tables.find("eval");
+  if (eval == record.tables.end()) return looks;
+  const std::vector<Column>& columns = eval->second.columns;
+  const auto is_loss = [](const Column& column) { return column.name == "train_loss"; };
+  if (std::none_of(columns.begin(), columns.end(), is_loss)) return looks;
+  const std::vector<double> losses = eval->second.column("train_loss");
+  for (const double level : watched_losses(record.header)) {
+    const auto passed =
+        std::find_if(losses.begin(), losses.end(), [&](double loss) { return loss <= level; });
+    if (passed == losses.end()) continue;
+    const int64_t row = passed - losses.begin();
+    looks.insert({std::max<int64_t>(row - 1, 0), row});
+  }
+  return looks;
 }
 
 void take_record(SweepRow& row, const RunRecord& record) {
@@ -57,7 +91,7 @@ void take_record(SweepRow& row, const RunRecord& record) {
   for (const auto& [key, value] : record.header.data) put(row, "dataset." + key, value);
   for (const auto& [key, value] : record.summary) put(row, key, value);
   row.train = thinned(record, "train", kTrainRows);
-  row.eval = thinned(record, "eval", kEvalRows);
+  row.eval = thinned(record, "eval", kEvalRows, looks_at_losses(record));
   row.layers = thinned(record, "layers", kLayersRows);
   row.ledger = thinned(record, "ledger", kTrainRows);
   row.parameters = record.header.parameters;

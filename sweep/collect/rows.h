@@ -39,7 +39,8 @@ struct SweepRow {
 };
 
 /// A sweep's file keeps at most this many rows of a run's table, evenly spread, the first and last among them; run.h5
-/// has them all. Updates to a target are read off the evaluations; the other two are for figures.
+/// has them all. Updates to a loss are read off the evaluations: of them the first at or below each loss level and the
+/// target is kept besides, with the one before it. The others are for figures.
 inline constexpr int64_t kTrainRows = 500, kEvalRows = 2000, kLayersRows = 50;
 
 /// The runs of SWEEP_FOLDER/runs that are cells of SWEEP_FOLDER/study.toml (a warning names the others), or all of them

@@ -20,16 +20,34 @@ std::vector<double> mean_by_example(const std::vector<const Trial*>& trials,
   for (const Trial* trial : trials) {
     const std::vector<double>& of_trial = trial->*numbers;
     if (of_trial.size() != mean.size()) return {};
-    for (size_t i = 0; i < mean.size(); ++i) mean[i] += of_trial[i] / static_cast<double>(trials.size());
+    for (size_t i = 0; i < mean.size(); ++i) mean[i] += of_trial[i];
   }
+  for (double& number : mean) number /= static_cast<double>(trials.size());
   return mean;
 }
 
-double mean_over_seeds(const std::vector<const Trial*>& trials, double Trial::*number) {
-  double mean = 0;
-  for (const Trial* trial : trials)
-    mean += (trial->ended() ? trial->*number : kInfinity) / static_cast<double>(trials.size());
-  return std::isnan(mean) ? kInfinity : mean;
+// Divided once: sums of whole numbers are exact, so that those that are equal stay equal. Infinite unless every seed ended.
+template <class Number>
+double mean_over_seeds(const std::vector<const Trial*>& trials, const Number& number_of) {
+  double sum = 0;
+  for (const Trial* trial : trials) sum += trial->ended() ? number_of(*trial) : kInfinity;
+  return std::isnan(sum) ? kInfinity : sum / static_cast<double>(trials.size());
+}
+
+// A share of the examples, 1 less the accuracy, is one of a whole number of them but for its rounding. Of texts, whose
+// accuracy is one of their tokens, it needn't be: it stays as it is.
+double wrong_examples(const Trial& trial) {
+  const double wrong = trial.validation_error * static_cast<double>(trial.validation_examples);
+  const double whole = std::round(wrong);
+  return std::abs(wrong - whole) < 1e-6 ? whole : wrong;
+}
+
+double error_over_seeds(const std::vector<const Trial*>& trials) {
+  const int64_t examples = trials.front()->validation_examples;
+  const auto has_as_many = [&](const Trial* trial) { return trial->validation_examples == examples; };
+  if (examples > 0 && std::all_of(trials.begin(), trials.end(), has_as_many))
+    return mean_over_seeds(trials, wrong_examples) / static_cast<double>(examples);
+  return mean_over_seeds(trials, [](const Trial& trial) { return trial.validation_error; });
 }
 
 Score score_of(const std::vector<const Trial*>& trials) {
@@ -41,11 +59,12 @@ Score score_of(const std::vector<const Trial*>& trials) {
     score.reached += trial->status == RunState::finished;
     score.overshot += trial->overshot;
     score.diverged += trial->status == RunState::diverged;
-    score.gradients += trial->gradients / static_cast<double>(trials.size());
+    score.gradients += trial->gradients;
   }
+  score.gradients /= static_cast<double>(score.seeds);
   score.failed = score.seeds - score.ended - score.diverged;
-  score.validation_loss = mean_over_seeds(trials, &Trial::validation_loss);
-  score.validation_error = mean_over_seeds(trials, &Trial::validation_error);
+  score.validation_loss = mean_over_seeds(trials, [](const Trial& trial) { return trial.validation_loss; });
+  score.validation_error = error_over_seeds(trials);
   if (score.reached < score.seeds) score.gradients = kInfinity;
   if (score.ended == score.seeds) {
     score.losses = mean_by_example(trials, &Trial::losses);
@@ -145,6 +164,8 @@ Trial read_trial(const Cell& cell, const std::string& run_folder) {
       if (name == "gradients") trial.gradients = as_number(value);
       if (name == "overshot") trial.overshot = as_number(value) != 0;
     }
+    for (const auto& [name, value] : record.header.data)
+      if (name == "n_validation") trial.validation_examples = static_cast<int64_t>(as_number(value));
     const auto outcomes = record.outcomes.find("validation");
     if (outcomes != record.outcomes.end()) {
       trial.losses.assign(outcomes->second.loss.begin(), outcomes->second.loss.end());

@@ -22,6 +22,7 @@ struct Trial {
   double validation_loss =
       std::numeric_limits<double>::infinity();  // infinite where the run diverged or failed
   double validation_error = std::numeric_limits<double>::infinity();  // share of the examples, likewise
+  int64_t validation_examples = 0;                                    // that it is a share of; 0: not known
   double gradients = 0;                                               // image gradients computed
   bool overshot = false;
   std::vector<double> losses, errors;  // by validation example, errors 0 or 1; empty where the run has not
@@ -30,7 +31,8 @@ struct Trial {
   bool ended() const { return status == RunState::finished || status == RunState::target_not_reached; }
 };
 
-/// Means over the seeds of a candidate's tuning runs. `gradients` is infinite unless every seed reached the
+/// Means over the seeds of a candidate's tuning runs, of errors and gradients from whole numbers: equal ones are equal to the
+/// bit. `gradients` is infinite unless every seed reached the
 /// target (protocol B), `validation_loss` and `validation_error` unless every seed came to an end.
 struct Score {
   Candidate candidate;

@@ -4,7 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -81,6 +84,89 @@ TEST_F(Folder, AWriterThatFailsLeavesTheOldFileUntouched) {
                                        }),
                IoError);
   EXPECT_EQ(read_file(file("a")), "old");
+  EXPECT_FALSE(fs::exists(file("a.tmp")));
+}
+
+// The second begins while the first is between writing and renaming, and must neither take its temporary file away nor fail.
+TEST_F(Folder, ASecondWriterOfOneFileWaitsForTheFirst) {
+  std::jthread second;
+  std::atomic<bool> done = false;
+  replace_file_atomically(file("a"), [&](const std::string& temporary) {
+    write_file(temporary, "first");
+    second = std::jthread([&] {
+      EXPECT_NO_THROW(write_file_atomically(file("a"), "second"));
+      done = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_FALSE(done);
+    EXPECT_EQ(read_file(temporary), "first");
+  });
+  second.join();
+  EXPECT_EQ(read_file(file("a")), "second");
+  EXPECT_EQ(std::distance(fs::directory_iterator(path_), fs::directory_iterator()), 1);
+}
+
+TEST_F(Folder, AWriterThatFailsLetsTheNextOneWrite) {
+  std::jthread second;
+  EXPECT_THROW(replace_file_atomically(file("a"),
+                                       [&](const std::string& temporary) {
+                                         write_file(temporary, "half");
+                                         second = std::jthread([&] {
+                                           EXPECT_NO_THROW(write_file_atomically(file("a"), "second"));
+                                         });
+                                         std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                                         throw IoError("disk full");
+                                       }),
+               IoError);
+  second.join();
+  EXPECT_EQ(read_file(file("a")), "second");
+  EXPECT_FALSE(fs::exists(file("a.tmp")));
+}
+
+TEST_F(Folder, ProcessesThatWriteOneFileLeaveAWholeOne) {
+  const auto text_of = [](int writer) {
+    return std::string(static_cast<size_t>(1000 + 50000 * writer), static_cast<char>('a' + writer));
+  };
+  std::vector<pid_t> writers;
+  for (int writer = 0; writer < 4; ++writer) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      try {
+        for (int i = 0; i < 50; ++i) write_file_atomically(file("a"), text_of(writer));
+      } catch (const IoError& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        ::_exit(1);
+      }
+      ::_exit(0);
+    }
+    writers.push_back(child);
+  }
+  for (const pid_t child : writers) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  const std::string left = read_file(file("a"));
+  EXPECT_EQ(left, text_of(left.at(0) - 'a'));
+  EXPECT_EQ(std::distance(fs::directory_iterator(path_), fs::directory_iterator()), 1);
+}
+
+// A killed writer's lock is free and what it left is written over.
+TEST_F(Folder, WhatAKilledWriterLeftIsWrittenOver) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    replace_file_atomically(file("a"), [](const std::string& temporary) {
+      write_file(temporary, "a long text that was not finished");
+      ::raise(SIGKILL);
+    });
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(fs::exists(file("a.tmp")));
+  write_file_atomically(file("a"), "new");
+  EXPECT_EQ(read_file(file("a")), "new");
   EXPECT_FALSE(fs::exists(file("a.tmp")));
 }
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from calls import Call
 from small_disk import SmallDisk
 
-HANDLES = (4, 5, 6)  # limits on open files, three of which are open at the start: from some six on all commands work
+HANDLES = (4, 5, 6)  # limits on open files, three of which are open at the start: from some seven on all commands work
 BACK = 86_400  # seconds by which a clock is set back
 
 

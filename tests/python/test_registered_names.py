@@ -24,6 +24,8 @@ MAY_NAME = {
         {"sharpness_keskar", "top_eigenvalues", "batch_sharpness", "weight_norms"},
         "one study: Keskar et al.'s tables",
     ),
+    "python/basin/analysis/updates_to_target.py": ({"lbfgs"}, "its overlap makes gradients that no option of a tuning counts"),
+    "python/basin/reader/program.py": ({"torchscript"}, "its file's option, where no program says which are outside of identity"),
     "python/basin/reader/run.py": ({"noise_scale", "ledger"}, "the tables of these names in run.h5, which are no probe's"),
     "python/basin/figures/ledger.py": ({"ledger"}, "the figure of that probe alone"),
     "python/basin/figures/ledger_on_the_way.py": ({"ledger"}, "the table of that name in run.h5, which is no probe's"),

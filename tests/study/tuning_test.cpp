@@ -285,5 +285,28 @@ TEST(TuningErrors, AreOneLine) {
   EXPECT_EQ(tuning_message("learning_rate = 'tuned'\n[tune]\ntrials = 4\n").find('\n'), std::string::npos);
 }
 
+// What a study with [tune] holds out where it doesn't say: all settings but the arm's.
+TEST(StudyTuning, AnArmMayHoldOutAnotherShare) {
+  const std::string text =
+      "learning_rate = 'tuned'\n[tune]\ntrials = 2\nseeds = [11]\n"
+      "[[tune.range]]\nkey = 'learning_rate'\nlow = 0.01\nhigh = 1.0\n"
+      "[sweep]\nbatch_size = [32, 64]\nseed = [1]\n"
+      "[[sweep.arm]]\nwhen = { batch_size = 64 }\nset = { data.validation = 0.3 }\n";
+  const auto held_out = [&](const std::vector<std::string>& sets) {
+    std::map<std::string, double> shares;
+    for (const Cell& cell : expand_tuning(study_of(text, sets)))
+      shares[cell.group] = cell.options.data.validation;
+    std::vector<double> found;
+    for (const auto& [group, share] : shares) found.push_back(share);
+    return found;
+  };
+  EXPECT_THAT(held_out({}), ::testing::UnorderedElementsAre(0.1, 0.1, 0.3));
+  EXPECT_THAT(held_out({"data.validation=0.2"}), ElementsAre(0.2, 0.2));
+  const std::string rule = "[[sweep.skip]]\nwhen = { data.validation = 0.1, batch_size = 64 }\n";
+  EXPECT_EQ(tuning_message(text + rule, {"data.validation=0.2"}), "no error");
+  EXPECT_THAT(tuning_message(text + "[[sweep.skip]]\nwhen = { data.validation = 0.0 }\n"),
+              HasSubstr("the rule can never hold"));
+}
+
 }  // namespace
 }  // namespace basin

@@ -1,7 +1,7 @@
 """A board of optimisers: what each takes to a target at each batch size, in means over seeds with 95 % intervals.
 
-Plain settings of protocol B alone, each at its own rate. Updates and examples are averaged as logarithms, with Student's t; a cell in which
-a seed missed the target has no mean, because the seeds that are left are the lucky ones.
+Plain settings of protocol B alone, each at its own rate, and no branches. Updates and examples are averaged as logarithms, with Student's
+t; a cell in which a seed missed the target has no mean, because the seeds that are left are the lucky ones.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..reader.fault import ReadError
 from ..reader.sweep import Sweep
 from . import stats, student
 from .arms import ARM, with_arms
+from .branches import without_branches
 from .matched import lost_seeds
 from .names import optimizers_of
 
@@ -59,6 +60,7 @@ class Board:
     """`optimizers` in the order of lists, `sizes` ascending."""
 
     def __init__(self, sweep: Sweep):
+        sweep = without_branches(sweep)
         runs = with_arms(sweep)
         runs = runs[(runs.protocol == "B") & (runs[ARM] == "") & runs.batch_size.notna()]
         if runs.empty:

@@ -8,17 +8,16 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
+from ..reader.program import in_identity
 from ..reader.sweep import ASKED_FOR, Sweep
-from .arms import value_text
+from .arms import FROM, WATCHED, value_text
 
-FROM = "branch.from"
 ENDED = ("finished", "target_not_reached", "diverged")
-# Options in which a branch may differ from its parent though it changes nothing else: where it ends, what is kept and looked at on
+# Options in which a branch may differ from its parent though it changes nothing else: where it begins and ends, what is looked at on
 # the way, and the rate and the batch, which have columns of their own.
 NO_CHANGE = (
-    "seed", "protocol", "epochs", "updates", "target_loss", "max_gradients", "loss_levels", "outcomes_at_levels", "check_every",
-    "checkpoint_every", "checkpoint_seconds", "evaluate_every", "layers_every", "ledger_every", "micro_batch", "weight_average",
-    "batch_size", "learning_rate", "scaling_rule", "base_batch",
+    *WATCHED, "seed", "protocol", "epochs", "updates", "target_loss", "max_gradients", "check_every", "batch_size", "learning_rate",
+    "scaling_rule", "base_batch", FROM, "branch.at", "branch.anneal", "branch.updates",
 )  # fmt: skip
 COLUMNS = [
     "run_id", "config_id", "seed", "status", "optimizer", "batch_size", "k", "rate_factor", "anneal", "at", "updates", "examples",
@@ -70,18 +69,10 @@ def _number(run: pd.Series, column: str, missing: float = np.nan) -> float:
 
 
 def _differs(sweep: Sweep, branch: pd.Series, parent: pd.Series) -> str:
-    """Options at rest stay with their values; those of another optimiser are said by its name."""
+    """Options at rest stay with their values; those of another optimiser are said by its name. What is outside a run's identity, as the
+    place of its data, changes nothing."""
     texts = []
     for option in sweep.options:
-        if option.removeprefix(ASKED_FOR) in NO_CHANGE or option in (
-            FROM,
-            "branch.at",
-            "branch.anneal",
-            "branch.updates",
-            "branch.path",
-            "branch.setting",
-        ):
-            continue
         mine, theirs = value_text(branch[option]), value_text(parent[option])
         if option == "branch.optimizer":
             theirs = "kept"
@@ -89,7 +80,7 @@ def _differs(sweep: Sweep, branch: pd.Series, parent: pd.Series) -> str:
             theirs = "continued"
         elif not (mine and theirs):
             continue
-        if mine and mine != theirs:
+        if mine and mine != theirs and option.removeprefix(ASKED_FOR) not in NO_CHANGE and in_identity(option):
             texts.append(f"{option}={mine}")
     return ", ".join(texts)
 

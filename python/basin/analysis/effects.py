@@ -13,6 +13,7 @@ as updates counted in steps of `check_every` can be, have no spread to make an i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from scipy.optimize import brentq
 from . import stats, student
 
 MOST_SEEDS = 1000
+FARTHEST = 1e6  # from the estimate of R that an end of its interval is looked for
 LEAST = 1e-12  # p-value that is given: of smaller ones nothing is known
 
 
@@ -138,16 +140,39 @@ class Recovered:
     why: str = ""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Fieller's set: all r for which part - r gap isn't resolved. NaN where it is no interval."""
-        if self.part.ndim == 2:
-            found = stats.share((self.gap, np.zeros_like(self.gap)), (self.part, np.zeros_like(self.part)), level)
-            return found.low, found.high
-        return _by_fieller(self.gap, self.part, level)
+        """Fieller's set: all r for which part - r gap isn't resolved, by the interval that p-values are of too. NaN where it has no end,
+        since the gap isn't resolved."""
+        gap, tail = _effect(self.gap), 0.5 - level / 2
+        if not gap.value > gap.half(tail):
+            return np.nan, np.nan
+
+        def beyond(r: float) -> float:
+            """Above 0 where r is rejected. What is alike at every seed has no width."""
+            e = self.less(r)
+            return abs(e.value) - (e.half(tail) if e.error > 0 else 0.0)
+
+        estimate = float(self.part.mean()) / gap.value
+        low, high = (_first_above(beyond, estimate, sign) for sign in (-1.0, 1.0))
+        return (low, high) if np.isfinite(high - low) else (np.nan, np.nan)
 
     def less(self, r: float) -> Effect:
         """part - r gap: it has the sign of R - r."""
-        d = self.part - r * self.gap
-        return crossed(d) if d.ndim == 2 else by_seed(d)
+        return _effect(self.part - r * self.gap)
+
+
+def _effect(d: np.ndarray) -> Effect:
+    return crossed(d) if d.ndim == 2 else by_seed(d)
+
+
+def _first_above(function: Callable[[float], float], start: float, sign: float) -> float:
+    """Where it passes 0 on one side of `start`: between the last two of steps that double until one is beyond. NaN where none is."""
+    inside, step = start, 1e-3
+    while step < FARTHEST:
+        outside = start + sign * step
+        if function(outside) > 0:
+            return float(brentq(function, inside, outside, xtol=1e-12)) if function(inside) < 0 else inside
+        inside, step = outside, 2 * step
+    return np.nan
 
 
 WIDEST = 0.5  # of an interval of R from which something is said
@@ -169,11 +194,3 @@ def recovered(small: np.ndarray, large: np.ndarray, arm: np.ndarray) -> Recovere
     wide = high - low > WIDEST
     why = f"the interval of R is wider than {WIDEST:g}" if wide else ""
     return Recovered(part, gap, float(part.mean() / gap.mean()), low, high, why)
-
-
-def _by_fieller(gap: np.ndarray, part: np.ndarray, level: float) -> tuple[float, float]:
-    v = np.cov([gap, part]) / gap.size
-    t = student.ppf(0.5 + level / 2, gap.size - 1)
-    if not v[0, 0] > 0:
-        return np.nan, np.nan
-    return stats.fieller(part.mean(), gap.mean(), v[1, 1], v[0, 0], v[0, 1], t)

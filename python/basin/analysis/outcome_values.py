@@ -1,7 +1,8 @@
 """What an outcome was in the runs of one setting: one number for each seed, and where test images are stored a row for each.
 
 Which runs count: at the end those of matched.comparable; at a loss level those that reached it and didn't fall below 0.8 of it. Protocol B
-with that level as its target ends there. A level's outcomes are those stored at its checkpoint; a sweep that has none there is read
+with that level as its target ends there; a number of a probe is that of the level's checkpoint where a run has one, as the program has
+it, else that of its end. A level's outcomes are those stored at its checkpoint; a sweep that has none there is read
 at the first evaluation at or below the level, without single images. At an annealed loss those with annealed branches on both sides of it
 (annealed.py), whose outcomes are mixed by linear interpolation.
 """
@@ -55,15 +56,18 @@ def values_of(sweep: Sweep, setting: Setting, outcome: str, at: str) -> Values:
     if (annealed := annealed_loss(at)) is not None:
         return _at_annealed(sweep, setting, outcome, annealed, twin)
     if np.isnan(level) or bool(ends_there.all()):
-        return _at_end(setting, outcome, not np.isnan(level), twin)
+        return _at_end(setting, outcome, at if ends_there.all() else "end", twin)
     return _at_level(sweep, setting, outcome, at, level, twin)
 
 
-def _at_end(setting: Setting, outcome: str, at_target: bool, twin: str) -> Values:
+def _at_end(setting: Setting, outcome: str, at: str, twin: str) -> Values:
+    """`at`: "end", or the level that is the target of these runs."""
     runs = setting.runs
     good = comparable(runs)
     words = runs.status.where(runs.status != "finished", "overshot")
-    return _found(setting, outcome, _numbers(runs, outcome, f"end{twin}", at_target), good, words, "end")
+    numbers, at_level = (_numbers(runs, outcome, f"{place}{twin}", at.startswith("loss-")) for place in ("end", at))
+    numbers = at_level.where(at_level.status != "", numbers)
+    return _found(setting, outcome, numbers, good, words, "end")
 
 
 def _numbers(runs: pd.DataFrame, outcome: str, checkpoint: str, at_target: bool) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..reader.questions import Questions
 from ..reader.sweep import ASKED_FOR, Sweep, option_text
-from .arms import value_text
+from .arms import different_texts, value_text
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,22 @@ def pick(sweep: Sweep, role: str, conditions: dict[str, Any], questions: Questio
         if axis in conditions or column is None or runs.config_id.nunique() < 2:
             continue
         texts = column.map(value_text)
-        by_arms = texts.isin([value_text(value) for value in questions.arms.get(axis, [])])
         wanted = None if like is None else _option(like.runs, axis)
         text = "" if wanted is None else value_text(wanted.iloc[0])
-        same = runs[texts == text if text else ~by_arms]
+        same = runs[texts == text if text else _plain(texts, questions, axis)]
         runs = same if len(same) else runs
     if runs.config_id.nunique() > 1:
         raise Unpicked(f"{role}: {runs.config_id.nunique()} settings have {_said(conditions)}{_differ(sweep, runs)}")
     return Setting(role, runs)
+
+
+def _plain(texts: pd.Series, questions: Questions, axis: str) -> pd.Series:
+    """Which have the value of settings that no arm made, where an arm may list that too; else those without any arm's value."""
+    likely = (value_text(option_text(value)) for value in questions.plain.get(axis, []))
+    plain = next((text for text in likely if (texts == text).any()), None)
+    if plain is not None:
+        return texts == plain
+    return ~texts.isin([value_text(option_text(value)) for value in questions.arms.get(axis, [])])
 
 
 def _holds(sweep: Sweep, runs: pd.DataFrame, key: str, value: Any) -> pd.Series:
@@ -84,7 +92,7 @@ def also_differs(sweep: Sweep, one: Setting, two: Setting, named: dict[str, Any]
     first, second = one.runs.iloc[0], two.runs.iloc[0]
     texts = []
     for option in sweep.options:
-        a, b, name = value_text(first[option]), value_text(second[option]), option.removeprefix(ASKED_FOR)
-        if name not in named and option != "seed" and a and b and a != b:
-            texts.append(f"{name} {a} / {b}")
+        found, name = different_texts(first[option], second[option]), option.removeprefix(ASKED_FOR)
+        if name not in named and option != "seed" and found and all(found):
+            texts.append(f"{name} {found[0]} / {found[1]}")
     return ", ".join(texts)

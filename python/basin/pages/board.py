@@ -110,7 +110,7 @@ def markdown(sweep: Sweep, budget: float = BUDGET) -> str:
     lines += by_size(board, "test loss", lambda o, b: mean_text(board.at_end(o, b, "test_loss")))
     lines += ["**Learning rates**, tuned:", ""]
     lines += rates(board)
-    if (level := level_of(sweep)) and (found := probed(board, level)):
+    if (level := level_of(board.sweep)) and (found := probed(board, level)):
         sizes = f"B = {board.sizes[0]:,} and {board.sizes[-1]:,}"
         lines += [f"**Probes at a training loss of {level[5:]}**, at {sizes}, geometric means over seeds:", "", *found]
         if found := ledger(board, level):

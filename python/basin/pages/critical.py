@@ -2,7 +2,7 @@
 of a sweep of protocol B, by the fit of S(B), next to noise scales and branches, and how the best rate moves with the batch size
 (docs/forecast.md).
 
-The runs of the fit are those that are no branches."""
+The runs of the fit are those of plain settings that are no branches."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ def trials_by_optimizer(sweep: Sweep, tuning: Tuning | None = None) -> tuple[dic
         raise ReadError(f"{sweep.path}: no run of protocol B")
     if runs["dataset.n_train"].nunique() != 1 or runs.target_loss.nunique() != 1:
         raise ReadError(f"{sweep.path}: several sets of training examples or targets: S(B) is of one")
-    examples, check_every = int(runs["dataset.n_train"].iloc[0]), int(runs.check_every.iloc[0])
-    found = {}
+    examples, found = int(runs["dataset.n_train"].iloc[0]), {}
     for optimizer in optimizers_of(runs, sweep.names):
         trials = trials_of_sweep(sweep, optimizer)
         if tuning is not None:
-            trials = pd.concat([trials, trials_of_tuning(tuning, optimizer, examples, check_every)], ignore_index=True)
+            trials = pd.concat([trials, trials_of_tuning(tuning, sweep, optimizer)], ignore_index=True)
         if len(trials):
             found[optimizer] = trials
     return found, examples

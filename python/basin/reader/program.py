@@ -1,4 +1,4 @@
-"""The program `basin`: where it is, and what it says can be named."""
+"""The program `basin`: where it is, what it says can be named, and what it says of options."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
 
 SECONDS = 60  # that it may take to answer
+# Options outside a run's identity where no program says which they are: where a file lies (its content's hash counts), which setting
+# another run has (its run_id counts), and how a run executes. python/tests/reader/test_names.py holds them against the program.
+EXECUTION = (
+    "checkpoint_seconds", "data.path", "branch.path", "branch.setting", "torchscript.file", "*.trust_path", "*.trust_setting", "runtime.*",
+    "probes.*",
+)  # fmt: skip
 
 
 def find_program() -> str | None:
@@ -32,3 +39,16 @@ def list_registered(program: str, kind: str) -> list[dict] | None:
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, list) and all(isinstance(entry, dict) for entry in found) else None
+
+
+def known_options() -> dict[str, dict]:
+    """What the program says of each option, by its key: `default`, `role` and more. Empty without a program that can say."""
+    program = find_program()
+    listed = (list_registered(program, "options") if program else None) or []
+    return {str(entry["key"]): entry for entry in listed if "key" in entry}
+
+
+def in_identity(option: str) -> bool:
+    """Whether a run with another value of it is another run."""
+    role = known_options().get(option, {}).get("role")
+    return role == "identity" if role else not any(fnmatch(option, pattern) for pattern in EXECUTION)

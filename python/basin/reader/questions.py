@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .fault import ReadError
+from .program import known_options
 
 TWIN = "@twin"  # behind the name of a checkpoint: measured at the equal-norm twin
 SCALES = ("difference", "ratio")
@@ -60,6 +61,7 @@ class Questions:
     registered: dict[str, Registered] = field(default_factory=dict)  # hypotheses by name
     axes: tuple[str, ...] = ()  # of the sweep, as the study has them
     arms: dict[str, list] = field(default_factory=dict)  # what only [[sweep.arm]] sets, and to which values
+    plain: dict[str, list] = field(default_factory=dict)  # of the same, plain_values()
     hash: str = ""
 
     def status(self, hypothesis: str) -> str:
@@ -81,7 +83,8 @@ def read_questions(study: str, folder: Path, where: str | Path) -> Questions:
     exploratory = {t["name"] for t in _tables(tree, "hypothesis", where) if t.get("exploratory")}
     registered = {name: known for name, known in registered.items() if name not in exploratory}
     listed, arms = _axes(tree)
-    return Questions(contrasts, hypotheses, registered, (*listed, *arms), arms, total)
+    plain = {key: plain_values(study, key) for key in arms}
+    return Questions(contrasts, hypotheses, registered, (*listed, *arms), arms, plain, total)
 
 
 def _tables(tree: dict, key: str, where: str | Path) -> list[dict]:
@@ -198,6 +201,21 @@ def axes_of(study: str) -> list[str]:
     return [*listed, *arms]
 
 
+def plain_values(study: str, option: str) -> list[Any]:
+    """What settings have that change nothing, the surest first: the study's own value, the first of its list in [sweep], the default."""
+    tree = _tree(study)
+    own = {key: value for key, value in flat(tree).items() if not key.startswith("sweep.")}
+    first = {key: values[0] for key, values in _lists(tree).items() if values}
+    default = {key: about["default"] for key, about in known_options().items() if "default" in about}
+    return [where[option] for where in (own, first, default) if option in where]
+
+
+def set_by_rules(study: str) -> set[str]:
+    """Options that rules or arms of a study set."""
+    sweep = _tree(study).get("sweep", {})
+    return {key for rule in (*sweep.get("set", []), *sweep.get("arm", [])) for key in flat(rule.get("set", {}))}
+
+
 def rated_conditions(study: str) -> list[tuple[str, Any]]:
     """Options with their values that a rule goes by which gives a learning rate, as the choices of a search do."""
     return [
@@ -218,17 +236,23 @@ def _tree(study: str) -> dict[str, Any]:
 
 def _axes(study: dict) -> tuple[list[str], dict[str, list]]:
     """In the order of the study: lists of [sweep], then what only [[sweep.arm]] sets, with its values."""
-    sweep = study.get("sweep", {})
-    rows = {
-        key: value for key, value in sweep.items() if not (isinstance(value, list) and any(isinstance(v, dict) for v in value))
-    }
-    listed = [key for key, value in flat(rows).items() if isinstance(value, list) and key != "seed"]
+    listed = [key for key in _lists(study) if key != "seed"]
     arms: dict[str, list] = {}
-    for arm in sweep.get("arm", []):
+    for arm in study.get("sweep", {}).get("arm", []):
         for key, values in flat(arm.get("set", {})).items():
             if key not in listed:
                 arms.setdefault(key, []).extend(values if isinstance(values, list) else [values])
     return listed, arms
+
+
+def _lists(study: dict) -> dict[str, list]:
+    """The lists of [sweep] by option, in its order; rules and arms are none."""
+    rows = {
+        key: value
+        for key, value in study.get("sweep", {}).items()
+        if not (isinstance(value, list) and any(isinstance(v, dict) for v in value))
+    }
+    return {key: value for key, value in flat(rows).items() if isinstance(value, list)}
 
 
 def _registration(path: Path) -> tuple[str, dict[str, Registered]]:

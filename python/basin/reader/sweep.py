@@ -179,6 +179,8 @@ class FileSweep(Sweep):
             self._known_splits = set(file["outcomes"]) if "outcomes" in file else set()
         self.options = _options(self.runs, options)
         self._row = {run_id: i for i, run_id in enumerate(self.runs.run_id)}
+        n_test = self.runs.get("dataset.n_test", pd.Series(np.nan, self.runs.index))
+        self._n_test = pd.to_numeric(n_test, errors="coerce").to_numpy(float)
         self._kept: dict[str, np.ndarray | None] = {}
 
     def _names(self) -> Names | None:
@@ -196,11 +198,20 @@ class FileSweep(Sweep):
         table = self._whole(f"outcomes/{split}/{what}")
         if table is None:
             return None
-        rows = table[[self._row[r] for r in run_ids]]
+        places = [self._row[r] for r in run_ids]
+        lengths = {self._test_images(place, table.shape[1]) for place in places}
+        if len(lengths) != 1:  # no runs, or runs with other test sets, that have no common table
+            return None
+        rows = table[places, : lengths.pop()]
         missing = np.isnan(rows) if what == "loss" else rows == NOT_THERE
         # A loss that isn't finite is an outcome; a run without any has none at all.
         gone = missing.all(axis=1).any() if what == "loss" else missing.any()
         return None if rows.size == 0 or gone else rows.astype(float)
+
+    def _test_images(self, place: int, width: int) -> int:
+        """How many entries of a run's row of outcomes are its own: rows are as wide as the largest test set of the sweep."""
+        own = self._n_test[place]
+        return min(int(own), width) if own > 0 else width
 
     def _whole(self, name: str) -> np.ndarray | None:
         """A dataset, read once."""
@@ -328,8 +339,12 @@ def _options(runs: pd.DataFrame, known: set[str]) -> list[str]:
 
 
 def with_asked_for(options: dict) -> dict:
-    """Options that a result is also called by have a second column, in which the result doesn't take their place."""
-    return options | {ASKED_FOR + key: options[key] for key in ("updates", "epochs") if key in options}
+    """Options that a result is also called by have a second column, in which the result doesn't take their place; next to the first, as
+    in sweep.h5, since labels of arms go by the order of options."""
+    found: dict = {}
+    for key, value in options.items():
+        found |= {key: value, ASKED_FOR + key: value} if key in ("updates", "epochs") else {key: value}
+    return found
 
 
 def run_row(run: Run) -> dict:

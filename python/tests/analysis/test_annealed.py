@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import t as student
 
 from basin.analysis.annealed import AVERAGED, Course, annealed_branches, same_phase
+from basin.analysis.branches import branches_of
 from basin.analysis.contrasts import evaluate
 from basin.analysis.outcome_values import values_of
 from basin.analysis.settings import Setting
@@ -94,6 +95,18 @@ def test_images_pair_where_they_are_stored(tmp_path):
     found = [s for s in same_phase(sweep) if s.outcome == "test_acc"]
     assert all(s.effect.images == 1000 for s in found)
     assert found[1].effect.value == pytest.approx(np.mean(list(SEED.values())) - 0.05, abs=0.001)
+
+
+def test_where_its_data_lies_is_no_change(tmp_path):
+    """A branch that was made on another computer, with its ratios in another file: no part of a run's identity. A warm-up is one."""
+    sweep = opened(tmp_path / "s")
+    made = (sweep.runs["branch.from"] != "").to_numpy()
+    places = {"data.path": np.where(made, "/b/d.npz", "/a/d.npz"), "lamb.trust_path": np.where(made, "/b/r", "/a/r"),
+              "torchscript.file": np.where(made, "b.pt", "a.pt"), "runtime.threads": np.where(made, 4, 2)}  # fmt: skip
+    sweep.runs, sweep.options = sweep.runs.assign(**places), [*sweep.options, *places]
+    assert set(branches_of(sweep).differs) == {""} and len(same_phase(sweep)) == 18
+    sweep.runs, sweep.options = sweep.runs.assign(warmup=np.where(made, 0.1, 0.2)), [*sweep.options, "warmup"]
+    assert set(branches_of(sweep).differs) == {"warmup=0.1"} and same_phase(sweep) == []
 
 
 def test_what_cannot_be_compared_says_why(tmp_path):

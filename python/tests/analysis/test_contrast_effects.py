@@ -67,6 +67,16 @@ outcome = "test_acc"
     assert found["ghost-recovers"].share.low < 0.5 < found["ghost-recovers"].share.high
 
 
+def test_a_base_is_the_plain_setting_where_its_arm_lists_that_too(tmp_path):
+    """The large batch was run with and without ghost batches by one arm, and nothing else says which is plain but the study's own value."""
+    arm = "ghost_batch = 0\n[[sweep.arm]]\nwhen = { batch_size = 1024 }\nset = { ghost_batch = [0, 25] }\n"
+    study = DROP.replace("batch_size = 32", "batch_size = 1024").replace("{ batch_size = 1024 }", "{ batch_size = 32 }")
+    sweep = sweep_of(tmp_path / "s", study=arm + study, protocols=("A-epochs",), optimizers=("sgd",))
+    found = verdicts_of(sweep).found["drop"]
+    plain, small = runs_of(sweep, batch=1024), runs_of(sweep)
+    assert found.reason == "" and found.effect.value == pytest.approx(small.test_acc.mean() - plain.test_acc.mean())
+
+
 def test_a_methods_own_arms_are_left_out_where_the_base_has_no_such_option(asked):
     """SGD has no lamb.trust: LAMB as it is, and not the arm."""
     sweep = asked[0]
@@ -98,6 +108,18 @@ def test_the_numbers_of_the_twin_are_columns_of_their_own(asked):
     runs = runs.assign(**{column: np.arange(len(runs)) + 7.0, f"{column}.status": "ok"})
     twin = values_of(sweep, Setting("base", runs), outcome, "end@twin").numbers
     assert twin == dict(zip(runs.seed, runs[column])) != values_of(sweep, Setting("base", runs), outcome, "end").numbers
+
+
+def test_at_a_target_that_is_a_level_a_number_is_that_of_its_checkpoint(asked):
+    """As the program has it. A run that wasn't probed there gives that of its end."""
+    sweep, outcome = asked[0], "probe.top_eigenvalues.lambda_1"
+    runs = runs_of(sweep, protocol="B")
+    at_end = runs["probe.end.top_eigenvalues.lambda_1"].to_numpy()
+    column = "probe.loss-1.top_eigenvalues.lambda_1"
+    there = np.arange(len(runs)) + 7.0
+    runs = runs.assign(**{column: there, f"{column}.status": ["", *["ok"] * (len(runs) - 1)]})
+    assert list(values_of(sweep, Setting("base", runs), outcome, "loss-1").numbers.values()) == [at_end[0], *there[1:]]
+    assert list(values_of(sweep, Setting("base", runs), outcome, "end").numbers.values()) == list(at_end)
 
 
 def test_only_probes_measure_at_the_twin(tmp_path):

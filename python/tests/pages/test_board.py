@@ -9,6 +9,7 @@ from basin.analysis.board import Board
 from basin.pages import board
 from basin.pages.paste import passage
 from basin.reader.fault import ReadError
+from branched_sweep import branch
 from planned import open_planned
 
 STUDY = """
@@ -126,6 +127,17 @@ def test_a_rate_at_an_end_of_those_tried_is_marked(sweep):
     said = board.markdown(sweep)
     selection.unlink()
     assert "| SGD | 0.1* | 0.1 |" in said and "| LAMB | 0.1 | 0.1 |" in said and "an upper bound" in said
+
+
+def test_branches_are_no_seeds(tmp_path):
+    """From every run one, which reaches the target too, after three updates."""
+
+    def branches(rows, curves):
+        return [branch(row, dict(curves[row["run_id"]]), "u2", protocol="B", steps_to_target=3.0) for row in rows]
+
+    sweep = open_planned(tmp_path / "s", PLAN | dict(endings={}, more=branches))
+    found = Board(sweep)
+    assert [(found.cell("sgd", b).run_id.size, found.updates("sgd", b).value) for b in (32, 2048)] == [(3, pytest.approx(40))] * 2
 
 
 def test_a_sweep_of_a_fixed_budget_is_refused(tmp_path):

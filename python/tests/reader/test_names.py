@@ -1,17 +1,22 @@
 """What things are called: by the file, else by the program, else by the names themselves. No way ends in an exception."""
 
 import json
+import os
 
 import h5py
 import pandas as pd
 import pytest
 
 import basin
+from basin.reader import program
 from basin.reader.names import Names, known_names
 from names_tables import COPIES, IN_ORDER, MEMBERS, RATIOS, listed, make_program
 from synthetic_sweep import Plan, make_sweep
 
 SMALL = dict(batch_sizes=(32, 1024), optimizers=("lamb", "sgd"), seeds=(1,), images=20, updates=3)
+
+
+BASIN = os.environ.get("BASIN_BINARY")
 
 
 @pytest.fixture(autouse=True)
@@ -138,3 +143,22 @@ def test_the_programs_answer_is_asked_for_once(tmp_path, monkeypatch):
     assert known_names().label("models", "mlp") == "MLP"
     (program.parent / "models.json").write_text(json.dumps([]))
     assert known_names().label("models", "mlp") == "MLP"
+
+
+def test_what_is_outside_a_runs_identity_is_known_without_a_program(monkeypatch):
+    """The list in program.py is what the program says, of all options that a run is trained by."""
+    assert not program.in_identity("data.path") and not program.in_identity("lamb.trust_path") and program.in_identity("warmup")
+    if not BASIN:
+        pytest.skip("BASIN_BINARY is not set")
+    monkeypatch.setenv("BASIN_BINARY", BASIN)
+    roles = {option: about["role"] for option, about in program.known_options().items()}
+    monkeypatch.setattr(program, "known_options", dict)
+    trained_by = {option for option, role in roles.items() if role != "measurement"}
+    assert trained_by and {o for o in trained_by if not program.in_identity(o)} == {
+        o for o in trained_by if roles[o] == "execution"
+    }
+
+
+def test_the_program_says_what_is_outside_a_runs_identity(monkeypatch):
+    monkeypatch.setattr(program, "known_options", lambda: {"warmup": {"role": "execution"}, "data.path": {"role": "identity"}})
+    assert not program.in_identity("warmup") and program.in_identity("data.path")

@@ -92,5 +92,39 @@ TEST(Merged, RefusesRunsOfOtherDataUnderTheSameOptions) {
               HasSubstr("run a in A was trained on data with SHA-256 d1, run b in B on d2"));
 }
 
+SweepRow with(SweepRow row, const std::string& column, OptionValue value) {
+  row.columns.emplace_back(column, std::move(value));
+  return row;
+}
+
+SweepRow read_from(SweepRow row, const std::string& path) { return with(std::move(row), "data.path", path); }
+
+// Where the images lay is no part of a run; which they were is.
+TEST(Merged, DataAreToldApartByWhatTheyAreAndNotByTheirPath) {
+  const SweepRow a = run("a", "finished", 1);
+  EXPECT_THAT(refusal(read_from(a, "/x"), read_from(run("b", "finished", 1, "d2"), "/y")),
+              HasSubstr("run a in A was trained on data with SHA-256 d1, run b in B on d2"));
+  EXPECT_EQ(merge(read_from(a, "/x"), read_from(run("b", "finished", 1), "/y")).size(), 2u);
+  EXPECT_EQ(merge(read_from(a, "/x"), read_from(a, "/y")).size(), 1u);
+  EXPECT_THAT(refusal(read_from(a, "/x"), read_from(run("a", "finished", 1, "d2"), "/y")),
+              HasSubstr("run a: dataset.sha256 = \"d1\" in A and \"d2\" in B"));
+  // Other options of the data, so other data.
+  EXPECT_EQ(merge(with(a, "data.classes", int64_t{2}),
+                  with(run("b", "finished", 1, "d2"), "data.classes", int64_t{3}))
+                .size(),
+            2u);
+}
+
+TEST(Merged, CopiesMayDifferInTimesAndInHowTheyWereComputedAlone) {
+  const SweepRow a = run("a", "finished", 1);
+  for (const char* column : {"update_seconds", "images_per_second", "rank_wait_share",
+                             "rank_bytes_per_update", "worker_wait_share", "checkpoint_seconds"})
+    EXPECT_EQ(merge(with(a, column, 0.25), with(a, column, 0.5)).size(), 1u) << column;
+  EXPECT_EQ(merge(with(a, "rank_wait_share", 0.25), a).size(), 1u) << "a copy of one process has none";
+  for (const char* column : {"secondary_loss", "staleness_mean", "momentum_of_second_step"})
+    EXPECT_THAT(refusal(with(a, column, 0.25), with(a, column, 0.5)),
+                HasSubstr(std::string(column) + " = 0.25 in A and 0.5 in B"));
+}
+
 }  // namespace
 }  // namespace basin

@@ -96,6 +96,52 @@ TEST(Choose, GoesByErrorsWhereAsked) {
   EXPECT_EQ(choose(trials, kByErrors)[0].winner.rate(), 0.1);
 }
 
+// Both candidates have 275 wrong of 3 x 500. As means of shares, x/3 one by one, the sums differ in the last bit and the loss is not
+// asked.
+TEST(Choose, EqualErrorsOverSeedsAreATieForTheLossToDecide) {
+  const auto with_error = [](double rate, int wrong, double loss) {
+    Trial t = trial(rate, RunState::finished, loss);
+    t.validation_examples = 500;
+    t.validation_error = 1 - (500 - wrong) / 500.;
+    return t;
+  };
+  const std::vector<int> one = {127, 58, 90}, two = {134, 65, 76};
+  for (const bool swapped : {false, true}) {
+    std::vector<Trial> trials;
+    for (const int wrong : swapped ? two : one) trials.push_back(with_error(0.05, wrong, 2));
+    for (const int wrong : swapped ? one : two) trials.push_back(with_error(0.1, wrong, 1));
+    const Choice choice = choose(trials, kByErrors)[0];
+    EXPECT_EQ(choice.winner.rate(), 0.1) << swapped;
+    EXPECT_DOUBLE_EQ(choice.scores[0].validation_error, 275 / 1500.);
+    EXPECT_EQ(choice.scores[0].validation_error, choice.scores[1].validation_error);
+  }
+}
+
+TEST(Choose, EqualGradientsOverSeedsAreATieForTheLossToDecide) {
+  const auto with_gradients = [](double rate, std::vector<double> gradients, double loss) {
+    std::vector<Trial> trials;
+    for (const double g : gradients) trials.push_back(trial(rate, RunState::finished, loss, g, "B"));
+    return trials;
+  };
+  const std::vector<double> one = {127, 58, 90}, two = {134, 65, 76};
+  for (const bool swapped : {false, true}) {
+    std::vector<Trial> trials = with_gradients(0.05, swapped ? two : one, 2);
+    for (const Trial& t : with_gradients(0.1, swapped ? one : two, 1)) trials.push_back(t);
+    EXPECT_EQ(choose(trials, kByGradients)[0].winner.rate(), 0.1) << swapped;
+  }
+}
+
+// A text's accuracy is one of its tokens.
+TEST(Choose, SharesThatAreOfNoWholeNumberOfExamplesStayAsTheyAre) {
+  std::vector<Trial> trials = {trial(0.1, RunState::finished, 1), trial(0.2, RunState::finished, 1)};
+  for (Trial& t : trials) t.validation_examples = 10;
+  trials[0].validation_error = 0.125;
+  trials[1].validation_error = 0.1125;
+  const Choice choice = choose(trials, kByErrors)[0];
+  EXPECT_EQ(choice.winner.rate(), 0.2);
+  EXPECT_DOUBLE_EQ(choice.scores[1].validation_error, 0.1125);
+}
+
 TEST(Choose, MatchedLossGoesByValidationLossOfThoseThatReachedTheTarget) {
   // 0.1 never got there, 0.4 is there with fewer gradients than 0.2 but a worse validation loss, 0.8
   // overshot.
