@@ -63,7 +63,7 @@ std::vector<double> watched_losses(const RunHeader& header) {
   return losses;
 }
 
-/// Of the evaluations the first at or below each of those losses, and the one before it: where a run passed the loss, and
+/// Among the evaluations the first at or below each of those losses, and the one before it: where a run passed the loss, and
 /// between which updates.
 std::set<int64_t> looks_at_losses(const RunRecord& record) {
   std::set<int64_t> looks;

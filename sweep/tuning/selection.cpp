@@ -34,7 +34,7 @@ double mean_over_seeds(const std::vector<const Trial*>& trials, const Number& nu
   return std::isnan(sum) ? kInfinity : sum / static_cast<double>(trials.size());
 }
 
-// A share of the examples, 1 less the accuracy, is one of a whole number of them but for its rounding. Of texts, whose
+// A share of the examples, 1 less the accuracy, is one of a whole number of them but for its rounding. For texts, whose
 // accuracy is one of their tokens, it needn't be: it stays as it is.
 double wrong_examples(const Trial& trial) {
   const double wrong = trial.validation_error * static_cast<double>(trial.validation_examples);

@@ -146,7 +146,7 @@ def _plain(configs: pd.DataFrame, option: str, likely: list[Any]) -> str:
     for value in likely:
         if (text := value_text(option_text(value))) in there:
             return text
-    # Rules alone set it, and no program is there to ask: the commonest. Of several the first by text, since rows have no order.
+    # Rules alone set it, and no program is there to ask: the commonest; among several the first by text, since rows have no order.
     counts = texts.value_counts()
     return str(min(counts.index[counts == counts.max()]))
 
@@ -164,7 +164,7 @@ def _short_texts(column: pd.Series) -> pd.Series:
 
 
 def different_texts(one: Any, two: Any) -> tuple[str, str] | None:
-    """Of two values, with as few digits as tell them apart; None where they are alike."""
+    """Both values, with as few digits as tell them apart; None where they are alike."""
     if value_text(one) == value_text(two):
         return None
     texts = _short_texts(pd.Series([one, two], dtype=object))
@@ -183,7 +183,7 @@ def value_text(value: Any, digits: int = DIGITS[-1]) -> str:
 
 def nearest_arm(arm: str, there: Iterable[str]) -> str | None:
     """The arm there that has most of this arm's changes and none that it lacks: for "norm=batch, warmup=0" it is "norm=batch" before
-    the plain setting. Of several the one with this arm's first changes. None where each has a change of its own."""
+    the plain setting. Among several the one with this arm's first changes. None where each has a change of its own."""
     mine = changes(arm)
     nested = [other for other in there if changes(other).items() <= mine.items()]
     return max(nested, key=lambda other: (len(changes(other)), [key in changes(other) for key in mine]), default=None)

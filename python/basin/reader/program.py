@@ -1,4 +1,4 @@
-"""The program `basin`: where it is, what it says can be named, and what it says of options."""
+"""The program `basin`: where it is, what it says can be named, and what its options are."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def list_registered(program: str, kind: str) -> list[dict] | None:
 
 
 def known_options() -> dict[str, dict]:
-    """What the program says of each option, by its key: `default`, `role` and more. Empty without a program that can say."""
+    """What the program has to say about each option, by its key: `default`, `role` and more. Empty without a program that can say."""
     program = find_program()
     listed = (list_registered(program, "options") if program else None) or []
     return {str(entry["key"]): entry for entry in listed if "key" in entry}
