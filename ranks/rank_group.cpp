@@ -77,11 +77,13 @@ c10::intrusive_ptr<c10d::Store> meet(const RankPlace& place, double seconds) {
   }
 }
 
-/// What torch has to log of sockets, with its stack, is in our one line. In tests ranks are threads.
+/// What torch has to log of sockets, with its stack, is in our one line. In tests ranks are threads: torch's record of the last two
+/// thousand sums, one for the process and without a lock, crashed there, and nobody here reads it.
 void silence_torch() {
   static std::once_flag done;
   std::call_once(done, [] {
     if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+    ::setenv("TORCH_FR_BUFFER_SIZE", "0", 0);
   });
 }
 
