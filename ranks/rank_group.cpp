@@ -375,8 +375,19 @@ void RankGroup::agree(const std::string& what, const std::string& words) const {
   const std::vector<std::string> all = gather(words);
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
+    wait_for_readers();
     throw ConfigError(fmt::format("ranks disagree on {}: {} has {}, {} has {}", what, name_of(0), all[0],
                                   name_of(static_cast<int>(rank)), all[rank]));
+  }
+}
+
+void RankGroup::wait_for_readers() const {
+  const std::string key = fmt::format("words/{}", link_->messages++);
+  if (!is_first()) return link_->store->set(fmt::format("{}/{}", key, rank()), bytes_of("read"));
+  try {
+    for (int rank = 1; rank < size(); ++rank) link_->word(fmt::format("{}/{}", key, rank));
+  } catch (const RankLost&) {
+    // One that has ended reads nothing any more.
   }
 }
 

@@ -128,6 +128,8 @@ class RankGroup {
  private:
   struct Link;
   explicit RankGroup(RankPlace place);
+  /// The first rank, with which what was said ends, waits until the others have read all of it.
+  void wait_for_readers() const;
 
   RankPlace place_;
   std::unique_ptr<Link> link_;  // null: alone
