@@ -7,7 +7,6 @@
 
 #include "apps/command_line.h"
 #include "core/error.h"
-#include "core/runtime.h"
 
 namespace {
 
@@ -32,5 +31,5 @@ int with_output_written(int exit_code) {
 
 int main(int argc, char** argv) {
   open_missing_streams();
-  basin::end_process(with_output_written(basin::run_command_line(argc, argv)));
+  return with_output_written(basin::run_command_line(argc, argv));
 }

@@ -1,4 +1,4 @@
-// main() of every test program: ends as `basin` does, without taking libtorch apart.
+// main() of every test program: ends without taking libtorch apart.
 #include <gmock/gmock.h>
 
 #include "core/runtime.h"
