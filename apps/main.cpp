@@ -29,6 +29,7 @@ int with_output_written(int exit_code) {
 
 }  // namespace
 
+// Ends by returning and not by end_process(): with ranks so quick an end was now and then taken for a lost one.
 int main(int argc, char** argv) {
   open_missing_streams();
   return with_output_written(basin::run_command_line(argc, argv));
