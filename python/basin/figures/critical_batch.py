@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..analysis.arms import plain_runs
 from ..analysis.critical_batch import CriticalBatch
 from ..analysis.names import optimizers_of
 from ..reader.sweep import Sweep
@@ -17,8 +18,10 @@ SCALES = {"b_simple_finite": "B_simple (finite set)", "b_hessian": "B_hessian"}
 
 
 def noise_scales(sweep: Sweep, optimizer: str) -> pd.DataFrame:
-    """checkpoint, train_loss, quantity, value, uncertainty, batch_size of every resolved noise scale of its runs."""
-    runs = sweep.runs[sweep.runs.optimizer == optimizer][["run_id", "batch_size"]]
+    """checkpoint, train_loss, quantity, value, uncertainty, batch_size of every resolved noise scale of its runs of plain settings, which
+    are those of S(B)."""
+    runs = plain_runs(sweep)
+    runs = runs[runs.optimizer == optimizer][["run_id", "batch_size"]]
     probes = sweep.probes.merge(runs, on="run_id", suffixes=("", "_of_run"))
     probes = probes[probes.quantity.isin(SCALES) & (probes.status == "ok") & (probes.value > 0)]
     columns = ["checkpoint", "train_loss", "quantity", "value", "uncertainty", "batch_size"]

@@ -37,6 +37,17 @@ def test_only_resolved_noise_scales_are_drawn():
     assert list(found.batch_size) == [32, 32]
 
 
+def test_noise_scales_are_those_of_plain_settings(tmp_path):
+    plan = dict(batch_sizes=(32,), optimizers=("sgd",), seeds=(1, 2), protocols=("B",), images=20, updates=4,
+                arms=(("warmup", 0.1, (32,), 0.0),))  # fmt: skip
+    sweep = open_planned(tmp_path / "s", plan)
+    warmup = dict(zip(sweep.runs.run_id, sweep.runs.warmup))
+    sweep.probes = pd.DataFrame([{"run_id": run_id, "quantity": "b_hessian", "status": "ok", "value": 100.0 if warmup[run_id] else 50.0,
+                                  "uncertainty": 1.0, "train_loss": 1.5, "checkpoint": "end"} for run_id in warmup])  # fmt: skip
+    assert sorted(sweep.probes.value) == [50.0, 50.0, 100.0, 100.0]
+    assert list(drawing.noise_scales(sweep, "sgd").value) == [50.0, 50.0]
+
+
 def test_noise_scales_of_a_checkpoint_are_one_level_whatever_their_losses():
     scales = pd.DataFrame({"checkpoint": ["loss-1.4", "loss-1.4", "loss-2"], "quantity": "b_hessian", "value": [100.0, 300.0, 50.0],
                            "train_loss": [1.34, 1.39, 1.91]})  # fmt: skip
