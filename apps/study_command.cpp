@@ -71,7 +71,7 @@ int dry_run(const Study& study, const std::vector<PlannedContrast>& contrasts,
   const PlanScope scope = scope_of(arguments);
   const SweepPlan plan = plan_sweep(study, out, scope);
   require_same_data(out, plan.cells);
-  CostModel costs(plan.cells, scope.probes);
+  CostModel costs(plan.cells, plan.probed);
   for (const std::string& note : costs.notes()) fmt::print(stderr, "note: {}\n", note);
   const bool retry = !arguments.retry.empty();
   if (seconds_left(plan, costs, workers.jobs, retry) > 0) {

@@ -52,6 +52,11 @@ double number_of(const RunRecord& record, const std::string& name) {
   return kNaN;
 }
 
+/// Whether these weights are points of the run's path: neither its twin's nor averaged ones.
+bool on_the_path(const ProbeRecord& probe) {
+  return probe.checkpoint != "average" && probe.checkpoint.find('@') == std::string::npos;
+}
+
 struct Probed {
   Places curvature, noise;
   double limit = kNaN, cost = 0;
@@ -79,7 +84,7 @@ Probed read_probes(const fs::path& folder, const fs::path& out, std::vector<Inpu
     found.cost += attribute(probe, "n_examples") *
                   ((std::isfinite(gradients) ? gradients : 0) + (std::isfinite(hvps) ? kHvp * hvps : 0));
     files.push_back({fs::relative(path, out).string(), sha256_of_file(path.string())});
-    if (!is_studys_own(path.string(), probe)) continue;
+    if (!is_studys_own(path.string(), probe) || !on_the_path(probe)) continue;
     if (probe.probe == "noise_scale") take(probe, "b_simple_finite", found.noise);
     if (probe.probe != "preconditioned_curvature") continue;  // others have a "lambda" too
     take(probe, "lambda", found.curvature);

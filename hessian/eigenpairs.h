@@ -25,11 +25,10 @@ struct TopEigenOptions {
   /// What the tolerance is of: the pair's residual, or its value_bound, where the vector doesn't matter.
   /// Solvers but lanczos know residuals alone.
   bool stop_by_value = false;
-  int64_t max_krylov = 0;              // most basis vectors held; 0: 120, or what fits kBasisBytes
-  int64_t max_restarts = 10;           // of a full basis
-  uint64_t seed = 0;                   // of the start vector
-  std::string solver = "lanczos";      // or "spectra", the reference
-  std::vector<at::Tensor> start = {};  // for lanczos: vectors near the wanted ones; empty: random
+  int64_t max_krylov = 0;          // most basis vectors held; 0: 120, or what fits kBasisBytes
+  int64_t max_restarts = 10;       // of a full basis
+  uint64_t seed = 0;               // of the start vector
+  std::string solver = "lanczos";  // or "spectra", the reference
   /// For lanczos: a file in which a long run keeps its state and from which it goes on, and what it is the
   /// state of. Empty: none. Removed when the run ends.
   std::string state_path = {}, state_key = {};
@@ -44,7 +43,8 @@ struct Eigenpair {
   double relative_residual = 0;  // residual / |value|
   /// min(residual, residual^2 / gap), the gap to the nearest other Ritz value less that one's residual: how
   /// far the eigenvalue is from `value` (Kato & Temple; Parlett, The Symmetric Eigenvalue Problem, section
-  /// 11.7) where the solver has overlooked none in between. Not below rounding (ErrorLimits::noise).
+  /// 11.7) where the solver has overlooked none in between. Not below rounding (ErrorLimits::noise). The residual where there is no
+  /// other Ritz value.
   double value_bound = 0;
   bool converged = false;
   at::Tensor vector;  // unit length, of the operator's type and device
@@ -62,8 +62,8 @@ struct TopEigenResult {
   int64_t krylov = 0;               // basis vectors when the last end was found
   int64_t restarts = 0;
   std::string method;  // "lanczos", "spectra-lanczos", "spectra-restarted" or "dense"
-  /// Largest |v_i . A v_j - v_j . A v_i| / max|lambda| seen on the way: rounding for a symmetric operator, of
-  /// order 1 for another. NaN where the solver doesn't look.
+  /// Largest |v_i . A v_j - v_j . A v_i| over max|lambda|, of what is known of it at that step (the largest Ritz value and residual): rounding
+  /// for a symmetric operator, of order 1 for another. One entry of A - A^T is at most as large as its norm. NaN where the solver doesn't look.
   double asymmetry = NAN;
 };
 

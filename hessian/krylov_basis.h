@@ -17,8 +17,8 @@ namespace basin {
 /// sums over ranks make scalar products and whole vectors of it, with the same bits on every rank. All ranks call the same then. Vectors
 /// that come in and go out are whole. Cost: a sum of n numbers for each project_out(), and of k n for k combined vectors.
 ///
-/// Keeping W buys true residuals W y - theta V y of every Ritz pair without another product, and makes warm
-/// starts and restarts from any vectors possible; it costs as much memory as V.
+/// Keeping W buys true residuals W y - theta V y of every Ritz pair without another product, and makes
+/// restarts from any vectors possible; it costs as much memory as V.
 class KrylovBasis {
  public:
   static constexpr int64_t kDividedFrom = 1 << 16;

@@ -25,6 +25,7 @@ struct Ritz {
   double radius() const { return values.cwiseAbs().maxCoeff(); }
   /// Eigenpair::value_bound of value i, were its residual `residual`; `noise` is what rounding leaves.
   double value_bound(int64_t i, double residual, double noise) const {
+    if (values.size() == 1) return residual;  // a gap is to a value that has been seen
     double gap = INFINITY;
     for (int64_t j = 0; j < values.size(); ++j) {
       if (j != i) gap = std::min(gap, std::abs(values[i] - values[j]) - residuals[j]);
@@ -59,9 +60,10 @@ class Lanczos {
   TopEigenResult run(KrylovSpace* space) {
     result_.method = "lanczos";
     result_.asymmetry = 0;
-    if (!resume()) start();
+    if (!resume()) extend(random_direction());
     while (finite_) {
       const Ritz ritz = project();
+      if (gap_ > 0) result_.asymmetry = std::max(result_.asymmetry, gap_ / (ritz.radius() + beta_));
       if (result_.asymmetry > kMostAsymmetry) {
         collect(ritz);
         distrust(ritz);
@@ -78,16 +80,6 @@ class Lanczos {
   }
 
  private:
-  /// Along the sum of the given vectors, which serves better than a block of them (docs/curvature.md), or
-  /// random.
-  void start() {
-    if (options_.start.empty()) return extend(random_direction());
-    at::Tensor sum = at::zeros({op_.size()}, at::TensorOptions(op_.dtype()).device(op_.device()));
-    for (const at::Tensor& vector : options_.start) sum.add_(vector.to(sum.options()));
-    const double length = norm_of(sum);
-    extend(length > 0 ? sum.div_(length) : random_direction());
-  }
-
   at::Tensor random_direction() {
     at::Tensor v = at::randn({op_.size()}, generator_, at::kDouble).to(op_.dtype()).to(op_.device());
     v.div_(norm_of(v));
@@ -148,11 +140,7 @@ class Lanczos {
   /// The products of the basis before v say what the column above its diagonal must be: coupling_.
   void watch_symmetry(const Eigen::VectorXd& column) {
     const int64_t m = basis_.size();
-    const double scale = projected_.topLeftCorner(m, m).norm() + beta_;
-    if (m > 1 && scale > 0) {
-      const double gap = (column.head(m - 1) - coupling_).cwiseAbs().maxCoeff();
-      result_.asymmetry = std::max(result_.asymmetry, gap / scale);
-    }
+    gap_ = m > 1 ? (column.head(m - 1) - coupling_).cwiseAbs().maxCoeff() : 0;
     coupling_ = Eigen::VectorXd::Zero(m);
     coupling_[m - 1] = beta_;
   }
@@ -188,6 +176,7 @@ class Lanczos {
     const bool whole = m == op_.size();
     if (!whole) {
       if (op_.size() <= kExhaust || m < large_ + small_) return false;
+      if (limits_.by_value && m == large_ + small_) return false;  // the gap of the last is to one more value
       if (result_.products < search_until_) return false;
       if (broken_down(ritz) && breakdowns_ < std::max(large_, small_)) return false;
       if (!estimates_agree(ritz) && !given_up()) return false;
@@ -292,7 +281,7 @@ class Lanczos {
     }
     if (space) {
       *space = {basis_.vectors(), basis_.products(), projected_.topLeftCorner(basis_.size(), basis_.size()),
-                /*cold=*/options_.start.empty() && result_.restarts == 0};
+                /*whole=*/result_.restarts == 0};
     }
     return result_;
   }
@@ -307,6 +296,7 @@ class Lanczos {
   at::Generator generator_;
   at::Tensor remainder_;                       // (I - V^T V) A v_m
   double beta_ = 0;                            // |remainder_|
+  double gap_ = 0;                             // of the last column from what symmetry has it be
   int64_t breakdowns_ = 0, search_until_ = 0;  // the latter in products
   bool break_off_ = false;                     // the next direction is random
   bool finite_ = true;

@@ -9,12 +9,12 @@
 
 namespace basin {
 
-/// What a run leaves for others to use. `cold`: one random start and no restart, so that the first row of
+/// What a run leaves for others to use. `whole`: without a restart, so that the first row of
 /// `vectors` is the start, `projected` its Lanczos matrix, and a quadrature may be read off it.
 struct KrylovSpace {
   at::Tensor vectors, products;  // V [m, n] with orthonormal rows, W = A V
   Eigen::MatrixXd projected;     // V A V^T
-  bool cold = false;
+  bool whole = false;
 };
 
 /// The outermost eigenpairs of a symmetric operator from one Krylov space (Lanczos with full
@@ -25,8 +25,8 @@ struct KrylovSpace {
 /// A product A v_i is kept with each v_i, so that stopping is decided on true residuals |A x - theta x| and
 /// no product is spent on verifying. The first step at which every wanted pair meets its limit ends the run.
 ///
-/// Warm start: from the sum of options.start, vectors near the wanted ones (those of the checkpoint before).
-/// Then the space is as good as cold for eigenpairs, but says nothing about densities.
+/// The start is random. From the last checkpoint's vectors, any direction that has overtaken them is so weak that they converge first,
+/// and it is missed (docs/curvature.md).
 ///
 /// Exact multiplicities: a Krylov space shows one vector of every eigenspace. At a breakdown, a space that
 /// the operator maps into itself, a new random start is made for each further copy wanted. Without a

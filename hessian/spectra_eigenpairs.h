@@ -14,7 +14,7 @@ namespace basin {
 /// recurrence's own estimate. Up to max(32, 2 (count + smallest) + 4) unknowns: dense, by n products.
 ///
 /// Exact multiplicities show only where the Krylov space breaks down (then `count` further starts are made)
-/// or n is small. options.start is not used.
+/// or n is small.
 ///
 /// Cost: as lanczos_eigenpairs() and one product per pair; n doubles per basis vector on the host, and each
 /// product takes a round trip there.

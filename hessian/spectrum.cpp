@@ -59,17 +59,16 @@ class Sharing {
 
   SharedSpectrum run() {
     result_.size = op_.size();
-    TopEigenOptions pairs = options_.pairs;
-    pairs.start.clear();
     KrylovSpace space;
-    result_.pairs = lanczos_eigenpairs(op_, pairs, &space);
+    result_.pairs = lanczos_eigenpairs(op_, options_.pairs, &space);
     result_.products = result_.pairs.products;
     if (!space.vectors.defined()) return result_;
     if (space.vectors.size(0) == op_.size()) return exact(space.projected);
     locked_ = lock(result_.pairs);
     result_.known = locked_.values;
     TraceSamples trace(op_.size(), {space.vectors, space.products});
-    if (space.cold) result_.starts.push_back(rest_of(quadrature_of(space.projected), locked_.values));
+    result_.has_long_start = space.whole;
+    if (space.whole) result_.starts.push_back(rest_of(quadrature_of(space.projected), locked_.values));
     for (int64_t i = 1; i < options_.starts; ++i) add_start(trace);
     for (int64_t i = 0; i < options_.trace_samples; ++i) add_sample(trace);
     result_.trace = trace.trace();
@@ -93,15 +92,19 @@ class Sharing {
     at::Tensor first;
     const Quadrature quadrature = lanczos_quadrature(op_, z, options_.steps, locked_.vectors, &first);
     result_.products += static_cast<int64_t>(quadrature.nodes.size());
-    if (quadrature.nodes.empty()) return;  // a product was not finite
+    if (quadrature.nodes.empty()) {
+      result_.finite = false;
+      return;
+    }
     result_.starts.push_back(quadrature);
     trace.add(z, first * norm_of(z));
   }
 
   void add_sample(TraceSamples& trace) {
-    const at::Tensor z = random_signs(op_, generator_);
-    trace.add(z, op_.apply(z).detach());
+    const at::Tensor z = random_signs(op_, generator_), product = op_.apply(z).detach();
     ++result_.products;
+    if (!std::isfinite(norm_of(product))) result_.finite = false;
+    trace.add(z, product);
   }
 
   LinearOperator& op_;
@@ -113,6 +116,15 @@ class Sharing {
 
 }  // namespace
 
+bool SharedSpectrum::may_miss(double threshold) const {
+  if (starts.empty() || pairs.largest.empty() || pairs.largest.back().value <= threshold) return false;
+  const double first = starts.front().mass_above(threshold);
+  const bool alike = std::all_of(starts.begin(), starts.end(), [&](const Quadrature& start) {
+    return start.mass_above(threshold) == first;
+  });
+  return !has_long_start || alike;
+}
+
 SampleMean SharedSpectrum::count_above(double threshold) const {
   const auto outer = static_cast<double>(
       std::count_if(known.begin(), known.end(), [&](double value) { return value > threshold; }));
@@ -120,7 +132,9 @@ SampleMean SharedSpectrum::count_above(double threshold) const {
   if (starts.empty() && rest == 0) return {outer, 0, 0};
   std::vector<double> samples;
   for (const Quadrature& start : starts) samples.push_back(outer + rest * start.mass_above(threshold));
-  return mean_of(samples);
+  SampleMean mean = mean_of(samples);
+  if (may_miss(threshold)) mean.standard_error = NAN;
+  return mean;
 }
 
 SpectralDensity SharedSpectrum::density(double width, int64_t points) const {

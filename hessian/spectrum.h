@@ -13,7 +13,7 @@
 namespace basin {
 
 struct SpectrumOptions {
-  TopEigenOptions pairs;       // of the Krylov pass; its start is always random
+  TopEigenOptions pairs;       // of the Krylov pass
   int64_t starts = 4;          // of the density, the Krylov pass among them; at least 2
   int64_t steps = 6;           // products of each further start
   int64_t trace_samples = 14;  // products for the trace alone, besides the first ones of the starts
@@ -28,8 +28,15 @@ struct SharedSpectrum {
   std::vector<double> known;       // eigenvalues taken for exact, ascending
   std::vector<Quadrature> starts;  // of the rest, one per start
   SampleMean trace{NAN, NAN, 0}, squared_frobenius{NAN, NAN, 0};
+  bool finite = true;           // false: a product of a start or sample wasn't
+  bool has_long_start = false;  // the Krylov pass is among the starts
 
-  /// Eigenvalues above `threshold`, and its mean and error over the starts.
+  /// Whether the outer eigenvalues are to be believed (kMostAsymmetry), and the products that the rest is from.
+  bool trusted() const { return !(pairs.asymmetry > kMostAsymmetry); }
+  /// Whether there may be eigenvalues above `threshold` that no start has resolved: all wanted pairs are above it, and six products don't tell
+  /// weak outliers from the bulk's edge. The long start would, and says so by differing from the others.
+  bool may_miss(double threshold) const;
+  /// Eigenvalues above `threshold`, and its mean and error over the starts; without an error where they may miss some.
   SampleMean count_above(double threshold) const;
   /// The density of all eigenvalues, smoothed by a normal of standard deviation `width`; integrates to 1.
   SpectralDensity density(double width, int64_t points) const;

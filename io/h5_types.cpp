@@ -71,11 +71,20 @@ Handle number_type(at::ScalarType type) {
       return own(H5Tcopy(H5T_STD_I32LE));
     case at::kByte:
       return own(H5Tcopy(H5T_STD_U8LE));
+    case at::kChar:
+      return own(H5Tcopy(H5T_STD_I8LE));
     case at::kBool:
       return bool_type();
     default:
       throw IoError(fmt::format("numbers of type {} have no form in our files", c10::toString(type)));
   }
+}
+
+/// HDF5 would clamp what a type doesn't hold.
+at::ScalarType integer_type(size_t bytes, bool is_signed) {
+  if (bytes == 1) return is_signed ? at::kChar : at::kByte;
+  if (!is_signed) return at::ScalarType::Undefined;
+  return bytes == 8 ? at::kLong : bytes == 4 ? at::kInt : at::ScalarType::Undefined;
 }
 
 at::ScalarType scalar_type(hid_t type) {
@@ -84,8 +93,7 @@ at::ScalarType scalar_type(hid_t type) {
     case H5T_FLOAT:
       return size == 8 ? at::kDouble : size == 4 ? at::kFloat : at::ScalarType::Undefined;
     case H5T_INTEGER:
-      if (size == 1) return at::kByte;
-      return size == 8 ? at::kLong : size == 4 ? at::kInt : at::ScalarType::Undefined;
+      return integer_type(size, H5Tget_sign(type) == H5T_SGN_2);
     case H5T_ENUM:
       return size == 1 ? at::kBool : at::ScalarType::Undefined;
     default:

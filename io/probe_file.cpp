@@ -104,11 +104,6 @@ void write_probe_file(const std::string& path, const ProbeRecord& record) {
   h5::Group quantities = file.create_group("quantities");
   for (const Quantity& quantity : record.quantities) write_quantity(quantities, quantity);
   file.create_group("provenance").set_attributes(text_attributes(record.provenance));
-  if (record.next_start.defined()) {
-    h5::DataSet start = file.write_tensor("next_start", record.next_start.detach().cpu().contiguous());
-    describe(start, "1", "sum of the eigenvectors found, where the next checkpoint's search starts",
-             "warm-start");
-  }
   file.save();
 }
 
@@ -125,11 +120,6 @@ ProbeRecord read_probe_file(const std::string& path) {
   }
   record.provenance = texts_of(file.group("provenance").attributes());
   return record;
-}
-
-at::Tensor read_next_start(const std::string& path) {
-  const h5::File file = open_schema_file(path, kProbeSchema);
-  return file.has("next_start") ? file.dataset("next_start").read_tensor() : at::Tensor();
 }
 
 }  // namespace basin

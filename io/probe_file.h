@@ -19,13 +19,9 @@ struct ProbeRecord {
       attributes;  // settings, costs, checkpoint's update, train_loss, ...
   std::vector<std::pair<std::string, std::string>> provenance;
   std::vector<Quantity> quantities;
-  /// Where a later checkpoint's search starts (/next_start); undefined where there is none. Not read back with the rest.
-  at::Tensor next_start = {};
 };
 
 void write_probe_file(const std::string& path, const ProbeRecord& record);
 ProbeRecord read_probe_file(const std::string& path);
-/// /next_start alone; undefined where the file has none.
-at::Tensor read_next_start(const std::string& path);
 
 }  // namespace basin

@@ -59,18 +59,24 @@ const char* to_string(VolumeStatus status) {
       return "censored";
     case VolumeStatus::not_resolved:
       return "not_resolved";
+    case VolumeStatus::failed:
+      return "failed";
   }
   return "";
 }
 
-LogVolume log_volume(const std::vector<double>& radii, double farthest, double weights) {
+LogVolume log_volume(const std::vector<double>& radii, int64_t failed, double farthest, double weights) {
   LogVolume volume;
   std::vector<double> logs;
   for (const double radius : radii) {
     if (!std::isnan(radius)) ++volume.reached;
     logs.push_back(std::log(std::isnan(radius) ? farthest : radius));
   }
-  volume.directions = static_cast<int64_t>(radii.size());
+  volume.directions = static_cast<int64_t>(radii.size()) + failed;
+  if (failed > 0) {
+    volume.status = VolumeStatus::failed;
+    return volume;
+  }
   if (volume.reached == 0) return volume;
   const bool all = volume.reached == volume.directions;
   volume.status = all ? VolumeStatus::ok : VolumeStatus::censored;

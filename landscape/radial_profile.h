@@ -43,8 +43,8 @@ struct Radius {
 Radius radius_of_rise(Ray& ray, double target, const RadiusSearch& search);
 
 /// ok; censored: some directions never rose, they enter as the farthest radius, so both means are lower bounds;
-/// not_resolved: none rose.
-enum class VolumeStatus { ok, censored, not_resolved };
+/// not_resolved: none rose; failed: along some it isn't known whether.
+enum class VolumeStatus { ok, censored, not_resolved, failed };
 const char* to_string(VolumeStatus status);
 
 /// The volume of the region around w in which the loss stays below the target, seen from w along random
@@ -64,7 +64,7 @@ struct LogVolume {
 /// with n in the thousands E[r^n] is carried by directions so rare that none is drawn, so what comes out is
 /// the largest radius drawn, less log(directions)/n. effective_directions says so: near 1, it's that one.
 /// mean log r is the number to compare networks by: unbiased, with an error, and dominated by the many steep
-/// directions. radii: NaN where not reached.
-LogVolume log_volume(const std::vector<double>& radii, double farthest, double weights);
+/// directions. radii: NaN where not reached. `failed`: directions besides, along which it isn't known; no number then.
+LogVolume log_volume(const std::vector<double>& radii, int64_t failed, double farthest, double weights);
 
 }  // namespace basin

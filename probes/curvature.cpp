@@ -39,10 +39,11 @@ bool among(const std::vector<std::string>& list, const std::string& name) {
   return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
 }
 
+/// `finite`: all products were.
 Quantity sampled(const QuantityNaming& naming, const SampleMean& mean, bool finite) {
   const bool exact = mean.samples == 0 && mean.standard_error == 0;
   Quantity q = named(naming, exact ? UncertaintyKind::none : UncertaintyKind::standard_error);
-  const bool resolved = std::isfinite(mean.value) && std::isfinite(mean.standard_error);
+  const bool resolved = finite && std::isfinite(mean.value) && std::isfinite(mean.standard_error);
   q.status = resolved ? ProbeStatus::ok : finite ? ProbeStatus::not_resolved : ProbeStatus::nonfinite;
   const double value = resolved ? mean.value : kNaN, error = resolved ? mean.standard_error : kNaN;
   const double t = exact || !resolved ? 0 : student_quantile(static_cast<double>(mean.samples - 1));
@@ -141,7 +142,7 @@ class CurvatureProbe final : public Probe {
 
   void add_quantities(const SharedSpectrum& spectrum, ProbeResult& result) const {
     const std::string units = "loss/weight^2";
-    const bool finite = spectrum.pairs.status != SolverStatus::nonfinite;
+    const bool finite = spectrum.pairs.status != SolverStatus::nonfinite && spectrum.finite;
     const int64_t expected = std::min(options_.count, spectrum.size);
     Quantity lambda = eigen_quantity({"lambda", "largest eigenvalues", "curvature-lambda", units},
                                      spectrum.pairs.largest, expected, options_);
@@ -156,7 +157,12 @@ class CurvatureProbe final : public Probe {
                 spectrum.squared_frobenius, finite),
         sampled({"outliers", "eigenvalues above the threshold", "curvature-outliers", "1"},
                 spectrum.count_above(threshold), finite)};
+    for (Quantity& q : result.quantities) {  // means over products that aren't a symmetric operator's
+      if (!spectrum.trusted() && q.status == ProbeStatus::ok) q.status = ProbeStatus::not_converged;
+    }
     result.attributes.emplace_back("outlier_threshold", threshold);
+    if (finite && spectrum.may_miss(threshold))
+      result.message = "more eigenvalues than count may be above the threshold: a larger count resolves them";
   }
 
   void record(const SharedSpectrum& spectrum, double repeat_difference, ProbeResult& result) const {
@@ -165,7 +171,8 @@ class CurvatureProbe final : public Probe {
                              ? kNaN
                              : pairs.largest.front().value - pairs.smallest.front().value;
     SpectralDensity density;
-    if (range > 0) density = spectrum.density(options_.density_width * range, options_.density_points);
+    if (range > 0 && spectrum.finite)
+      density = spectrum.density(options_.density_width * range, options_.density_points);
     record_matrix(spectrum.size, result);
     result.attributes.insert(result.attributes.end(),
                              {{"hvps", spectrum.products},
@@ -243,7 +250,7 @@ ProbeEntry curvature_entry() {
       .name = "curvature",
       .label = "curvature",
       .help = "spectrum of a curvature matrix: eigenvalues, density, trace, Frobenius norm",
-      .version = 1,
+      .version = 2,
       .definitions = {"curvature-lambda", "curvature-lambda-min", "curvature-trace", "curvature-frobenius",
                       "curvature-outliers", "hessian-lambda-pyhessian", "curvature-trace-pyhessian"},
       .entries = {"lambda_#", "lambda_min", "trace", "squared_frobenius", "outliers"},

@@ -93,7 +93,6 @@ class Ledger final : public Probe {
   void measure(const ProbeContext& context, ProbeResult& result) override {
     ProbeContext inner = context;  // the parts are short: their searches keep no state
     inner.state_path.clear();
-    inner.start = at::Tensor();
     const double limit = context.optimizer ? context.optimizer->frozen_stability_limit() : kNaN;
     const ProbeResult curved = curvature()->run(inner);
     add_curvature(curved, limit, result);

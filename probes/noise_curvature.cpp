@@ -64,7 +64,8 @@ class NoiseCurvature final : public Probe {
     const std::unique_ptr<CurvatureProducts> covariance =
         context.problem.curvature(Curvature::gradient_covariance);
     found.covariance = shared_spectrum(*covariance, spectrum_options(context, "covariance"));
-    found.finite = found.estimate.all_finite && found.covariance.pairs.status != SolverStatus::nonfinite;
+    found.finite = found.estimate.all_finite && found.hessian.finite && found.covariance.finite &&
+                   found.covariance.pairs.status != SolverStatus::nonfinite;
     if (found.finite) compare(context.problem.parameters().size(), found);
     return found;
   }
@@ -168,11 +169,11 @@ class NoiseCurvature final : public Probe {
     overlap.status = found.finite ? found.overlap_status : ProbeStatus::nonfinite;
     result.quantities.push_back(std::move(overlap));
     add_alignment(
-        {"alignment_cosine", "cosine of Hessian and gradient covariance", "noise-hessian-cosine", "1"},
-        found.cosine, found.finite, result);
+        {"alignment_cosine", "cosine of Hessian and gradient covariance", "noise-hessian-cosine", "1"}, found,
+        found.cosine, result);
     add_alignment({"alignment_trace", "alignment of Hessian and gradient covariance by their traces",
                    "noise-hessian-trace-alignment", "1"},
-                  found.trace_ratio, found.finite, result);
+                  found, found.trace_ratio, result);
   }
 
   static void leave_unresolved(Quantity& q) {
@@ -180,9 +181,11 @@ class NoiseCurvature final : public Probe {
     q.entry_status.assign(q.value.size(), q.status);
   }
 
-  static void add_alignment(const QuantityNaming& naming, const Estimate& e, bool finite,
+  static void add_alignment(const QuantityNaming& naming, const Findings& found, const Estimate& e,
                             ProbeResult& result) {
-    const ProbeStatus status = status_of(e, std::isfinite(e.error), !finite);
+    ProbeStatus status = status_of(e, std::isfinite(e.error), !found.finite);
+    const bool trusted = found.hessian.trusted() && found.covariance.trusted();
+    if (status == ProbeStatus::ok && !trusted) status = ProbeStatus::not_converged;
     result.quantities.push_back(measured(naming, e, status));
   }
 
@@ -253,7 +256,7 @@ ProbeEntry noise_curvature_entry() {
       .name = "noise_curvature",
       .label = "noise and curvature",
       .help = "gradient noise against curvature: weighted noise scale, overlap, alignment",
-      .version = 2,
+      .version = 3,
       .definitions = {"noise-scale-hessian-population", "noise-scale-hessian-finite", "covariance-lambda",
                       "noise-hessian-overlap", "noise-hessian-cosine", "noise-hessian-trace-alignment"},
       .entries = {"b_hessian", "g_h_g", "tr_h_sigma", "b_hessian_finite", "g_h_g_finite", "tr_h_sigma_finite",

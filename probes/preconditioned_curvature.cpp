@@ -91,7 +91,7 @@ ProbeEntry preconditioned_curvature_entry() {
       .name = "preconditioned_curvature",
       .label = "preconditioned curvature",
       .help = "largest eigenvalues of the Hessian as the optimiser sees it",
-      .version = 1,
+      .version = 2,
       .definitions = {"preconditioned-lambda", "preconditioned-rate-lambda"},
       .entries = {"lambda_#", "rate_lambda_1"},
       .headlines = {{"rate_lambda_1", "", "η λ₁(P⁻¹H)"}},

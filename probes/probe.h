@@ -25,7 +25,6 @@ struct ProbeResult {
   /// Settings and costs: solver, iterations, hvps, gradients, seed, tolerance, distribution of A, ...
   std::vector<std::pair<std::string, OptionValue>> attributes;
   double seconds = 0;
-  at::Tensor next_start;  // flat: where the same probe may start at the next checkpoint; undefined: nowhere
 };
 
 /// What a probe sees: a problem, of a run the checkpoint's network on a fixed set of examples. A probe leaves
@@ -44,7 +43,6 @@ struct ProbeContext {
   /// A file in which a long search may keep its state, and what it is the state of; empty: none.
   std::string state_path = {}, state_key = {};
   bool keeps_state = true;          // false: another rank writes it
-  at::Tensor start = {};            // ProbeResult::next_start of the checkpoint before; undefined: cold
   at::Tensor initial_weights = {};  // flat, of the run's checkpoint "start"; undefined: not at hand
 
   /// The network itself, for probes that look at logits or layers; Unanswered where it is in another process.

@@ -30,7 +30,6 @@ class TopEigenvalues final : public Probe {
     const std::unique_ptr<CurvatureProducts> hessian = context.problem.curvature(Curvature::hessian);
     TopEigenOptions solver = solver_options(options_, options_.smallest, context);
     solver.solver = options_.solver;
-    solver.start = warm_start(context);
     const TopEigenResult found = top_eigenpairs(*hessian, solver);
     const int64_t expected = std::min(options_.count, hessian->size());
     const double norm = context.problem.parameters().gather().to(at::kDouble).norm().item<double>();
@@ -47,7 +46,6 @@ class TopEigenvalues final : public Probe {
                              {{"solver", options_.solver}, {"hvps", found.products}});
     record_solver(found, options_, result);
     conclude_eigen(found, options_.tolerance, result);
-    result.next_start = sum_of_vectors(found);
   }
 
   void add_smallest(const TopEigenResult& found, int64_t size, ProbeResult& result) const {
@@ -56,21 +54,6 @@ class TopEigenvalues final : public Probe {
                        found.smallest, std::min(options_.smallest, size), options_);
     q.is_vector = options_.smallest > 1;
     result.quantities.push_back(q);
-  }
-
-  /// Spectra's solver can't, and a vector of another network wouldn't help.
-  std::vector<at::Tensor> warm_start(const ProbeContext& context) const {
-    const bool fits = context.start.defined() && context.start.numel() == context.problem.parameters().size();
-    if (!fits || options_.solver != "lanczos" || !at::isfinite(context.start).all().item<bool>()) return {};
-    return {context.start};
-  }
-
-  static at::Tensor sum_of_vectors(const TopEigenResult& found) {
-    at::Tensor sum;
-    for (const auto* end : {&found.largest, &found.smallest}) {
-      for (const Eigenpair& pair : *end) sum = sum.defined() ? sum + pair.vector : pair.vector;
-    }
-    return sum;
   }
 
   TopEigenvaluesOptions options_;
@@ -94,7 +77,7 @@ ProbeEntry top_eigenvalues_entry() {
       .name = "top_eigenvalues",
       .label = "Hessian eigenvalues",
       .help = "largest and smallest Hessian eigenvalues",
-      .version = 3,
+      .version = 4,
       .definitions = {"hessian-lambda", "hessian-lambda-min", "hessian-lambda-norm"},
       .entries = {"lambda_#", "lambda_min", "lambda_min_#", "lambda_1_w2"},
       .headlines = {{"lambda", "λ₁", "λ₁ (loss / weight²)"}, {"lambda_1_w2", "", "λ₁ ‖w‖² (loss)"}},

@@ -26,25 +26,12 @@ double weight_norm(const Checkpoint& checkpoint) {
   return std::sqrt(sum);
 }
 
-/// Where a search begins, and where it keeps its state on the way.
+/// Where a search keeps its state on the way.
 struct SearchState {
   std::string path, key;
-  at::Tensor start;
 };
 
 constexpr double kFaultSeconds = 30;  // in which a fault that all ranks meet has come to all
-
-/// Rank 0's tensor, or none where it has none. `like`: its type and device.
-at::Tensor shared(const at::Tensor& mine, const ParameterVector& parameters, const RankGroup& ranks) {
-  if (ranks.is_alone()) return mine;
-  const std::string length =
-      ranks.broadcast(mine.defined() ? std::to_string(mine.numel()) : std::string("none"));
-  if (length == "none") return {};
-  const at::Tensor theirs = mine.defined() ? mine.to(at::kCPU, at::kDouble).contiguous()
-                                           : at::zeros({std::stoll(length)}, at::kDouble);
-  ranks.broadcast(theirs);
-  return theirs.to(parameters.parameters().front().tensor.options().requires_grad(false));
-}
 
 // A file that can't be read is measured again.
 bool already_measured(const std::string& path, const Checkpoint& checkpoint,
@@ -64,7 +51,6 @@ ProbeResult measure(const std::string& probe, const ProbeRequest& request, const
   context.state_path = search.path;
   context.state_key = search.key;
   context.keeps_state = ranks.is_first();
-  context.start = search.start;
   ProbeResult result = run_or_fail(probe, request.probe_options.at(probe), context);
   if (result.status == ProbeStatus::failed && !ranks.all_say(result.message, kFaultSeconds))
     throw Error(1, probe + ": " + result.message);
@@ -79,10 +65,9 @@ class CheckpointProbes {
  public:
   CheckpointProbes(const std::string& run_folder, const std::string& label, Checkpoint checkpoint,
                    const ProbeRequest& request, const std::optional<RunOptions>& study,
-                   const Subject& subject, std::string before, bool twin, const RankGroup& ranks)
+                   const Subject& subject, bool twin, const RankGroup& ranks)
       : run_folder_(run_folder),
         label_(label),
-        before_(std::move(before)),
         twin_(twin),
         checkpoint_(std::move(checkpoint)),
         request_(request),
@@ -108,20 +93,16 @@ class CheckpointProbes {
       return outcome;
     }
     prepare();
-    const at::Tensor mine = first ? start_of(probe, fingerprint, studys) : at::Tensor();
-    const SearchState search =
-        search_of(outcome.path, attributes, shared(mine, prepared_.objective->parameters(), ranks_));
+    const SearchState search = search_of(outcome.path, attributes);
     const ProbeResult result = measure(probe, request_, subject_, prepared_, search);
     if (!first) return outcome;
     attributes.emplace_back("settings", fingerprint);
-    attributes.emplace_back("warm_start", search.start.defined() ? before_ : std::string());
     describe(attributes);
     if (twin_) attributes.emplace_back("twin", std::string("equal_norm"));
     ProbeRecord record = record_of(result, std::move(attributes));
     record.run_id = checkpoint_.run_id;
     record.config_id = checkpoint_.config_id;
     record.checkpoint = label_;
-    if (is_cadence(label_)) record.next_start = result.next_start;  // others are no step on the way
     write_probe_file(outcome.path, record);
     outcome.status = result.status;
     outcome.message = result.message;
@@ -135,21 +116,11 @@ class CheckpointProbes {
     return chosen_settings(probe, subject_.examples_of(plan), plan.dtype, probe_options);
   }
 
-  /// What the same probe with the same settings left at the cadence's checkpoint before. From its file, so that a
-  /// run that was killed in between goes on with the same bits.
-  at::Tensor start_of(const std::string& probe, const std::string& fingerprint,
-                      const std::optional<std::string>& studys) const {
-    const std::string path = probe_path(run_folder_, before_, probe, fingerprint, studys);
-    return before_.empty() || !fs::exists(path) ? at::Tensor() : read_next_start(path);
-  }
-
-  /// The state of a search is that of these settings, this build and this start.
-  SearchState search_of(const std::string& path, const ProbeAttributes& settings,
-                        const at::Tensor& start) const {
+  /// The state of a search is that of these settings and this build.
+  static SearchState search_of(const std::string& path, const ProbeAttributes& settings) {
     std::string key = build_git_commit();
     for (const auto& [name, value] : settings) key += "\n" + name + " = " + to_toml(value);
-    if (start.defined()) key += fmt::format("\nstart = {} {}", before_, start.sum().item<double>());
-    return {path + ".partial", key, start};
+    return {path + ".partial", key};
   }
 
   void prepare() {
@@ -174,7 +145,6 @@ class CheckpointProbes {
   }
 
   std::string run_folder_, label_;
-  std::string before_;  // the cadence's checkpoint before this one; empty where there is none
   bool twin_;
   Checkpoint checkpoint_;
   const ProbeRequest& request_;
@@ -214,7 +184,6 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
   const c10::Device device = ranks.use_device(apply_runtime(request.runtime));
   const std::optional<RunOptions> study = study_options(run_folder);
   std::unique_ptr<Subject> subject;
-  std::string before;
   ProbeCountdown countdown(request.plan, request.probe_options, labels.size());
   for (const std::string& label : labels) {
     Checkpoint checkpoint = read_checkpoint(checkpoint_path(run_folder, label));
@@ -223,8 +192,7 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
       const std::vector<std::string>& wanted = twin ? request.plan.twin : request.plan.run;
       if (wanted.empty()) continue;
       const std::string name = twin ? twin_label(label) : label;
-      CheckpointProbes probes(run_folder, name, checkpoint, request, study, *subject,
-                              is_cadence(label) && !twin ? before : "", twin, ranks);
+      CheckpointProbes probes(run_folder, name, checkpoint, request, study, *subject, twin, ranks);
       for (const std::string& probe : wanted) {
         throw_if_interrupted();  // what is measured is on disk
         const ProbeStep step = countdown.begin(name, probe);
@@ -233,7 +201,6 @@ std::vector<ProbeOutcome> probe_run(const std::string& run_folder, const ProbeRe
         countdown.end(!outcomes.back().skipped);
       }
     }
-    if (is_cadence(label)) before = label;
   }
   return outcomes;
 }

@@ -223,6 +223,11 @@ void check(const RunOptions& options) {
   check_training(options.train, model_traits(options).batch_statistics, optimizer.overlap,
                  optimizer.gradients_elsewhere);
   check_branch(options.train.branch, optimizer.overlap);
+  if (options.train.branch.anneal > 0 && options.train.batch_rate_power > 0 &&
+      !options.train.batch_milestones.empty())
+    throw ConfigError(
+        "branch.anneal and batch_rate_power exclude each other: the rate falls in a line, whatever the batch "
+        "does");
   check_schedule(options.schedule, options.train.learning_rate, options.train.batch_size);
   if (options.schedule.schedule_unit == "epochs" && !options.train.batch_milestones.empty()) {
     throw ConfigError(

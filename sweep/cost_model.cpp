@@ -1,5 +1,6 @@
 #include "sweep/cost_model.h"
 
+#include <algorithm>
 #include <queue>
 
 #include "core/error.h"
@@ -10,6 +11,7 @@
 #include "data/load.h"
 #include "data/registry.h"
 #include "io/checkpoint.h"
+#include "io/status_file.h"
 #include "probes/registry.h"
 #include "runs/folder.h"
 #include "runs/parts.h"
@@ -257,20 +259,35 @@ CellWork work_of(const Cell& cell, const SplitSizes& sizes, bool with_probes, co
 
 }  // namespace
 
-CostModel::CostModel(const std::vector<Cell>& cells, bool with_probes) {
+CostModel::CostModel(const std::vector<Cell>& cells, bool with_probes)
+    : CostModel(cells, std::vector<bool>(cells.size(), with_probes)) {}
+
+CostModel::CostModel(const std::vector<Cell>& cells, const std::vector<bool>& probed) {
   CellSpeed round;
   round.batch = {32, 1024};
   round.update_seconds = {6e-3, 0.15};
-  std::map<std::string, const Cell*> by_id;
-  for (const Cell& cell : cells) by_id.emplace(cell.run_id, &cell);
+  std::map<std::string, Asked> by_id;
+  for (size_t i = 0; i < cells.size(); ++i) by_id.emplace(cells[i].run_id, Asked{&cells[i], probed.at(i)});
   std::map<std::string, ExpectedRun> expected;
-  for (const Cell& cell : cells) expect(cell, by_id, expected, with_probes, round);
+  for (const Cell& cell : cells) expect(by_id.at(cell.run_id), by_id, expected, round);
+}
+
+double CostModel::seconds_left(const Cell& cell, const RunStatus& status) const {
+  const Cost& cost = costs_.at(cell.run_id);
+  if (is_final(status.status)) return cost.probe_seconds;
+  // Under protocol B `done` is a share of the cap, which [[sweep.expect]] may be far below. A branch counts its parent's updates along.
+  const double of_updates = cell.options.train.branch.exists()
+                                ? 0
+                                : static_cast<double>(status.update) / static_cast<double>(cost.work.updates);
+  const double made = std::clamp(std::max(status.done, of_updates), 0.0, 1.0);
+  return cost.probe_seconds + (1 - made) * (cost.seconds - cost.probe_seconds);
 }
 
 // The parent's first: a branch costs what comes after the place where it leaves it.
-const ExpectedRun& CostModel::expect(const Cell& cell, const std::map<std::string, const Cell*>& cells,
-                                     std::map<std::string, ExpectedRun>& expected, bool with_probes,
-                                     const CellSpeed& speed) {
+const ExpectedRun& CostModel::expect(const Asked& asked, const std::map<std::string, Asked>& cells,
+                                     std::map<std::string, ExpectedRun>& expected, const CellSpeed& speed) {
+  const auto& [planned, probed] = asked;
+  const Cell& cell = *planned;
   const auto known = expected.find(cell.run_id);
   if (known != expected.end()) return known->second;
   throw_if_interrupted();
@@ -278,13 +295,13 @@ const ExpectedRun& CostModel::expect(const Cell& cell, const std::map<std::strin
   const BranchOptions& branch = cell.options.train.branch;
   std::optional<BranchPoint> point;
   if (const auto parent = cells.find(branch.from); parent != cells.end()) {
-    point = expected_point(expect(*parent->second, cells, expected, with_probes, speed), branch.at);
+    point = expected_point(expect(parent->second, cells, expected, speed), branch.at);
   } else if (branch.exists()) {
     point.emplace();  // of a file the number of updates alone is known
     if (!branch.path.empty()) point->update = read_checkpoint_update(branch.path);
     point->examples = point->gradients = point->update * cell.options.train.batch_size;
   }
-  const CellWork work = work_of(cell, sizes, with_probes, point ? &*point : nullptr);
+  const CellWork work = work_of(cell, sizes, probed, point ? &*point : nullptr);
   const std::string kind = kind_of(cell.options);
   costs_[cell.run_id] = {work, expected_seconds(work, speed), expected_probe_seconds(work, speed),
                          expected_disk(work, speed), kind};

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/process_pool.h"
@@ -15,6 +16,7 @@ namespace basin {
 
 struct BranchPoint;
 struct ExpectedRun;
+struct RunStatus;
 
 struct SplitSizes {
   int64_t train = 0, validation = 0, test = 0;
@@ -57,6 +59,8 @@ class CostModel {
  public:
   /// Uses round figures for an average CPU: good for the order of cells, not for promises. Reads the data for its sizes.
   /// ConfigError with the cell's label where its options and sizes don't go together.
+  CostModel(const std::vector<Cell>& cells, const std::vector<bool>& probed);
+  /// All of them with their probes, or none.
   CostModel(const std::vector<Cell>& cells, bool with_probes);
   /// Replaces the round figures: one benchmark for each kind of cell (model, optimiser, micro-batch, ...), in `jobs`
   /// processes of `program` at once, as in the sweep. Throws Error where one fails, and keeps
@@ -66,6 +70,9 @@ class CostModel {
   const CellWork& work(const std::string& run_id) const { return costs_.at(run_id).work; }
   double seconds(const std::string& run_id) const { return costs_.at(run_id).seconds; }
   double probe_seconds(const std::string& run_id) const { return costs_.at(run_id).probe_seconds; }
+  /// What is left of a run with this status: one that was interrupted goes on, and one that is trained gets its probes, for all that is
+  /// known here all of them.
+  double seconds_left(const Cell& cell, const RunStatus& status) const;
   /// By round figures too until calibrate() has seen a checkpoint.
   DiskUse disk(const std::string& run_id) const { return costs_.at(run_id).disk; }
   /// What couldn't be known, one line each.
@@ -91,9 +98,10 @@ class CostModel {
   std::map<std::string, std::vector<CellSpeed>> time_round(const WorkerProgram& program, int64_t threads,
                                                            const std::vector<Timing>& round) const;
   SplitSizes sizes_of(const RunOptions& options);
-  const ExpectedRun& expect(const Cell& cell, const std::map<std::string, const Cell*>& cells,
-                            std::map<std::string, ExpectedRun>& expected, bool with_probes,
-                            const CellSpeed& speed);
+  /// A cell, and whether it is probed.
+  using Asked = std::pair<const Cell*, bool>;
+  const ExpectedRun& expect(const Asked& asked, const std::map<std::string, Asked>& cells,
+                            std::map<std::string, ExpectedRun>& expected, const CellSpeed& speed);
   std::map<std::string, Cost> costs_;
   std::map<std::string, Kind> kinds_;
   std::map<std::string, SplitSizes> sizes_;

@@ -99,7 +99,10 @@ class Phase {
     folders_[placed.cell.run_id] = placed.folder;
     if (options_.retry_failed)
       first_try_[placed.cell.run_id] = try_of(status_of(placed.folder, placed.cell.run_id));
-    if (!settle(placed)) waiting_.push_back(std::move(placed));
+    if (settle(placed)) return;
+    left_[placed.cell.run_id] =
+        costs_.seconds_left(placed.cell, status_of(placed.folder, placed.cell.run_id));
+    waiting_.push_back(std::move(placed));
   }
 
   /// By which one try of a run is known from the next, of another process at that: two may end in one second, and clocks of hosts differ.
@@ -262,8 +265,7 @@ class Phase {
     if (result.ok() && is_final(status.status)) {
       ++result_.ended;
       ++state_.done;
-      measured_seconds_ += result.seconds;
-      expected_seconds_ += costs_.seconds(result.id);
+      correct_forecast(result);
       announce(placed, status, result.seconds);
     } else if (result.exit_code == 128 + SIGTERM || result.exit_code == 128 + SIGINT) {
       report_problem(placed, "interrupted; run the sweep again to resume");
@@ -271,6 +273,13 @@ class Phase {
       conclude_failed(placed, status, result);
     }
     release(placed.cell);  // now that its status says how it ended
+  }
+
+  /// By runs that this process saw from their first update to their last probe: of another's rest the model knows less.
+  void correct_forecast(const ProcessResult& result) {
+    if (left_.at(result.id) < costs_.seconds(result.id)) return;
+    measured_seconds_ += result.seconds;
+    expected_seconds_ += costs_.seconds(result.id);
   }
 
   void conclude_failed(const PlacedCell& placed, RunStatus status, const ProcessResult& result) {
@@ -350,10 +359,10 @@ class Phase {
                                                   : Activity::ending,
                                 status.update, status.done, status.images_per_second, status.loss,
                                 trained ? probing_text(placed.folder) : ""});
-      const double expected = factor * costs_.seconds(placed.cell.run_id);
+      const double expected = factor * left_.at(placed.cell.run_id);
       left.push_back(std::max(0.05 * expected, expected - pool_.running_for(placed.cell.run_id)));
     }
-    for (const PlacedCell& placed : waiting_) left.push_back(factor * costs_.seconds(placed.cell.run_id));
+    for (const PlacedCell& placed : waiting_) left.push_back(factor * left_.at(placed.cell.run_id));
     state_.seconds_left = left.empty() ? kNaN : makespan(left, options_.jobs);
     observer_.update(state_);
   }
@@ -368,6 +377,7 @@ class Phase {
   std::map<std::string, std::string> folders_;    // of all cells, by run_id
   std::set<std::string> ready_;                   // parents whose records are final
   std::map<std::string, std::string> first_try_;  // to be tried again, by run_id: what was there at first
+  std::map<std::string, double> left_;            // expected seconds as this process found the run, by run_id
   std::map<std::string, uintmax_t> log_start_;    // by run_id: length of run.log before the worker began
   std::optional<Claims> claims_;
   ProcessPool pool_;

@@ -1,6 +1,7 @@
 #include "sweep/plan.h"
 
 #include <functional>
+#include <map>
 
 #include "core/error.h"
 #include "core/messages.h"
@@ -68,6 +69,13 @@ SweepPlan cells_of_stage(const Study& study, const SweepPaths& out, const PlanSc
   return plan;
 }
 
+Standing standing_by(const RunStatus& status, const Cell& cell, const SweepPaths& out, bool with_probes) {
+  if (status.status == RunState::failed) return Standing::failed;
+  const std::string folder = out.tuning_folder(cell.run_id);
+  const bool trained = is_final(status.status) && std::filesystem::exists(folder + "/run.h5");
+  return trained && (!with_probes || probes_done(folder, cell.options)) ? Standing::done : Standing::left;
+}
+
 bool is_wanted(Standing standing, bool retry) {
   return standing == Standing::left || (retry && standing == Standing::failed);
 }
@@ -75,11 +83,7 @@ bool is_wanted(Standing standing, bool retry) {
 }  // namespace
 
 Standing standing_of(const Cell& cell, const SweepPaths& out, bool with_probes) {
-  const std::string folder = out.tuning_folder(cell.run_id);
-  const RunState status = status_of(folder, cell.run_id).status;
-  if (status == RunState::failed) return Standing::failed;
-  const bool trained = is_final(status) && std::filesystem::exists(folder + "/run.h5");
-  return trained && (!with_probes || probes_done(folder, cell.options)) ? Standing::done : Standing::left;
+  return standing_by(status_of(out.tuning_folder(cell.run_id), cell.run_id), cell, out, with_probes);
 }
 
 size_t SweepPlan::count(Standing wanted) const {
@@ -89,8 +93,11 @@ size_t SweepPlan::count(Standing wanted) const {
 SweepPlan plan_sweep(const Study& study, const SweepPaths& out, const PlanScope& scope) {
   SweepPlan plan =
       scope.part.stage > 0 ? cells_of_stage(study, out, scope) : cells_of_study(study, out, scope);
-  for (size_t i = 0; i < plan.cells.size(); ++i)
-    plan.standing.push_back(standing_of(plan.cells[i], out, plan.probed[i]));
+  for (size_t i = 0; i < plan.cells.size(); ++i) {
+    const std::string& run_id = plan.cells[i].run_id;
+    plan.status.push_back(status_of(out.tuning_folder(run_id), run_id));
+    plan.standing.push_back(standing_by(plan.status[i], plan.cells[i], out, plan.probed[i]));
+  }
   return plan;
 }
 
@@ -120,10 +127,9 @@ void require_data(const SweepPlan& plan, bool retry) {
 
 std::string probe_cost_warning(const SweepPlan& plan, const CostModel& costs) {
   double training = 0, probes = 0;
-  for (size_t i = 0; i < plan.cells.size(); ++i) {
-    const std::string& run_id = plan.cells[i].run_id;
-    training += costs.seconds(run_id) - costs.probe_seconds(run_id);
-    if (plan.probed[i]) probes += costs.probe_seconds(run_id);
+  for (const Cell& cell : plan.cells) {
+    training += costs.seconds(cell.run_id) - costs.probe_seconds(cell.run_id);
+    probes += costs.probe_seconds(cell.run_id);
   }
   if (probes <= training) return "";
   return fmt::format(
@@ -134,12 +140,15 @@ std::string probe_cost_warning(const SweepPlan& plan, const CostModel& costs) {
 
 double seconds_left(const SweepPlan& plan, const CostModel& costs, int64_t jobs, bool retry) {
   std::vector<Cell> choosing, others;
+  std::map<std::string, double> left;  // by run_id
   for (size_t i = 0; i < plan.cells.size(); ++i) {
-    if (is_wanted(plan.standing[i], retry)) (i < plan.tuning ? choosing : others).push_back(plan.cells[i]);
+    if (!is_wanted(plan.standing[i], retry)) continue;
+    (i < plan.tuning ? choosing : others).push_back(plan.cells[i]);
+    left[plan.cells[i].run_id] = costs.seconds_left(plan.cells[i], plan.status[i]);
   }
   std::vector<double> seconds;
   for (const std::vector<Cell>* cells : {&choosing, &others}) {
-    for (const size_t i : running_order(*cells, costs)) seconds.push_back(costs.seconds((*cells)[i].run_id));
+    for (const size_t i : running_order(*cells, costs)) seconds.push_back(left.at((*cells)[i].run_id));
   }
   return makespan(seconds, jobs);
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "io/status_file.h"
 #include "study/study.h"
 #include "sweep/cost_model.h"
 #include "sweep/folder.h"
@@ -25,6 +26,7 @@ struct PlanScope {
 struct SweepPlan {
   std::vector<Cell> cells;         // those that choose, then the others, each run once
   std::vector<Standing> standing;  // by cell; done: nothing left to train or to measure
+  std::vector<RunStatus> status;   // by cell
   std::vector<bool> probed;        // by cell; those that choose are probed where they win
   size_t tuning = 0;               // cells that choose
   bool winners_known = true;       // false: the others have a candidate from the middle for the time being

@@ -58,7 +58,7 @@ class StudyRun {
     SweepPlan plan = was_planned ? std::move(*planned) : plan_sweep(study_, folder_, request_.scope);
     if (!was_planned) require_data(plan, request_.retry_failed);
     require_same_data(folder_, plan.cells);
-    CostModel costs(plan.cells, request_.scope.probes);
+    CostModel costs(plan.cells, plan.probed);
     folder_.freeze(study_);  // a study that was refused until here can be mended
     write_registration(folder_, next_registration(folder_, study_, request_.extend));
     if (is_part()) {

@@ -10,11 +10,11 @@
 namespace basin {
 
 /// Protocol B stops at the first check of the full training loss (eval mode) at or below target_loss; loss levels keep a
-/// checkpoint at the first check at or below each. Checks come every check_every examples of the stream, duplicates
-/// counted, so that a run stops at the same update whether they are merged or not. From the first check that saw less than
-/// 1.15 x target on they come four times as often, whatever later ones see: a loss that falls by a few per cent between
-/// checks then ends within a few per cent of the target. A check costs one forward pass over the training set: time, but
-/// no gradients.
+/// checkpoint at the first check at or below each. A check comes after the first update that is check_every examples of the
+/// stream or more past the last one, duplicates counted, so that a run stops at the same update whether they are merged or
+/// not. From the first check that saw less than 1.15 x target on they come four times as often, whatever later ones see: a
+/// loss that falls by a few per cent between checks then ends within a few per cent of the target. A check costs one
+/// forward pass over the training set: time, but no gradients.
 class CheckRule {
  public:
   static constexpr double kNear = 1.15;  // x target: denser from here

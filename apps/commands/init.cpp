@@ -41,7 +41,7 @@ std::string text_of(const std::string& name) {
 std::string probe_cost_of(const std::string& file) {
   try {
     const SweepPlan plan = plan_sweep(read_study(file, {}), SweepPaths(file + ".out"), {});
-    return probe_cost_warning(plan, CostModel(plan.cells, true));
+    return probe_cost_warning(plan, CostModel(plan.cells, plan.probed));
   } catch (const ConfigError&) {
     return "";
   }

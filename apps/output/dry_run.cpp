@@ -62,7 +62,7 @@ void print_cells(const SweepPlan& plan, const CostModel& costs) {
                : train.ends_by(Protocol::matched_loss) ? '<'
                                                        : ' ',
                work.probe_gradients + 2.5 * work.probe_hvps,
-               seconds_text(plan.standing[i], costs.seconds(cell.run_id)), searched_text(cell));
+               seconds_text(plan.standing[i], costs.seconds_left(cell, plan.status[i])), searched_text(cell));
   }
   fmt::print(
       "gradients: image gradients; < at most (cap of protocol B), ~ as [[sweep.expect]] says\n"
@@ -111,7 +111,8 @@ const char* kind_of_gradients(const Cell& cell, const CellWork& work) {
                                                               : "exact";
 }
 
-Json json_of(const Cell& cell, Standing standing, const CostModel& costs) {
+Json json_of(const SweepPlan& plan, size_t i, const CostModel& costs) {
+  const Cell& cell = plan.cells[i];
   const TrainOptions& train = cell.options.train;
   const CellWork& work = costs.work(cell.run_id);
   return {{"run_id", cell.run_id},
@@ -124,13 +125,13 @@ Json json_of(const Cell& cell, Standing standing, const CostModel& costs) {
           {"learning_rate", train.learning_rate},
           {"arms", basin::json_of(cell.arms)},
           {"searched", basin::json_of(cell.candidate.settings())},
-          {"standing", to_string(standing)},
+          {"standing", to_string(plan.standing[i])},
           {"updates", work.updates},
           {"gradients", work.gradients},
           {"gradients_kind", kind_of_gradients(cell, work)},
           {"probe_gradients", work.probe_gradients},
           {"probe_hvps", work.probe_hvps},
-          {"expected_seconds", costs.seconds(cell.run_id)}};
+          {"expected_seconds", costs.seconds_left(cell, plan.status[i])}};
 }
 
 }  // namespace
@@ -151,8 +152,7 @@ void print(const DryRun& found) {
 void print_json(const DryRun& found) {
   const SweepPlan& plan = found.plan;
   Json runs = Json::array();
-  for (size_t i = 0; i < plan.cells.size(); ++i)
-    runs.push_back(json_of(plan.cells[i], plan.standing[i], found.costs));
+  for (size_t i = 0; i < plan.cells.size(); ++i) runs.push_back(json_of(plan, i, found.costs));
   print_json("dry-run", {{"study", found.study},
                          {"out", found.out},
                          {"jobs", found.jobs},

@@ -107,6 +107,28 @@ void check_batches(OutsideProblem& problem, const at::Tensor& gradient) {
         off, norm_of(gradient)));
 }
 
+/// A few examples together and one by one. Halves of many examples differ in their number of tokens by so little that a mean over tokens
+/// passes for one over examples; a few don't.
+void check_examples(OutsideProblem& problem, uint64_t seed) {
+  const int64_t few = std::min(kFew, problem.examples());
+  at::Generator generator = make_generator(derive_seed(seed, "examples"));
+  const at::Tensor index = at::randperm(problem.examples(), generator, at::kLong).narrow(0, 0, few);
+  at::Tensor mean = at::zeros({problem.parameters().size()}, problem.dtype());
+  double terms = 0;
+  for (int64_t i = 0; i < few; ++i) {
+    const at::Tensor one = problem.gradient_over(index.narrow(0, i, 1));
+    terms += norm_of(one) / static_cast<double>(few);
+    mean.add_(one, 1 / static_cast<double>(few));
+  }
+  const double off = norm_of(problem.gradient_over(index) - mean);
+  if (off > allowed(problem) * terms)
+    throw PartnerError(
+        fmt::format("the gradient of {} examples isn't the mean of theirs one by one: {:.3g} off {:.3g}; the "
+                    "loss has to be the plain mean over "
+                    "examples, of which none depends on the others",
+                    few, off, norm_of(mean)));
+}
+
 }  // namespace
 
 OutsideProblem::OutsideProblem(std::shared_ptr<Partner> partner, at::Tensor index)
@@ -167,7 +189,10 @@ void check_outside(OutsideProblem& problem, uint64_t seed) {
     if (!std::isnan(loss) && differ(loss, there, allowed(problem)))
       throw PartnerError(
           fmt::format("the loss is {:.9g}, but {:.9g} in the answer with the gradient", loss, there));
-    if (problem.answers(Answer::batch_gradient)) check_batches(problem, gradient);
+    if (problem.answers(Answer::batch_gradient)) {
+      check_batches(problem, gradient);
+      check_examples(problem, seed);
+    }
   }
   if (problem.answers(Answer::product)) check_symmetry(problem, seed);
 }

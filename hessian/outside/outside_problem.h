@@ -49,9 +49,9 @@ class OutsideProblem : public Problem {
 
 /// What has to hold before anything is measured, of what the problem answers: the same loss when it is asked again, and in
 /// a gradient's answer; the same losses by example, with it as their mean (the same losses of a few, where each takes a pass);
-/// gradients of two halves that add up to the gradient; u'Hv = v'Hu for random u and v. PartnerError otherwise, in one line:
+/// gradients of two halves that add up to the gradient, and of a few examples whose mean is theirs together; u'Hv = v'Hu for random u and v. PartnerError otherwise, in one line:
 /// a loader that shuffles or augments, dropout, a wrong derivative. Costs two losses, twice the losses by example, two
-/// gradients and two products.
+/// gradients, those of 16 single examples and two products.
 void check_outside(OutsideProblem& problem, uint64_t seed);
 
 }  // namespace basin

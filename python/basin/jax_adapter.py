@@ -78,12 +78,28 @@ class JaxProblem(Problem):
         def product(flat: Any, v: Any, batch: Any, share: Any) -> Any:
             return jax.jvp(lambda at: jax.grad(weighted)(at, batch, share), (flat,), (v,))[1]
 
+        self.mean_of = None if shape else jax.jit(lambda flat, batch: loss_fn(self.unravel(flat), batch))
         self.losses_of = jax.jit(by_example)
         self.value_and_gradient = jax.jit(jax.value_and_grad(weighted))
         self.hessian_product = jax.jit(product)
 
     def weights(self) -> np.ndarray:
+        self._check_means()
         return np.asarray(self.own)
+
+    def _check_means(self) -> None:
+        """Derivatives are those of single examples. Whether their mean is the loss shows in the loss of whole batches alone."""
+        if self.mean_of is None:
+            return
+        rounding = 1e-6 if self.dtype == "float64" else 1e-4
+        for batch, count in zip(self.batches, self.counts):
+            whole = float(self.mean_of(self.own, batch))
+            single = float(np.asarray(self.losses_of(self.own, batch), np.float64).mean())
+            if abs(whole - single) > rounding * max(abs(whole), abs(single)):
+                raise MeasureError(
+                    f"loss_fn gives {whole:.9g} for a batch of {count} examples, which one by one have a mean loss of {single:.9g}: "
+                    "the loss has to be the plain mean over examples"
+                )
 
     def loss(self, w: np.ndarray) -> float:
         return float(self.losses(w, np.arange(self.examples)).mean())

@@ -81,6 +81,7 @@ class TorchProblem(Problem):
         self.modes: list[tuple[torch.nn.Module, bool]] = []
         self.graphs: dict[int, list[torch.Tensor]] = {}  # of batches, at the weights as they are
         self.held: dict[int, int] = {}  # bytes in a batch's graph
+        self.warned = False
         self.by_example = self._gives_losses_by_example()
 
     # ---- what measure() asks for
@@ -97,8 +98,7 @@ class TorchProblem(Problem):
         with torch.no_grad():
             for p, saved in zip(self.tensors, self.saved):
                 p.copy_(saved)
-        for part, mode in self.modes:
-            part.training = mode
+        _set_modes(self.modes)
         self.at, self.saved, self.modes = None, [], []
         self.graphs.clear()
 
@@ -158,8 +158,7 @@ class TorchProblem(Problem):
             with torch.no_grad():
                 value = self.loss_fn(self.module, self.batches[0])
         finally:
-            for part, mode in modes:
-                part.training = mode
+            _set_modes(modes)
         if not isinstance(value, torch.Tensor) or value.dim() > 1 or (value.dim() == 1 and len(value) != self.counts[0]):
             what = list(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
             raise MeasureError(f"loss_fn returns {what}; one mean loss, or [{self.counts[0]}] losses by example, is expected")
@@ -210,11 +209,23 @@ class TorchProblem(Problem):
         def gradient(function: Callable[[Any], torch.Tensor], batch: Any, factor: float) -> Sequence[torch.Tensor | None]:
             value = function(batch) * factor
             losses.append(value.item())
-            return torch.autograd.grad(value, self.tensors, allow_unused=True)
+            found = torch.autograd.grad(value, self.tensors, allow_unused=True)
+            self._warn_of_unused(found)
+            return found
 
         with attention_with_second_derivatives():
             total = self._total(gradient(*term) for term in terms)
         return sum(losses), total
+
+    def _warn_of_unused(self, found: Sequence[torch.Tensor | None]) -> None:
+        """Once, by the first batch: no derivative is no error, but often not what was meant."""
+        unused = [p.name for p, gradient in zip(self.parameters, found) if gradient is None]
+        if unused and not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"the loss doesn't depend on {', '.join(unused)}: derivatives by them are 0 (a layer that merges weights in eval mode?)",
+                stacklevel=2,
+            )
 
     def _graph(self, loss: torch.Tensor) -> list[torch.Tensor]:
         import torch
@@ -308,6 +319,14 @@ def counted_bytes(parameters: Sequence[torch.Tensor]) -> Iterator[dict[int, int]
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         yield held
+
+
+def _set_modes(modes: Sequence[tuple[torch.nn.Module, bool]]) -> None:
+    """By train(), which layers overload that fold weights together in eval mode; parents come before their parts."""
+    for part, mode in modes:
+        part.train(mode)
+    for part, mode in modes:
+        part.training = mode
 
 
 def _to(batch: Any, device: torch.device) -> Any:

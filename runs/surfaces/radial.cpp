@@ -127,10 +127,15 @@ class RadialTask final : public LandscapeTask {
 
   LogVolume volume_of(const SurfacePlot& rays, size_t delta) {
     std::vector<double> radii;
-    for (size_t cell = delta; cell < rays.columns[0].values.size(); cell += options_.deltas.size())
-      radii.push_back(rays.columns[0].values[cell]);
+    int64_t failed = 0;
+    for (size_t cell = delta; cell < rays.columns[0].values.size(); cell += options_.deltas.size()) {
+      if (rays.state[cell] == static_cast<uint8_t>(CellState::failed))
+        ++failed;
+      else
+        radii.push_back(rays.columns[0].values[cell]);
+    }
     const double farthest = options_.most * weight_norm() / direction(0).norm().item<double>();
-    return log_volume(radii, farthest, static_cast<double>(weights_moved()));
+    return log_volume(radii, failed, farthest, static_cast<double>(weights_moved()));
   }
 
   Terrain& terrain_;

@@ -111,7 +111,7 @@ void SlurmLaunch::submit() {
   const SweepPlan plan = plan_sweep(study_, out_, {request_.probes});
   require_data(plan, request_.retry_failed);
   require_same_data(out_, plan.cells);
-  CostModel costs(plan.cells, request_.probes);
+  CostModel costs(plan.cells, plan.probed);
   calibrate_if_worthwhile(costs, seconds_left(plan, costs, 1, request_.retry_failed), request_, observer_);
   freeze();
   submit(arrays(costs));

@@ -44,22 +44,25 @@ class SmallRunFiles : public ::testing::Test {
     write_run_file(folder_of(id) + "/run.h5", record);
   }
 
-  void add_probe(const std::string& id, const std::string& probe, const std::string& quantity,
-                 double value) const {
+  void add_probe(const std::string& id, const std::string& probe, const std::string& quantity, double value,
+                 const std::string& checkpoint = "end", double limit = 4) const {
     ProbeRecord record;
     record.run_id = id;
     record.probe = probe;
-    record.checkpoint = "end";
-    record.attributes = {{"update", int64_t{5}},         {"n_examples", int64_t{100}}, {"gradients", 3.0},
-                         {"hvps", int64_t{2}},           {"stability_limit", NAN},  // of LARS and LAMB
-                         {"frozen_stability_limit", 4.0}};
+    record.checkpoint = checkpoint;
+    record.attributes = {{"update", int64_t{5}},
+                         {"n_examples", int64_t{100}},
+                         {"gradients", 3.0},
+                         {"hvps", int64_t{2}},
+                         {"stability_limit", NAN},  // of LARS and LAMB
+                         {"frozen_stability_limit", limit}};
     record.quantities = {{.name = quantity,
                           .definition = "q",
                           .units = "1",
                           .long_name = "q",
                           .value = {value},
                           .uncertainty = {0}}};
-    write_probe_file(folder_of(id) + "/probes/end." + probe + ".h5", record);
+    write_probe_file(folder_of(id) + "/probes/" + checkpoint + "." + probe + ".h5", record);
   }
 
   std::string refusal() const {
@@ -94,6 +97,20 @@ TEST_F(SmallRunFiles, TheCurvatureIsThePreconditionedOne) {
   add_probe("0123456789ab", "preconditioned_curvature", "lambda", 20);
   add_probe("0123456789ab", "top_eigenvalues", "lambda", 5);
   EXPECT_DOUBLE_EQ(read_small_runs(out()).runs.at(0).floor, 0.45 * 20 / 4);
+}
+
+// A twin stands at the same update, has no optimiser, and its file comes later by name.
+TEST_F(SmallRunFiles, TwinsAndAveragesAreNoPointsOfThePath) {
+  add_run("0123456789ab");
+  add_probe("0123456789ab", "preconditioned_curvature", "lambda", 20);
+  add_probe("0123456789ab", "noise_scale", "b_simple_finite", 300);
+  for (const char* other : {"end@twin", "average"}) {
+    add_probe("0123456789ab", "preconditioned_curvature", "lambda", 70, other, NAN);
+    add_probe("0123456789ab", "noise_scale", "b_simple_finite", 900, other);
+  }
+  const SmallRun run = read_small_runs(out()).runs.at(0);
+  EXPECT_DOUBLE_EQ(run.floor, 0.45 * 20 / 4);
+  EXPECT_DOUBLE_EQ(run.noise_scale, 300);
 }
 
 TEST_F(SmallRunFiles, ARunThatHasNotEndedHasMissedNothing) {

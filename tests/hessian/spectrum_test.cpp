@@ -138,6 +138,48 @@ TEST(SharedSpectrum, SmallMatrixIsKnownWhole) {
   EXPECT_EQ(s.products, 4);
 }
 
+// Two outliers beyond those wanted, near the bulk's edge at 3: six steps lump them together with it.
+TEST(SharedSpectrum, CountsNothingAboveAThresholdThatAllWantedPairsPass) {
+  const at::Tensor d = at::cat({at::linspace(-1, 1, 500, at::kDouble), at::linspace(1, 3, 93, at::kDouble),
+                                at::tensor({3.5, 3.6, 3.7, 10.0, 14.0, 21.0, 60.0}, at::kDouble)});
+  Matrix matrix(d);
+  auto op = matrix.op();
+  SpectrumOptions o = options(1);
+  o.pairs.count = 4;
+  o.pairs.max_krylov = 14;
+  o.pairs.max_restarts = 200;
+  const SharedSpectrum few = shared_spectrum(op, o);
+  ASSERT_GT(few.pairs.restarts, 0);
+  EXPECT_FALSE(few.has_long_start);
+  EXPECT_TRUE(few.may_miss(3.3));
+  EXPECT_TRUE(std::isnan(few.count_above(3.3).standard_error));
+  EXPECT_FALSE(few.may_miss(12));  // 10 is wanted, and below: there are three
+  EXPECT_NEAR(few.count_above(12).value, 3, 1e-9);
+  EXPECT_EQ(few.count_above(12).standard_error, 0);
+}
+
+TEST(SharedSpectrum, SaysThatAProductOfASampleWasNotFinite) {
+  Matrix matrix(eigenvalues());
+  auto whole = matrix.op();
+  const int64_t products = shared_spectrum(whole, options(1)).products;
+  for (const int64_t last : {products - 1, products - 20}) {  // of a trace sample, of a start
+    int64_t done = 0;
+    FunctionOperator op(600, at::kDouble,
+                        [&](const at::Tensor& x) { return ++done > last ? x * NAN : matrix.a.matmul(x); });
+    const SharedSpectrum s = shared_spectrum(op, options(1));
+    EXPECT_EQ(s.pairs.status, SolverStatus::converged);
+    EXPECT_FALSE(s.finite) << last;
+  }
+}
+
+TEST(SharedSpectrum, TrustsNoOperatorThatIsNotSymmetric) {
+  Matrix matrix(eigenvalues());
+  auto op = matrix.op();
+  EXPECT_TRUE(shared_spectrum(op, options(1)).trusted());
+  matrix.a[0][1] += 5;
+  EXPECT_FALSE(shared_spectrum(op, options(1)).trusted());
+}
+
 TEST(SharedSpectrum, NanIsAStatus) {
   FunctionOperator op(100, at::kDouble, [](const at::Tensor& x) { return x * NAN; });
   const SharedSpectrum s = shared_spectrum(op, options(1));

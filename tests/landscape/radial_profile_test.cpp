@@ -77,7 +77,7 @@ TEST(RadialProfile, MeansAreThoseOfAnEllipse) {
     const double x = d[0].item<double>() / a, y = d[1].item<double>() / b;
     radii.push_back(1 / std::sqrt(x * x + y * y));
   }
-  const LogVolume volume = log_volume(radii, 100, 2);
+  const LogVolume volume = log_volume(radii, 0, 100, 2);
   EXPECT_EQ(volume.status, VolumeStatus::ok);
   // Five standard errors; that of the power's mean by hand: r^2 has mean ab = 1.5 and mean square
   // ab (a^2 + b^2)/2 = 6.94, so 0.0153 on the mean, 0.0051 on half its log.
@@ -95,7 +95,7 @@ TEST(RadialProfile, IntervalsOfTheMeanCover) {
     const at::Tensor logs = at::randn({20}, generator, at::kDouble) * 0.3 - 1;
     std::vector<double> radii;
     for (int i = 0; i < 20; ++i) radii.push_back(std::exp(logs[i].item<double>()));
-    const LogVolume volume = log_volume(radii, 100, 1000);
+    const LogVolume volume = log_volume(radii, 0, 100, 1000);
     covered +=
         std::abs(volume.mean_log_radius + 1) < 2.093 * volume.standard_error;  // t, 19 degrees of freedom
   }
@@ -103,7 +103,7 @@ TEST(RadialProfile, IntervalsOfTheMeanCover) {
 }
 
 TEST(RadialProfile, CountsTheCensored) {
-  const LogVolume some = log_volume({1, NAN, 1}, 10, 1000);
+  const LogVolume some = log_volume({1, NAN, 1}, 0, 10, 1000);
   EXPECT_EQ(some.status, VolumeStatus::censored);
   EXPECT_EQ(some.reached, 2);
   EXPECT_EQ(some.directions, 3);
@@ -111,7 +111,11 @@ TEST(RadialProfile, CountsTheCensored) {
   EXPECT_TRUE(std::isnan(some.standard_error));
   EXPECT_NEAR(some.log_mean_power, std::log(10) - std::log(3) / 1000, 1e-14);  // the largest of them
   EXPECT_NEAR(some.effective_directions, 1, 1e-14);
-  const LogVolume none = log_volume({NAN, NAN}, 10, 1000);
+  const LogVolume lost = log_volume({1, 1}, 1, 10, 1000);  // not known whether the third reached it
+  EXPECT_EQ(lost.status, VolumeStatus::failed);
+  EXPECT_TRUE(std::isnan(lost.mean_log_radius) && std::isnan(lost.log_mean_power));
+  EXPECT_EQ(lost.directions, 3);
+  const LogVolume none = log_volume({NAN, NAN}, 0, 10, 1000);
   EXPECT_EQ(none.status, VolumeStatus::not_resolved);
   EXPECT_TRUE(std::isnan(none.mean_log_radius) && std::isnan(none.log_mean_power));
 }

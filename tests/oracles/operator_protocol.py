@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import warnings
 
 import numpy as np
 import torch
@@ -194,6 +195,14 @@ def check_jax():
         return -jax.nn.log_softmax(logits)[jnp.arange(len(logits)), batch[1]]
 
     batches = [(x[i : i + 16].astype(np.float64), y[i : i + 16]) for i in range(0, N, 16)]
+    weights = np.arange(1.0, N + 1)
+    weighted = [(*batch, weights[16 * i : 16 * i + 16]) for i, batch in enumerate(batches)]
+    try:  # a weighted mean, as under a mask
+        basin.jax_problem(lambda p, b: (losses(p, b) * b[2]).sum() / b[2].sum(), params, weighted).weights()
+    except basin.MeasureError as error:
+        assert "the loss has to be the plain mean over examples" in str(error), error
+    else:
+        raise AssertionError("JAX: a weighted mean passed for a plain one")
     for name, loss_fn in {"losses by example": losses, "a mean": lambda params, batch: losses(params, batch).mean()}.items():
         with tempfile.TemporaryDirectory() as folder:
             kinds = {"*.1": "bias"}
@@ -306,6 +315,44 @@ def keeps_its_weights():
     compare("mode after it", net.training, True, why="it is put back")
 
 
+class Folded(nn.Linear):
+    """A layer with an adapter that is a part of the weight in eval mode, as merge_weights has it in Microsoft's loralib."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__(inputs, outputs)
+        self.weight.requires_grad_(False)
+        self.down, self.up = nn.Parameter(torch.randn(2, inputs)), nn.Parameter(torch.randn(outputs, 2))
+        self.folded = False
+
+    def train(self, mode=True):
+        super().train(mode)
+        if self.folded == mode:
+            self.weight.data += (-1 if mode else 1) * self.up.data @ self.down.data
+            self.folded = not mode
+        return self
+
+    def forward(self, x):
+        out = super().forward(x)
+        return out if self.folded else out + x @ self.down.T @ self.up.T
+
+
+def takes_apart_what_eval_mode_folds():
+    torch.manual_seed(7)
+    net = nn.Sequential(Folded(6, 5), nn.Tanh(), nn.Linear(5, 3)).train()
+    weight = net[0].weight.detach().clone()
+    batches = [(torch.randn(12, 6), torch.arange(12) % 3)]
+    problem = basin.torch_problem(net, lambda net, batch: F.cross_entropy(net(batch[0]), batch[1]), batches)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        problem.gradient(problem.weights())
+        problem.restore()
+    named = [str(w.message) for w in said if "0.down, 0.up" in str(w.message)]
+    compare("parameters without a derivative, warnings", len(named), 1, why="they are folded into another in eval mode")
+    off = float((net[0].weight - weight).abs().max())
+    compare("the weight that took them up", off, 0.0, atol=1e-6, why="added and taken away in float32")
+    compare("its layer's mode", (net[0].training, net[0].folded), (True, False), why="train() puts it back")
+
+
 def five_lines_work():
     """As they stand in the documents, with a network and a loader of this page's."""
     x, y = examples()
@@ -329,6 +376,7 @@ def main():
     check_language_model()
     refusals()
     keeps_its_weights()
+    takes_apart_what_eval_mode_folds()
     five_lines_work()
     finish()
 

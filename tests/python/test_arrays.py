@@ -3,22 +3,16 @@ is one line."""
 
 import hashlib
 import json
-import os
-import subprocess
 
 import h5py
 import numpy as np
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+from basin_program import needs_program, program
+
+pytestmark = needs_program
 
 ARRAYS = ("train_inputs", "train_targets", "test_inputs", "test_targets")
-
-
-def program(*arguments):
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
-    return subprocess.run([BASIN, *map(str, arguments)], env=environment, capture_output=True, text=True)
 
 
 def described(path):
@@ -70,6 +64,18 @@ def write_hdf5(path, arrays):
         for name, values in arrays.items():
             file[name] = values
     return path / "set.h5"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.array([-1, 1] * 11 + [1], np.int8), "label -1; classes count from 0"),
+        (np.arange(23, dtype=np.uint64), "train_targets"),  # of which the largest would be clamped
+    ],
+)
+def test_numbers_of_hdf5_keep_their_sign(tmp_path, values, said):
+    done = program("data", "describe", "arrays", "--path", write_hdf5(tmp_path, changed(train_targets=values)))
+    assert done.returncode != 0 and said in done.stderr and done.stderr.count("\n") == 1
 
 
 CONTAINERS = [write_npz, write_compressed, write_folder, write_columns, write_hdf5]

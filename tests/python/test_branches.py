@@ -12,8 +12,9 @@ import h5py
 import numpy as np
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+from basin_program import BASIN, needs_program, program, write
+
+pytestmark = needs_program
 
 # Momentum, augmentation, dropout and batch statistics: all that a branch continues.
 STUDY = """
@@ -41,16 +42,6 @@ runtime.progress = false
 seed = [1, 2]
 """
 BRANCH = STUDY + 'branch.from = ["", "batch_size = 24"]\n[branch]\nat = "u000020"\n'
-
-
-def program(*arguments):
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
-    return subprocess.run([BASIN, *map(str, arguments)], env=environment, capture_output=True, text=True)
-
-
-def write(path, text):
-    path.write_text(text)
-    return path
 
 
 def attribute(file, name, group="/summary"):

@@ -1,25 +1,17 @@
 """The program's sweep.h5 and the Python reader's view of its run folders say the same, column by column."""
 
-import os
 import pathlib
 import shutil
-import subprocess
 
 import h5py
 import numpy as np
 import pytest
 
 import basin
+from basin_program import needs_program, program
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 ROOT = pathlib.Path(__file__).parents[2]
-
-
-def program(*arguments):
-    return subprocess.run(
-        [BASIN, *map(str, arguments)], env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True, text=True
-    )
 
 
 @pytest.fixture(scope="module")

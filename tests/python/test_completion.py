@@ -12,12 +12,9 @@ from pathlib import Path
 
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+from basin_program import BASIN, needs_program, output, program
 
-
-def output(*arguments) -> str:
-    return subprocess.run([BASIN, *arguments], check=True, capture_output=True, text=True).stdout
+pytestmark = needs_program
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +95,7 @@ def test_files_are_left_to_the_shell(script):
 
 
 def test_another_shell_is_told_which_there_are():
-    refused = subprocess.run([BASIN, "completion", "zhs"], capture_output=True, text=True)
+    refused = program("completion", "zhs")
     assert refused.returncode == 2 and refused.stdout == ""
     assert 'unknown shell "zhs"; did you mean "zsh"? known: bash, zsh' in refused.stderr
 

@@ -2,25 +2,21 @@
 
 import hashlib
 import json
-import os
 import re
 import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 
 import h5py
 import numpy as np
-import pytest
 from scipy.stats import t as student
 
 import basin
 from basin.analysis.verdict_tables import hypothesis_table, verdicts_of
+from basin_program import needs_program, program
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 ROOT = Path(__file__).parents[2]
-ENV = dict(os.environ, OMP_NUM_THREADS="1")
 
 BASE = """
 model = "mlp"
@@ -58,10 +54,6 @@ margin = {margin}
 
 def hypothesis(name="h", claim="much", margin=2, more=""):
     return HYPOTHESIS.format(name=name, claim=claim, margin=margin, more=more)
-
-
-def program(*arguments):
-    return subprocess.run([BASIN, *map(str, arguments)], env=ENV, capture_output=True, text=True)
 
 
 def sweep(folder, text, *more):

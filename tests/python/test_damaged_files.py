@@ -11,9 +11,10 @@ import h5py
 import numpy as np
 import pytest
 
+from basin_program import needs_program
 from every_file import BASIN, PLANE, first_run, is_one_line, make_every_file, program
 
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 
 EXTREMES = [
     b"\0" * 8,

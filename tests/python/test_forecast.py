@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -15,10 +14,10 @@ import pytest
 
 from basin.analysis.closed_form import Cell
 from basin.pages.forecast import main as score
+from basin_program import needs_program, program
 
 ROOT = Path(__file__).resolve().parents[2]
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 N, EXCESS, CHECK = 1024, 0.1, 256
 SMALL = f"""model = "noisy_quadratic"
 loss = "mse"
@@ -55,24 +54,22 @@ TEST = (
 )
 
 
-def basin(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([BASIN, *map(str, arguments)], capture_output=True, text=True)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A small sweep, done, and its test study."""
     folder = tmp_path_factory.mktemp("forecast")
     (folder / "small.toml").write_text(SMALL)
     (folder / "test.toml").write_text(TEST)
-    done = basin("sweep", folder / "small.toml", "--out", folder / "small", "--jobs", "2")
+    done = program("sweep", folder / "small.toml", "--out", folder / "small", "--jobs", "2")
     assert done.returncode == 0, done.stderr
     return folder
 
 
 @pytest.fixture(scope="module")
 def prediction(folder):
-    done = basin("forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "p.toml", "--count", "3")
+    done = program(
+        "forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "p.toml", "--count", "3"
+    )
     assert done.returncode == 0, done.stderr
     return tomllib.loads((folder / "p.toml").read_text())
 
@@ -117,17 +114,19 @@ def test_the_file_names_code_inputs_and_cost(prediction, folder):
 
 
 def test_a_prediction_is_a_function_of_its_inputs_and_made_once(prediction, folder):
-    again = basin("forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "p.toml")
+    again = program("forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "p.toml")
     assert again.returncode == 2
     assert again.stderr.strip().endswith("a prediction is made once; name a file that isn't there")
-    done = basin("forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "q.toml", "--count", "3")
+    done = program(
+        "forecast", folder / "small", "--test", folder / "test.toml", "--prediction", folder / "q.toml", "--count", "3"
+    )
     assert done.returncode == 0
     assert tomllib.loads((folder / "q.toml").read_text())["cell"] == prediction["cell"]
 
 
 def test_seeds_are_those_of_the_script(prediction, folder):
     script = [sys.executable, ROOT / "scripts/forecast_seeds.py", folder / "p.toml"]
-    mine = basin("forecast", "--seeds", folder / "p.toml", "--count", "4").stdout.split()
+    mine = program("forecast", "--seeds", folder / "p.toml", "--count", "4").stdout.split()
     assert len(set(mine)) == 4
     assert mine == subprocess.run([*script, "--count", "4"], capture_output=True, text=True).stdout.split()
     for seed, code in ((mine[0], 0), ("17", 1)):
@@ -139,9 +138,9 @@ def test_seeds_are_those_of_the_script(prediction, folder):
 
 def test_the_runs_of_the_study_are_scored_and_no_others(prediction, folder, tmp_path, capsys):
     """The whole way: seeds of the file, the test runs, the score."""
-    seeds = ", ".join(basin("forecast", "--seeds", folder / "p.toml", "--count", "3").stdout.split())
+    seeds = ", ".join(program("forecast", "--seeds", folder / "p.toml", "--count", "3").stdout.split())
     for name, more in (("test", []), ("other", ["--set", "max_gradients=200000"])):
-        done = basin(
+        done = program(
             "sweep",
             folder / "test.toml",
             "--out",
@@ -176,7 +175,7 @@ def test_the_runs_of_the_study_are_scored_and_no_others(prediction, folder, tmp_
 )
 def test_a_test_study_of_something_else_is_one_clear_line(folder, prediction, tmp_path, study, message):
     (tmp_path / "test.toml").write_text(study)
-    done = basin("forecast", folder / "small", "--test", tmp_path / "test.toml", "--prediction", tmp_path / "p.toml")
+    done = program("forecast", folder / "small", "--test", tmp_path / "test.toml", "--prediction", tmp_path / "p.toml")
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
@@ -189,7 +188,7 @@ def test_a_forecast_that_would_see_its_own_test_runs_is_refused(folder, tmp_path
     run = tmp_path / "out" / "tuning" / "0123456789ab"
     run.mkdir(parents=True)
     (run / "config.toml").write_text(line + "\n")
-    done = basin("forecast", tmp_path / "out", "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
+    done = program("forecast", tmp_path / "out", "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
     assert done.returncode == 2
     assert "a forecast that would see its own test runs" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -197,7 +196,7 @@ def test_a_forecast_that_would_see_its_own_test_runs_is_refused(folder, tmp_path
 
 def refusal(folder: Path, out: Path, tmp_path: Path) -> str:
     """The one line."""
-    done = basin("forecast", out, "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
+    done = program("forecast", out, "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     assert not (tmp_path / "p.toml").exists()
     return done.stderr
@@ -241,11 +240,11 @@ def test_what_is_left_of_large_runs_is_seen_too(folder, tmp_path):
 
 
 def test_what_isnt_a_sweep_or_isnt_said_is_one_clear_line(folder, tmp_path):
-    nothing = basin("forecast", tmp_path, "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
+    nothing = program("forecast", tmp_path, "--test", folder / "test.toml", "--prediction", tmp_path / "p.toml")
     assert (nothing.returncode, nothing.stderr.count("\n")) == (4, 1)
     assert "not the folder of a sweep" in nothing.stderr
-    assert basin("forecast", folder / "small").returncode == 2
-    assert basin("forecast", "--seeds", tmp_path / "none.toml").returncode == 4
-    study = basin("forecast", "--seeds", folder / "test.toml")
+    assert program("forecast", folder / "small").returncode == 2
+    assert program("forecast", "--seeds", tmp_path / "none.toml").returncode == 4
+    study = program("forecast", "--seeds", folder / "test.toml")
     assert (study.returncode, study.stdout, study.stderr.count("\n")) == (4, "", 1)
     assert "test.toml: not a prediction file" in study.stderr

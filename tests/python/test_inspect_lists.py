@@ -1,20 +1,15 @@
 """`basin inspect --list NAME --json`: what other programs read of the registries, against --print-config and the lists for people."""
 
 import json
-import os
-import subprocess
 import tomllib
 
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+from basin_program import needs_program, output, program
+
+pytestmark = needs_program
 REGISTRIES = ["models", "optimizers", "datasets", "probes", "hooks", "landscapes"]
 TYPES = {"bool": bool, "int": int, "float": float, "string": str, "ints": list, "floats": list, "strings": list}
-
-
-def output(*arguments) -> str:
-    return subprocess.run([BASIN, *arguments], check=True, capture_output=True, text=True).stdout
 
 
 def members(name: str) -> list[dict]:
@@ -105,5 +100,5 @@ def test_the_list_for_people_has_the_same():
 
 
 def test_json_is_of_a_list_or_a_file():
-    refused = subprocess.run([BASIN, "inspect", "--json"], capture_output=True, text=True)
+    refused = program("inspect", "--json")
     assert refused.returncode != 0 and "--list" in refused.stderr

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import subprocess
 from pathlib import Path
 
 import h5py
@@ -11,16 +9,13 @@ import jsonschema
 import numpy as np
 import pytest
 
+from basin_program import needs_program, program
+
 ROOT = Path(__file__).resolve().parents[2]
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 SCHEMA = json.loads((ROOT / "docs" / "json.schema.json").read_text())
 TINY = str(ROOT / "configs" / "tiny.toml")
 THREADS = ["--set", "runtime.threads=1"]
-
-
-def call(*arguments) -> subprocess.CompletedProcess:
-    return subprocess.run([BASIN, *map(str, arguments)], capture_output=True, text=True)
 
 
 def no_constant(name: str):
@@ -32,7 +27,7 @@ def check(document: dict) -> None:
 
 
 def document(*arguments, exit_code: int = 0) -> dict:
-    done = call(*arguments, "--json")
+    done = program(*arguments, "--json")
     assert done.returncode == exit_code, done.stderr
     found = json.loads(done.stdout, parse_constant=no_constant)
     check(found)
@@ -42,7 +37,7 @@ def document(*arguments, exit_code: int = 0) -> dict:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("json") / "out"
-    done = call("train", TINY, "--out", out, "--set", "protocol=A-epochs", *THREADS)
+    done = program("train", TINY, "--out", out, "--set", "protocol=A-epochs", *THREADS)
     assert done.returncode == 0, done.stderr
     return next((out / "runs").iterdir())
 
@@ -155,7 +150,7 @@ def test_a_dry_run_lists_the_runs_that_the_sweep_then_makes(tmp_path):
     assert [r["protocol"] for r in planned["runs"]] == ["A-epochs", "B"]
     assert [r["gradients_kind"] for r in planned["runs"]] == ["exact", "at_most"]
     assert planned["gradients"] == sum(r["gradients"] for r in planned["runs"]) and planned["expected_seconds"] > 0
-    assert call(*arguments).returncode == 0
+    assert program(*arguments).returncode == 0
     after = document(*arguments, "--dry-run")
     assert [r["standing"] for r in after["runs"]] == ["done", "done"] and after["expected_seconds"] == 0
     assert {r["run_id"] for r in after["runs"]} == {p.name for p in (tmp_path / "out" / "runs").iterdir()}
@@ -176,7 +171,7 @@ def test_a_dry_run_times_noise_in_whole_ghost_batches(tmp_path):
 
 def test_data_says_what_the_text_says():
     found = document("data", "describe", "cifar10-5k", "--validation", "0.1")
-    text = call("data", "describe", "cifar10-5k", "--validation", "0.1").stdout
+    text = program("data", "describe", "cifar10-5k", "--validation", "0.1").stdout
     assert found["sha256"] in text and found["split_hash"] in text
     for name in ("train", "validation", "test"):
         split = found["splits"][name]
@@ -190,12 +185,12 @@ def test_data_says_what_the_text_says():
 def test_a_list_has_the_names_that_its_text_has(name):
     found = document("inspect", "--list", name)
     assert found["schema"] == "basin/cli/list" and found["list"] == name and found["entries"]
-    text = call("inspect", "--list", name).stdout
+    text = program("inspect", "--list", name).stdout
     assert all((entry.get("name") or entry["key"]) in text for entry in found["entries"])
 
 
 def test_the_schema_knows_every_list():
-    refused = call("inspect", "--list", "nonsense").stderr
+    refused = program("inspect", "--list", "nonsense").stderr
     assert all(name in refused for name in SCHEMA["$defs"]["list"]["properties"]["list"]["enum"])
 
 
@@ -209,7 +204,7 @@ def test_errors_leave_stdout_empty(run, tmp_path):
         (["audit", run / "ckpt" / "middle.h5"], 4),
         (["sweep", TINY], 2),  # without --dry-run
     ]:
-        done = call(*arguments, "--json")
+        done = program(*arguments, "--json")
         assert (done.returncode, done.stdout) == (code, ""), arguments
         assert done.stderr.startswith("basin: ") and done.stderr.count("\n") == 1
 

@@ -1,14 +1,12 @@
 """The learning rates that runs used, against numpy formulas of the rules' sources; what a rule came to in the record."""
 
-import os
-import subprocess
-
 import h5py
 import numpy as np
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+from basin_program import needs_program, program
+
+pytestmark = needs_program
 
 N = 96
 STUDY = """
@@ -31,10 +29,7 @@ def train(folder, batch, lines, optimizer="sgd", tables=""):
     """Rates by update, /config and the final weights."""
     study = folder / "study.toml"
     study.write_text(STUDY.format(batch=batch, lines=lines, optimizer=optimizer, tables=tables))
-    done = subprocess.run(
-        [BASIN, "train", str(study), "--out", str(folder / f"out{len(list(folder.iterdir()))}")],
-        env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True, text=True,
-    )  # fmt: skip
+    done = program("train", study, "--out", folder / f"out{len(list(folder.iterdir()))}")
     assert done.returncode == 0, done.stderr
     run = done.stdout.split()[0]
     with h5py.File(f"{run}/run.h5") as f:
@@ -136,8 +131,6 @@ def test_rules_for_beta2_and_weight_decay_are_the_run_with_both_by_hand(tmp_path
 def test_a_table_refuses_what_it_does_not_state(tmp_path):
     study = tmp_path / "study.toml"
     study.write_text('optimizer = "lars"\nscaling_rule = "torchlars"\nlearning_rate = 1\nwarmup = 1\nschedule_unit = "epochs"\n')
-    done = subprocess.run(
-        [BASIN, "train", str(study), "--out", str(tmp_path / "out"), "--set", "batch_size=512"], capture_output=True, text=True
-    )
+    done = program("train", study, "--out", tmp_path / "out", "--set", "batch_size=512")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert 'scaling_rule = "torchlars" has no rate for batch_size = 512; it has rates for 256, 8192, 16384, 32768' in done.stderr

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import basin
+from basin_program import BASIN, needs_program, output
 from numpy_problems import Quadratic, TwoLayers
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
-HERE = pathlib.Path(__file__).parent
+pytestmark = needs_program
+SUPPORT = pathlib.Path(__file__).parent / "support"  # numpy_problems
 
 
 def measured(problem, *probes, **named):
@@ -82,7 +82,7 @@ def test_in_float32_too():
 
 def test_every_probe_has_a_number_or_says_what_it_lacks(tmp_path):
     table = measured(TwoLayers(), out=tmp_path)
-    listed = json.loads(subprocess.run([BASIN, "inspect", "--list", "probes", "--json"], capture_output=True, text=True).stdout)
+    listed = json.loads(output("inspect", "--list", "probes", "--json"))
     assert list(dict.fromkeys(table.probe)) == [entry["name"] for entry in listed["entries"]]
     for entry in listed["entries"]:
         rows = table[table.probe == entry["name"]]
@@ -252,7 +252,7 @@ basin.measure(Slow(), ["top_eigenvalues"], out=out)
 
 
 def slow_process(folder):
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE), os.environ["PYTHONPATH"]]))
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(SUPPORT), os.environ["PYTHONPATH"]]))
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW, str(folder)], env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -1,17 +1,15 @@
 """basin.landscape() with problems in numpy: values against the problems' own losses and closed forms, and what is refused."""
 
-import os
-
 import numpy as np
 import pytest
 
 import basin
 from basin.figures import landscape_grids as grids
 from basin.figures import landscape_paths as paths
+from basin_program import needs_program
 from numpy_problems import Quadratic, TwoLayers
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 
 
 class Recording(TwoLayers):

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+from basin_program import BASIN, needs_program
+
+pytestmark = needs_program
 
 STUDY = """
 model = "small_cnn"

@@ -4,8 +4,6 @@ The expectation is basin.analysis.closed_form's, numpy's powers of the recursion
 python/tests/analysis/test_closed_form.py).
 """
 
-import os
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -16,9 +14,9 @@ from basin.analysis import noisy_quadratic
 from basin.analysis.closed_form import REPLICATES, Cell, best_rate
 from basin.figures import steps_against_batch
 from basin.pages import quadratic
+from basin_program import needs_program, program
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 EXAMPLES, DIMENSIONS, EXCESS, SEEDS = 2048, 256, 0.1, 4
 BATCHES = [16, 128, EXAMPLES]
 METHODS = [(0.0, 0.0), (0.9, 0.0), (0.0, 0.5)]  # momentum, p
@@ -71,8 +69,7 @@ def sweep(tmp_path_factory):
     folder = tmp_path_factory.mktemp("quadratic")
     rules = [rate_rule(*method, batch) for method in METHODS for batch in BATCHES]
     (folder / "study.toml").write_text(STUDY + "".join(rules))
-    command = [BASIN, "sweep", str(folder / "study.toml"), "--out", str(folder / "out"), "--jobs", "2"]
-    done = subprocess.run(command, env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True, text=True)
+    done = program("sweep", folder / "study.toml", "--out", folder / "out", "--jobs", 2)
     assert done.returncode == 0, done.stderr
     return basin.open_sweep(folder / "out", "file")
 

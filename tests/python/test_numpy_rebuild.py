@@ -1,20 +1,16 @@
 """A run rebuilt from its checkpoint by numpy alone: same loss and accuracy, and the dense Hessian's eigenvalues are the stored ones."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import h5py
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import basin
 import numpy_network as net
+from basin_program import BASIN, needs_program, program
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 
 TRAIN, TEST, SUBSET, WANTED = 500, 200, 64, 4
 STUDY = f"""
@@ -53,8 +49,7 @@ def train(folder, case):
     top, table, _ = CASES[case]
     study = folder / f"{case}.toml"
     study.write_text(top + STUDY + table)
-    arguments = [BASIN, "train", str(study), "--out", str(folder / case)] + (["--probe"] if case == "smooth_cnn" else [])
-    done = subprocess.run(arguments, env=dict(os.environ, OMP_NUM_THREADS="1"), capture_output=True, text=True)
+    done = program("train", study, "--out", folder / case, *(["--probe"] if case == "smooth_cnn" else []))
     assert done.returncode == 0, done.stderr
     (run,) = (folder / case / "runs").iterdir()
     return run

@@ -3,15 +3,14 @@ is shown from the files or from the program. Pages about one study may name what
 
 import ast
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from basin_program import BASIN, output
+
 ROOT = Path(__file__).resolve().parents[2]
-BASIN = os.environ.get("BASIN_BINARY")
 ROOMS = {"optimizers": "optim", "models": "models", "datasets": "data", "probes": "probes"}  # by the name of the list
 SOURCES = sorted(path for room in ("python/basin", "notebooks") for path in (ROOT / room).rglob("*.py"))
 
@@ -46,9 +45,7 @@ def registered() -> set[str]:
         lines = "".join((ROOT / room / "registry.cpp").read_text() for room in ROOMS.values())
         found = re.findall(r"^  entry\((\w+)\)", lines, flags=re.M)
         return {*found, *(name.replace("_", "-") for name in found)}
-    said = [
-        subprocess.run([BASIN, "inspect", "--list", kind, "--json"], check=True, capture_output=True).stdout for kind in ROOMS
-    ]
+    said = [output("inspect", "--list", kind, "--json") for kind in ROOMS]
     return {member["name"] for text in said for member in json.loads(text)["entries"]}
 
 

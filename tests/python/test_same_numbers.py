@@ -1,7 +1,6 @@
 """scripts/same_numbers.py: a program agrees with itself, and whatever is planted in a copy of its results is found."""
 
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -13,6 +12,8 @@ import h5py
 import numpy as np
 import pytest
 
+from basin_program import BASIN, needs_program, output
+
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -20,8 +21,7 @@ from number_cases import TRAININGS, sets  # noqa: E402
 from same_numbers import MAY_DIFFER, report  # noqa: E402
 from tree_difference import Change, Tally, compare_trees, in_words  # noqa: E402
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 CASE = "merged"  # small: two updates
 
 
@@ -33,7 +33,7 @@ def same_numbers(*arguments):
 @pytest.mark.parametrize("kind", ["optimizers", "models", "landscapes", "hooks"])
 def test_every_registered_name_is_in_a_case(kind):
     """Probes and presets need no mention: a case runs all there are. Data sets are files, or another's words for them."""
-    said = subprocess.run([BASIN, "inspect", "--list", kind, "--json"], check=True, capture_output=True, text=True).stdout
+    said = output("inspect", "--list", kind, "--json")
     cases = (ROOT / "scripts/number_cases.py").read_text()
     for entry in json.loads(said)["entries"]:
         words = entry["traits"]["on"] if kind == "hooks" else [entry["name"]]  # what switches it on

@@ -8,9 +8,10 @@ import h5py
 import numpy as np
 import pytest
 
-from every_file import BASIN, PLANE, first_run, is_one_line, make_every_file, program
+from basin_program import needs_program
+from every_file import PLANE, first_run, is_one_line, make_every_file, program
 
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 
 VALUES = [-1, 0, 2**31, 2**62, -(2**63), 3.5, float("nan"), float("inf"), "", "x" * 5000, "end", True, [1, 2], [], ["a", ""],
           np.zeros((2, 2)), np.complex128(1j), b"\xff\xfe", h5py.Empty("f8")]  # fmt: skip

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from basin_program import BASIN, needs_program
+
 ROOT = Path(__file__).resolve().parents[2]
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 RED, GREEN, YELLOW, PLAIN = b"\x1b[31m", b"\x1b[32m", b"\x1b[33m", b"\x1b[0m"
 

@@ -4,22 +4,16 @@ tests/oracles/torchscript.py wrote both files, and compares with PyTorch itself.
 """
 
 import json
-import os
 import pathlib
-import subprocess
 
 import h5py
 import numpy as np
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+from basin_program import needs_program, program
+
+pytestmark = needs_program
 NET = pathlib.Path(__file__).with_name("script_net.pt")
-
-
-def program(*arguments, cwd=None):
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
-    return subprocess.run([BASIN, *map(str, arguments)], env=environment, capture_output=True, text=True, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

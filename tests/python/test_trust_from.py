@@ -10,8 +10,9 @@ import h5py
 import numpy as np
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+from basin_program import BASIN, needs_program, program, write
+
+pytestmark = needs_program
 
 STUDY = """
 model = "mlp"
@@ -33,16 +34,6 @@ lamb.trust_from = 'lamb.trust = "live"'
 seed = [1, 2]
 lamb.trust = ["frozen", "live"]
 """
-
-
-def program(*arguments):
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
-    return subprocess.run([BASIN, *map(str, arguments)], env=environment, capture_output=True, text=True)
-
-
-def write(path, text):
-    path.write_text(text)
-    return path
 
 
 def runs_of(out):

@@ -1,6 +1,5 @@
 """`basin tune` from outside: what it writes, against numpy and scipy; that it goes on after a kill; what a sweep makes of it."""
 
-import os
 import pathlib
 import re
 import signal
@@ -15,9 +14,9 @@ import pytest
 from scipy.stats import qmc
 
 import basin
+from basin_program import BASIN, needs_program, program, surroundings
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
+pytestmark = needs_program
 ROOT = pathlib.Path(__file__).parents[2]
 
 BASE = """
@@ -61,11 +60,6 @@ low = 0.5
 high = 0.99
 scale = "one_minus_log"
 """
-ENV = dict(os.environ, OMP_NUM_THREADS="1")
-
-
-def program(*arguments):
-    return subprocess.run([BASIN, *map(str, arguments)], env=ENV, capture_output=True, text=True)
 
 
 def study(folder, tune="", more=""):
@@ -211,7 +205,7 @@ def test_a_tuning_that_was_killed_comes_to_the_same_choice(tmp_path):
     path = study(tmp_path / "b", "halving = 2\nrungs = 2")
     command = ["tune", str(path), "--out", str(tmp_path / "b" / "out"), "--jobs", "2", "--set", sets[0]]
     for wanted in (3, 18):  # in the first rung of 16 runs, and in the second
-        process = subprocess.Popen([BASIN, *command], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([BASIN, *command], env=surroundings(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 120
         while len(list((tmp_path / "b" / "out").glob("tuning/*/run.h5"))) < wanted:
             assert process.poll() is None and time.monotonic() < end, "ended before it could be killed"
@@ -366,7 +360,7 @@ def test_train_from_python(tmp_path):
 
 
 def test_the_optuna_notebook_runs_with_or_without_it(tmp_path):
-    env = dict(ENV, BASIN_TRIALS="2", BASIN_OUT=str(tmp_path), PYTHONPATH=str(ROOT / "python"))
+    env = surroundings(BASIN_TRIALS="2", BASIN_OUT=str(tmp_path), PYTHONPATH=str(ROOT / "python"))
     done = subprocess.run(
         [sys.executable, ROOT / "notebooks" / "optuna_search.py"], cwd=ROOT, env=env, capture_output=True, text=True
     )

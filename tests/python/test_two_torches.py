@@ -11,8 +11,9 @@ import sys
 import numpy as np
 import pytest
 
-BASIN = os.environ.get("BASIN_BINARY")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")]
+from basin_program import BASIN, needs_program
+
+pytestmark = [pytest.mark.slow, needs_program]
 TORCH = "2.6.0"
 PACKAGES = [f"torch=={TORCH}", "numpy", "pandas", "h5py"]
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "io/run_file.h"
+#include "io/status_file.h"
 #include "probes/registry.h"
 #include "runs/checkpoints.h"
 #include "runs/train.h"
@@ -69,6 +70,42 @@ TEST(CostOfABranch, IsWhatComesAfterItsParent) {
   EXPECT_EQ(work_of("at = 'loss-1.5'\n").updates, 50);               // taken to be half-way
   EXPECT_THAT(testing::message_of([&] { work_of("at = 'end'\n"); }),
               ::testing::HasSubstr("nothing is left of the budget"));
+}
+
+TEST(SecondsLeft, AreThoseOfWhatIsStillToBeDone) {
+  const std::string text =
+      "protocol = 'A-updates'\nupdates = 100\nbatch_size = 32\n[data]\nset = 'synthetic'\n"
+      "[probes]\nrun = ['top_eigenvalues']\nsubset = 1000\n";
+  const Cell cell = cell_of(text);
+  const CostModel costs({cell}, true);
+  const double all = costs.seconds(cell.run_id), probes = costs.probe_seconds(cell.run_id);
+  ASSERT_GT(probes, 0);
+  ASSERT_GT(all, probes);
+  RunStatus status;
+  EXPECT_EQ(costs.seconds_left(cell, status), all);
+  status.status = RunState::running;
+  status.update = 25;
+  status.done = 0.25;
+  EXPECT_DOUBLE_EQ(costs.seconds_left(cell, status), probes + 0.75 * (all - probes));
+  status.status = RunState::finished;
+  EXPECT_EQ(costs.seconds_left(cell, status), probes);
+}
+
+// The cap of protocol B is far away where [[sweep.expect]] says that a run ends earlier.
+TEST(SecondsLeft, FollowTheStudysExpectation) {
+  const Cell cell = cell_of(
+      "protocol = 'B'\nmax_gradients = 300000\nbatch_size = 1000\n[data]\nset = 'synthetic'\n"
+      "[[sweep.expect]]\ngradients = 20000\n");
+  const CostModel costs({cell}, false);
+  const int64_t updates = costs.work(cell.run_id).updates;
+  ASSERT_EQ(updates % 4, 0);
+  RunStatus status;
+  status.status = RunState::running;
+  status.update = updates * 3 / 4;
+  status.done = 0.05;
+  EXPECT_DOUBLE_EQ(costs.seconds_left(cell, status), 0.25 * costs.seconds(cell.run_id));
+  status.update = updates + 5;
+  EXPECT_EQ(costs.seconds_left(cell, status), 0);
 }
 
 double summary_of(const RunRecord& run, const std::string& name) {

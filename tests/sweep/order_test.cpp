@@ -7,6 +7,7 @@
 #include "sweep/order.h"
 #include "sweep/plan.h"
 #include "tests/support/environment.h"
+#include "tests/support/temporary_folder.h"
 
 namespace basin {
 namespace {
@@ -108,12 +109,35 @@ TEST(ProbeCostWarning, ComparesTheProbesThatAreMadeWithTheTraining) {
                                         "['top_eigenvalues']\nsubset = 1000\n",
                                     "s.toml", {}));
     plan.probed = {probed};
-    return probe_cost_warning(plan, CostModel(plan.cells, true));
+    return probe_cost_warning(plan, CostModel(plan.cells, plan.probed));
   };
   // By round figures an update of 32 takes 6 ms, and a Hessian-vector product on 1,000 images 0.9 s.
   EXPECT_NE(warning("1", true), "");
   EXPECT_EQ(warning("1", false), "");
   EXPECT_EQ(warning("1000000", true), "");
+}
+
+// Three trials and two runs at the winner's rate, which take 1 s to train by round figures (an update of 32: 6 ms): trials aren't probed.
+TEST(ForecastOfAStudyThatTunes, HasNoProbesOfTrials) {
+  const auto plan_of = [](const std::string& run) {
+    const Study study = parse_study(
+        "protocol = 'A-updates'\nupdates = 100\nbatch_size = 32\n[data]\nset = 'synthetic'\n[probes]\nsubset "
+        "= 1000\nrun = " +
+            run +
+            "\n[sweep]\nlearning_rate = 'tuned'\nseed = [11, 12]\n"
+            "[tune]\ntrials = 3\nseeds = [1]\n[[tune.range]]\nkey = 'learning_rate'\nlow = 0.01\nhigh = "
+            "1.0\n",
+        "s.toml", {});
+    const testing::TemporaryFolder folder;
+    return plan_sweep(study, SweepPaths(folder / "out"), {});
+  };
+  const SweepPlan bare = plan_of("[]"), probed = plan_of("['top_eigenvalues']");
+  ASSERT_EQ(probed.cells.size(), 5u);
+  const CostModel without(bare.cells, bare.probed), with(probed.cells, probed.probed);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(with.probe_seconds(probed.cells[i].run_id), 0) << i;
+  const double of_one = with.probe_seconds(probed.cells[3].run_id);
+  EXPECT_GT(of_one, 1);
+  EXPECT_NEAR(seconds_left(probed, with, 1, false), seconds_left(bare, without, 1, false) + 2 * of_one, 1e-9);
 }
 
 }  // namespace

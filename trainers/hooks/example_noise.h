@@ -93,7 +93,7 @@ class ExampleNoise final : public UpdateHook, private BatchWeights, private Grad
   int64_t update_ = 0;
   std::vector<at::Tensor> mean_;  // the clean gradient, where z is apart
   // What the last update had:
-  double s_ = 0, units_ = 0, n_eff_ = 0, length_ = NAN, controlled_length_ = NAN, clean_length_ = NAN;
+  double s_ = NAN, units_ = NAN, n_eff_ = NAN, length_ = NAN, controlled_length_ = NAN, clean_length_ = NAN;
 };
 
 }  // namespace basin

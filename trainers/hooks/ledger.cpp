@@ -76,7 +76,8 @@ std::unique_ptr<UpdateHook> LedgerGauge::make(const Options& options, const Hook
 LedgerGauge::LedgerGauge(const Options& options, const HookSetup& setup)
     : every_(options.every),
       tolerance_(options.tolerance),
-      takes_noise_(setup.plan.overlap == 0),
+      plain_(!setup.plan.random_weights),
+      takes_noise_(plain_ && setup.plan.overlap == 0),
       micro_batch_(setup.plan.micro_batch),
       examples_(setup.data.train.size()),
       model_(setup.model),
@@ -117,11 +118,11 @@ void LedgerGauge::after_update(int64_t update) {
   change_.clear();
   for (size_t i = 0; i < after.size(); ++i) change_.push_back(after[i] - before_[i]);
   if (is_due(update)) {
-    const double promised = -inner(batch_gradient_, change_);
+    const double promised = plain_ ? -inner(batch_gradient_, change_) : NAN;
     const double decrease = loss_ - loss_at(1);
     CriticalStep step;
     LedgerStatus status = LedgerStatus::ok;
-    if (!std::isfinite(promised) || !std::isfinite(loss_)) {
+    if ((plain_ && !std::isfinite(promised)) || !std::isfinite(loss_)) {
       status = LedgerStatus::nonfinite;
     } else if (promised <= 0) {
       status = LedgerStatus::no_descent;
@@ -179,6 +180,8 @@ void LedgerGauge::save(Checkpoint& checkpoint) const {
 void LedgerGauge::restore(const Checkpoint& checkpoint) {
   last_change_.clear();
   if (checkpoint.update == 0 || !comes_before(checkpoint.update)) return;
+  if (checkpoint.states.count(kLastChange) == 0)
+    return;  // the parent of a branch that has a ledger of its own
   const NamedTensors& state = checkpoint.state(kLastChange);
   for (const ParameterInfo& parameter : model_.parameter_table()) {
     const auto found =

@@ -63,6 +63,7 @@ class LedgerGauge final : public UpdateHook {
 
   int64_t every_;
   double tolerance_;
+  bool plain_;  // gradients are those of the batch's mean loss, not of examples weighted at random
   bool takes_noise_;
   int64_t micro_batch_, examples_;
   Model& model_;

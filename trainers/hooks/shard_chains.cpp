@@ -58,6 +58,9 @@ void ShardChains::check(const Options& options, const HookCheck& run) {
   if (run.plan.stale) refuse("parallel.mode = \"ssp\"");
   if (run.gradients_elsewhere) refuse("an optimiser whose gradients are of other weights");
   if (run.train.branch.exists()) refuse("branch.from");
+  if (run.train.hooks.of<WeightAverageOptions>().decay > 0)
+    refuse("weight_average, which would be that of one chain after another,");
+  if (run.plan.random_weights) refuse("noise.batch, whose batches are counted on the whole set,");
   refuse_divided_batches(run, "parallel.shards");
 }
 
@@ -149,8 +152,8 @@ std::vector<at::Tensor> ShardChains::product() const {
   return tensors;
 }
 
-void ShardChains::at_end(Summary& summary, bool /*diverged*/) {
-  double squares = 0;
+void ShardChains::at_end(Summary& summary, bool diverged) {
+  double squares = diverged ? NAN : 0;  // the run has the weights of the chain that diverged
   for (const Chain& chain : chains_) {
     const at::Tensor apart =
         flat_on_host(chain.weights.tensors()).to(at::kDouble) - flat_on_host(weights_).to(at::kDouble);

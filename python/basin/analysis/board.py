@@ -106,10 +106,10 @@ class Board:
     def measured(
         self, optimizer: str, size: int, checkpoint: str, probe: str, entry: str, mean: Callable[[pd.Series], Mean] = either
     ) -> Mean:
-        """The mean of one number of a probe at a checkpoint that all seeds have, also where it was measured after the sweep (`basin
-        probe`)."""
+        """The mean of one number of a probe at a checkpoint that all seeds have, with the study's settings, also where it was measured
+        after the sweep (`basin probe`)."""
         runs, rows = self.cell(optimizer, size), self.sweep.probes
-        here = (rows.probe == probe) & (rows.entry == entry) & (rows.checkpoint == checkpoint)
+        here = rows.study.astype(bool) & (rows.probe == probe) & (rows.entry == entry) & (rows.checkpoint == checkpoint)
         rows = rows[here & rows.run_id.isin(runs.run_id)]
         if rows.empty or set(rows.run_id) != set(runs.run_id):
             return Mean(why="not measured")

@@ -54,6 +54,10 @@ def why_no_limit(run: pd.Series) -> str:
         return "parameters have rates of their own (lr_factors)"
     if run.get("lookahead_every", 0) > 0:
         return "Lookahead takes part of every step back (lookahead_every)"
+    if run.get("perturbation.kind", "none") != "none":
+        return "gradients are those of perturbed weights, or have a penalty's (perturbation.kind)"
+    if run.get("parallel.mode", "one") != "one":
+        return "gradients are of older weights, or of several runs (parallel.mode)"
     return ""
 
 
@@ -69,9 +73,16 @@ def limit(run: pd.Series) -> float:
 
 
 def sharpness(sweep: Sweep, run_id: str) -> pd.DataFrame:
-    """update, value, uncertainty (residual) and status of λ₁ at the start and at the cadence's checkpoints, in order."""
+    """update, value, uncertainty (residual) and status of λ₁ at the start and at the cadence's checkpoints, in order; as the study has
+    it measured."""
     p = sweep.probes
-    mine = p[(p.run_id == run_id) & (p.probe == "top_eigenvalues") & (p.quantity == "lambda") & (p["index"] == 0)]
+    mine = p[
+        p.study.astype(bool)
+        & (p.run_id == run_id)
+        & (p.probe == "top_eigenvalues")
+        & (p.quantity == "lambda")
+        & (p["index"] == 0)
+    ]
     mine = mine[mine.checkpoint.str.fullmatch(r"start|u\d+")]
     return mine.sort_values("update")[["update", "value", "uncertainty", "status"]]
 

@@ -25,8 +25,14 @@ def trials_of_sweep(sweep: Sweep, optimizer: str) -> pd.DataFrame:
     rows = []
     for _, run in runs.iterrows():
         low, high = _interval(sweep, run)
-        rows.append((run.batch_size, run.learning_rate, run.seed, low, high))
+        rows.append((run.batch_size, _rate(run), run.seed, low, high))
     return pd.DataFrame(rows, columns=TRIALS)
+
+
+def _rate(run: pd.Series) -> float:
+    """As used, after a scaling rule: the law is of rates, whatever way a study wrote them down."""
+    used = run.get("peak_learning_rate", np.nan)
+    return float(run.learning_rate if pd.isna(used) else used)
 
 
 def _interval(sweep: Sweep, run: pd.Series) -> tuple[float, float]:
@@ -48,6 +54,9 @@ def trials_of_tuning(tuning: Tuning, sweep: Sweep, optimizer: str) -> pd.DataFra
     if plain.empty:
         return pd.DataFrame(columns=TRIALS)
     refuse_another_task(tuning, sweep.path, plain)
+    rules = tuning.option("scaling_rule", "none")
+    if rules is None or (rules != "none").any():
+        raise ReadError(f"{tuning.path}: scaling_rule changes the rates that were tried: S(B) is of rates as used")
     examples, check_every = int(plain["dataset.n_train"].iloc[0]), int(plain.check_every.iloc[0])
     runs = tuning.runs
     runs = runs[(runs.protocol == "B") & (runs.optimizer == optimizer) & (runs.budget == 1) & runs.status.isin(ENDED)]

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from ..analysis import student
 from ..analysis.arms import ARM, with_arms
+from ..analysis.matched import comparable
 from ..analysis.names import optimizers_of, protocol_name
 from ..reader.sweep import Sweep
 from . import style
@@ -33,9 +34,10 @@ class Course:
 
 
 def along_runs(sweep: Sweep) -> Figure | None:
-    """A column per optimiser, at matched loss where runs of it were evaluated on the way, else at the fixed budget. None where there are
-    no evaluations on the way."""
-    runs, arms, left_out = few_arms(with_arms(sweep))
+    """A column per optimiser, at matched loss where runs of it were evaluated on the way, else at the fixed budget; of runs that can be
+    compared, as a seed that diverged would end the others' course where it turned. None where there are no evaluations on the way."""
+    runs = with_arms(sweep)
+    runs, arms, left_out = few_arms(runs[comparable(runs)])
     found = next((f for p in ("B", "A-epochs", "A-updates") if (f := _evaluated(sweep, runs[runs.protocol == p]))), {})
     if not found:
         return None

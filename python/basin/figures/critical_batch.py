@@ -10,20 +10,24 @@ from matplotlib.figure import Figure
 
 from ..analysis.arms import plain_runs
 from ..analysis.critical_batch import CriticalBatch
+from ..analysis.matched import comparable
 from ..analysis.names import optimizers_of
 from ..reader.sweep import Sweep
 from . import style
 
-SCALES = {"b_simple_finite": "B_simple (finite set)", "b_hessian": "B_hessian"}
+# By probe and quantity: others give numbers of these names for other sets.
+SCALES = {("noise_scale", "b_simple_finite"): "B_simple (finite set)", ("noise_curvature", "b_hessian"): "B_hessian"}
 
 
 def noise_scales(sweep: Sweep, optimizer: str) -> pd.DataFrame:
-    """checkpoint, train_loss, quantity, value, uncertainty, batch_size of every resolved noise scale of its runs of plain settings, which
-    are those of S(B)."""
+    """checkpoint, train_loss, quantity, value, uncertainty, batch_size of every resolved noise scale, as the study has it measured, of the
+    runs of S(B): those to the target, of plain settings."""
     runs = plain_runs(sweep)
-    runs = runs[runs.optimizer == optimizer][["run_id", "batch_size"]]
+    runs = runs[(runs.optimizer == optimizer) & (runs.protocol == "B") & comparable(runs)][["run_id", "batch_size"]]
     probes = sweep.probes.merge(runs, on="run_id", suffixes=("", "_of_run"))
-    probes = probes[probes.quantity.isin(SCALES) & (probes.status == "ok") & (probes.value > 0)]
+    known = [pair in SCALES for pair in zip(probes.probe, probes.quantity)]
+    there = probes.study.astype(bool) & ~probes.checkpoint.str.contains("@")
+    probes = probes[np.array(known, bool) & there & (probes.status == "ok") & (probes.value > 0)]
     columns = ["checkpoint", "train_loss", "quantity", "value", "uncertainty", "batch_size"]
     return probes[columns].sort_values("train_loss")
 
@@ -83,7 +87,7 @@ def _updates(ax: Axes, law: CriticalBatch, colour: str, marker: str, label: str)
 def _along(ax: Axes, sweep: Sweep, name: str, law: CriticalBatch, branches: pd.DataFrame | None) -> None:
     colour, label = style.colour(name, sweep.names), sweep.names.label("optimizers", name)
     scales = noise_scales(sweep, name)
-    for (quantity, text), marker in zip(SCALES.items(), ("o", "s")):
+    for ((_, quantity), text), marker in zip(SCALES.items(), ("o", "s")):
         mine = scales[scales.quantity == quantity]
         if len(mine):
             ax.errorbar(mine.train_loss, mine.value, yerr=mine.uncertainty.fillna(0), color=colour, marker=marker, linestyle="",
@@ -99,5 +103,9 @@ def _along(ax: Axes, sweep: Sweep, name: str, law: CriticalBatch, branches: pd.D
         bars = np.stack([(there.batch - there.low).fillna(0), (there.high - there.batch).fillna(0)])
         ax.errorbar(there.train_loss, there.batch, yerr=np.where(np.isfinite(bars), bars, 0), color=colour, marker="D", linestyle="-",
                     linewidth=0.8, markersize=4, label=f"{label}: branched")  # fmt: skip
+        endless = there[np.isinf(there.high)]
+        if len(endless):
+            ax.errorbar(endless.train_loss, endless.batch, yerr=0.5 * endless.batch, lolims=True, color=colour, linestyle="",
+                        elinewidth=0.8)  # fmt: skip
     above = mine[mine.batch.isna() & mine.bound.notna()]
     ax.plot(above.train_loss, above.bound, color=colour, marker="^", linestyle="", markersize=5)

@@ -129,7 +129,8 @@ def sharpness_against_loss(sweep: Sweep, measures: pd.DataFrame | None = None) -
         for ax, optimizer in zip(row, optimizers):
             _loss_lines(ax, mine[mine.optimizer == optimizer], loss, colours, arms)
         for ax in row:
-            style.positive_log(ax, mine.value.to_numpy(float))
+            good = mine.value.where(mine.status == "ok").astype(float)
+            style.positive_log(ax, mine.value.to_numpy(float), signed=bool((good <= 0).any()))
             if _moved(audit, sweep, measure.probe, measure.quantity):
                 style.grey(ax)
     for ax, optimizer in zip(axes[0], optimizers if not one else ()):

@@ -146,8 +146,9 @@ def few_logs(axis: Axis, width: float = 3.5) -> None:
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
 
 
-def positive_log(ax: Axes, values: ArrayLike) -> None:
-    if (values[np.isfinite(values)] > 0).any():
+def positive_log(ax: Axes, values: ArrayLike, signed: bool = False) -> None:
+    """A logarithmic axis, where negative values are at fault (a search's) and drawn as such; linear where they are right (`signed`)."""
+    if (values[np.isfinite(values)] > 0).any() and not signed:
         ax.set_yscale("log")
         plain_log(ax.yaxis)
 

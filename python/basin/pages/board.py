@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +15,9 @@ import pandas as pd
 from ..analysis.board import Board, Mean, geometric
 from ..analysis.verdict_tables import verdicts_of
 from ..figures.ledger import PROBE, SHOWN
-from ..reader.fault import ReadError
 from ..reader.selection import read_choices
 from ..reader.sweep import Sweep, open_sweep
-from .output import ReportError, nothing_in_home, save_picture
-from .paste import PasteError, paste
+from .command import command, draw_picture, picture_link, publish, run, takes_page, takes_picture
 from .verdict_text import how_decided, hypothesis_rows, table
 
 if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
@@ -129,30 +126,18 @@ def figure(sweep: Sweep) -> Figure:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.board", description=__doc__)
+    parser = command("basin.pages.board", __doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--budget", type=float, default=BUDGET, help=f"epochs at which losses are compared ({BUDGET:g})")
-    parser.add_argument("--picture", type=Path)
-    parser.add_argument("--into", type=Path, help="a Markdown file with a place for the tables, <!-- NAME -->")
-    parser.add_argument("--passage", default=PASSAGE, help=f"NAME of that place; {PASSAGE} unless given")
-    args = parser.parse_args(arguments)
-    try:
-        text = markdown(open_sweep(args.folder), args.budget)
-        print(text)
-        if args.picture:
-            with nothing_in_home():
-                save_picture(figure, args.folder, args.picture)
-        if args.into:
-            picture = (
-                f"\n\n![Updates and epochs to the target]({os.path.relpath(args.picture, args.into.parent)})"
-                if args.picture
-                else ""
-            )
-            paste(args.into, args.passage, text + picture)
-    except (PasteError, ReadError, ReportError) as error:
-        print(f"basin.pages.board: {error}", file=sys.stderr)
-        return 1
-    return 0
+    takes_picture(parser)
+    takes_page(parser, PASSAGE, by_name=True)
+
+    def work(options: argparse.Namespace) -> None:
+        text = markdown(open_sweep(options.folder), options.budget)
+        draw_picture(options, figure, options.folder)
+        publish(options, text + picture_link(options, "Updates and epochs to the target"))
+
+    return run(parser, arguments, work)
 
 
 if __name__ == "__main__":

@@ -19,12 +19,11 @@ from ..analysis.branches import without_branches
 from ..analysis.critical_batch import CriticalBatch, critical_batch
 from ..analysis.names import optimizers_of
 from ..analysis.updates_to_target import trials_of_sweep, trials_of_tuning
-from ..figures.critical_batch import noise_scales
+from ..figures import critical_batch as drawing
 from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
 from ..reader.tune import Tuning, load_tuning
-from .output import ReportError, nothing_in_home, save_picture
-from .paste import PasteError, paste
+from .command import command, draw_picture, publish, run, takes_page, takes_picture
 
 PASSAGE = "critical"
 
@@ -121,7 +120,8 @@ def passage(names: dict[str, str], found: dict[str, CriticalBatch], scalings: di
             "|---|---|---|---|---|---|",
         ]
         for r in branches.itertuples():
-            size = f"{r.batch:,.0f} [{r.low:,.0f}, {r.high:,.0f}]" if np.isfinite(r.batch) else f"bound {r.bound:,.0f}"
+            high = f"{r.high:,.0f}" if np.isfinite(r.high) else "open"
+            size = f"{r.batch:,.0f} [{r.low:,.0f}, {high}]" if np.isfinite(r.batch) else f"bound {r.bound:,.0f}"
             name, at = names.get(r.optimizer, r.optimizer), r.branch_point.split()[-1]
             lines.append(f"| {name} | {at} | {r.train_loss:.2f} | {size} | {r.status} | {r.seeds} |")
     return "\n".join(lines)
@@ -135,37 +135,28 @@ def branched(folder: Path) -> pd.DataFrame:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.critical", description=__doc__)
+    parser = command("basin.pages.critical", __doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tuning", type=Path, help="tune.h5 or its folder: its trials are taken too")
     parser.add_argument("--branches", type=Path, help="a sweep's folder with branches of several batch sizes; it can be OUT_DIR")
     parser.add_argument("--draws", type=int, default=400, help="of the bootstrap (400)")
     parser.add_argument("--slope-to", type=float, help="the largest batch size in the slope of the best rate (all below N)")
-    parser.add_argument("--picture", type=Path)
-    parser.add_argument("--into", type=Path, help=f"a Markdown file with a place for what is printed, <!-- {PASSAGE} -->")
-    args = parser.parse_args(arguments)
-    try:
-        sweep = without_branches(open_sweep(args.folder))
-        branches = branched(args.branches) if args.branches else None
-        trials, examples = trials_by_optimizer(sweep, load_tuning(args.tuning) if args.tuning else None)
-        found = laws(trials, examples, args.draws)
-        most = args.slope_to if args.slope_to else examples - 1
+    takes_picture(parser)
+    takes_page(parser, PASSAGE)
+
+    def work(options: argparse.Namespace) -> None:
+        sweep = without_branches(open_sweep(options.folder))
+        branches = branched(options.branches) if options.branches else None
+        trials, examples = trials_by_optimizer(sweep, load_tuning(options.tuning) if options.tuning else None)
+        found = laws(trials, examples, options.draws)
+        most = options.slope_to if options.slope_to else examples - 1
         scalings = {name: batch_scaling(law, most) for name, law in found.items()}
         names = {name: sweep.names.label("optimizers", name) for name in found}
-        scales = [line for name in found for line in scales_in_words(names[name], noise_scales(sweep, name))]
-        text = passage(names, found, scalings, scales, branches)
-        print(text)
-        if args.into:
-            paste(args.into, PASSAGE, text)
-        if args.picture:
-            with nothing_in_home():
-                from ..figures import critical_batch as drawing
+        scales = [line for name in found for line in scales_in_words(names[name], drawing.noise_scales(sweep, name))]
+        publish(options, passage(names, found, scalings, scales, branches))
+        draw_picture(options, lambda drawn: drawing.figure(drawn, found, branches), options.folder)
 
-                save_picture(lambda s: drawing.figure(s, found, branches), args.folder, args.picture)
-    except (PasteError, ReadError, ReportError, OSError, np.linalg.LinAlgError) as error:
-        print(f"basin.pages.critical: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run(parser, arguments, work)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,15 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..analysis.stability_limit import levels, sharpness
 from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
-from .output import ReportError, nothing_in_home, save_picture
+from .command import command, draw_picture, run, takes_picture
+
+if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
+    from matplotlib.figure import Figure
 
 
 def in_words(sweep: Sweep) -> list[str]:
@@ -38,26 +42,26 @@ def in_words(sweep: Sweep) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.edge", description=__doc__.splitlines()[0])
+    parser = command("basin.pages.edge", __doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--picture", type=Path)
-    args = parser.parse_args(arguments)
-    try:
-        sweep = open_sweep(args.folder)
+    takes_picture(parser)
+
+    def work(options: argparse.Namespace) -> None:
+        sweep = open_sweep(options.folder)
         if not any(len(sharpness(sweep, run_id)) for run_id in sweep.runs.run_id):
             raise ReadError(
-                f'{args.folder}: no top_eigenvalues at checkpoints of a cadence (checkpoint_every, probes.at = ["every"])'
+                f'{options.folder}: no top_eigenvalues at checkpoints of a cadence (checkpoint_every, probes.at = ["every"])'
             )
         print("\n".join(in_words(sweep)))
-        if args.picture:
-            with nothing_in_home():
-                from ..figures import edge_of_stability
+        draw_picture(options, figure, options.folder)
 
-                save_picture(edge_of_stability.figure, args.folder, args.picture)
-    except (ReadError, ReportError) as error:
-        print(f"basin.pages.edge: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run(parser, arguments, work)
+
+
+def figure(sweep: Sweep) -> Figure:
+    from ..figures import edge_of_stability
+
+    return edge_of_stability.figure(sweep)
 
 
 if __name__ == "__main__":

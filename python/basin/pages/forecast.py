@@ -19,9 +19,9 @@ from ..analysis.forecast_score import (
     score_setting,
     wrong_seeds,
 )
-from ..reader.fault import ReadError
 from ..reader.sweep import open_sweep
-from .paste import PasteError, paste
+from .command import command, run, takes_page
+from .paste import paste
 
 PASSAGE = "forecast-score"
 
@@ -80,26 +80,24 @@ def in_words(found: list[Comparison]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.forecast", description=__doc__)
+    parser = command("basin.pages.forecast", __doc__)
     parser.add_argument("pairs", type=Path, nargs="+", metavar="FILE TEST_OUT")
-    parser.add_argument("--into", type=Path, help=f"a Markdown file with a place for the short form, <!-- {PASSAGE} -->")
-    args = parser.parse_args(arguments)
-    if len(args.pairs) % 2:
-        parser.error("a prediction file and the folder of its test runs, for each setting")
-    try:
+    takes_page(parser, PASSAGE)
+
+    def work(options: argparse.Namespace) -> None:
+        if len(options.pairs) % 2:
+            parser.error("a prediction file and the folder of its test runs, for each setting")
         settings = {}
-        for prediction, out in zip(args.pairs[::2], args.pairs[1::2]):
+        for prediction, out in zip(options.pairs[::2], options.pairs[1::2]):
             scores, lines = score_pair(prediction, out)
             print("\n".join([*lines, "", table(scores), ""]))
             settings[prediction.stem] = scores
         said = in_words(comparisons(list(settings.values())))
         print("\n".join(said))
-        if args.into:
-            paste(args.into, PASSAGE, short(settings, said))
-    except (PasteError, ReadError) as error:
-        print(f"basin.pages.forecast: {error}", file=sys.stderr)
-        return 1
-    return 0
+        if options.into:
+            paste(options.into, options.passage, short(settings, said))
+
+    return run(parser, arguments, work)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import pandas as pd
 
 from ..reader.audit import VERDICTS, read_audit
 from ..reader.fault import ReadError
+from .command import command, run, takes_page
 from .paste import PasteError, passage, paste
 
 PASSAGE = "invariances"
@@ -84,20 +85,20 @@ def filled(table: str, rows: pd.DataFrame) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.invariances", description=__doc__.split("\n")[0])
+    parser = command("basin.pages.invariances", __doc__)
     parser.add_argument("audits", nargs="+", help="files of `basin audit`, or a CSV file of --save")
-    parser.add_argument("--into", required=True, help="Markdown file with the table between <!-- invariances --> markers")
-    parser.add_argument("--save", help="CSV file with all that was read")
-    given = parser.parse_args(arguments)
-    try:
-        rows = read(given.audits)
-        if given.save:
-            save(rows, given.save)
-        paste(given.into, PASSAGE, filled(passage(given.into, PASSAGE), rows))
-    except (PasteError, ReadError) as error:
-        print(f"invariances: {error}", file=sys.stderr)
-        return 1
-    return 0
+    takes_page(parser, PASSAGE)
+    parser.add_argument("--save", metavar="FILE.csv", help="a file with all that was read")
+
+    def work(options: argparse.Namespace) -> None:
+        if not options.into:
+            parser.error("--into names the page whose table is filled")
+        rows = read(options.audits)
+        if options.save:
+            save(rows, options.save)
+        paste(options.into, options.passage, filled(passage(options.into, options.passage), rows))
+
+    return run(parser, arguments, work)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ is compared with the plain one of the smallest batch, seed by seed, as the study
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import dataclass
 from math import factorial
@@ -27,8 +26,7 @@ from ..analysis.verdict_tables import verdicts_of
 from ..reader.fault import ReadError
 from ..reader.questions import TWIN, ContrastPlan
 from ..reader.sweep import Sweep, open_sweep
-from .output import ReportError, nothing_in_home, save_picture
-from .paste import PasteError, paste
+from .command import command, draw_picture, picture_link, publish, run, takes_page, takes_picture
 from .verdict_text import effect_text, how_decided, hypothesis_rows, same_text, table
 
 if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
@@ -203,28 +201,17 @@ def figure(sweep: Sweep) -> Figure:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.keskar", description=__doc__.splitlines()[0])
+    parser = command("basin.pages.keskar", __doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--picture", type=Path)
-    parser.add_argument("--into", type=Path, help="a Markdown file with a place for the tables, <!-- NAME -->")
-    parser.add_argument("--passage", default=PASSAGE, help=f"NAME of that place; {PASSAGE} unless given")
-    args = parser.parse_args(arguments)
-    try:
-        text = markdown(open_sweep(args.folder))
-        print(text)
-        if args.picture:
-            with nothing_in_home():
-                save_picture(figure, args.folder, args.picture)
-        if args.into:
-            paste(args.into, args.passage, text + _link(args.picture, args.into))
-    except (PasteError, ReadError, ReportError) as error:
-        print(f"basin.pages.keskar: {error}", file=sys.stderr)
-        return 1
-    return 0
+    takes_picture(parser)
+    takes_page(parser, PASSAGE, by_name=True)
 
+    def work(options: argparse.Namespace) -> None:
+        text = markdown(open_sweep(options.folder))
+        draw_picture(options, figure, options.folder)
+        publish(options, text + picture_link(options, "φ and λ₁ of the settings"))
 
-def _link(picture: Path | None, page: Path) -> str:
-    return f"\n\n![φ and λ₁ of the settings]({os.path.relpath(picture, page.parent)})" if picture else ""
+    return run(parser, arguments, work)
 
 
 if __name__ == "__main__":

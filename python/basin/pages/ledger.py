@@ -3,7 +3,6 @@ the probe `ledger`, checkpoint by checkpoint, and its score (docs/probes.md#ledg
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from ..analysis.ledger_score import BRANCHES, CHANGED, MARGIN, WORD, Checkpoint,
 from ..reader.fault import ReadError
 from ..reader.names import Names
 from ..reader.sweep import Sweep, open_sweep
-from .paste import PasteError, paste
+from .command import command, publish, run, takes_page
 
 PASSAGE = "ledger"
 COLUMNS = ["checkpoint", "optimiser", "B", "rate", "loss", "updates", "seeds", "word", "η/2", "2B", "both", "outcome"]
@@ -63,19 +62,10 @@ def _in_words(points: list[Checkpoint], s: Score) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.ledger", description=__doc__)
+    parser = command("basin.pages.ledger", __doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--into", type=Path, help=f"a Markdown file with a place for the table, <!-- {PASSAGE} -->")
-    args = parser.parse_args(arguments)
-    try:
-        text = markdown(open_sweep(args.folder))
-        print(text)
-        if args.into:
-            paste(args.into, PASSAGE, text)
-    except (PasteError, ReadError) as error:
-        print(f"basin.pages.ledger: {error}", file=sys.stderr)
-        return 1
-    return 0
+    takes_page(parser, PASSAGE)
+    return run(parser, arguments, lambda options: publish(options, markdown(open_sweep(options.folder))))
 
 
 if __name__ == "__main__":

@@ -7,16 +7,19 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ..analysis.closed_form import REPLICATES
 from ..analysis.noisy_quadratic import critical_batch, losses, table
-from ..reader.fault import ReadError
-from ..reader.sweep import open_sweep
-from .output import ReportError, nothing_in_home, save_picture
-from .paste import PasteError, paste
+from ..reader.sweep import Sweep, open_sweep
+from .command import command, draw_picture, run, takes_page, takes_picture
+from .paste import paste
+
+if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
+    from matplotlib.figure import Figure
 
 PASSAGE = "noisy quadratic"
 
@@ -53,28 +56,28 @@ def markdown(found: pd.DataFrame) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.quadratic", description=__doc__.splitlines()[0])
+    parser = command("basin.pages.quadratic", __doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--picture", type=Path)
-    parser.add_argument("--into", type=Path, help=f"a Markdown file with a place for the table, <!-- {PASSAGE} -->")
-    args = parser.parse_args(arguments)
-    try:
-        sweep = open_sweep(args.folder)
-        found = table(sweep.runs, args.folder)
+    takes_picture(parser)
+    takes_page(parser, PASSAGE)
+
+    def work(options: argparse.Namespace) -> None:
+        sweep = open_sweep(options.folder)
+        found = table(sweep.runs, options.folder)
         print(found.to_string(index=False, float_format=lambda v: f"{v:.4g}"))
         print(losses(sweep).to_string(index=False, float_format=lambda v: f"{v:.3g}"))
         print("\n".join(in_words(found)))
-        if args.into:
-            paste(args.into, PASSAGE, markdown(found))
-        if args.picture:
-            with nothing_in_home():
-                from ..figures import steps_against_batch
+        if options.into:
+            paste(options.into, options.passage, markdown(found))
+        draw_picture(options, figure, options.folder)
 
-                save_picture(steps_against_batch.figure, args.folder, args.picture)
-    except (PasteError, ReadError, ReportError) as error:
-        print(f"basin.pages.quadratic: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run(parser, arguments, work)
+
+
+def figure(sweep: Sweep) -> Figure:
+    from ..figures import steps_against_batch
+
+    return steps_against_batch.figure(sweep)
 
 
 if __name__ == "__main__":

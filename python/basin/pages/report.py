@@ -12,11 +12,15 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..analysis.stats import MARGIN, MarginError, margin_of
-from ..reader.fault import ReadError
-from ..reader.sweep import open_sweep
-from .output import ReportError, nothing_in_home, save_picture, write_atomically
+from ..analysis.stats import MARGIN, margin_of
+from ..reader.sweep import Sweep, open_sweep
+from .command import command, draw_picture, run, takes_picture
+from .output import nothing_in_home, write_atomically
+
+if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
+    from matplotlib.figure import Figure
 
 PAGES = {"study": "report.html", "measures": "measures.html"}
 
@@ -67,31 +71,30 @@ class _Progress:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m basin.report", description="Write the report of a sweep and print its answer."
-    )
+    parser = command("basin.report", __doc__)
     parser.add_argument("folder", help="a sweep's folder, finished or not")
     parser.add_argument("--page", choices=PAGES, default="study", help="study: report.html (default); measures: measures.html")
     parser.add_argument(
         "--margin", type=float, default=100 * MARGIN, help="points of accuracy within which there is no gap (default: 2)"
     )
-    parser.add_argument("--picture", help="also write the figure of accuracy against batch size to this PNG")
-    options = parser.parse_args(arguments)
-    warnings.simplefilter("ignore")
-    try:
-        with nothing_in_home():
-            path, first = make_report(
-                options.folder, options.page, options.margin, progress=lambda line: print(line, file=sys.stderr)
-            )
-            if options.picture:
-                from ..figures import accuracy
+    takes_picture(parser, "the figure of accuracy against batch size")
+    return run(parser, arguments, _work)
 
-                save_picture(accuracy.accuracy_against_batch, options.folder, options.picture)
-    except (MarginError, ReadError, ReportError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+
+def _work(options: argparse.Namespace) -> None:
+    warnings.simplefilter("ignore")
+    with nothing_in_home():
+        path, first = make_report(
+            options.folder, options.page, options.margin, progress=lambda line: print(line, file=sys.stderr)
+        )
+        draw_picture(options, _accuracy, options.folder)
     print(f"{first}\n\n{path}" if first else path)
-    return 0
+
+
+def _accuracy(sweep: Sweep) -> Figure:
+    from ..figures import accuracy
+
+    return accuracy.accuracy_against_batch(sweep)
 
 
 if __name__ == "__main__":

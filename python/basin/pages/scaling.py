@@ -6,19 +6,19 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..analysis.branches import without_branches
-from ..reader.fault import ReadError
 from ..reader.names import Names
 from ..reader.scaling import RankTimes, load_scaling
-from ..reader.sweep import open_sweep
+from ..reader.sweep import Sweep, open_sweep
 from . import scaling_text as text
+from .command import command, draw_picture, publish, run, takes_page, takes_picture
 from .critical import laws, trials_by_optimizer
-from .output import ReportError, nothing_in_home, save_picture
-from .paste import PasteError, paste
 from .verdict_text import table
+
+if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
+    from matplotlib.figure import Figure
 
 PASSAGE = "scaling"
 
@@ -30,30 +30,27 @@ def passage(times: RankTimes, model: text.Model, names: Names) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.scaling", description=__doc__)
+    parser = command("basin.pages.scaling", __doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--times", type=Path, help="what `basin scaling` wrote; by default OUT_DIR/scaling.h5")
     parser.add_argument("--draws", type=int, default=400, help="of the bootstrap (400)")
-    parser.add_argument("--picture", type=Path)
-    parser.add_argument("--into", type=Path, help=f"a Markdown file with a place for what is printed, <!-- {PASSAGE} -->")
-    args = parser.parse_args(arguments)
-    try:
-        sweep = without_branches(open_sweep(args.folder))
-        times = load_scaling(args.times or args.folder)
-        model = text.model_of(times, laws(*trials_by_optimizer(sweep), args.draws))
-        said = passage(times, model, sweep.names)
-        print(said)
-        if args.into:
-            paste(args.into, PASSAGE, said)
-        if args.picture:
-            with nothing_in_home():
-                from ..figures import rank_scaling as drawing
+    takes_picture(parser)
+    takes_page(parser, PASSAGE)
 
-                save_picture(lambda s: drawing.figure(model.tables, s.names), args.folder, args.picture)
-    except (PasteError, ReadError, ReportError, OSError, np.linalg.LinAlgError) as error:
-        print(f"basin.pages.scaling: {error}", file=sys.stderr)
-        return 1
-    return 0
+    def work(options: argparse.Namespace) -> None:
+        sweep = without_branches(open_sweep(options.folder))
+        times = load_scaling(options.times or options.folder)
+        model = text.model_of(times, laws(*trials_by_optimizer(sweep), options.draws))
+
+        def figure(drawn: Sweep) -> Figure:
+            from ..figures import rank_scaling as drawing
+
+            return drawing.figure(model.tables, drawn.names)
+
+        publish(options, passage(times, model, sweep.names))
+        draw_picture(options, figure, options.folder)
+
+    return run(parser, arguments, work)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ arms of a family are all compared with one base. `truth`: the arm's accuracy les
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -19,6 +18,7 @@ from ..analysis.contrasts import Found
 from ..analysis.effects import between, by_seed, crossed, recovered
 from ..analysis.verdicts import judge_part
 from ..reader.questions import ContrastPlan
+from .command import command
 
 IMAGES = 1000
 FAMILY = 12
@@ -146,14 +146,11 @@ def tables(repeat: int) -> Iterator[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m basin.pages.simulations", description="What verdicts do where the truth is known."
-    )
+    parser = command("basin.pages.simulations", __doc__)
     parser.add_argument("--repeat", type=int, default=400, help="repetitions of each line (default: 400)")
     options = parser.parse_args(arguments)
     if options.repeat < 1:
-        print(f"error: --repeat {options.repeat}: at least 1 is needed", file=sys.stderr)
-        return 1
+        parser.error(f"--repeat {options.repeat}: at least 1 is needed")
     for line in tables(options.repeat):
         print(line, flush=True)
     return 0

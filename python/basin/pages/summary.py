@@ -17,9 +17,8 @@ from ..analysis.names import optimizers_of, protocol_name
 from ..analysis.number_text import interval, points
 from ..analysis.optimizers_compared import Against, compared
 from ..analysis.pooled import Pooled, pooled
-from ..reader.fault import ReadError
 from ..reader.sweep import Sweep, open_sweep
-from .paste import PasteError, paste
+from .command import command, publish, run, takes_page
 from .phrases import cell_names, contrast_text, distance_text, effect_text, left_out_text, share_text, shift_text, test_loss_text
 from .report_text import SPEED
 
@@ -151,25 +150,18 @@ def _one_seed_line(sweep: Sweep) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m basin.pages.summary", description="What a sweep shows, as a list in Markdown."
-    )
+    parser = command("basin.pages.summary", __doc__)
     parser.add_argument("folder", help="a sweep's folder or its sweep.h5")
     parser.add_argument(
         "--margin", type=float, default=100 * stats.MARGIN, help="points of accuracy within which there is no gap"
     )
-    parser.add_argument(
-        "--into", help=f"replace what stands between <!-- {PASSAGE} --> and <!-- end of {PASSAGE} --> in this file"
-    )
-    options = parser.parse_args(arguments)
-    try:
+    takes_page(parser, PASSAGE)
+
+    def work(options: argparse.Namespace) -> None:
         margin = stats.margin_of(options.margin)
-        content = summary(without_branches(open_sweep(options.folder)), margin)
-        paste(options.into, PASSAGE, content) if options.into else print(content)
-    except (PasteError, ReadError, stats.MarginError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+        publish(options, summary(without_branches(open_sweep(options.folder)), margin))
+
+    return run(parser, arguments, work)
 
 
 if __name__ == "__main__":

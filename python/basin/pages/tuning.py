@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 
-from ..reader.fault import ReadError
 from ..reader.names import known_names
 from ..reader.selection import Choice, read_choices
-from .paste import PasteError, paste
+from .command import command, publish, run, takes_page
 
 PASSAGE = "tuning"
 
@@ -71,21 +69,10 @@ def _notes(choices: list[Choice]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m basin.pages.tuning", description="Tables of the learning rates that tuning chose."
-    )
+    parser = command("basin.pages.tuning", __doc__)
     parser.add_argument("selection", help="selection.toml of a tuning sweep")
-    parser.add_argument(
-        "--into", help=f"replace what stands between <!-- {PASSAGE} --> and <!-- end of {PASSAGE} --> in this file"
-    )
-    options = parser.parse_args(arguments)
-    try:
-        content = tables(read_choices(options.selection))
-        paste(options.into, PASSAGE, content) if options.into else print(content)
-    except (PasteError, ReadError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    takes_page(parser, PASSAGE)
+    return run(parser, arguments, lambda options: publish(options, tables(read_choices(options.selection))))
 
 
 if __name__ == "__main__":

@@ -16,15 +16,15 @@ from matplotlib.figure import Figure
 from ..analysis.number_text import p_text
 from ..analysis.verdict_tables import verdicts_of
 from ..figures.effects import effects
-from ..reader.fault import ReadError
 from ..reader.schema import open_file
 from ..reader.sweep import Sweep
 from ..reader.tables import table_of
-from .output import ReportError, nothing_in_home, save_picture
-from .paste import PasteError, paste
+from .command import command, draw_picture, publish, run, takes_page, takes_picture
+from .output import ReportError
 from .verdict_text import COLOURS, margin_text, numbers_text, table, verdict_words
 
 Tables = dict[str, pd.DataFrame]
+PASSAGE = "verdicts"
 
 
 def markdown(folders: list[Path], page_folder: Path) -> str:
@@ -100,29 +100,18 @@ def _figure(sweep: Sweep) -> Figure:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m basin.pages.verdicts", description=(__doc__ or "").split(": ", 1)[1])
+    parser = command("basin.pages.verdicts", __doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="OUT", help="a sweep's folder with its verdicts.h5")
-    parser.add_argument(
-        "--into", type=Path, help="replace what stands between <!-- NAME --> and <!-- end of NAME --> in this file"
-    )
-    parser.add_argument("--passage", default="verdicts", help="NAME (default: verdicts)")
-    parser.add_argument("--picture", type=Path, help="a .png file for the figure, of one study")
-    options = parser.parse_args(arguments)
-    if options.picture and len(options.folders) > 1:
-        parser.error("--picture draws the effects of one study: give one OUT")
-    try:
-        if options.picture:
-            with nothing_in_home():
-                save_picture(_figure, options.folders[0], options.picture)
-        content = markdown(options.folders, options.into.parent if options.into else Path())
-        if options.into:
-            paste(options.into, options.passage, content)
-        elif not options.picture:
-            print(content)
-    except (PasteError, ReadError, ReportError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    takes_page(parser, PASSAGE, by_name=True)
+    takes_picture(parser, "the figure of the effects of one study")
+
+    def work(options: argparse.Namespace) -> None:
+        if options.picture and len(options.folders) > 1:
+            parser.error("--picture draws the effects of one study: give one OUT")
+        draw_picture(options, _figure, options.folders[0])
+        publish(options, markdown(options.folders, options.into.parent if options.into else Path()))
+
+    return run(parser, arguments, work)
 
 
 if __name__ == "__main__":

@@ -44,14 +44,23 @@ def test_a_seed_without_one_of_the_branches_is_left_out():
     assert critical_of(gone).seeds == 4
 
 
-def test_the_interval_covers():
+@pytest.mark.parametrize("seeds", [3, 4, 8])
+def test_the_interval_covers(seeds):
     random = np.random.default_rng(2)
     inside = []
-    for _ in range(60):
-        found = critical_of(branches({1: 1.0, 2: 0.95, 4: 0.9, 8: 0.7, 16: 0.3}, 8, 0.015, random), draws=200)
+    for _ in range(200):
+        found = critical_of(branches({1: 1.0, 2: 0.95, 4: 0.9, 8: 0.7, 16: 0.3}, seeds, 0.015, random), draws=200)
         inside.append(found.low <= 4 * np.sqrt(2) <= found.high)
-    # 8 seeds: a percentile interval of 95 % covers about 90 %, and the best of two rates leans upwards; 60 draws: 4 %.
-    assert np.mean(inside) > 0.78
+    # 95 % but for 200 repetitions (1.5 %), and for quantiles of 200 draws. Seen: 0.93 to 0.95;
+    # a bootstrap over seeds has 0.70, 0.81 and 0.88.
+    assert np.mean(inside) > 0.90
+
+
+def test_a_divergence_of_one_seed_is_one_of_the_mean():
+    frame = branches({1: 1.0, 2: 0.9, 4: 0.7}, seeds=4, scatter=0.01, random=np.random.default_rng(1))
+    frame.loc[(frame.k == 4) & (frame.seed == 2), "loss_after"] = np.inf
+    found = critical_of(frame)
+    assert found.status == "ok" and 2 <= found.low <= found.k <= found.high <= 4
 
 
 def test_a_row_per_branch_point():

@@ -63,6 +63,21 @@ def test_lookahead_leaves_no_limit_of_the_rate_alone():
     assert "Lookahead" in stability_limit.why_no_limit(pd.Series({**run, "lookahead_every": 1}))
 
 
+@pytest.mark.parametrize("option", [{"perturbation.kind": "gradient_penalty"}, {"parallel.mode": "ssp"}])
+def test_other_gradients_than_those_of_the_weights_leave_no_limit(option):
+    """A penalty's edge is at λ + α λ² = 2/η, and a delay of one update has η λ < 1."""
+    run = {**RUN, "peak_learning_rate": 0.1, **option}
+    assert np.isnan(stability_limit.limit(pd.Series(run)))
+    assert next(iter(option)) in stability_limit.why_no_limit(pd.Series(run))
+
+
+def test_what_was_measured_with_other_settings_is_no_part_of_a_level():
+    made = Made()
+    before = stability_limit.levels(made)
+    made.probes = pd.concat([made.probes, made.probes.assign(value=3 * made.probes.value, study=False)], ignore_index=True)
+    pd.testing.assert_frame_equal(stability_limit.levels(made), before)
+
+
 def test_levels_are_means_over_seeds_of_the_last_third_of_the_cadence():
     table = stability_limit.levels(Made())
     assert list(table.learning_rate) == [0.1, 0.2]

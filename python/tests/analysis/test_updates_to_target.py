@@ -50,6 +50,15 @@ def test_only_plain_settings_are_trials(sweep):
     assert len(trials_by_optimizer(sweep)[0]["sgd"]) == 4
 
 
+def test_rates_are_those_used(sweep):
+    """With scaling_rule = "linear" one `learning_rate` stands for rates that grow with the batch."""
+    sweep.runs["peak_learning_rate"] = sweep.runs.learning_rate * sweep.runs.batch_size / 32
+    trials = trials_of_sweep(sweep, "sgd")
+    assert list(trials.rate / trials.batch) == pytest.approx([trials.rate.iloc[0] / 32] * 4)
+    with pytest.raises(ReadError, match="scaling_rule changes the rates"):
+        trials_of_tuning(tuning("scaling_rule = 'linear'\n"), sweep, "sgd")
+
+
 def test_updates_are_gradients_over_the_batch(sweep):
     trials = trials_of_tuning(tuning(), sweep, "sgd")
     assert list(trials.high) == [80, 40, np.inf] and list(trials.rate) == [0.1, 0.2, 0.4]

@@ -43,6 +43,15 @@ def test_a_line_for_each_batch_size_and_arm(tmp_path):
     assert "ghost_batch=25" in [t.get_text() for t in figure.legends[0].get_texts()]
 
 
+def test_a_seed_that_diverged_has_no_part_in_the_course(tmp_path):
+    sweep = open_planned(tmp_path / "s", ARMS)
+    lost = sweep.runs.run_id[sweep.runs.protocol == "B"].iloc[0]
+    sweep.curve = lambda run_id, table="train": curve(0.9, (9.0, 8.0, 7.0)) if run_id == lost else curve(0.2)
+    assert len(along_runs.along_runs(sweep).axes[0].lines) == 2  # that of its cell has no loss in common
+    sweep.runs.loc[sweep.runs.run_id == lost, "status"] = "diverged"
+    assert len(along_runs.along_runs(sweep).axes[0].lines) == 3
+
+
 @pytest.mark.parametrize(
     "draw", [accuracy.accuracy_against_batch, accuracy.loss_against_accuracy, sharpness.sharpness_against_batch]
 )

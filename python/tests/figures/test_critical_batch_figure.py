@@ -23,8 +23,10 @@ class Known:
 
     def __init__(self):
         self.path = Path("out")
-        self.runs = pd.DataFrame({"run_id": ["a", "b"], "optimizer": ["sgd", "sgd"], "batch_size": [32, 256]})
+        self.runs = pd.DataFrame({"run_id": ["a", "b"], "optimizer": ["sgd", "sgd"], "batch_size": [32, 256], "protocol": "B",
+                                  "status": "finished"})  # fmt: skip
         self.probes = pd.DataFrame({"run_id": ["a", "a", "b", "b"], "quantity": ["b_simple_finite", "b_hessian", "b_simple_finite", "g2"],
+                                    "probe": ["noise_scale", "noise_curvature", "noise_scale", "noise_scale"], "study": True,
                                     "status": ["ok", "ok", "not_resolved", "ok"], "value": [150.0, 80.0, 900.0, 3.0],
                                     "uncertainty": [10.0, 5.0, np.nan, np.nan], "train_loss": [1.5, 1.5, 1.2, 1.2],
                                     "checkpoint": ["loss-1.5", "loss-1.5", "end", "end"]})  # fmt: skip
@@ -42,10 +44,25 @@ def test_noise_scales_are_those_of_plain_settings(tmp_path):
                 arms=(("warmup", 0.1, (32,), 0.0),))  # fmt: skip
     sweep = open_planned(tmp_path / "s", plan)
     warmup = dict(zip(sweep.runs.run_id, sweep.runs.warmup))
-    sweep.probes = pd.DataFrame([{"run_id": run_id, "quantity": "b_hessian", "status": "ok", "value": 100.0 if warmup[run_id] else 50.0,
-                                  "uncertainty": 1.0, "train_loss": 1.5, "checkpoint": "end"} for run_id in warmup])  # fmt: skip
+    sweep.probes = pd.DataFrame([{"run_id": run_id, "probe": "noise_curvature", "quantity": "b_hessian", "status": "ok", "study": True,
+                                  "value": 100.0 if warmup[run_id] else 50.0, "uncertainty": 1.0, "train_loss": 1.5, "checkpoint": "end"}
+                                 for run_id in warmup])  # fmt: skip
     assert sorted(sweep.probes.value) == [50.0, 50.0, 100.0, 100.0]
     assert list(drawing.noise_scales(sweep, "sgd").value) == [50.0, 50.0]
+
+
+@pytest.mark.parametrize("other", [{"probe": "ledger"}, {"checkpoint": "end@twin"}, {"study": False}])
+def test_numbers_of_the_same_name_of_something_else_are_no_noise_scales_here(other):
+    sweep = Known()
+    before = drawing.noise_scales(sweep, "sgd")
+    sweep.probes = pd.concat([sweep.probes, sweep.probes.assign(value=7.0, **other)], ignore_index=True)
+    pd.testing.assert_frame_equal(drawing.noise_scales(sweep, "sgd").reset_index(drop=True), before.reset_index(drop=True))
+
+
+def test_runs_at_a_fixed_budget_have_no_part_in_it():
+    sweep = Known()
+    sweep.runs["protocol"] = ["A-epochs", "B"]
+    assert drawing.noise_scales(sweep, "sgd").empty
 
 
 def test_noise_scales_of_a_checkpoint_are_one_level_whatever_their_losses():

@@ -45,6 +45,16 @@ def test_a_panel_for_each_number_and_optimiser(clear, drawing):
     assert isinstance(clear, basin.reader.sweep.Sweep)
 
 
+def test_a_negative_share_is_drawn(clear, drawing):
+    """Where an update raises the loss `first_order_share` is negative, and no logarithmic axis has it."""
+    clear.probes = pd.concat([clear.probes, *rows_of(clear)], ignore_index=True)
+    share = (clear.probes.quantity == "first_order_share") & (clear.probes.checkpoint == "end")
+    clear.probes.loc[share, "value"] = -0.4
+    scales = {ax.get_ylabel(): ax.get_yscale() for ax in ledger_against_loss(clear).axes if ax.get_ylabel()}
+    linear = [label for label, scale in scales.items() if scale == "linear"]
+    assert len(linear) == 1 and "first" in linear[0].lower() and len(scales) == len(SHOWN)
+
+
 def kept(count):
     """`count` rows of /ledger: a rate at half of the critical one, noise twice the gradient on average, two updates that don't descend."""
     rows = pd.DataFrame({

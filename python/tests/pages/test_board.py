@@ -105,6 +105,9 @@ def test_a_number_is_that_of_its_column_and_of_all_seeds(sweep, monkeypatch):
     monkeypatch.setattr(board, "SHOWN", [name[1]])
     head, _, sgd = board.ledger(Board(sweep), level)[:3]
     assert head == "| optimiser | lambda_1 |" and sgd.endswith(f" → {in_column:.3g} |")
+    again = sweep.probes.assign(value=7.0, study=False)  # `basin probe` with settings of its own
+    monkeypatch.setattr(sweep, "probes", pd.concat([sweep.probes, again], ignore_index=True))
+    assert Board(sweep).measured("sgd", 2048, level, *name).value == pytest.approx(in_column)
     one = of_cell.run_id.iloc[0]
     monkeypatch.setattr(sweep, "probes", sweep.probes[sweep.probes.run_id != one])
     assert Board(sweep).measured("sgd", 2048, level, *name).why == "not measured"

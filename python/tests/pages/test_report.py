@@ -97,7 +97,7 @@ def test_a_notebook_runs(tmp_path, name):
 def test_command_line_ends_with_one_line_and_an_exit_code(tmp_path, capsys):
     assert report.main([str(tmp_path)]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("error: ") and "neither sweep.h5 nor runs/" in said and said.count("\n") == 1
+    assert said.startswith("basin.report: ") and "neither sweep.h5 nor runs/" in said and said.count("\n") == 1
 
 
 def test_the_home_folder_stays_empty_and_the_margin_reaches_the_page(tmp_path):
@@ -133,14 +133,14 @@ def test_a_picture_that_cannot_be_written_is_one_line(tmp_path, capsys, monkeypa
     monkeypatch.setattr(report, "make_report", lambda folder, *_, **__: (folder, ""))
     assert report.main([str(small(tmp_path / "s")), "--picture", str(tmp_path / picture)]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("error: ") and message in said and said.count("\n") == 1
+    assert said.startswith("basin.report: ") and message in said and said.count("\n") == 1
 
 
 @pytest.mark.parametrize("margin", ["0", "-2", "100", "nan"])
 def test_a_margin_that_makes_no_sense_is_one_line(tmp_path, capsys, margin):
     assert report.main([str(small(tmp_path / "s")), "--margin", margin]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("error: margin = ") and said.count("\n") == 1
+    assert said.startswith("basin.report: margin = ") and said.count("\n") == 1
 
 
 def test_a_missing_folder_is_one_line(tmp_path):

@@ -19,7 +19,8 @@ class Made:
                 for update in range(100, 601, 100):
                     value = share * limit * min(1.0, update / 400)
                     probes.append({"run_id": run_id, "checkpoint": f"u{update:06d}", "probe": "top_eigenvalues", "quantity": "lambda",
-                                   "index": 0, "update": update, "value": value, "uncertainty": 0.01, "status": "ok"})  # fmt: skip
+                                   "index": 0, "update": update, "value": value, "uncertainty": 0.01, "status": "ok",
+                                   "study": True})  # fmt: skip
                 probes.append({**probes[-1], "checkpoint": "end", "value": 1e9})
         self.runs, self.probes = pd.DataFrame(rows), pd.DataFrame(probes)
 

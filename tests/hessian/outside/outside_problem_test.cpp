@@ -74,6 +74,16 @@ TEST(CheckOutside, RefusesProductsOfNoHessian) {
   }
 }
 
+// Halves add up; what a single example has is another loss's, as under a mean over tokens.
+TEST(CheckOutside, RefusesABatchThatIsNoMeanOfItsExamples) {
+  EXPECT_THAT(said_by_check(at::kFloat, {"loss", "losses"},
+                            [](const std::string& ask, int64_t, json&, SharedVectors& vectors) {
+                              if (ask == "batch_gradient" && vectors.share[0].item<double>() == 1)
+                                vectors.result.mul_(1.01);
+                            }),
+              HasSubstr("isn't the mean of theirs one by one"));
+}
+
 TEST(CheckOutside, RefusesALossThatIsNoPlainMean) {
   EXPECT_THAT(said_by_check(at::kFloat, {},
                             [](const std::string& ask, int64_t, json&, SharedVectors& vectors) {

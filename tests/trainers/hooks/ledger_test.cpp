@@ -7,6 +7,7 @@
 
 #include "data/network_inputs.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/example_noise.h"
 #include "trainers/hooks/noise_gauge.h"
 
 namespace basin::testing {
@@ -129,6 +130,21 @@ TEST(LedgerGauge, ChangesNothing) {
     EXPECT_EQ(number(a, "test_loss"), number(b, "test_loss")) << model;
     ASSERT_EQ(with.listener.rows.at("ledger").size(), 2u);  // updates 3 and 6
     EXPECT_EQ(number(a, "gradients"), number(b, "gradients"));
+  }
+}
+
+// The gradient is that of weighted examples, the loss that of plain ones: what one promises of the other means nothing.
+TEST(LedgerGauge, UnderNoiseHasNothingOfTheGradient) {
+  RunSettings s = ledgered(2);
+  s.train.hook<ExampleNoiseOptions>().batch = 5;
+  TestRun run(s);
+  run.run();
+  const auto& rows = run.listener.rows.at("ledger");
+  ASSERT_EQ(rows.size(), 4u);
+  for (const std::vector<double>& row : rows) {
+    for (const size_t column : {share, first_order, noise, gradient, ratio})
+      EXPECT_TRUE(std::isnan(row[column])) << column;
+    EXPECT_TRUE(std::isfinite(row[decrease]) && std::isfinite(row[batch_loss]));
   }
 }
 

@@ -7,7 +7,9 @@
 #include "core/error.h"
 #include "tests/support/message_of.h"
 #include "tests/trainers/test_run.h"
+#include "trainers/hooks/example_noise.h"
 #include "trainers/hooks/lookahead.h"
+#include "trainers/hooks/weight_average.h"
 #include "trainers/workers/stale_options.h"
 
 namespace basin::testing {
@@ -122,6 +124,14 @@ TEST(ShardChains, RefuseWhatMovesTheirMean) {
   stale.train.hook<StaleGradientOptions>().mode = "ssp";
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(stale); }),
               HasSubstr("parallel.shards and parallel.mode = \"ssp\" exclude each other"));
+  RunSettings averaged = sharded();
+  averaged.train.hook<WeightAverageOptions>().decay = 0.9;
+  EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(averaged); }),
+              HasSubstr("parallel.shards and weight_average"));
+  RunSettings noisy = sharded();
+  noisy.train.hook<ExampleNoiseOptions>().batch = 2;
+  EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(noisy); }),
+              HasSubstr("parallel.shards and noise.batch"));
   RunSettings many = sharded();
   many.train.hook<ShardOptions>().shards = 201;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(many); }),

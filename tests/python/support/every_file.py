@@ -1,17 +1,17 @@
 """A folder with a file of every kind that the program reads, made by the program itself, and how it may refuse one that is bad."""
 
-import os
 import pathlib
 import shutil
 import subprocess
 import time
 
+import basin_program
 from basin.analysis.verdict_tables import verdicts_of
 from basin.pages.verdict_files import write_verdicts
 from basin.reader.sweep import open_sweep
+from basin_program import BASIN, surroundings
 
-BASIN = os.environ.get("BASIN_BINARY")
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 
 TINY = """
 [data]
@@ -63,19 +63,8 @@ PLANE = (
 )
 
 
-def surroundings(**more):
-    return dict(os.environ, OMP_NUM_THREADS="1", **more)
-
-
 def program(*words, **environment):
-    return subprocess.run(
-        [BASIN, *map(str, words)],
-        env=surroundings(**environment),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=60,
-    )
+    return basin_program.program(*words, timeout=60, **environment)
 
 
 def make_every_file(out):
