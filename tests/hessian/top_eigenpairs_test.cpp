@@ -278,7 +278,6 @@ TEST(Lanczos, ByValueOnePairWaitsForWhatComesNext) {
                                                      .solver = "lanczos"});
     EXPECT_EQ(found.status, SolverStatus::converged);
     EXPECT_NEAR(found.largest[0].value, 10, 1e-2);
-    EXPECT_LE(std::abs(found.largest[0].value - 10), found.largest[0].value_bound);
     EXPECT_GT(found.products, 3);
   }
 }

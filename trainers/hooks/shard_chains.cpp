@@ -58,8 +58,6 @@ void ShardChains::check(const Options& options, const HookCheck& run) {
   if (run.plan.stale) refuse("parallel.mode = \"ssp\"");
   if (run.gradients_elsewhere) refuse("an optimiser whose gradients are of other weights");
   if (run.train.branch.exists()) refuse("branch.from");
-  if (run.train.hooks.of<WeightAverageOptions>().decay > 0)
-    refuse("weight_average, which would be that of one chain after another,");
   if (run.plan.random_weights) refuse("noise.batch, whose batches are counted on the whole set,");
   refuse_divided_batches(run, "parallel.shards");
 }

@@ -1,5 +1,6 @@
 #include "trainers/hooks/weight_average.h"
 
+#include "core/error.h"
 #include "trainers/hooks/registry.h"
 #include "trainers/tables.h"
 
@@ -15,6 +16,12 @@ void bind_options(OptionTable& table, WeightAverageOptions& options) {
       .add("weight_average", options.decay, half_open(0, 1),
            "decay per update of an exponential average of the weights, evaluated at the end; 0: no average")
       .costs_if_on();
+}
+
+void WeightAverage::check(const Options& options, const HookCheck& run) {
+  if (options.decay > 0 && run.plan.shards)
+    throw ConfigError(
+        "weight_average and parallel.shards exclude each other: it would be that of one chain after another");
 }
 
 HookCost WeightAverage::cost(const Options& options) {

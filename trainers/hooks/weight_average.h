@@ -30,6 +30,8 @@ void bind_options(OptionTable& table, WeightAverageOptions& options);
 class WeightAverage final : public UpdateHook {
  public:
   using Options = WeightAverageOptions;
+  /// Not with chains on shards: between updates the weights are those of one chain, not the run's.
+  static void check(const Options& options, const HookCheck& run);
   static HookCost cost(const Options& options);
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
   WeightAverage(const Model& model, double decay, HookedRun& run);

@@ -15,8 +15,9 @@ from ..analysis.names import optimizers_of
 from ..reader.sweep import Sweep
 from . import style
 
-# By probe and quantity: others give numbers of these names for other sets.
-SCALES = {("noise_scale", "b_simple_finite"): "B_simple (finite set)", ("noise_curvature", "b_hessian"): "B_hessian"}
+# By quantity and definition: others give numbers of these names for other sets.
+SCALES = {("b_simple_finite", "noise-scale-finite"): "B_simple (finite set)",
+          ("b_hessian", "noise-scale-hessian-population"): "B_hessian"}  # fmt: skip
 
 
 def noise_scales(sweep: Sweep, optimizer: str) -> pd.DataFrame:
@@ -25,9 +26,10 @@ def noise_scales(sweep: Sweep, optimizer: str) -> pd.DataFrame:
     runs = plain_runs(sweep)
     runs = runs[(runs.optimizer == optimizer) & (runs.protocol == "B") & comparable(runs)][["run_id", "batch_size"]]
     probes = sweep.probes.merge(runs, on="run_id", suffixes=("", "_of_run"))
-    known = [pair in SCALES for pair in zip(probes.probe, probes.quantity)]
+    known = [pair in SCALES for pair in zip(probes.quantity, probes.definition)]
     there = probes.study.astype(bool) & ~probes.checkpoint.str.contains("@")
     probes = probes[np.array(known, bool) & there & (probes.status == "ok") & (probes.value > 0)]
+    probes = probes.drop_duplicates(["run_id", "checkpoint", "quantity"])  # several probes may give the same number
     columns = ["checkpoint", "train_loss", "quantity", "value", "uncertainty", "batch_size"]
     return probes[columns].sort_values("train_loss")
 
@@ -87,7 +89,7 @@ def _updates(ax: Axes, law: CriticalBatch, colour: str, marker: str, label: str)
 def _along(ax: Axes, sweep: Sweep, name: str, law: CriticalBatch, branches: pd.DataFrame | None) -> None:
     colour, label = style.colour(name, sweep.names), sweep.names.label("optimizers", name)
     scales = noise_scales(sweep, name)
-    for ((_, quantity), text), marker in zip(SCALES.items(), ("o", "s")):
+    for ((quantity, _), text), marker in zip(SCALES.items(), ("o", "s")):
         mine = scales[scales.quantity == quantity]
         if len(mine):
             ax.errorbar(mine.train_loss, mine.value, yerr=mine.uncertainty.fillna(0), color=colour, marker=marker, linestyle="",

@@ -17,6 +17,8 @@ from branched_sweep import branch
 from critical_trials import N, drawn
 from planned import open_planned
 
+FINITE, WEIGHTED = "noise-scale-finite", "noise-scale-hessian-population"
+
 
 class Known:
     """As much of a Sweep as the figure asks for."""
@@ -26,7 +28,8 @@ class Known:
         self.runs = pd.DataFrame({"run_id": ["a", "b"], "optimizer": ["sgd", "sgd"], "batch_size": [32, 256], "protocol": "B",
                                   "status": "finished"})  # fmt: skip
         self.probes = pd.DataFrame({"run_id": ["a", "a", "b", "b"], "quantity": ["b_simple_finite", "b_hessian", "b_simple_finite", "g2"],
-                                    "probe": ["noise_scale", "noise_curvature", "noise_scale", "noise_scale"], "study": True,
+                                    "definition": [FINITE, WEIGHTED, FINITE, FINITE],
+                                    "study": True,
                                     "status": ["ok", "ok", "not_resolved", "ok"], "value": [150.0, 80.0, 900.0, 3.0],
                                     "uncertainty": [10.0, 5.0, np.nan, np.nan], "train_loss": [1.5, 1.5, 1.2, 1.2],
                                     "checkpoint": ["loss-1.5", "loss-1.5", "end", "end"]})  # fmt: skip
@@ -44,14 +47,14 @@ def test_noise_scales_are_those_of_plain_settings(tmp_path):
                 arms=(("warmup", 0.1, (32,), 0.0),))  # fmt: skip
     sweep = open_planned(tmp_path / "s", plan)
     warmup = dict(zip(sweep.runs.run_id, sweep.runs.warmup))
-    sweep.probes = pd.DataFrame([{"run_id": run_id, "probe": "noise_curvature", "quantity": "b_hessian", "status": "ok", "study": True,
+    sweep.probes = pd.DataFrame([{"run_id": run_id, "definition": WEIGHTED, "quantity": "b_hessian", "status": "ok", "study": True,
                                   "value": 100.0 if warmup[run_id] else 50.0, "uncertainty": 1.0, "train_loss": 1.5, "checkpoint": "end"}
                                  for run_id in warmup])  # fmt: skip
     assert sorted(sweep.probes.value) == [50.0, 50.0, 100.0, 100.0]
     assert list(drawing.noise_scales(sweep, "sgd").value) == [50.0, 50.0]
 
 
-@pytest.mark.parametrize("other", [{"probe": "ledger"}, {"checkpoint": "end@twin"}, {"study": False}])
+@pytest.mark.parametrize("other", [{"definition": "noise-scale-hessian-finite"}, {"checkpoint": "end@twin"}, {"study": False}])
 def test_numbers_of_the_same_name_of_something_else_are_no_noise_scales_here(other):
     sweep = Known()
     before = drawing.noise_scales(sweep, "sgd")

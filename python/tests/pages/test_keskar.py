@@ -143,7 +143,7 @@ def test_a_passage_with_the_picture_that_was_made(sweep, tmp_path, capsys):
     page.write_text("before\n<!-- keskar-old -->\n<!-- end of keskar-old -->\nafter\n")
     assert keskar.main([str(sweep.path), "--into", str(page), "--passage", "keskar-old", "--picture", str(picture)]) == 0
     printed = capsys.readouterr().out.strip()
-    assert passage(page, "keskar-old") == printed and printed.endswith(" |\n\n![φ and λ₁ of the settings](images/k.png)")
+    assert passage(page, "keskar-old") == printed and printed.endswith("\n\n![φ and λ₁ of the settings](images/k.png)")
     assert picture.stat().st_size > 1000 and page.read_text().startswith("before\n<!-- keskar-old -->\n| at training loss")
 
 

@@ -127,7 +127,7 @@ TEST(ShardChains, RefuseWhatMovesTheirMean) {
   RunSettings averaged = sharded();
   averaged.train.hook<WeightAverageOptions>().decay = 0.9;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(averaged); }),
-              HasSubstr("parallel.shards and weight_average"));
+              HasSubstr("weight_average and parallel.shards exclude each other"));
   RunSettings noisy = sharded();
   noisy.train.hook<ExampleNoiseOptions>().batch = 2;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(noisy); }),
