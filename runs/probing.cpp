@@ -13,7 +13,6 @@
 #include "runs/probe_record.h"
 #include "runs/probe_settings.h"
 #include "runs/subject.h"
-#include "study/checkpoint_names.h"
 
 namespace basin {
 namespace {

@@ -23,6 +23,11 @@ def rate(run: pd.Series) -> float:
     return float(run.get("peak_learning_rate", np.nan))
 
 
+def rates_used(runs: pd.DataFrame) -> pd.Series:
+    """rate() of each run; where that isn't recorded, the option `learning_rate`."""
+    return runs.peak_learning_rate.fillna(runs.learning_rate) if "peak_learning_rate" in runs else runs.learning_rate
+
+
 def named(run: pd.Series) -> str:
     """Its rate, in words."""
     if np.isnan(rate(run)):

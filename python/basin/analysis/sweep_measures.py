@@ -27,6 +27,7 @@ from ..reader.sweep import Sweep
 from . import grid, stats
 from .matched import comparable, fixed_budget
 from .noise_scale import pooled_noise_scale
+from .stability_limit import rates_used
 
 TARGETS = {"gap": "generalisation gap (% of images)", "test_error": "test error (%)"}
 COVARIATES = {"rate": "learning rate", "updates": "updates", "train_loss": "training loss"}
@@ -111,9 +112,8 @@ def collect(sweep: Sweep, basis: Basis | None = None) -> list[Measure]:
 def _with_targets(runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs[[c for c in runs if not c.startswith("probe.")]]
     accuracy = pd.to_numeric(runs.test_acc, errors="coerce")
-    rate = runs.peak_learning_rate.fillna(runs.learning_rate) if "peak_learning_rate" in runs else runs.learning_rate
     gap = 100 * (pd.to_numeric(runs.train_acc, errors="coerce") - accuracy)
-    return runs.assign(test_error=100 * (1 - accuracy), gap=gap, rate=pd.to_numeric(rate, errors="coerce"))
+    return runs.assign(test_error=100 * (1 - accuracy), gap=gap, rate=pd.to_numeric(rates_used(runs), errors="coerce"))
 
 
 def _measure(

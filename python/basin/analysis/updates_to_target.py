@@ -13,6 +13,7 @@ from ..reader.sweep import Sweep, option_text
 from ..reader.tune import Tuning
 from .arms import NO_ARM, plain_runs, value_text
 from .critical_batch import TRIALS
+from .stability_limit import rates_used
 
 ENDED = ("finished", "target_not_reached")  # a run that diverged has no updates to the target at any cap
 
@@ -23,16 +24,10 @@ def trials_of_sweep(sweep: Sweep, optimizer: str) -> pd.DataFrame:
     runs = plain_runs(sweep)
     runs = runs[(runs.protocol == "B") & (runs.optimizer == optimizer) & runs.status.isin(ENDED)]
     rows = []
-    for _, run in runs.iterrows():
+    for (_, run), rate in zip(runs.iterrows(), rates_used(runs)):  # as used, after a scaling rule
         low, high = _interval(sweep, run)
-        rows.append((run.batch_size, _rate(run), run.seed, low, high))
+        rows.append((run.batch_size, rate, run.seed, low, high))
     return pd.DataFrame(rows, columns=TRIALS)
-
-
-def _rate(run: pd.Series) -> float:
-    """As used, after a scaling rule: the law is of rates, whatever way a study wrote them down."""
-    used = run.get("peak_learning_rate", np.nan)
-    return float(run.learning_rate if pd.isna(used) else used)
 
 
 def _interval(sweep: Sweep, run: pd.Series) -> tuple[float, float]:
