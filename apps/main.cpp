@@ -7,6 +7,8 @@
 
 #include "apps/command_line.h"
 #include "core/error.h"
+#include "core/runtime.h"
+#include "ranks/rank_group.h"
 
 namespace {
 
@@ -29,8 +31,10 @@ int with_output_written(int exit_code) {
 
 }  // namespace
 
-// Ends by returning and not by end_process(): with ranks so quick an end was now and then taken for a lost one.
+// A rank ends by returning: the others now and then took so quick an end as end_process() is for a lost rank.
 int main(int argc, char** argv) {
   open_missing_streams();
-  return with_output_written(basin::run_command_line(argc, argv));
+  const int exit_code = with_output_written(basin::run_command_line(argc, argv));
+  if (basin::RankGroup::has_joined()) return exit_code;
+  basin::end_process(exit_code);
 }

@@ -26,8 +26,8 @@ void tune_allocator();
 /// Sets intra-op threads, deterministic algorithms, TF32 off. Throws DeviceError for a device that is not there.
 c10::Device apply_runtime(const RuntimeOptions& options);
 
-/// Ends a fork or a test program when what it printed is written, without destructors of statics: in a fork they are the parent's,
-/// other libraries' threads may still run, and taking libtorch's operators apart takes a third of a short process's time.
+/// Ends this process when what it printed is written, without destructors of statics: in a fork they are the parent's, other libraries'
+/// threads may still run, and taking libtorch's operators apart takes a third of a short process's time.
 [[noreturn]] void end_process(int exit_code);
 
 }  // namespace basin

@@ -207,7 +207,11 @@ class Pending final : public PendingSum {
   std::function<bool()> is_done_;
 };
 
+bool has_met_others = false;
+
 }  // namespace
+
+bool RankGroup::has_joined() { return has_met_others; }
 
 RankGroup::RankGroup(RankPlace place) : place_(std::move(place)) {}
 
@@ -219,6 +223,7 @@ const RankGroup& RankGroup::alone() {
 std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds, double look) {
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (place.size == 1) return group;
+  has_met_others = true;
   require_open_files(place.size);
   // Writing to a rank that is gone is a fault to report, not the end of this process.
   std::signal(SIGPIPE, SIG_IGN);

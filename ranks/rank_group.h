@@ -64,6 +64,8 @@ class RankGroup {
   /// RankLost naming those that didn't come within `seconds`.
   /// Every `look` seconds one that waits asks whether others are gone.
   static std::unique_ptr<RankGroup> join(const RankPlace& place, double seconds = 120, double look = 0.5);
+  /// Whether this process has met others in join().
+  static bool has_joined();
   /// After leave(), or fail().
   ~RankGroup();
   /// Ranks 0 to `count` - 1 as a group of their own; null on the others. All call it; it lives no longer than this group, whose watch it

@@ -7,8 +7,6 @@
 #include <chrono>
 #include <thread>
 
-#include "core/interrupt.h"
-
 namespace basin {
 namespace {
 
@@ -94,17 +92,25 @@ bool WorkerLinks::finish(bool part) {
   if (finished_) return parted_;
   finished_ = true;
   const auto is_lost = [](const Link& link) { return !link.lost.empty(); };
-  for (Link& link : links_) takes_push(link);
+  // The run has ended: a signal that is heard of together with a loss can't interrupt it any more.
+  const auto unless_lost = [this](Link& link, const auto& call) {
+    try {
+      call();
+    } catch (const RankLost& lost) {
+      lose(link, lost);
+    } catch (const Interrupted& signal) {
+      lose(link, RankLost(signal.what()));
+    }
+  };
+  for (Link& link : links_) unless_lost(link, [&] { takes_push(link); });
   parted_ = part || std::any_of(links_.begin(), links_.end(), is_lost);
   for (Link& link : links_) {
     if (is_lost(link)) continue;
-    try {
+    unless_lost(link, [&] {
       link.pair->broadcast(message(Word::end, {parted_ ? 1 : 0, 0}));
       link.pair->part();
-    } catch (const RankLost& lost) {
-      lose(link, lost);  // after the others heard that nobody was
-      parted_ = true;
-    }
+    });
+    parted_ |= is_lost(link);  // after the others heard that nobody was
   }
   return parted_;
 }

@@ -29,7 +29,7 @@ struct WorkerEvent {
 
 /// Rank 0's end: workers are ranks 1, 2, ..., each in a pair with it (RankGroup::pair), so that one that dies or falls silent for
 /// RankGroup::kSilence seconds takes no other along. A push is a sum over the pair, of the server's zeros and the worker's gradient; a
-/// pull is a broadcast. Messages of each step: twice the weights. Memory: one gradient for each worker.
+/// pull is a broadcast. Messages of each step: three times the weights, since a sum goes both ways. Memory: one gradient for each worker.
 class WorkerLinks {
  public:
   /// All ranks of the group make their end at the same time.

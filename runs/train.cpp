@@ -9,6 +9,7 @@
 #include "core/interrupt.h"
 #include "core/provenance.h"
 #include "core/seed.h"
+#include "data/class_order.h"
 #include "data/load.h"
 #include "io/checkpoint.h"
 #include "io/run_file.h"
@@ -177,6 +178,7 @@ struct RunParts {
         data(same_data(options, ranks)),
         model(build_model(options, data, scalar_type(options.train.dtype), device)),
         optimizer(build_optimizer(options, *model)) {
+    if (model->has_batch_statistics()) refuse_order_by_class(data, batch_plan_of(options).ghost_batch);
     const bool with_workers = are_workers(options, ranks);
     if (with_workers) {
       const at::ScalarType dtype = scalar_type(options.train.dtype);
@@ -228,6 +230,9 @@ TrainResult train(RunParts& run, const std::string& folder, bool progress, const
     return result;
   } catch (const RankLost& lost) {
     recorder.fail(one_line(lost), RunState::interrupted);
+    throw;
+  } catch (const Interrupted& signal) {  // heard of while another rank was waited for
+    recorder.fail(one_line(signal), RunState::interrupted);
     throw;
   } catch (const std::exception& error) {
     recorder.fail(one_line(error));

@@ -2,7 +2,8 @@
 """Whether the runs of a sweep have the seeds that follow from a prediction file of `basin forecast`.
 
 forecast_seeds.py FILE --count N    prints the first N seeds
-forecast_seeds.py FILE OUT          compares with OUT/runs/*/config.toml; exits with 1 where a run has another seed
+forecast_seeds.py FILE OUT          compares with OUT/runs/*/config.toml, or where the runs weren't kept with the seeds that OUT/study.toml
+                                    was given; exits with 1 where one is another
 
 seed i = (first 8 hex digits of SHA-256(hash + ":" + i), as a number, mod 2^31) + 1, i = 1, 2, ..., where hash is the SHA-256 of FILE in 64
 lower-case hex digits. It shares no code with Basin: hashlib and tomllib of Python's standard library alone.
@@ -20,6 +21,16 @@ def seeds(path: pathlib.Path, count: int) -> list[int]:
     return [int(hashlib.sha256(f"{whole}:{i}".encode()).hexdigest()[:8], 16) % 2**31 + 1 for i in range(1, count + 1)]
 
 
+def used_in(out: pathlib.Path) -> dict[str, int]:
+    """The seed of each run, or each of the seeds that replaced the study's own (`--set seed=[...]`)."""
+    runs = {path.parent.name: tomllib.loads(path.read_text())["seed"] for path in sorted(out.glob("runs/*/config.toml"))}
+    study = out / "study.toml"
+    if runs or not study.is_file():
+        return runs
+    given = [rule["set"].get("seed", []) for rule in tomllib.loads(study.read_text()).get("sweep", {}).get("override", [])]
+    return {f"{study}, seed {i}": seed for i, seed in enumerate((seed for seeds in given for seed in seeds), start=1)}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=pathlib.Path)
@@ -29,16 +40,15 @@ def main() -> int:
     if args.out is None:
         print("\n".join(map(str, seeds(args.file, args.count))))
         return 0
-    configs = sorted(args.out.glob("runs/*/config.toml"))
-    if not configs:
-        print(f"{args.out}: no runs/*/config.toml", file=sys.stderr)
+    used = used_in(args.out)
+    if not used:
+        print(f"{args.out}: no runs/*/config.toml, and no study.toml that was given seeds", file=sys.stderr)
         return 1
-    used = {config.parent.name: tomllib.loads(config.read_text())["seed"] for config in configs}
     allowed = seeds(args.file, len(set(used.values())))
     wrong = {run: seed for run, seed in used.items() if seed not in allowed}
     for run, seed in wrong.items():
         print(f"{run}: seed {seed} doesn't follow from {args.file}")
-    print(f"{len(used) - len(wrong)} of {len(used)} runs have one of the first {len(allowed)} seeds of {args.file}")
+    print(f"{len(used) - len(wrong)} of {len(used)} are among the first {len(allowed)} seeds of {args.file}")
     return 1 if wrong else 0
 
 

@@ -30,6 +30,22 @@ def clear(tmp_path):
     return open_planned(tmp_path / "s", CLEAR)
 
 
+@pytest.fixture(scope="session")
+def whole_report(tmp_path_factory):
+    """A report with every verdict, a warning of each kind and every figure: its file, the text of its answer, what was said on the way."""
+    from basin.pages import report
+    from synthetic_sweep import Plan, make_sweep
+
+    endings = {
+        ("B", "sgd", 65536): "target_not_reached",
+        ("A-epochs", "lars", 65536): "diverged",
+        ("B", "lars", 2048): "overshot",
+    }
+    folder, lines = tmp_path_factory.mktemp("report") / "s", []
+    make_sweep(folder, Plan(images=400, updates=8, endings=endings))
+    return *report.make_report(folder, progress=lines.append), lines
+
+
 @pytest.fixture
 def few_draws(monkeypatch):
     """299 draws know a standard error to 4 %, and a p of 0.05 to 0.013."""

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/seed.h"
 #include "core/toml_file.h"
+#include "data/class_order.h"
 #include "data/load.h"
 #include "data/network_inputs.h"
 #include "runs/parts.h"
@@ -64,6 +65,8 @@ LandscapeSubject::LandscapeSubject(std::vector<std::string> files, const Landsca
   ghost_batch_ = plan_batches(run_.train, run_.data, model_->has_dropout(), model_->has_batch_statistics(),
                               optimizer_traits(run_).overlap)
                      .ghost_batch;
+  if (model_->has_batch_statistics() && statistics_mode(options_.bn) == StatisticsMode::reset)
+    refuse_order_by_class(data, ghost_batch_);
   evaluator_ = std::make_unique<PointEvaluator>(
       train.labelled(), test.labelled(), PointEvaluator::Setup{statistics_mode(options_.bn), ghost_batch_});
   train_ = std::move(train.objective);

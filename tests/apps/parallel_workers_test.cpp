@@ -85,6 +85,18 @@ TEST(ParallelWorkers, SlowAStoppedOneIsEvicted) {
   EXPECT_LT(event.seconds, 60) << "since the start of the run";
 }
 
+// The signal is there before the server has found out who is gone.
+TEST(ParallelWorkers, CtrlCWithALostOneIsAnInterruption) {
+  const TinyStudy study(with_workers(3, -1, 100000));
+  RunningBinary process(study.train_arguments({"--ranks", "4"}));
+  wait_for_updates(study, process, 20);
+  kill(children_of(process.pid()).front(), SIGKILL);
+  process.send(SIGINT);
+  const BinaryResult result = process.wait();
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, RunState::interrupted);
+}
+
 TEST(ParallelWorkers, AllOfThemGoneEndTheRunWhichGoesOn) {
   const TinyStudy study(with_workers(2, 0, 100000));
   RunningBinary process(study.train_arguments({"--ranks", "3"}));

@@ -185,6 +185,24 @@ def test_a_loss_that_does_not_fit_the_targets_is_one_line(tmp_path):
     assert 'loss = "cross_entropy": the labels of arrays are numbers; loss = mse fits them' in done.stderr
 
 
+@pytest.mark.parametrize(("norm", "ghosts", "said"), [("batch", 60, True), ("batch", 600, False), ("none", 60, False)])
+def test_batch_statistics_of_examples_sorted_by_class_are_refused(tmp_path, norm, ghosts, said):
+    arrays = examples(n=600)
+    arrays["train_targets"] = np.sort(arrays["train_targets"])  # 2 changes; 600 - 3 200² / 600 = 400 at random
+    extra = f'mlp.norm = "{norm}"\nmlp.hidden = [4]\nghost_batch = {ghosts}\nmicro_batch = 600\nbatch_size = 600\n'
+    path = write_npz(tmp_path, arrays)
+    (tmp_path / "study.toml").write_text(
+        STUDY.replace("mlp.hidden = []\n", "").replace("batch_size = 23\n", "").format(path=path, normalise="none") + extra
+    )
+    done = program("train", tmp_path / "study.toml", "--out", tmp_path / "out")
+    if not said:
+        assert done.returncode == 0, done.stderr
+        return
+    assert done.returncode == 3 and done.stderr.count("\n") == 1, done.stderr
+    assert "the class changes 2 times from one to the next, and about 400 times in a random order" in done.stderr
+    assert "shuffle the file" in done.stderr
+
+
 TOKENS = """
 model = "gpt"
 gpt.layers = 1

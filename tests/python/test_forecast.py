@@ -134,6 +134,19 @@ def test_seeds_are_those_of_the_script(prediction, folder):
         run.mkdir(parents=True)
         (run / "config.toml").write_text(f"seed = {seed}\n")
         assert subprocess.run([*script, folder / f"out-{code}"], capture_output=True).returncode == code
+    (folder / "out-none").mkdir()
+    assert subprocess.run([*script, folder / "out-none"], capture_output=True).returncode == 1
+
+
+@pytest.mark.parametrize(
+    "results", sorted(str(p.relative_to(ROOT / "results"))[: -len(".toml")] for p in ROOT.glob("results/*-forecast/*.toml"))
+)
+def test_seeds_of_published_forecasts_follow_from_their_files(results):
+    script, at = ROOT / "scripts/forecast_seeds.py", ROOT / "results" / results
+    done = subprocess.run([sys.executable, script, f"{at}.toml", f"{at}-test"], capture_output=True, text=True)
+    assert done.returncode == 0 and "3 of 3 are among" in done.stdout, done.stdout + done.stderr
+    other = subprocess.run([sys.executable, script, ROOT / "README.md", f"{at}-test"], capture_output=True, text=True)
+    assert other.returncode == 1 and "doesn't follow from" in other.stdout
 
 
 def test_the_runs_of_the_study_are_scored_and_no_others(prediction, folder, tmp_path, capsys):

@@ -56,6 +56,19 @@ def test_the_weights_as_they_are_can_be_put_in_a_landscape(tmp_path, data):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_landscape_does_not_estimate_batch_statistics_from_examples_sorted_by_class(tmp_path):
+    path, random = tmp_path / "sorted.npz", np.random.default_rng(8)
+    np.savez(path, train_inputs=random.normal(size=(600, 3, 8, 8)).astype(np.float32), train_targets=np.arange(600) // 60)
+    done = program("probe", "--script", NET, "--data", path, "--only", "weight_norms", "--out", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    run = json.loads(done.stdout)["run"]
+    done = program("landscape", run, "--kind", "line", "--set", "line.points=5")
+    assert done.returncode == 3 and done.stderr.count("\n") == 1, done.stderr
+    assert "the class changes 9 times from one to the next, and about 540 times in a random order" in done.stderr
+    done = program("landscape", run, "--kind", "line", "--set", "line.points=5", "--set", "landscape.bn=frozen")
+    assert done.returncode == 0, done.stderr
+
+
 def test_other_examples_do_not_join_what_was_measured(tmp_path, data):
     other = tmp_path / "other.npz"
     with np.load(data) as arrays:

@@ -84,7 +84,13 @@ def tau(sx: np.ndarray, sy: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def pair_sum(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return ((table @ weights[..., None])[..., 0] * weights).sum(-1)
+    return (_weighted(table, weights) * weights).sum(-1)
+
+
+def _weighted(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """[..., n]: the sum of each row of table [..., n, n], its columns counted weights [..., n] times; one product of matrices where the
+    table is one for all draws."""
+    return weights @ table.T if table.ndim == 2 else (table @ weights[..., None])[..., 0]
 
 
 def granulated(axes: Sequence[Sequence[np.ndarray]]) -> Statistic:
@@ -136,7 +142,7 @@ def partial(covariates: Sequence) -> Statistic:
 def normal_scores(signs: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """[..., n] from pair signs [..., n, n]: a configuration's rank is the weight of those below it and half of that of its equals,
     itself among them. 0 for those that were not drawn."""
-    below = ((0.5 + 0.5 * signs) @ weights[..., None])[..., 0] / weights.sum(-1, keepdims=True)
+    below = _weighted(0.5 + 0.5 * signs, weights) / weights.sum(-1, keepdims=True)
     there = np.broadcast_to(weights > 0, below.shape)
     return np.where(there, ndtri(np.where(there, below, 0.5)), 0.0)
 

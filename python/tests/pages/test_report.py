@@ -15,13 +15,9 @@ from surface_files import bowl
 from surface_files import make as make_surface
 from synthetic_sweep import Plan, make_sweep
 
-ENDINGS = {("B", "sgd", 65536): "target_not_reached", ("A-epochs", "lars", 65536): "diverged", ("B", "lars", 2048): "overshot"}
 
-
-def test_report_is_one_file_with_every_figure(tmp_path):
-    make_sweep(tmp_path / "s", Plan(images=200, updates=8, endings=ENDINGS))
-    lines = []
-    path, first = report.make_report(tmp_path / "s", progress=lines.append)
+def test_report_is_one_file_with_every_figure(whole_report):
+    path, first, lines = whole_report
     html = path.read_text()
     assert html.count("data:image/png;base64,") == 8
     assert not re.findall(r'(?:src|href)="(?!#|data:|figures/)', html), "a report that opens without a network"
@@ -39,7 +35,7 @@ def test_report_is_one_file_with_every_figure(tmp_path):
     assert len(lines) == 1 and lines[0].startswith("report: 11 parts, ")
     assert "warning: Not compared at the fixed budget: LARS at 65,536 (3 of 3 seeds diverged)." in first
     assert "SGD        256" in first and "*" not in first
-    assert [p.name for p in (tmp_path / "s").iterdir() if p.suffix == ".tmp"] == []
+    assert [p.name for p in path.parent.iterdir() if p.suffix == ".tmp"] == []
 
 
 @pytest.fixture(scope="module")

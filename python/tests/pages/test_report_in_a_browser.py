@@ -4,9 +4,7 @@ import re
 
 import pytest
 
-from basin.pages import report
 from chromium import CHROMIUM, chromium
-from synthetic_sweep import Plan, make_sweep
 
 WIDTHS = [(800, 900), (1280, 900), (1920, 1080)]
 
@@ -14,16 +12,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: scripts/s
 
 
 @pytest.fixture(scope="module")
-def report_file(tmp_path_factory):
-    """Every verdict, a warning of each kind, every figure."""
-    endings = {
-        ("B", "sgd", 65536): "target_not_reached",
-        ("A-epochs", "lars", 65536): "diverged",
-        ("B", "lars", 2048): "overshot",
-    }
-    folder = tmp_path_factory.mktemp("report") / "s"
-    make_sweep(folder, Plan(images=400, updates=8, endings=endings))
-    return report.make_report(folder, progress=lambda line: None)[0]
+def report_file(whole_report):
+    return whole_report[0]
 
 
 @pytest.fixture(scope="module")

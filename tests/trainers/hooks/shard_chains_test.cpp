@@ -132,6 +132,11 @@ TEST(ShardChains, RefuseWhatMovesTheirMean) {
   noisy.train.hook<ExampleNoiseOptions>().batch = 2;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(noisy); }),
               HasSubstr("parallel.shards and noise.batch"));
+  RunSettings counted = sharded();
+  counted.train.protocol = "B";
+  counted.train.max_gradients = 1000;
+  EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(counted); }),
+              HasSubstr("parallel.shards and protocol = \"B\" with merged duplicates"));
   RunSettings many = sharded();
   many.train.hook<ShardOptions>().shards = 201;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(many); }),
