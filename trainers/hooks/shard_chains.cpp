@@ -59,8 +59,8 @@ void ShardChains::check(const Options& options, const HookCheck& run) {
   if (run.gradients_elsewhere) refuse("an optimiser whose gradients are of other weights");
   if (run.train.branch.exists()) refuse("branch.from");
   if (run.plan.random_weights) refuse("noise.batch, whose batches are counted on the whole set,");
-  if (run.train.protocol == "B" && run.plan.merge_duplicates)
-    refuse("protocol = \"B\" with merged duplicates, whose gradients are counted on the whole set,");
+  if (run.train.protocol == "B" && run.train.duplicates == "weighted" && !run.has_batch_statistics)
+    refuse("protocol = \"B\" with duplicates = \"weighted\", whose gradients are counted on the whole set,");
   refuse_divided_batches(run, "parallel.shards");
 }
 

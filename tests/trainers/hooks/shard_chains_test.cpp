@@ -136,7 +136,7 @@ TEST(ShardChains, RefuseWhatMovesTheirMean) {
   counted.train.protocol = "B";
   counted.train.max_gradients = 1000;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(counted); }),
-              HasSubstr("parallel.shards and protocol = \"B\" with merged duplicates"));
+              HasSubstr("parallel.shards and protocol = \"B\" with duplicates = \"weighted\""));
   RunSettings many = sharded();
   many.train.hook<ShardOptions>().shards = 201;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(many); }),
