@@ -19,9 +19,11 @@
 namespace basin {
 namespace {
 
-constexpr double kSecondsPerPoint = 0.4;  // of updates at one batch size
-constexpr double kTooLong = 2.0;          // an update expected to take longer isn't measured
-constexpr int64_t kImages = 1024;         // that are kept of the data
+// A hundred that take a tenth of a second are timed well enough: a forecast of small networks shouldn't take longer than their runs.
+constexpr TimingLength kUpdates{0.4, 0.1};  // at one batch size
+constexpr TimingLength kPasses{0.2, 0.05};
+constexpr double kTooLong = 2.0;   // an update expected to take longer isn't measured
+constexpr int64_t kImages = 1024;  // that are kept of the data
 
 Split first_examples(const Split& split, int64_t count) {
   count = std::min(count, split.size());
@@ -47,7 +49,7 @@ void time_batches(const RunOptions& options, const Dataset& data, at::Device dev
     const bool first = speed.batch.empty();
     if (!first && speed.update_seconds.back() * static_cast<double>(batch) / speed.batch.back() > kTooLong)
       break;
-    speed.update_seconds.push_back(time_updates(options, data, device, batch, kSecondsPerPoint).seconds);
+    speed.update_seconds.push_back(time_updates(options, data, device, batch, kUpdates).seconds);
     speed.batch.push_back(static_cast<double>(batch));
   }
 }
@@ -59,7 +61,7 @@ double time_per_image(int64_t images, const std::function<void()>& pass) {
   do {
     pass();
     ++passes;
-  } while (seconds_since(start) < kSecondsPerPoint / 2);
+  } while (!kPasses.is_enough(seconds_since(start), passes));
   return seconds_since(start) / static_cast<double>(passes * images);
 }
 

@@ -65,7 +65,7 @@ RunOptions updates_only(RunOptions options, int64_t batch) {
 }
 
 UpdateTiming time_updates(const RunOptions& cell, const Dataset& data, c10::Device device, int64_t batch,
-                          double seconds, const RankGroup& ranks) {
+                          TimingLength length, const RankGroup& ranks) {
   const RunOptions options = updates_only(cell, batch);
   const std::shared_ptr<Model> model = build_model(options, data, scalar_type(options.train.dtype), device);
   const std::unique_ptr<Optimizer> optimizer = build_optimizer(options, *model);
@@ -98,7 +98,7 @@ UpdateTiming time_updates(const RunOptions& cell, const Dataset& data, c10::Devi
     const double elapsed = seconds_since(start);
     timing = {elapsed / static_cast<double>(done), done, ranks.traffic().since(traffic),
               loopback_bytes() - wire};
-    return done > 1 && elapsed > seconds;
+    return done > 1 && length.is_enough(elapsed, done);
   });
   trainer.run();
   return timing;

@@ -1,4 +1,4 @@
-// defines: time_updates(), real updates of a cell at any batch size; by_itself() and updates_only(), its options for that;
+// defines: time_updates(), real updates of a cell at any batch size, and for what TimingLength; by_itself() and updates_only(), its options for that;
 // probed_objective().
 #pragma once
 
@@ -29,10 +29,20 @@ struct UpdateTiming {
       0;  // bytes that this machine's loopback interface sent meanwhile, whoever's; NaN where it has none
 };
 
-/// Updates of a cell that stands by_itself(), for `seconds` and at least two, after those that pay for memory, lazy initialisation and, on a
+/// How long something is repeated to be timed: for `seconds`, or for `of_a_hundred` where those held a hundred passes.
+struct TimingLength {
+  double seconds;
+  double of_a_hundred = seconds;
+
+  bool is_enough(double elapsed, int64_t passes) const {
+    return elapsed > seconds || (passes >= 100 && elapsed > of_a_hundred);
+  }
+};
+
+/// Updates of a cell that stands by_itself(), for that long and at least two, after those that pay for memory, lazy initialisation and, on a
 /// GPU, the capture of a graph. All ranks call it; the times are those by this rank's clock.
 UpdateTiming time_updates(const RunOptions& cell, const Dataset& data, c10::Device device, int64_t batch,
-                          double seconds, const RankGroup& ranks = RankGroup::alone());
+                          TimingLength length, const RankGroup& ranks = RankGroup::alone());
 
 /// What the cell's probes look at, with its first weights, over the first `examples` training examples.
 Objective probed_objective(const RunOptions& cell, const Dataset& data, c10::Device device, int64_t examples);

@@ -122,7 +122,7 @@ class Measurement {
             int64_t batch) {
     found_.updates.push_back(
         {subject.options.optimizer, scaling, part.group->size(), batch, round,
-         time_updates(subject.options, *subject.data, device_, batch, request_.seconds, *part.group),
+         time_updates(subject.options, *subject.data, device_, batch, {request_.seconds}, *part.group),
          part.on_one_host});
   }
 

@@ -144,7 +144,7 @@ def test_a_branch_resumes_without_its_parent(sweep, tmp_path):
     parent = runs_of(sweep / "out")[1, False] / "ckpt" / "u000020.h5"
     copy = tmp_path / "parent.h5"
     shutil.copyfile(parent, copy)
-    study = write(tmp_path / "study.toml", STUDY.replace("updates = 60", "updates = 600"))
+    study = write(tmp_path / "study.toml", STUDY.replace("updates = 60", "updates = 200"))
     arguments = ["train", study, "--set", f"branch.from={copy}", "--set", "branch.at=u000020"]
     undisturbed = program(*arguments, "--out", tmp_path / "a")
     assert undisturbed.returncode == 0, undisturbed.stderr

@@ -45,7 +45,8 @@ def run(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def probed(run) -> dict:
     probes = "top_eigenvalues,noise_scale,sharpness_keskar"
-    return document("probe", run, "--only", probes, "--checkpoint", "start,end", *THREADS)
+    quick = ["--set", "sharpness_keskar.iterations=2"]
+    return document("probe", run, "--only", probes, "--checkpoint", "start,end", *quick, *THREADS)
 
 
 def same(number, stored) -> bool:
