@@ -44,8 +44,12 @@ def list_registered(program: str, kind: str) -> list[dict] | None:
 def known_options() -> dict[str, dict]:
     """What the program has to say about each option, by its key: `default`, `role` and more. Empty without a program that can say."""
     program = find_program()
-    listed = (list_registered(program, "options") if program else None) or []
-    return {str(entry["key"]): entry for entry in listed if "key" in entry}
+    return _options_of(program) if program else {}
+
+
+@lru_cache
+def _options_of(program: str) -> dict[str, dict]:
+    return {str(entry["key"]): entry for entry in list_registered(program, "options") or [] if "key" in entry}
 
 
 def in_identity(option: str) -> bool:
