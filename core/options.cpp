@@ -170,14 +170,20 @@ Constraint distinct(Constraint each) {
           each.names};
 }
 
-bool OptionView::has(const std::string& key) const {
-  return std::any_of(begin(), end(), [&](const Option& o) { return o.key == key; });
+size_t OptionView::place_of(const std::string& key) const {
+  const size_t hash = std::hash<std::string>()(key);
+  auto found = std::find(hashes_.begin(), hashes_.end(), hash);
+  while (found != hashes_.end() && options_[static_cast<size_t>(found - hashes_.begin())].key != key)
+    found = std::find(found + 1, hashes_.end(), hash);
+  return static_cast<size_t>(found - hashes_.begin());
 }
 
+bool OptionView::has(const std::string& key) const { return place_of(key) < size(); }
+
 const Option& OptionView::at(const std::string& key) const {
-  for (const Option& option : options_)
-    if (option.key == key) return option;
-  throw ConfigError(unknown_key(options_, key));
+  const size_t place = place_of(key);
+  if (place == size()) throw ConfigError(unknown_key(options_, key));
+  return options_[place];
 }
 
 std::string OptionView::to_toml() const { return print_table(options_, false); }
@@ -213,22 +219,17 @@ void OptionTable::watch(
 
 OptionTraits& OptionTable::insert(Option option, Assign assign) {
   if (has(option.key)) throw std::logic_error("option bound twice: " + option.key);
+  hashes_.push_back(std::hash<std::string>()(option.key));
   options_.push_back(std::move(option));
   assign_.push_back(std::move(assign));
   return options_.back().traits;
 }
 
-OptionView OptionTable::view() const {
-  OptionView view;
-  view.options_ = options_;
-  return view;
-}
-
 void OptionTable::set(const std::string& key, OptionValue value, const std::string& where) {
   const std::string prefix = where.empty() ? "" : where + ": ";
-  const auto found = std::find_if(begin(), end(), [&](const Option& o) { return o.key == key; });
-  if (found == end()) throw ConfigError(prefix + unknown_key(options_, key));
-  const Option& option = *found;
+  const size_t place = place_of(key);
+  if (place == size()) throw ConfigError(prefix + unknown_key(options_, key));
+  const Option& option = options_[place];
   const OptionValue current = option.get();
   const std::optional<OptionValue> fitting = converted(value, current);
   if (!fitting)
@@ -239,7 +240,7 @@ void OptionTable::set(const std::string& key, OptionValue value, const std::stri
   if (!option.constraint.holds(*fitting))
     throw ConfigError(fmt::format("{}{} = {} violates {} {}{}", prefix, key, basin::to_toml(value), key,
                                   option.constraint.text, hint(*fitting, option.constraint.names)));
-  assign_[static_cast<size_t>(found - begin())](*fitting);
+  assign_[place](*fitting);
 }
 
 void OptionTable::set_from_text(const std::string& text, const std::string& where) {

@@ -90,7 +90,10 @@ class OptionView {
 
  private:
   friend class OptionTable;
+  size_t place_of(const std::string& key) const;  // size() where there is none
+
   std::vector<Option> options_;
+  std::vector<size_t> hashes_;  // of their keys: a table is made and searched for every cell of a grid
 };
 
 /// A list of options bound to the fields of structs that outlive the table.
@@ -131,9 +134,6 @@ class OptionTable : public OptionView {
   /// `text` is "key=value", the value in TOML syntax or a bare string.
   void set_from_text(const std::string& text, const std::string& where);
 
-  /// A read-only view of the same fields.
-  OptionView view() const;
-
  private:
   using Assign = std::function<void(const OptionValue&)>;  // the value already has the option's type
   OptionTraits& insert(Option option, Assign assign);
@@ -148,7 +148,7 @@ template <class O, class Bind>
 OptionView view_of(const O& object, const Bind& bind) {
   OptionTable table;
   bind(table, const_cast<O&>(object));
-  return table.view();
+  return OptionView(std::move(table));
 }
 /// The view of a struct with a function bind_options(OptionTable&, O&).
 template <class O>

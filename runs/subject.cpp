@@ -84,8 +84,9 @@ Prepared Subject::prepare(const Checkpoint& checkpoint, bool twin) const {
       std::make_unique<Objective>(model, loss_kind(options_.train.loss), inputs, labels, plan_.micro_batch,
                                   plan_.graph_memory * kMebibyte, plan_.fold_norm);
   const at::Tensor initial = initial_weights(run_folder_, *model);
-  // Weights of a script as they are have no rate: no optimiser of theirs is known.
-  const bool has_optimizer = !twin && !std::isnan(learning_rate_at(checkpoint));
+  // Weights of a script as they are have no rate: no optimiser of theirs is known. Nor has a mean of chains' weights one: each chain does.
+  const bool has_optimizer =
+      !twin && !std::isnan(learning_rate_at(checkpoint)) && !batch_plan_of(options_).shards;
   return {std::move(objective), has_optimizer ? optimizer_at(checkpoint, *model, dtype) : nullptr,
           learning_rate_at(checkpoint), batch_size_at(checkpoint, options_, train_examples()),
           twin ? twin_of(*model, initial) : initial};

@@ -19,7 +19,8 @@ namespace basin {
 /// A checkpoint ready to be measured.
 struct Prepared {
   std::unique_ptr<Objective> objective;
-  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<Optimizer>
+      optimizer;  // none at a twin, of a script, or where the weights are a mean of chains'
   double learning_rate = NAN;
   int64_t batch_size = 0;      // of the checkpoint's last update, before the first: that one's
   at::Tensor initial_weights;  // flat, in the model's order; undefined where the run keeps no "start"

@@ -27,7 +27,7 @@ class Program:
         self.binary, self.folder = binary, folder
         folder.mkdir(parents=True)
         shutil.copy(configs / "tiny.toml", folder)
-        shutil.copy(configs.parent / "tests/python/script_net.pt", folder)
+        shutil.copy(configs.parent / "tests/python/networks/script_net.pt", folder)
 
     def __call__(self, *arguments) -> str:
         words = [str(word) for word in arguments]

@@ -1,9 +1,7 @@
-# Run after a GoogleTest program is linked: cmake -D PROGRAM=... -D ROOM=... -D OUT=FILE -D BY_CASE=ON|OFF -D SOURCES=FILE;...
-# -P DiscoverTests.cmake
-# writes FILE for ctest: one test per suite, because a process start alone loads libtorch for 0.3 s; with BY_CASE one per case, for
-# cases that take longer than that. Cases whose name begins with Slow stand alone in either way, and so do those with a GTEST_SKIP:
-# in a test of many cases one that skips would hide another that fails, or be hidden by those that pass. Suites named Gpu... are one
-# test each: where there is no device, all their cases skip.
+# Run after a GoogleTest program is linked: cmake -D PROGRAM=... -D ROOM=... -D OUT=FILE -D SOURCES=FILE;... -P DiscoverTests.cmake
+# writes FILE for ctest: one test per suite, because a process start alone loads libtorch for 0.3 s. Cases whose name begins with Slow
+# stand alone, and so do those with a GTEST_SKIP: in a test of many cases one that skips would hide another that fails, or be hidden by
+# those that pass. Suites named Gpu... are one test each: where there is no device, all their cases skip.
 # Sets <ROOM>_tests, and of them <ROOM>_single_cases and <ROOM>_gpu_suites.
 cmake_policy(SET CMP0057 NEW)  # IN_LIST, in a script without a project
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listing RESULT_VARIABLE failed TIMEOUT 120)
@@ -61,7 +59,7 @@ foreach(line IN LISTS lines)
     set(case ${CMAKE_MATCH_1})
     string(REGEX REPLACE "(^[^/]*[A-Za-z]/|/[0-9]+$)" "" plain_suite "${suite}")  # of Prefix/Suite and Suite/0
     string(REGEX REPLACE "/.*" "" plain_case "${case}")  # of Case/parameter
-    if(BY_CASE OR case MATCHES "^Slow" OR ("${plain_suite}.${plain_case}" IN_LIST skipping AND NOT plain_suite MATCHES "^Gpu"))
+    if(case MATCHES "^Slow" OR ("${plain_suite}.${plain_case}" IN_LIST skipping AND NOT plain_suite MATCHES "^Gpu"))
       list(APPEND single_cases ${ROOM}.${suite}.${case})
       add(${ROOM}.${suite}.${case} ${suite}.${case})
       string(APPEND rest_of_${suite} ":${suite}.${case}")

@@ -18,10 +18,9 @@ function(basin_test_code target)
   basin_precompile(${target} FROM basin_testing)
 endfunction()
 
-# basin_test(ROOM [BY_CASE] LINK target...): the test program of tests/ROOM and its sub-rooms, every suite (or case) a ctest test. No files, no
-# program.
+# basin_test(ROOM LINK target...): the test program of tests/ROOM and its sub-rooms, every suite a ctest test. No files, no program.
 function(basin_test room)
-  cmake_parse_arguments(ARG "BY_CASE" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
   if(NOT sources)
     return()
@@ -32,7 +31,7 @@ function(basin_test room)
   basin_unity(test_${room})
   set(discovered ${CMAKE_CURRENT_BINARY_DIR}/test_${room}_discovered.cmake)
   add_custom_command(TARGET test_${room} POST_BUILD BYPRODUCTS ${discovered}
-    COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_${room}> -D ROOM=${room} -D OUT=${discovered} -D BY_CASE=${ARG_BY_CASE}
+    COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_${room}> -D ROOM=${room} -D OUT=${discovered}
             "-DSOURCES=${sources}" -P ${CMAKE_SOURCE_DIR}/scripts/cmake/DiscoverTests.cmake VERBATIM)
 
   # ctest reads this file when it runs.
@@ -71,7 +70,7 @@ endfunction()
 # two cores of its own.
 function(basin_test_properties name label)
   if("${label}" STREQUAL "slow")  # quoted: the caller has a variable of that name
-    set(timeout 7200)
+    set(timeout 14400)
   else()
     set(timeout 1800)
   endif()
@@ -80,18 +79,13 @@ function(basin_test_properties name label)
     ENVIRONMENT "${BASIN_TEST_ENVIRONMENT}")
 endfunction()
 
-# basin_python_test(PATH): pytest over a file, or over the files of a folder, as test python.NAME; what is marked pytest.mark.slow is
-# python.NAME.slow.
-function(basin_python_test path)
-  get_filename_component(name ${path} NAME_WE)
-  string(REGEX REPLACE "^test_" "" name ${name})
-  set(pytest ${CMAKE_SOURCE_DIR}/.venv/bin/python -m pytest -q -p no:cacheprovider ${path})
+# basin_python_test(FOLDER): pytest over its files as test python.NAME; what is marked pytest.mark.slow is python.NAME.slow.
+function(basin_python_test folder)
+  get_filename_component(name ${folder} NAME)
+  set(pytest ${CMAKE_SOURCE_DIR}/.venv/bin/python -m pytest -q -p no:cacheprovider ${folder})
   set(quick FALSE)
   set(slow FALSE)
-  set(files ${path})
-  if(IS_DIRECTORY ${path})
-    file(GLOB files CONFIGURE_DEPENDS ${path}/test_*.py)
-  endif()
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/test_*.py)
   foreach(file IN LISTS files)
     file(STRINGS ${file} all_slow REGEX "^pytestmark.*mark\\.slow" LIMIT_COUNT 1)
     file(STRINGS ${file} some_slow REGEX "mark\\.slow" LIMIT_COUNT 1)

@@ -1,4 +1,4 @@
-// What --json makes of numbers that aren't finite: tests/python/test_json_output.py has the rest.
+// What --json makes of numbers that aren't finite: tests/python/commands/test_json_output.py has the rest.
 #include <gmock/gmock.h>
 
 #include "io/probe_file.h"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / folder) for folder in ("bench", "scripts", "tests/cluster", "tests/python")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("bench", "scripts", "tests/cluster")]
 
 import kills  # noqa: E402
 import long_sweep  # noqa: E402

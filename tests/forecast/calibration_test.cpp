@@ -1,5 +1,5 @@
 // The constants of the laws, from the numbers of the quick setting (golden_quick.h: scripts/forecast_calibration.py, whose laws and schedule
-// are written in Python; tests/python/test_forecast_calibration.py compares both headers with what it makes).
+// are written in Python; tests/python/scripts/test_forecast_calibration.py compares both headers with what it makes).
 #include <gtest/gtest.h>
 
 #include <cmath>

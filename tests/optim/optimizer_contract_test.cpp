@@ -6,6 +6,7 @@
 #include "core/math/tensor_norms.h"
 #include "core/seed.h"
 #include "tests/optim/optim_support.h"
+#include "tests/support/does_not_apply.h"
 
 namespace basin {
 namespace {
@@ -128,7 +129,7 @@ bool has_preconditioner(const std::string& name) {
 }
 
 TEST_P(OptimizerContract, PreconditionerIsThatOfTheStep) {
-  if (!has_preconditioner(GetParam())) GTEST_SKIP() << "steps by no diagonal in any basis";
+  if (!has_preconditioner(GetParam())) DOES_NOT_APPLY() << "steps by no diagonal in any basis";
   std::vector<std::string> settings = entry().memoryless;
   expect_preconditioner_of_the_step(GetParam(), settings);
   if (!entry().factors) return;
@@ -194,7 +195,7 @@ TEST_P(OptimizerContract, GradientsAreElsewhereWhereTheTraitsSaySo) {
 // Wherever a rule has the rate or the decay the factor stands with it: a power of two on all of them is
 // another rate and another decay, bit for bit.
 TEST_P(OptimizerContract, FactorsOnAllAreAnotherRateAndDecay) {
-  if (!entry().factors) GTEST_SKIP() << "has no factors: docs/optimizers.md";
+  if (!entry().factors) DOES_NOT_APPLY() << "has no factors: docs/optimizers.md";
   const auto with = two_layers(), without = two_layers(), untouched = two_layers();
   const auto by_factors =
       make_test_optimizer(GetParam(),

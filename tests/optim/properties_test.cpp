@@ -4,6 +4,7 @@
 
 #include "core/seed.h"
 #include "tests/optim/optim_support.h"
+#include "tests/support/does_not_apply.h"
 
 namespace basin {
 namespace {
@@ -72,7 +73,7 @@ class OptimizerProperty : public ::testing::TestWithParam<std::string> {
   }
 };
 #define NEEDS_A_ROW() \
-  if (!row()) GTEST_SKIP() << "no row: " << GetParam() << " has no closed form that is known"
+  if (!row()) DOES_NOT_APPLY() << "no row: " << GetParam() << " has no closed form that is known"
 INSTANTIATE_TEST_SUITE_P(Registry, OptimizerProperty, ::testing::ValuesIn(names_of(optimizer_registry())),
                          [](const auto& info) { return info.param; });
 
@@ -125,7 +126,7 @@ TEST_P(OptimizerProperty, WithoutMemoryIsTheClosedForm) {
 // Two roots of one modulus: Casorati's determinant w_t^2 - w_{t-1} w_{t+1} falls by their product, the squared rate, exactly.
 TEST_P(OptimizerProperty, ConvergesAtThePredictedRate) {
   NEEDS_A_ROW();
-  if (std::isnan(row()->spectral_radius)) GTEST_SKIP() << "no linear iteration, so no rate from theory";
+  if (std::isnan(row()->spectral_radius)) DOES_NOT_APPLY() << "no linear iteration, so no rate from theory";
   const std::vector<double> w = descend(GetParam(), row()->with_memory, 1, 0.1, 103);
   const auto determinant = [&](size_t t) { return w[t] * w[t] - w[t - 1] * w[t + 1]; };
   EXPECT_NEAR(std::pow(determinant(101) / determinant(1), 1.0 / 200), row()->spectral_radius, 1e-12);
@@ -174,7 +175,7 @@ double distance(const std::vector<ParameterInfo>& a, const std::vector<Parameter
 TEST_P(OptimizerProperty, Float32FollowsFloat64) {
   const OptimizerEntry& entry = find_entry(optimizer_registry(), GetParam(), "optimizer");
   if (entry.traits(*entry.make_options()).magnifies_rounding)
-    GTEST_SKIP() << "40 gradients leave 960 of 1000 directions of its basis open";
+    DOES_NOT_APPLY() << "40 gradients leave 960 of 1000 directions of its basis open";
   const auto exact = three_tensors(at::kDouble), rounded = three_tensors(at::kFloat);
   take_steps(*make_test_optimizer(GetParam(), {}, exact), exact, 20);
   const auto optimizer = make_test_optimizer(GetParam(), {}, rounded);

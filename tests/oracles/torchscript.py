@@ -1,7 +1,7 @@
 """Networks that Basin doesn't know, exported by basin.export(), trained and measured by the program and by PyTorch itself.
 
     torchscript.py           ($BASIN_BINARY is the program)
-    torchscript.py --write   writes tests/python/script_net.pt and what PyTorch makes of it, script_net.json
+    torchscript.py --write   writes tests/python/networks/script_net.pt and what PyTorch makes of it, script_net.json
 
 For each network (of classes, of numbers to predict, of a class for each token): five full-batch updates of SGD with momentum in float64
 and the weights they end at; then loss and the largest Hessian eigenvalue there, ours from the probes, theirs from double backward products
@@ -35,7 +35,7 @@ exporting = importlib.util.module_from_spec(SPEC)
 sys.modules["exporting"] = exporting  # dataclasses look there
 SPEC.loader.exec_module(exporting)
 
-FIXTURE = ROOT / "tests/python/script_net"
+FIXTURE = ROOT / "tests/python/networks/script_net"
 N, CLASSES, RATE, MOMENTUM, UPDATES = 40, 4, 0.05, 0.9, 5
 STUDY = """
 model = "torchscript"
@@ -346,7 +346,7 @@ def refusals():
 
 
 def sine_examples():
-    """Also in tests/python/test_torchscript.py."""
+    """Also in tests/python/networks/test_torchscript.py."""
     x = np.sin(1 + 3 * np.arange(24 * 3 * 8 * 8)).reshape(24, 3, 8, 8).astype(np.float32)
     return torch.tensor(x), torch.arange(24) % 10
 

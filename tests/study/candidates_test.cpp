@@ -22,7 +22,7 @@ Points points_of(int64_t dimensions, int64_t seed, int64_t count) {
   return points;
 }
 
-// scipy.stats.qmc.Halton(3, scramble=False).random(12), SciPy 1.17.1; tests/python/test_tune.py compares more
+// scipy.stats.qmc.Halton(3, scramble=False).random(12), SciPy 1.17.1; tests/python/studies/test_tune.py compares more
 // of them.
 const Points kScipy = {{0.0, 0.0, 0.0},
                        {0.5, 0.3333333333333333, 0.2},

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf
 
-from .rank import Estimate, dealt, in_chunks, pair_signs, pair_sum, placebos, resamples, summarise
+from .rank import Estimate, dealt_places, in_chunks, pair_signs, pair_sum, placebos, resamples, summarise
 
 ZETA = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
 TO_NO_ERROR = np.linalg.pinv(np.vander(ZETA, 3, increasing=True)).T @ np.array([1.0, -1.0, 1.0])  # the parabola's value at -1
@@ -92,16 +92,27 @@ def _common(x: ArrayLike, x_error: ArrayLike, y: ArrayLike, y_error: ArrayLike, 
 
 
 def _continued(both: np.ndarray, sx: np.ndarray, sy: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """tau at zeta = -1. A tie at zeta = 0 is one in tau-b's denominator; with errors on top there are none but a configuration's own."""
+    """tau at zeta = -1."""
+    sums = [pair_sum(table, weights) for table in both]
+    return _at_no_error(sums, [_untied(one, weights) * _untied(two, weights) for one, two in zip(sx, sy)])
+
+
+def _untied(signs: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """A tie at zeta = 0 is one in tau-b's denominator; with errors on top there are none but a configuration's own."""
+    return pair_sum((signs != 0) * 1.0, weights)
+
+
+def _at_no_error(sums: list[np.ndarray], squares: list[np.ndarray]) -> np.ndarray:
+    """tau at zeta = -1, by its numerator and squared denominator at every zeta."""
     c = 0.0
-    for k, factor in enumerate(TO_NO_ERROR):
+    for factor, numerator, square in zip(TO_NO_ERROR, sums, squares):
         with np.errstate(invalid="ignore", divide="ignore"):
-            whole = np.sqrt(pair_sum((sx[k] != 0) * 1.0, weights) * pair_sum((sy[k] != 0) * 1.0, weights))
-            c = c + factor * np.sin(0.5 * np.pi * np.clip(pair_sum(both[k], weights) / whole, -1, 1))
+            c = c + factor * np.sin(0.5 * np.pi * np.clip(numerator / np.sqrt(square), -1, 1))
     return 2 / np.pi * np.arcsin(np.clip(c, -1, 1))
 
 
 def _placebo(sx: np.ndarray, sy: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """x and its errors dealt out together: those of a placebo have nothing to do with y's."""
-    parts = [dealt(s, order) for s in sx]
-    return _continued([one * two for one, two in zip(parts, sy)], parts, sy, np.ones(order.shape[1]))
+    """x and its errors dealt out together: those of a placebo have nothing to do with y's. However they are dealt, as many are tied."""
+    ones, places = np.ones(order.shape[1]), dealt_places(order).reshape(len(order), -1)
+    sums = [np.take(one.ravel(), places) @ two.ravel() for one, two in zip(sx, sy)]
+    return _at_no_error(sums, [_untied(one, ones) * _untied(two, ones) for one, two in zip(sx, sy)])

@@ -163,7 +163,12 @@ def placebos(n: int) -> np.ndarray:
 
 def dealt(table: np.ndarray, order: np.ndarray) -> np.ndarray:
     """[draw, n, n]: the table of pairs with configurations dealt out by `order` [draw, n]."""
-    return table[order[:, :, None], order[:, None, :]]
+    return np.take(table.ravel(), dealt_places(order))
+
+
+def dealt_places(order: np.ndarray) -> np.ndarray:
+    """[draw, n, n]: where in a flattened table the entries of dealt() stand."""
+    return order.shape[1] * order[:, :, None] + order[:, None, :]
 
 
 def in_chunks(of: Callable[[np.ndarray], np.ndarray], draws: np.ndarray) -> np.ndarray:

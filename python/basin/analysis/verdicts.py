@@ -109,7 +109,8 @@ def judge(found: dict[str, Found], plan: HypothesisPlan) -> Answer:
         for name, expect, margin in zip(plan.contrasts, plan.expect, plan.margins)
     ]
     words = [part.verdict for part in parts]
-    confirmed, refuted = [p.p_confirmed for p in parts], [p.p_refuted for p in parts]
+    confirmed = [p.p_confirmed for p in parts]
+    refuted = [1.0 if p.verdict == "confirmed" else p.p_refuted for p in parts]  # a difference within the margin is a difference
     if plan.rule == "all":
         yes, p_yes, no, p_no = all(w == "confirmed" for w in words), max(confirmed), "refuted" in words, m * min(refuted)
     else:

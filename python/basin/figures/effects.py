@@ -38,7 +38,7 @@ def effects(v: Verdicts, sweep: Sweep) -> Figure | None:
         ax.set_ylim(count - 0.3, -0.7)
     drawn = {part.verdict for found in by_quantity.values() for *_, part in found}
     handles: list[Artist] = [_handle(verdict) for verdict in MARKS if verdict in drawn]
-    margin = Patch(color="#e8eef6", label="margin: what counts as nothing")
+    margin = Patch(color="#e8eef6", label="margin: what counts as nothing, unless it is resolved")
     style.legend(figure, [*handles, margin], title="bars: 95 % intervals; marks: the verdict on each contrast by itself")
     return figure
 

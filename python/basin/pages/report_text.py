@@ -81,7 +81,7 @@ def about_status(sweep: Sweep) -> str:
     overshot = int(((runs.status == "finished") & ~comparable(runs)).sum())
     if overshot:
         text += f" {overshot} of the finished overshot the target loss."
-    return text + " Runs that diverged, missed the target or overshot it are drawn hollow and enter no comparison."
+    return text + " Runs that diverged, missed the target or overshot it enter no comparison; figures of cells have them hollow."
 
 
 def about_branches(sweep: Sweep) -> str:
@@ -151,6 +151,8 @@ def _pooled_verdict(p: Pooled, margin: float) -> str:
 
 
 def _drops_sentence(found: list[CellAnswer], drops: list[CellAnswer]) -> str:
+    if not any(a.drop for a in found):
+        return "Nothing was run at a fixed budget, so there is no drop to explain: runs are compared at the same training loss."
     seeds = [len(a.drop.seeds) for a in found if a.drop]
     if 0 < max(seeds, default=0) < stats.VERDICT_SEEDS:
         return (
@@ -270,17 +272,20 @@ def _band(sweep: Sweep) -> str:
     """How loosely protocol B matches, and what that is worth."""
     runs = sweep.runs
     target = _number(runs[runs.protocol == "B"], "target_loss")
-    slopes = [points_per_nat(runs, reference_of(sweep, o)) for o in runs.optimizer.dropna().unique()]
-    slopes = [100 * s for s in slopes if np.isfinite(s)]
+    by_method = {o: 100 * points_per_nat(runs, reference_of(sweep, o)) for o in optimizers_of(runs, sweep.names)}
+    slopes = {o: slope for o, slope in by_method.items() if np.isfinite(slope)}
     if not target or not slopes:
         return ""
-    low, high = min(slopes), max(slopes)
+    low, high = min(slopes.values()), max(slopes.values())
     per_nat = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
+    of = "" if len(slopes) == len(by_method) else f" of {', '.join(sweep.names.label('optimizers', o) for o in slopes)}"
+    rest = "" if not of else " (of the others there are no two ends far enough apart)"
     return (
-        f" It takes any end between {OVERSHOT * target:g} and {target:g} as matched. In the references, from their ends at the fixed "
-        f"budget to those at matched loss, test accuracy falls by {per_nat} points per nat, so the width of that band alone is worth "
-        f"up to {(1 - OVERSHOT) * target * high:.1f} points. Each comparison therefore gives the mean training losses of both sides "
-        "(reference first) and what their distance is worth at that slope; nothing is corrected for it."
+        f" It takes any end between {OVERSHOT * target:g} and {target:g} as matched. In the references{of}, from their ends at the "
+        f"fixed budget to those at matched loss, test accuracy falls by {per_nat} points per nat{rest}, so the width of that band "
+        f"alone is worth up to {(1 - OVERSHOT) * target * high:.1f} points. Each comparison therefore gives the mean training losses "
+        "of both sides (reference first) and, where its reference has such a slope, what their distance is worth; nothing is "
+        "corrected for it."
     )
 
 
@@ -296,7 +301,8 @@ def reference_sentence(sweep: Sweep) -> str:
     return (
         f"Reference: {'; '.join(parts)}. Numbers are points of test accuracy, reference less cell, with 95 % intervals "
         "over seeds and test images together (t quantiles for few seeds); a plus means that the reference is better. "
-        "Verdicts: a gap (the 95 % interval excludes 0), no gap within the margin (equivalence test at 5 %), or undecided."
+        "Verdicts: a gap (the 95 % interval excludes 0), no gap within the margin (equivalence test at 5 %), or undecided. Contrasts "
+        "of the study count the other way, arm less base, and are corrected for those of their hypothesis, not for the cells here."
     )
 
 

@@ -156,12 +156,12 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
     _figure(first, ACCURACY, sweep, folder)
     step(ACCURACY.name)
     first.table(table, tables.verdict_class)
-    _verdicts(page, asked, sweep, folder)
+    first.text(text.reference_sentence(sweep))
     warned += _odd_same(asked)
     if warned:
         page.section("Warnings", folded=False).text("\n".join(f"- {w}" for w in warned))
+    _verdicts(page, asked, sweep, folder)
     rest = page.section("What the verdicts rest on")
-    rest.text(text.reference_sentence(sweep))
     rest.table(tables.details_table(found), tables.verdict_class)
     of_the_match = (text.PHASE, text.SPEED) if any(a.gap for a in found) else ()
     rest.text("\n\n".join(filter(None, (text.chance(found), *of_the_match, verdict_text.same_text(asked.same)))))
@@ -206,15 +206,14 @@ def study_page(sweep: Sweep, margin: float, folder: Path, step: Callable[[str], 
 
 def _verdicts(page: Page, asked: Verdicts, sweep: Sweep, folder: Path) -> None:
     """What the study asked before its runs."""
-    if not asked.found:
-        return
-    section = page.section("Verdicts", folded=False)
     if asked.answers:
+        section = page.section("Verdicts", folded=False)
         section.text("\n".join(f"- {s}" for s in verdict_text.sentences(asked)))
         section.figure(effects.effects(asked, sweep), verdict_text.FIGURE, "effects", folder)
         section.table(verdict_text.hypothesis_rows(asked), verdict_text.verdict_colour)
         section.text(verdict_text.how_decided(asked))
-    section.table(verdict_text.contrast_rows(asked))
+    if asked.found:
+        page.section("Every contrast").table(verdict_text.contrast_rows(asked))
 
 
 def _same_phase(page: Page, sweep: Sweep, folder: Path) -> None:

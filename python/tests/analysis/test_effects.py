@@ -7,9 +7,9 @@ from scipy.stats import t as student
 from basin.analysis import stats
 from basin.analysis.contrasts import Found
 from basin.analysis.effects import Effect, between, by_seed, crossed, recovered, seeds_to_decide
-from basin.analysis.verdicts import holm, judge_part, unit_margin
+from basin.analysis.verdicts import holm, judge, judge_part, unit_margin
 from basin.pages import simulations
-from basin.reader.questions import ContrastPlan
+from basin.reader.questions import ContrastPlan, HypothesisPlan
 
 
 def test_by_seed_is_students_interval():
@@ -124,6 +124,16 @@ def test_parts_of_several_are_judged_at_a_share_of_5_percent():
 def test_without_a_margin_only_the_reverse_refutes():
     assert judge_part(found(0.0, 0.0001), "greater", np.nan).verdict == "undecided"
     assert judge_part(found(-0.05, 0.01), "greater", np.nan).verdict == "refuted"
+
+
+def test_a_difference_within_the_margin_lends_its_p_to_no_refutation():
+    """The first part is there, 0.6 .. 1.4 points, and surely within the margin of 2; the second is open, so nothing is refuted."""
+    parts = {"there": found(0.010, 0.002), "open": found(0.010, 0.010)}
+    plan = HypothesisPlan("h", "a claim", "ours", tuple(parts), "all", ("greater",) * 2, (2.0,) * 2)
+    answer = judge(parts, plan)
+    assert [part.verdict for part in answer.parts] == ["confirmed", "undecided"] and answer.alone == "undecided"
+    assert answer.parts[0].p_refuted < 1e-6
+    assert answer.p == pytest.approx(answer.parts[1].p_confirmed) and answer.p > 0.3  # z = 1: 0.32
 
 
 def test_margins_in_the_units_of_effects():

@@ -95,6 +95,13 @@ def test_nothing_overflows(opened, size, scheme):
     assert over == []
 
 
+def test_on_a_narrow_screen_tables_and_figures_scroll_by_themselves(opened):
+    page = opened((400, 800))
+    unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert boxes(page, "h1")[0]["y"] < 200
+
+
 LUMINANCE = """element => {
   const of = colour => {
     const linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;

@@ -169,6 +169,12 @@ def test_without_a_matched_loss_the_drops_have_seeds_and_verdicts(tmp_path):
     assert list(tables.details_table(found)) == ["optimiser", "batch size", "seeds left out", "at fixed budget"]
 
 
+def test_without_a_fixed_budget_nothing_is_said_of_drops(tmp_path):
+    _, found, _ = report_of(tmp_path / "s", protocols=("B",), seeds=(1, 2, 3, 4), images=2000)
+    said = " ".join(text.answer(found))
+    assert "Nothing was run at a fixed budget" in said and "resolved at the fixed budget" not in said
+
+
 def test_an_arm_that_was_not_run_at_matched_loss_has_the_seeds_of_its_drop(tmp_path):
     arms = (("ghost_batch", 25, (1024,), 0.5),)
     folder = tmp_path / "s"

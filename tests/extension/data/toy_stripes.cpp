@@ -1,4 +1,4 @@
-// defines: the data set toy_stripes, for tests/python/test_extension.py.
+// defines: the data set toy_stripes, for tests/python/extension/test_extension.py.
 #include <ATen/ATen.h>
 
 #include "core/hash.h"

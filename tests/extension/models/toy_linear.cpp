@@ -1,4 +1,4 @@
-// defines: the model toy_linear, for tests/python/test_extension.py.
+// defines: the model toy_linear, for tests/python/extension/test_extension.py.
 #include "models/layers.h"
 #include "models/registry.h"
 

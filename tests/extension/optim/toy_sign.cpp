@@ -1,4 +1,4 @@
-// defines: the optimiser toy_sign, for tests/python/test_extension.py.
+// defines: the optimiser toy_sign, for tests/python/extension/test_extension.py.
 #include <ATen/ATen.h>
 
 #include "core/math/tensor_norms.h"

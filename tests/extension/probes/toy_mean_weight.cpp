@@ -1,4 +1,4 @@
-// defines: the probe toy_mean_weight, for tests/python/test_extension.py.
+// defines: the probe toy_mean_weight, for tests/python/extension/test_extension.py.
 #include <ATen/ATen.h>
 
 #include "probes/common.h"

@@ -1,4 +1,4 @@
-"""Problems in numpy, with derivatives by hand: for tests/python/test_measure.py."""
+"""Problems in numpy, with derivatives by hand: for tests/python/networks/test_measure.py."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-// defines: the kind of landscape toy_scale, for tests/python/test_extension.py.
+// defines: the kind of landscape toy_scale, for tests/python/extension/test_extension.py.
 #include <ATen/ATen.h>
 
 #include "landscape/affine_frame.h"

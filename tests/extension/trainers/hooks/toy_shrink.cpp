@@ -1,4 +1,4 @@
-// defines: the hook toy_shrink, for tests/python/test_extension.py.
+// defines: the hook toy_shrink, for tests/python/extension/test_extension.py.
 #include <ATen/ATen.h>
 
 #include "trainers/hooks/registry.h"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-RUN = Path(__file__).resolve().parents[2] / "scripts/gpu_campaign/run.py"
+RUN = Path(__file__).resolve().parents[3] / "scripts/gpu_campaign/run.py"
 
 # A test program of four cases: the second crashes, the third fails with an error that CUDA doesn't recover from, what comes after it
 # in the same process would fail too.

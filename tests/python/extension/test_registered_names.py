@@ -10,7 +10,7 @@ import pytest
 
 from basin_program import BASIN, output
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ROOMS = {"optimizers": "optim", "models": "models", "datasets": "data", "probes": "probes"}  # by the name of the list
 SOURCES = sorted(path for room in ("python/basin", "notebooks") for path in (ROOT / room).rglob("*.py"))
 

@@ -11,7 +11,7 @@ import pytest
 
 from basin_program import needs_program, program
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = needs_program
 SCHEMA = json.loads((ROOT / "docs" / "json.schema.json").read_text())
 TINY = str(ROOT / "configs" / "tiny.toml")

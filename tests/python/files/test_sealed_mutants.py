@@ -9,20 +9,13 @@ import numpy as np
 import pytest
 
 from basin_program import needs_program
-from every_file import PLANE, first_run, is_one_line, make_every_file, program
+from every_file import PLANE, first_run, is_one_line, program
 
 pytestmark = needs_program
 
 VALUES = [-1, 0, 2**31, 2**62, -(2**63), 3.5, float("nan"), float("inf"), "", "x" * 5000, "end", True, [1, 2], [], ["a", ""],
           np.zeros((2, 2)), np.complex128(1j), b"\xff\xfe", h5py.Empty("f8")]  # fmt: skip
 SHAPES = [(), (0,), (1,), (3, 2), (2, 0, 2)]
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    out = tmp_path_factory.mktemp("mutants") / "tiny"
-    make_every_file(out)
-    return out
 
 
 def everything_in(file):
@@ -81,12 +74,12 @@ def link(file, dice):
     )
 
 
-def check_mutants(study, tmp_path, kind, pattern, commands, seeds):
+def check_mutants(every_file, tmp_path, kind, pattern, commands, seeds):
     taken = 0
     for seed in seeds:
         dice = random.Random(f"{kind} {seed}")
         out = tmp_path / "out"
-        shutil.copytree(study, out)
+        shutil.copytree(every_file, out)
         path = next(iter(sorted(out.glob(pattern))))
         with h5py.File(path, "r+") as file:
             for _ in range(dice.choice([1, 1, 2, 4])):
@@ -133,13 +126,13 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_few_mutants_are_one_line(study, tmp_path, kind):
+def test_a_few_mutants_are_one_line(every_file, tmp_path, kind):
     pattern, commands = KINDS[kind]
-    assert check_mutants(study, tmp_path, kind, pattern, commands, range(5)) > 0
+    assert check_mutants(every_file, tmp_path, kind, pattern, commands, range(5)) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_mutants_are_one_line(study, tmp_path, kind):
+def test_many_mutants_are_one_line(every_file, tmp_path, kind):
     pattern, commands = KINDS[kind]
-    assert check_mutants(study, tmp_path, kind, pattern, commands, range(100, 400)) > 100
+    assert check_mutants(every_file, tmp_path, kind, pattern, commands, range(100, 400)) > 100

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from basin_program import needs_program
-from every_file import BASIN, PLANE, first_run, is_one_line, make_every_file, program
+from every_file import BASIN, PLANE, first_run, is_one_line, program
 
 pytestmark = needs_program
 
@@ -93,10 +93,10 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
+def study(tmp_path_factory, every_file):
     """With a copy of the run whose run.h5 is lost, and the embedded data set."""
     out = tmp_path_factory.mktemp("damaged") / "tiny"
-    make_every_file(out)
+    shutil.copytree(every_file, out)
     shutil.copytree(first_run(out), out / "lost")
     (out / "lost/run.h5").unlink()
     (out / "sets/cifar10-5k").mkdir(parents=True)

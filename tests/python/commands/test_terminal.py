@@ -12,7 +12,7 @@ import pytest
 
 from basin_program import BASIN, needs_program
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = needs_program
 COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 RED, GREEN, YELLOW, PLAIN = b"\x1b[31m", b"\x1b[32m", b"\x1b[33m", b"\x1b[0m"

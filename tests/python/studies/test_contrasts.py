@@ -16,7 +16,7 @@ from basin.analysis.verdict_tables import hypothesis_table, verdicts_of
 from basin_program import needs_program, program
 
 pytestmark = needs_program
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 BASE = """
 model = "mlp"

@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts/gpu_campaign/compare_twins.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts/gpu_campaign/compare_twins.py"
 
 
 def write(folder, **quantities):

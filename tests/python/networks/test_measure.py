@@ -18,7 +18,7 @@ from basin_program import BASIN, needs_program, output
 from numpy_problems import Quadratic, TwoLayers
 
 pytestmark = needs_program
-SUPPORT = pathlib.Path(__file__).parent / "support"  # numpy_problems
+SUPPORT = pathlib.Path(__file__).parents[1] / "support"  # numpy_problems
 
 
 def measured(problem, *probes, **named):

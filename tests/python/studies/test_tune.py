@@ -17,7 +17,7 @@ import basin
 from basin_program import BASIN, needs_program, program, surroundings
 
 pytestmark = needs_program
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 
 BASE = """
 model = "mlp"

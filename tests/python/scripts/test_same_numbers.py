@@ -14,7 +14,7 @@ import pytest
 
 from basin_program import BASIN, needs_program, output
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from number_cases import TRAININGS, sets  # noqa: E402
@@ -232,7 +232,7 @@ def test_nothing_compared_is_no_agreement(capsys):
 @pytest.mark.parametrize("name", TRAININGS)
 def test_the_program_takes_the_settings_of_every_training(name):
     command = [BASIN, "train", ROOT / "configs" / "tiny.toml", "--print-config", *sets(TRAININGS[name])]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "tests/python")  # script_net.pt
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "tests/python/networks")  # script_net.pt
     assert done.returncode == 0, done.stderr
 
 

@@ -48,7 +48,7 @@ def test_another_torch_has_the_same_numbers(tmp_path):
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     python = environment / "bin/python"
     subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-    source = pathlib.Path(__file__).parents[2] / "python"
+    source = pathlib.Path(__file__).parents[3] / "python"
     done = subprocess.run(
         [str(python), "-c", USER], env=dict(os.environ, PYTHONPATH=str(source)), capture_output=True, text=True, check=True
     )

@@ -11,7 +11,7 @@ import basin
 from basin_program import needs_program, program
 
 pytestmark = needs_program
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
