@@ -3,12 +3,12 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "core/files.h"
+#include "tests/support/process_memory.h"
 #include "tests/support/temporary_folder.h"
 
 namespace basin::testing {
@@ -21,12 +21,6 @@ std::string header_of_bytes(int64_t count) {
   return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(text.size() + 1) + '\0' + text + '\n';
 }
 
-int64_t resident_bytes() {
-  int64_t whole = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> whole >> resident;
-  return resident * ::sysconf(_SC_PAGESIZE);
-}
-
 // 256 MiB, all of them a hole but the last byte.
 TEST(MappedNpy, IsReadAsItIsUsed) {
   constexpr int64_t kMebibyte = 1 << 20, kCount = 256 * kMebibyte;
@@ -35,15 +29,15 @@ TEST(MappedNpy, IsReadAsItIsUsed) {
   write_file_atomically(path, header);
   std::filesystem::resize_file(path, header.size() + kCount - 1);
   std::ofstream(path, std::ios::app) << '\7';
-  const int64_t before = resident_bytes();
+  const int64_t before = of_this_process("VmRSS:");
   const at::Tensor array = mapped_npy(path);
   ASSERT_EQ(array.numel(), kCount);
   EXPECT_EQ(array[kCount - 1].item<int>(), 7);
   EXPECT_EQ(array[kCount / 2].item<int>(), 0);
   // Two pages, with what the kernel maps around them, and what an item takes.
-  EXPECT_LT(resident_bytes() - before, 8 * kMebibyte);
+  EXPECT_LT(of_this_process("VmRSS:") - before, 8 * kMebibyte);
   EXPECT_EQ(array.sum().item<int64_t>(), 7);
-  EXPECT_GT(resident_bytes() - before, 200 * kMebibyte) << "the measure sees no pages of files";
+  EXPECT_GT(of_this_process("VmRSS:") - before, 200 * kMebibyte) << "the measure sees no pages of files";
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <fstream>
-
 #include "core/device.h"
 #include "core/runtime.h"
 #include "core/seed.h"
@@ -14,6 +12,7 @@
 #include "hessian/operators.h"
 #include "tests/support/analytic_models.h"
 #include "tests/support/matrices.h"
+#include "tests/support/process_memory.h"
 #include "tests/support/tiny_models.h"
 
 namespace basin {
@@ -132,14 +131,6 @@ TEST(CurvatureOperator, KeepsAsManyGraphsAsTheBudgetHolds) {
   EXPECT_EQ(most, roomy.micro_batches());
 }
 
-int64_t of_this_process(const std::string& key) {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(key, 0) == 0) return std::stoll(line.substr(key.size())) * 1024;
-  }
-  return -1;
-}
-
 /// Physical memory that two products take over their budget, as the kernel counts it, with Basin's settings
 /// of the allocator: for a process of its own. -1 where the budget held no graph or all eight.
 double share_of_budget(int64_t width, int64_t budget) {
@@ -155,10 +146,10 @@ double share_of_budget(int64_t width, int64_t budget) {
   CurvatureOperator hessian(objective, Curvature::hessian);
   const at::Tensor v = testing::sine_numbers({hessian.size()}).to(at::kFloat);
   hessian.repeat_difference();  // what a process pays once
-  const int64_t before = of_this_process("VmRSS:");
+  const int64_t before = testing::of_this_process("VmRSS:");
   for (int product = 0; product < 2; ++product) hessian.apply(v);
   if (hessian.graphs_kept() == 0 || hessian.graphs_kept() == 8) return -1;
-  return static_cast<double>(of_this_process("VmHWM:") - before) / static_cast<double>(budget);
+  return static_cast<double>(testing::of_this_process("VmHWM:") - before) / static_cast<double>(budget);
 }
 
 TEST(CurvatureOperator, KeepsWithinItsBudgetOfMemory) {

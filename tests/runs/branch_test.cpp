@@ -13,6 +13,7 @@
 #include "runs/subject.h"
 #include "runs/train.h"
 #include "study/study.h"
+#include "tests/runs/tiny_run.h"
 #include "tests/support/temporary_folder.h"
 
 namespace basin {
@@ -21,22 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-RunOptions parent_options() {
-  RunOptions options;
-  options.model = "mlp";
-  options.table().set_from_text("mlp.hidden=[6]", "test");
-  options.data.set = "synthetic";
-  options.data.train_examples = 100;
-  options.data.test_examples = 30;
-  options.train.protocol = "A-updates";
-  options.train.updates = 12;
-  options.train.batch_size = 20;
-  options.train.checkpoint_every = 4;
-  options.runtime.progress = false;
-  options.runtime.threads = 1;
-  return options;
-}
 
 class BranchFiles : public ::testing::Test {
  protected:
@@ -64,7 +49,7 @@ class BranchFiles : public ::testing::Test {
   }
 
   testing::TemporaryFolder out;
-  RunOptions parent = parent_options(), child;
+  RunOptions parent = testing::tiny_run(), child;
   int code = 0;
 };
 

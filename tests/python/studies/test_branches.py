@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from basin_program import BASIN, needs_program, program, write
+from basin_program import BASIN, needs_program, output, program, write
 
 pytestmark = needs_program
 
@@ -83,8 +83,7 @@ def expect_same(one, two):
 def sweep(tmp_path_factory):
     folder = tmp_path_factory.mktemp("branches")
     study = write(folder / "branch.toml", BRANCH)
-    done = program("sweep", study, "--out", folder / "out", "--jobs", 2)
-    assert done.returncode == 0, done.stderr + done.stdout
+    output("sweep", study, "--out", folder / "out", "--jobs", 2)
     return folder
 
 

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from basin_program import BASIN, needs_program, program, write
+from basin_program import BASIN, needs_program, output, program, write
 
 pytestmark = needs_program
 
@@ -61,8 +61,7 @@ def ratios_of(folder):
 def sweep(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trust")
     study = write(folder / "trust.toml", STUDY)
-    done = program("sweep", study, "--out", folder / "out", "--jobs", 2)
-    assert done.returncode == 0, done.stderr + done.stdout
+    output("sweep", study, "--out", folder / "out", "--jobs", 2)
     return folder
 
 
