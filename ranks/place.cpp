@@ -79,13 +79,17 @@ void meet(RankPlace& place) {
 }  // namespace
 
 void require_open_files(int ranks) {
-  const rlim_t needed = 32 + 2 * static_cast<rlim_t>(ranks);
+  require_open_files(32 + 2 * ranks, fmt::format("each of {} ranks", ranks));
+}
+
+void require_open_files(int files, const std::string& who) {
+  const auto needed = static_cast<rlim_t>(files);
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < needed)
-    throw ConfigError(fmt::format("{} ranks have {} files open at once each, and {} are allowed (ulimit -n)",
-                                  ranks, needed, limit.rlim_cur));
+    throw ConfigError(fmt::format("{} has {} files open at once, and {} are allowed (ulimit -n)", who, needed,
+                                  limit.rlim_cur));
 }
 
 std::string first_host(const std::string& list) {

@@ -24,8 +24,11 @@ std::optional<RankPlace> place_of_environment();
 /// The first host of a list as Slurm writes it: "gpu[003-007,9],x1" -> "gpu003".
 std::string first_host(const std::string& list);
 
-/// ConfigError where a rank of so many may not have as many files open as it needs; a limit that this process may raise is raised. Below it
-/// torch and libuv end the process, or call it another fault: two ranks have 28.
+/// ConfigError where `who` may not have so many files open at once; a limit that this process may raise is raised. Below it torch and libuv
+/// end the process, or call it another fault.
+void require_open_files(int files, const std::string& who);
+
+/// For a rank of so many: two have 28.
 void require_open_files(int ranks);
 
 }  // namespace basin

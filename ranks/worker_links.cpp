@@ -3,14 +3,20 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <thread>
+
+#include "ranks/place.h"
 
 namespace basin {
 namespace {
 
 constexpr std::chrono::microseconds kLookAtWorkers(50);
+
+// A server has 13 and for each rank 11 (35 at 2 ranks, 90 at 7: entries of /proc/PID/fd), and some at checkpoints.
+constexpr int kServersFiles = 40, kFilesOfPair = 11;
 
 enum class Word : int64_t { end, order };
 
@@ -21,6 +27,9 @@ at::Tensor message(Word word, const WorkOrder& order) {
 }  // namespace
 
 WorkerLinks::WorkerLinks(const RankGroup& ranks, int64_t weights, at::ScalarType dtype) {
+  const int workers = ranks.size() - 1;
+  require_open_files(kServersFiles + kFilesOfPair * workers,
+                     fmt::format("the server of {} ranks", ranks.size()));
   for (int rank = 1; rank < ranks.size(); ++rank) {
     Link link;
     link.pair = ranks.pair(rank);

@@ -29,10 +29,11 @@ struct WorkerEvent {
 
 /// Rank 0's end: workers are ranks 1, 2, ..., each in a pair with it (RankGroup::pair), so that one that dies or falls silent for
 /// RankGroup::kSilence seconds takes no other along. A push is a sum over the pair, of the server's zeros and the worker's gradient; a
-/// pull is a broadcast. Messages of each step: three times the weights, since a sum goes both ways. Memory: one gradient for each worker.
+/// pull is a broadcast. Not c10d's send and receive, because Gloo can't say whether a receive is done, only wait for it: the server would need
+/// a thread for each worker. Messages of each step: three times the weights, since a sum goes both ways. Memory: one gradient for each worker.
 class WorkerLinks {
  public:
-  /// All ranks of the group make their end at the same time.
+  /// All ranks of the group make their end at the same time. ConfigError where the server may not have as many files open as it needs.
   WorkerLinks(const RankGroup& ranks, int64_t weights, at::ScalarType dtype);
   /// finish(), without a word where that fails.
   ~WorkerLinks();

@@ -6,6 +6,8 @@
 #include "core/hash.h"
 #include "io/damaged.h"
 #include "runs/checkpoints.h"
+#include "runs/parts.h"
+#include "trainers/batch_plan.h"
 
 namespace basin {
 namespace {
@@ -99,6 +101,11 @@ void require_usable_state(const std::string& file, const Checkpoint& parent, con
         fmt::format("branch.optimizer = \"{}\": {} was trained by {}, this run by {}: \"reset\" begins "
                     "without its state",
                     branch.optimizer, file, parents.optimizer, options.optimizer));
+  if (batch_plan_of(parents).shards)
+    throw ConfigError(
+        fmt::format("branch.optimizer = \"{}\": {} has a mean of chains' weights (parallel.shards), and no "
+                    "optimiser state that belongs to it: \"reset\" begins without one",
+                    branch.optimizer, file));
   if (parent.label == "average")
     throw ConfigError(
         "branch.at = \"average\" needs branch.optimizer = \"reset\": the state belongs to the run's own "

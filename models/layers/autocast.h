@@ -8,10 +8,11 @@
 namespace basin {
 
 /// torch's autocast of this thread, on one kind of device, to bfloat16: convolutions and matrix products
-/// round their arguments to 8 bits of mantissa (relative error 2^-9) and add up in float32; what follows runs
-/// in the type that it is given. Weights stay what they are and their gradients come in their type. No cache
-/// of the rounded weights: a forward pass uses each once, and a captured graph must round them anew (pytorch
-/// #84289). Does nothing where `on` is false. A backward pass needs none of it and belongs outside.
+/// round their arguments to 8 bits of mantissa (relative error 2^-9) and add up in float32 (on a CPU without
+/// AVX-512 each image's part of a convolution's sums is rounded too); what follows runs in the type that it is
+/// given. Weights stay what they are and their gradients come in their type. No cache of the rounded weights: a
+/// forward pass uses each once, and a captured graph must round them anew (pytorch #84289). Does nothing where
+/// `on` is false. A backward pass needs none of it and belongs outside.
 class Autocast {
  public:
   Autocast(bool on, at::Device device);

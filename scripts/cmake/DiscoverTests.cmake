@@ -1,25 +1,30 @@
-# Run after a GoogleTest program is linked: cmake -D PROGRAM=... -D ROOM=... -D OUT=FILE -D SOURCES=FILE;... -P DiscoverTests.cmake
-# writes FILE for ctest: one test per suite, because a process start alone loads libtorch for 0.3 s. Cases whose name begins with Slow
-# stand alone, and so do those with a GTEST_SKIP: in a test of many cases one that skips would hide another that fails, or be hidden by
-# those that pass. Suites named Gpu... are one test each: where there is no device, all their cases skip.
-# Sets <ROOM>_tests, and of them <ROOM>_single_cases and <ROOM>_gpu_suites.
+# Run after a GoogleTest program is linked: cmake -D PROGRAM=... -D ROOM=... -D OUT=FILE -D SOURCES=FILE;... -D BY_SUITE=ON|OFF
+# -P DiscoverTests.cmake writes FILE for ctest: one test per folder, because a process start alone loads libtorch for 0.3 s; BY_SUITE: one
+# per suite. Cases whose name begins with Slow stand alone, and so do those with a GTEST_SKIP: in a test of many cases one that skips would
+# hide another that fails, or be hidden by those that pass. Suites named Gpu... or Regression... are one test each: the former all skip
+# where there is no device, the latter have a label.
+# Sets <ROOM>_tests, and of them <ROOM>_single_cases, <ROOM>_gpu_suites and, of many suites, <ROOM>_folders.
 cmake_policy(SET CMP0057 NEW)  # IN_LIST, in a script without a project
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listing RESULT_VARIABLE failed TIMEOUT 120)
 if(failed)
   message(FATAL_ERROR "${PROGRAM} --gtest_list_tests: ${failed}")
 endif()
 
-# Suite.Case of those that may skip: one whose own lines do, or all of a file where a fixture's or a function's do.
+# Suite.Case of those that may skip: one whose own lines do, or all of a file where a fixture's or a function's do. folder_of_SUITE: where
+# its file lies, as ROOM or ROOM.SUBROOM.
 set(skipping "")
 foreach(file IN LISTS SOURCES)
-  file(STRINGS ${file} lines REGEX "GTEST_SKIP|^TEST(_[FP])?\\(|^}")
+  string(REGEX REPLACE "^.*/tests/(.*)/[^/]*$" "\\1" folder "${file}")
+  string(REPLACE "/" "." folder "${folder}")
+  file(STRINGS ${file} lines REGEX "GTEST_SKIP|^(TYPED_)?TEST(_[FP])?\\(|^}")
   set(cases "")
   set(case "")
   set(all OFF)
   foreach(line IN LISTS lines)
-    if(line MATCHES "^TEST[_FP]*\\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\\)")
+    if(line MATCHES "TEST[_FP]*\\(([A-Za-z0-9_]+), *([A-Za-z0-9_]+)\\)")
       set(case ${CMAKE_MATCH_1}.${CMAKE_MATCH_2})
       list(APPEND cases ${case})
+      set(folder_of_${CMAKE_MATCH_1} ${folder})
     elseif(line MATCHES "^}")
       set(case "")
     elseif(NOT line MATCHES "GTEST_SKIP")
@@ -48,6 +53,13 @@ function(add name filter)
   set(names ${names} PARENT_SCOPE)
 endfunction()
 
+# Suite, of Prefix/Suite and Suite/0.
+function(name_in_source out suite)
+  string(REGEX REPLACE "/[0-9]+$" "" name "${suite}")
+  string(REGEX REPLACE "^.*/" "" name "${name}")
+  set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
 set(suites "")
 foreach(line IN LISTS lines)
   string(REGEX REPLACE " *#.*" "" line "${line}")
@@ -57,7 +69,7 @@ foreach(line IN LISTS lines)
     set(rest_of_${suite} "")
   elseif(line MATCHES "^  ([^ ]+)$")
     set(case ${CMAKE_MATCH_1})
-    string(REGEX REPLACE "(^[^/]*[A-Za-z]/|/[0-9]+$)" "" plain_suite "${suite}")  # of Prefix/Suite and Suite/0
+    name_in_source(plain_suite "${suite}")
     string(REGEX REPLACE "/.*" "" plain_case "${case}")  # of Case/parameter
     if(case MATCHES "^Slow" OR ("${plain_suite}.${plain_case}" IN_LIST skipping AND NOT plain_suite MATCHES "^Gpu"))
       list(APPEND single_cases ${ROOM}.${suite}.${case})
@@ -68,16 +80,40 @@ foreach(line IN LISTS lines)
     endif()
   endif()
 endforeach()
+# "Some.*:Other.*-Some.Case" of a name's suites.
+function(add_suites name suites)
+  set(filter "")
+  set(without "")
+  foreach(suite IN LISTS suites)
+    string(APPEND filter ":${suite}.*")
+    string(APPEND without "${rest_of_${suite}}")
+  endforeach()
+  string(REGEX REPLACE "^:" "" filter "${filter}")
+  string(REGEX REPLACE "^:" "-" without "${without}")
+  add(${name} "${filter}${without}")
+  set(text "${text}" PARENT_SCOPE)
+  set(names ${names} PARENT_SCOPE)
+endfunction()
+
+set(folders "")
 foreach(suite IN LISTS suites)
-  if(together_${suite})
-    string(REGEX REPLACE "^:" "-" without "${rest_of_${suite}}")
-    if(without)
-      set(without ":${without}")
-    endif()
-    add(${ROOM}.${suite} ${suite}.*${without})
-    if(suite MATCHES "(^|/)Gpu")
+  name_in_source(plain_suite "${suite}")
+  if(NOT together_${suite})
+    continue()
+  elseif(NOT BY_SUITE AND DEFINED folder_of_${plain_suite} AND NOT plain_suite MATCHES "^(Gpu|Regression)")
+    set(folder ${folder_of_${plain_suite}})
+    list(APPEND folders ${folder})
+    list(APPEND suites_of_${folder} ${suite})
+  else()
+    add_suites(${ROOM}.${suite} ${suite})
+    if(plain_suite MATCHES "^Gpu")
       list(APPEND gpu_suites ${ROOM}.${suite})
     endif()
   endif()
 endforeach()
-file(WRITE ${OUT} "${text}set(${ROOM}_tests ${names})\nset(${ROOM}_single_cases ${single_cases})\nset(${ROOM}_gpu_suites ${gpu_suites})\n")
+list(REMOVE_DUPLICATES folders)
+foreach(folder IN LISTS folders)
+  add_suites(${folder} "${suites_of_${folder}}")
+endforeach()
+file(WRITE ${OUT} "${text}set(${ROOM}_tests ${names})\nset(${ROOM}_single_cases ${single_cases})\n"
+  "set(${ROOM}_gpu_suites ${gpu_suites})\nset(${ROOM}_folders ${folders})\n")

@@ -18,9 +18,10 @@ function(basin_test_code target)
   basin_precompile(${target} FROM basin_testing)
 endfunction()
 
-# basin_test(ROOM LINK target...): the test program of tests/ROOM and its sub-rooms, every suite a ctest test. No files, no program.
+# basin_test(ROOM [BY_SUITE] LINK target...): the test program of tests/ROOM and its sub-rooms, every folder a ctest test; BY_SUITE: every
+# suite. No files, no program.
 function(basin_test room)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "BY_SUITE" "" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
   if(NOT sources)
     return()
@@ -32,7 +33,7 @@ function(basin_test room)
   set(discovered ${CMAKE_CURRENT_BINARY_DIR}/test_${room}_discovered.cmake)
   add_custom_command(TARGET test_${room} POST_BUILD BYPRODUCTS ${discovered}
     COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:test_${room}> -D ROOM=${room} -D OUT=${discovered}
-            "-DSOURCES=${sources}" -P ${CMAKE_SOURCE_DIR}/scripts/cmake/DiscoverTests.cmake VERBATIM)
+            -D BY_SUITE=${ARG_BY_SUITE} "-DSOURCES=${sources}" -P ${CMAKE_SOURCE_DIR}/scripts/cmake/DiscoverTests.cmake VERBATIM)
 
   # ctest reads this file when it runs.
   set(properties ${CMAKE_CURRENT_BINARY_DIR}/test_${room}_tests.cmake)
@@ -55,6 +56,9 @@ foreach(case IN LISTS ${room}_tests)
     set(label unit)
   endif()
   set_tests_properties(\"\${case}\" PROPERTIES LABELS \${label} TIMEOUT \${timeout} ENVIRONMENT \"${BASIN_TEST_ENVIRONMENT}\")
+endforeach()
+foreach(folder IN LISTS ${room}_folders)
+  set_tests_properties(\"\${folder}\" PROPERTIES COST 10)  # as of those below
 endforeach()
 foreach(case IN LISTS ${room}_single_cases)
   set_tests_properties(\"\${case}\" PROPERTIES SKIP_REGULAR_EXPRESSION \"\\\\[  SKIPPED \\\\]\")

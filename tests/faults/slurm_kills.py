@@ -60,7 +60,7 @@ def killed_launch(prepared, folder, cluster, what, node, at):
         met = call.kill_after(at)
     else:
         time.sleep(at)
-        met = bool(cluster.queue())
+        met = any(row.node == node for row in cluster.queue())
         cluster.kill_node(node)
         cluster.wait_until(lambda: all(row.node != node for row in cluster.queue()), 60)
         cluster.start_node(node)

@@ -132,6 +132,19 @@ TEST_F(BranchFiles, OfAnotherNetworkTypeDataOrFileAreOneLine) {
   EXPECT_THAT(error(), HasSubstr("nothing is left of the budget"));
 }
 
+TEST_F(BranchFiles, OfAMeanOfChainsHaveNoOptimizerStateToKeep) {
+  RunOptions chains = parent;
+  chains.table().set_from_text("parallel.shards=3", "test");
+  ASSERT_EQ(train_run(chains, folder_of(chains)), RunState::finished);
+  child.train.branch.from = chains.run_id();
+  EXPECT_THAT(error(), AllOf(HasSubstr("branch.optimizer = \"kept\": "),
+                             HasSubstr("u000008.h5 has a mean of chains' weights (parallel.shards)"),
+                             HasSubstr("\"reset\" begins without one")));
+  EXPECT_EQ(code, 2);
+  child.train.branch.optimizer = "reset";
+  EXPECT_EQ(error(), "no error");
+}
+
 TEST_F(BranchFiles, ChainsOfBranchesRememberARestartedStream) {
   child.train.branch.stream = "restarted";
   child.train.branch.updates = 8;

@@ -29,7 +29,7 @@ void PushedGradient::before_gradient(OngoingUpdate& update) {
   Worker& worker = workers_[static_cast<size_t>(pushed_.worker)];
   worker.busy = false;
   bound_.step_done(pushed_.worker);
-  worked_ += now() - worker.since;
+  worked_ += now() - *worker.since;
   worker.since = now();
   arrival_ = {pushed_.worker, worker.batch, version() - worker.version, bound_.lead(pushed_.worker), now()};
   update.start = first_start_ + worker.batch * batch_size_;
@@ -55,7 +55,7 @@ void PushedGradient::send_orders(int64_t batch_size) {
     const auto number = static_cast<int64_t>(k);
     if (worker.busy || !bound_.may_begin(number)) continue;
     if (!flat.defined()) flat = flat_on_host(weights_);
-    waited_ += now() - worker.since;
+    if (worker.since) waited_ += now() - *worker.since;
     worker = {true, version(), batches_++, now()};
     links_.send(number, {first_start_ + worker.batch * batch_size, first_draw_ + worker.batch}, flat);
   }
@@ -89,7 +89,6 @@ void PushedGradient::restore(const Checkpoint& checkpoint) {
   batches_ = static_cast<int64_t>(numbers[2]);
   earlier_ = numbers[3], waited_ = numbers[4], worked_ = numbers[5];
   start_ = Clock::now();
-  for (Worker& worker : workers_) worker.since = now();
 }
 
 }  // namespace basin

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/clock.h"
@@ -38,7 +39,7 @@ class PushedGradient final : public UpdateHook, private GradientRule {
   struct Worker {
     bool busy = false;
     int64_t version = 0, batch = 0;  // of its step
-    double since = 0;                // when it began, or began to wait
+    std::optional<double> since;     // when it began, or began to wait; nothing before its first step
   };
   double group_gradient(const std::function<double()>& plain) override;
   void send_orders(int64_t batch_size);

@@ -42,7 +42,8 @@ std::vector<Column> StaleRecord::summary_columns() {
       column("staleness_mean", "updates", "mean staleness of the gradients", "staleness"),
       column("staleness_max", "updates", "largest staleness of a gradient", "staleness"),
       column("worker_lead_max", "steps", "largest lead of a worker over the slowest", "staleness"),
-      column("worker_wait_share", "1", "share of the workers' time spent waiting for the bound", "staleness"),
+      column("worker_wait_share", "1",
+             "share of the workers' time spent waiting: for the bound, and for a real server", "staleness"),
       column("worker_updates_per_step", "1", "updates in the mean time of a worker's step", "staleness")};
 }
 

@@ -158,8 +158,9 @@ def contrast(
     reference = _with_arm(runs, protocol, reference_of(sweep, optimizer), batch_size, arm)
     found = Contrast(protocol, optimizer, batch_size, reference, arm or "")
     all_arm = cell(runs, protocol, optimizer, batch_size, arm)
-    all_base = cell(runs, protocol, reference.optimizer, reference.batch_size, reference.arm)
-    found.reason = _why_not(all_arm, all_base)
+    of_all_arms = cell(runs, protocol, reference.optimizer, reference.batch_size)
+    all_base = of_all_arms if reference.arm is None else of_all_arms[of_all_arms[ARM] == reference.arm]
+    found.reason = _why_not(all_arm, all_base, of_all_arms)
     if found.reason:
         return found
     asked = all_base[all_base.seed.isin(all_arm.seed)]
@@ -214,8 +215,8 @@ def _phase(sweep: Sweep, run_ids: list[str]) -> float:
     return float(np.mean(shares)) if shares else np.nan
 
 
-def _why_not(arm: pd.DataFrame, base: pd.DataFrame) -> str:
-    """Why two cells can't be compared; empty where they can."""
+def _why_not(arm: pd.DataFrame, base: pd.DataFrame, of_all_arms: pd.DataFrame) -> str:
+    """Why two cells can't be compared; empty where they can. `of_all_arms`: the runs at the reference, whatever their arm."""
     if arm.empty:
         return "not run"
     for runs, where in ((arm, ""), (base, " in the reference")):
@@ -224,7 +225,11 @@ def _why_not(arm: pd.DataFrame, base: pd.DataFrame) -> str:
     if not comparable(arm).any():
         return _lost_text(arm)
     if base.empty:
-        return "the reference was not run"
+        return (
+            "the reference was not run"
+            if of_all_arms.empty
+            else f"none of the reference's {of_all_arms[ARM].nunique()} arms is like this"
+        )
     return "" if comparable(base).any() else f"the reference has no comparable run: {_lost_text(base, reference=True)}"
 
 

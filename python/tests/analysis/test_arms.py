@@ -7,6 +7,7 @@ import pytest
 
 import basin
 from basin.analysis.arms import ARM, has_own_rate, nearest_arm, plain_runs, with_arms, without_rate
+from basin.analysis.matched import contrast
 from basin.reader import questions
 from basin.reader.sweep import with_asked_for
 from branched_sweep import branch
@@ -113,3 +114,11 @@ def test_an_arm_has_its_own_rate_whatever_digits_its_label_has():
     study = "[[sweep.set]]\nwhen = { warmup = 0.12345678 }\nset = { learning_rate = 0.1 }\n"
     assert has_own_rate("warmup=0.123457", "", study) and has_own_rate("warmup=0.12345678", "", study)
     assert not has_own_rate("warmup=0.12345681", "", study)
+
+
+def test_a_reference_of_other_arms_alone_is_no_reference(tmp_path):
+    arms = tuple(("warmup", value, (32,), 0.0) for value in (0.1, 0.2))
+    sweep = open_planned(tmp_path / "s", TIED | dict(arms=arms, study=LIST.format("[0.0, 0.1]")))
+    assert contrast(sweep, "B", "sgd", 256, arm="").reason == ""
+    sweep.runs = sweep.runs[(sweep.runs.batch_size == 256) | (sweep.runs.warmup > 0)]
+    assert contrast(sweep, "B", "sgd", 256, arm="").reason == "none of the reference's 2 arms is like this"

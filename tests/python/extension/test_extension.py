@@ -38,10 +38,7 @@ PARAGRAPHS = {
     "runs/surfaces": ("docs/landscape.md", "Kind of landscape `toy_scale`: scaled weights."),
 }
 # What holds over registries, and what reads them: contracts, documents, the report. The rest doesn't know what is registered.
-TESTS = (
-    r"Contract|Registry|Audit|Table|Configs|ExpectedCost|PerExampleGradients|^docs\.|"
-    r"^python\.(docs|configs|definitions|inspect_lists|names|registered_names|report|report_text|sweep_figures|screens)$"
-)
+TESTS = r"^(data|models|optim|probes|runs|study|sweep|trainers|docs|python\.(commands|docs|extension|figures|pages)$)"
 STUDY = """
 model = "toy_linear"
 protocol = "A-updates"
