@@ -65,7 +65,7 @@ def row(program, study, bound):
     real = run(program, study, name, bound, pause)
     again = f"{name}-again"
     call = command(program, study, again, bound) + sets("delays", "recorded") + sets("order", real.folder)
-    subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(call, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     one_process = loaded(study, again)
     for column in ("worker", "staleness", "worker_lead", "worker_batch"):
         assert (one_process.train[column] == real.train[column]).all(), column
@@ -81,7 +81,7 @@ def row(program, study, bound):
 
 def evicted(program, study, sent, number):
     record = run(program, study, f"{sent.name}-{number}", 1, lambda pid: os.kill(pid, sent))
-    assert list(record.train.update) == list(range(1, UPDATES + 1)), "an update is missing"
+    assert list(record.train["update"]) == list(range(1, UPDATES + 1)), "an update is missing"
     return float(np.diff(record.train.arrival_time).max())
 
 
