@@ -1,8 +1,8 @@
 # Run after a GoogleTest program is linked: cmake -D PROGRAM=... -D ROOM=... -D OUT=FILE -D SOURCES=FILE;... -D BY_SUITE=ON|OFF
 # -P DiscoverTests.cmake writes FILE for ctest: one test per folder, because a process start alone loads libtorch for 0.3 s; BY_SUITE: one
 # per suite. Cases whose name begins with Slow stand alone, and so do those with a GTEST_SKIP: in a test of many cases one that skips would
-# hide another that fails, or be hidden by those that pass. Suites named Gpu... or Regression... are one test each: the former all skip
-# where there is no device, the latter have a label.
+# hide another that fails, or be hidden by those that pass. Suites named Gpu..., Regression... or Slow... are one test each: the first all skip
+# where there is no device, all have labels.
 # Sets <ROOM>_tests, and of them <ROOM>_single_cases, <ROOM>_gpu_suites and, of many suites, <ROOM>_folders.
 cmake_policy(SET CMP0057 NEW)  # IN_LIST, in a script without a project
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listing RESULT_VARIABLE failed TIMEOUT 120)
@@ -80,6 +80,7 @@ foreach(line IN LISTS lines)
     endif()
   endif()
 endforeach()
+
 # "Some.*:Other.*-Some.Case" of a name's suites.
 function(add_suites name suites)
   set(filter "")
@@ -100,7 +101,7 @@ foreach(suite IN LISTS suites)
   name_in_source(plain_suite "${suite}")
   if(NOT together_${suite})
     continue()
-  elseif(NOT BY_SUITE AND DEFINED folder_of_${plain_suite} AND NOT plain_suite MATCHES "^(Gpu|Regression)")
+  elseif(NOT BY_SUITE AND DEFINED folder_of_${plain_suite} AND NOT plain_suite MATCHES "^(Gpu|Regression|Slow)")
     set(folder ${folder_of_${plain_suite}})
     list(APPEND folders ${folder})
     list(APPEND suites_of_${folder} ${suite})
