@@ -10,7 +10,6 @@ longest time between two updates is how long the others waited until it was evic
 
 import os
 import pathlib
-import shutil
 import signal
 import statistics
 import subprocess
@@ -46,8 +45,7 @@ def main():
     program, out, *counts = sys.argv[1:]
     kills, stops = map(int, counts or (5, 3))
     folder = pathlib.Path(out)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True)  # a new one: a run that is there would be gone on with
     study = folder / "study.toml"
     study.write_text(STUDY)
     print(
@@ -127,8 +125,8 @@ def loaded(study, name):
 
 def difference(one, other):
     """How far the weights at the end are apart, relative to their norm."""
-    pairs = [(one.checkpoint()[name], value) for name, value in other.checkpoint().items()]
-    return np.sqrt(sum(((a - b) ** 2).sum() for a, b in pairs) / sum((a**2).sum() for a, _ in pairs))
+    a, b = (np.concatenate([value.ravel() for _, value in sorted(run.checkpoint().items())]) for run in (one, other))
+    return np.linalg.norm(a - b) / np.linalg.norm(a)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,11 @@ def cell(runs: pd.DataFrame, protocol: str, optimizer: str, batch_size: int, arm
     """All runs of one cell, whatever became of them; with `arm` those of that label, and those that don't know theirs. The runs then
     have the column of labels (arms.py)."""
     found = runs[(runs.protocol == protocol) & (runs.optimizer == optimizer) & (runs.batch_size == batch_size)]
-    return found if arm is None else found[found[ARM] == arm]
+    return _of_arm(found, arm)
+
+
+def _of_arm(runs: pd.DataFrame, arm: str | None) -> pd.DataFrame:
+    return runs if arm is None else runs[runs[ARM] == arm]
 
 
 def settings(runs: pd.DataFrame) -> int:
@@ -159,7 +163,7 @@ def contrast(
     found = Contrast(protocol, optimizer, batch_size, reference, arm or "")
     all_arm = cell(runs, protocol, optimizer, batch_size, arm)
     of_all_arms = cell(runs, protocol, reference.optimizer, reference.batch_size)
-    all_base = of_all_arms if reference.arm is None else of_all_arms[of_all_arms[ARM] == reference.arm]
+    all_base = _of_arm(of_all_arms, reference.arm)
     found.reason = _why_not(all_arm, all_base, of_all_arms)
     if found.reason:
         return found
