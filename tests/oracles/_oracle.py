@@ -6,11 +6,13 @@ finish()
 """
 
 import argparse
+import re
 import sys
 
 import numpy as np
 
 _verdicts = []
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
 
 
 def compare(what, ours, theirs, *, rtol=0.0, atol=0.0, why):
@@ -41,8 +43,8 @@ def _record(what, agrees, text):
 
 
 def keep_file(description, path, text, comparisons, peers=None):
-    """An oracle's main where `text` is to stand in the file `path`: --write writes it; without, the two are compared, then
-    `comparisons` are made and, with --peers, `peers` too."""
+    """An oracle's main where `text` is to stand in the file `path`: --write writes it; without, the two are compared (their numbers
+    as numbers, for BLAS rounds otherwise on another processor), then `comparisons` are made and, with --peers, `peers` too."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     if peers:
@@ -51,7 +53,12 @@ def keep_file(description, path, text, comparisons, peers=None):
     if flags["write"]:
         path.write_text(text)
         return
-    compare(f"{path.name} is what this program writes", path.read_text() == text, True, why="the same text")
+    there = path.read_text()
+    same = _NUMBER.sub("#", there) == _NUMBER.sub("#", text)
+    compare(f"{path.name} is what this program writes, its numbers aside", same, True, why="the same text")
+    if same:
+        numbers = [[float(number) for number in _NUMBER.findall(t)] for t in (there, text)]
+        compare(f"numbers of {path.name}", *numbers, rtol=1e-12, atol=1e-12, why="float64 sums in another order")
     comparisons()
     if flags.get("peers"):
         peers()

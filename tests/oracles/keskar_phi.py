@@ -118,7 +118,12 @@ def main():
     stored = re.findall(r'\{"(\w+)", (\S+), (\S+), (\S+)\},', HEADER.read_text())
     for (space, eps), value, (old_space, old_eps, *old) in zip(CASES, values, stored, strict=True):
         assert (space, eps) == (old_space, float(old_eps)), "other cases than in the stored file: --write"
-        compare(f"phi {space} {eps}", [float(x) for x in old], value, rtol=1e-6, why="scipy's stopping rules in another version")
+        maximum, ten = (float(x) for x in old)
+        compare(f"phi {space} {eps}", maximum, value[0], rtol=1e-6, why="scipy's stopping rules in another version")
+        # From starts 1e-13 apart: 11.204 to 11.229 in the widest box, where ten iterations end far from a maximum.
+        converged = {"rtol": 1e-6, "why": "ten iterations converge"}
+        on_the_way = {"rtol": 5e-3, "why": "ten iterations end on the way, and where depends on how a processor rounds"}
+        compare(f"phi {space} {eps} after ten iterations", ten, value[1], **(converged if eps <= 0.02 else on_the_way))
     stored = re.findall(r'^    \{([^",]+), ([^",]+)\},', HEADER.read_text(), re.MULTILINE)
     for eps, value, (old_eps, old) in zip(SUBSPACE_EPS, subspace, stored, strict=True):
         assert eps == float(old_eps), "other cases than in the stored file: --write"

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "tests/support/environment.h"
+#include "tests/support/fork_client.h"
 
 namespace basin::testing {
 namespace {
@@ -21,6 +22,8 @@ std::string temporary_file() {
   ::close(descriptor);
   return pattern;
 }
+
+int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
 void redirect(const std::string& path, int to) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_TRUNC);
@@ -71,10 +74,22 @@ bool RunningBinary::alive() {
 BinaryResult RunningBinary::wait() {
   if (!reaped_) ::waitpid(pid_, &status_, 0);
   reaped_ = true;
-  const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
-  return {code, text_of(out_path_), text_of(err_path_)};
+  return {exit_code_of(status_), text_of(out_path_), text_of(err_path_)};
 }
 
-BinaryResult run_binary(const std::vector<std::string>& arguments) { return RunningBinary(arguments).wait(); }
+BinaryResult run_binary(const std::vector<std::string>& arguments) {
+  ForkServer* server = ForkServer::of_this_process();
+  if (server == nullptr) return RunningBinary(arguments).wait();
+  const std::string out_path = temporary_file(), error_path = temporary_file();
+  const int out = ::open(out_path.c_str(), O_WRONLY | O_CLOEXEC),
+            error = ::open(error_path.c_str(), O_WRONLY | O_CLOEXEC);
+  const int status = server->run(arguments, out, error);
+  ::close(out);
+  ::close(error);
+  const BinaryResult result{exit_code_of(status), text_of(out_path), text_of(error_path)};
+  ::unlink(out_path.c_str());
+  ::unlink(error_path.c_str());
+  return result;
+}
 
 }  // namespace basin::testing

@@ -131,9 +131,11 @@ TEST(NormsOfALargeNetwork, AreTakenAtRowsOfLayersAndAtTheLastUpdateAlone) {
   s.train.dtype = "float32";
   s.train.updates = 6;
   s.train.layers_every = 4;
-  TestRun run(s);
+  const TemporaryFolder folder;
+  RecordedRun run(s, folder.path());
   ASSERT_GT(run.model->parameter_count(), kNormsAtEveryUpdate);
-  run.run();
+  run.finish();
+  ASSERT_EQ(run.listener.updates.size(), 6U);
   for (const UpdateRecord& record : run.listener.updates) {
     const bool taken = record.update == 1 || record.update == 4 || record.update == 6;
     EXPECT_EQ(std::isfinite(record.weight_norm), taken) << record.update;
@@ -141,9 +143,6 @@ TEST(NormsOfALargeNetwork, AreTakenAtRowsOfLayersAndAtTheLastUpdateAlone) {
     EXPECT_EQ(std::isfinite(record.update_norm), taken) << record.update;
     EXPECT_EQ(std::isfinite(record.distance_from_start), taken) << record.update;
   }
-  const TemporaryFolder folder;
-  RecordedRun recorded(s, folder.path());
-  recorded.finish();
   EXPECT_THAT(layers_of(folder).column("update"), ElementsAre(1, 4, 6));
 }
 

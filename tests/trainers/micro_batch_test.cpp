@@ -22,7 +22,7 @@ RunSettings accumulation_settings(const std::string& optimizer, int64_t micro_ba
                                   const std::string& duplicates) {
   RunSettings s = small_settings();
   s.model = "small_cnn";
-  s.model_settings = {"widths=[3, 4, 5]"};
+  s.model_settings = {"widths=[3, 4, 5]", "downsample=stride"};
   s.optimizer = optimizer;
   s.train.batch_size = 512;
   s.train.micro_batch = micro_batch;
@@ -156,8 +156,8 @@ TEST(DropoutTest, MicroBatchDoesNotChangeTheMasks) {
   s.model = "keskar_c1";
   s.model_settings = {"width=2", "hidden=[8, 6]", "norm=none", "dropout=0.5"};
   s.train.updates = 2;
-  s.train.batch_size = 512;
-  s.train.micro_batch = 512;
+  s.train.batch_size = 160;
+  s.train.micro_batch = 160;
   TestRun whole(s);
   const at::Tensor start = whole.weights();
   whole.run();

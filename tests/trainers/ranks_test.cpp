@@ -93,8 +93,8 @@ RunSettings whole_settings() {
   RunSettings s = noisy_settings("sgd");
   s.train.dtype = "float64";
   s.train.updates = 5;
-  s.train.batch_size = 96;
-  s.train.micro_batch = 48;
+  s.train.batch_size = 48;
+  s.train.micro_batch = 24;
   return s;
 }
 
@@ -218,7 +218,7 @@ TEST(Ranks, InjectedNoiseIsTheSame) {
 // The same micro-batches on one process: what is estimated from their norms is then the same too.
 TEST(Ranks, GaugesSeeEveryMicroBatch) {
   RunSettings s = whole_settings();
-  s.train.micro_batch = 24;
+  s.train.micro_batch = 12;
   s.train.hook<NoiseGaugeOptions>().every = 2;
   s.train.hook<LedgerGaugeOptions>().every = 2;
   TestRun alone(s);

@@ -30,7 +30,7 @@ std::vector<ResumeCase> cases() {
   lamb.train.evaluate_every = 100;
   RunSettings noisy = plain;  // masks that go by the update
   noisy.model = "keskar_c1";
-  noisy.model_settings = {};
+  noisy.model_settings = {"width=4", "hidden=[8, 6]", "norm=batch", "dropout=0.5"};
   noisy.train.updates = 3;
   noisy.train.batch_size = 24;
   noisy.train.micro_batch = 12;

@@ -36,7 +36,7 @@ RunSettings small_settings() {
 RunSettings noisy_settings(const std::string& optimizer) {
   RunSettings s = small_settings();
   s.model = "keskar_c1";
-  s.model_settings = {"width=4", "hidden=[8, 6]", "norm=batch", "dropout=0.5"};
+  s.model_settings = {"width=2", "hidden=[8, 6]", "norm=batch", "dropout=0.5"};
   s.optimizer = optimizer;
   s.train.dtype = "float32";
   s.train.updates = 8;

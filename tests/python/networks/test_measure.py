@@ -237,10 +237,11 @@ def wait_until(what, seconds=30):
 
 
 SLOW = """
-import pathlib, sys, time
+import pathlib, signal, sys, time
 import basin
 from numpy_problems import Quadratic
 out = pathlib.Path(sys.argv[1])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in a shell's background
 class Slow(Quadratic):
     def product(self, w, v):
         (out / "asked").touch()

@@ -152,7 +152,7 @@ def test_seeds_of_published_forecasts_follow_from_their_files(results):
 def test_the_runs_of_the_study_are_scored_and_no_others(prediction, folder, tmp_path, capsys):
     """The whole way: seeds of the file, the test runs, the score."""
     seeds = program("forecast", "--seeds", folder / "p.toml", "--count", "3").stdout.split()
-    for name, count, more in (("test", 3, []), ("other", 1, ["--set", "max_gradients=200000"])):
+    for name, count, more in (("test", 3, []), ("other", 1, ["--set", "max_gradients=3000"])):
         done = program(
             "sweep",
             folder / "test.toml",
