@@ -23,6 +23,7 @@ class ForkServer:
 
     def close(self):
         self._socket.close()
+        self._process.kill()  # a process that this one forked may hold the socket open
         self._process.wait()
 
     def run(self, words, environment, cwd, timeout):
