@@ -68,7 +68,7 @@ class RotatedOperator : public DerivedOperator {
 /// Its eigenvalues are those of P^{-1} A.
 class PreconditionedOperator : public DerivedOperator {
  public:
-  /// preconditioner: P, flat, finite and positive.
+  /// preconditioner: P, flat and positive; infinite where a weight is held fixed.
   PreconditionedOperator(LinearOperator& inner, const at::Tensor& preconditioner);
   at::Tensor apply(const at::Tensor& x) override;
 

@@ -55,6 +55,7 @@ class Airbench : public Model {
     at::Tensor scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const {
       return max_pool(conv.scaled(x, scale, shift), 2, 2);
     }
+    const at::Tensor& bias() const { return conv.bias(); }
   };
   struct Block {
     PooledConv2d conv1;

@@ -52,6 +52,7 @@ class Conv2d {
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const;
   /// rectified_max_pool(y).
   at::Tensor rectified_and_pooled(const at::Tensor& x) const;
+  const at::Tensor& bias() const { return bias_; }
 
  private:
   at::Tensor weight_, bias_;
@@ -66,6 +67,7 @@ class Linear {
   at::Tensor operator()(const at::Tensor& x) const;
   /// scale y + shift by unit, for the price of y.
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift) const;
+  const at::Tensor& bias() const { return bias_; }
 
  private:
   at::Tensor weight_, bias_;
@@ -134,6 +136,7 @@ class Norm {
   /// exact but for rounding; neither x nor its derivatives are walked through for it.
   template <class Layer>
   at::Tensor after(const Layer& layer, const at::Tensor& x) const {
+    if (kind_ == NormKind::batch && layer.bias().defined()) model_->note_cancelled(layer.bias());
     if (!folds()) return (*this)(layer(x));
     const at::Tensor scale = folded_scale();
     return layer.scaled(x, scale, folded_shift(scale));

@@ -23,6 +23,15 @@ std::vector<int64_t> InputShape::output() const {
   return labels > 0 ? std::vector<int64_t>{labels, classes} : std::vector<int64_t>{classes};
 }
 
+bool Model::is_cancelled(const at::Tensor& parameter) const {
+  return std::any_of(cancelled_.begin(), cancelled_.end(),
+                     [&](const at::Tensor& bias) { return bias.is_same(parameter); });
+}
+
+void Model::note_cancelled(const at::Tensor& bias) {
+  if (!is_cancelled(bias)) cancelled_.push_back(bias);
+}
+
 int64_t Model::parameter_count() const {
   int64_t count = 0;
   for (const ParameterInfo& parameter : parameter_table_) count += parameter.tensor.numel();

@@ -68,6 +68,9 @@ class Model : public torch::nn::Module {
   int64_t parameter_count() const;
   /// Whether it is built from models/layers.h, whose layers note their calls, fold norms and follow Autocast.
   virtual bool has_own_layers() const { return true; }
+  /// Whether it is a bias that a batch norm subtracts again, as forward passes have shown: with the statistics of a batch, in training, the
+  /// function doesn't depend on it; with frozen ones it does.
+  bool is_cancelled(const at::Tensor& parameter) const;
   /// Hidden units that may change places without changing the function; none where nothing is known.
   virtual std::vector<UnitGroup> unit_groups() const { return {}; }
 
@@ -97,6 +100,8 @@ class Model : public torch::nn::Module {
   /// Only after seed_dropout() and set_dropout_place().
   uint64_t dropout_key(size_t dropout) const;
   const DropoutPlace& dropout_place() const;
+  /// While a forward pass runs.
+  void note_cancelled(const at::Tensor& bias);
   /// A slot for accumulated_examples().
   size_t add_batch_norm();
   /// Examples averaged so far into the running statistics of one batch normalisation layer.
@@ -105,6 +110,7 @@ class Model : public torch::nn::Module {
  private:
   std::vector<ParameterInfo> parameter_table_;
   NamedTensors buffer_table_;
+  std::vector<at::Tensor> cancelled_;
   NormMode norm_mode_ = NormMode::running;
   int64_t ghost_batch_ = 0;
   std::vector<int64_t> accumulated_examples_;

@@ -273,7 +273,7 @@ ProbeEntry ledger_entry() {
       .name = "ledger",
       .label = "ledger",
       .help = "what limits the next update: noise, curvature or neither",
-      .version = 4,
+      .version = 5,
       .definitions = {"ledger-curvature", "ledger-noise", "noise-scale-finite", "noise-scale-hessian-finite",
                       "ledger-first-order", "critical-sharpness", "ledger-critical",
                       "ledger-decrease-at-limit", "ledger-noise-limited"},

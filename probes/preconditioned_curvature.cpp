@@ -38,6 +38,7 @@ class PreconditionedCurvature final : public Probe {
     result.attributes.insert(result.attributes.end(), {{"learning_rate", context.learning_rate},
                                                        {"stability_limit", limit},
                                                        {"frozen_stability_limit", frozen},
+                                                       {"held_weights", held_},
                                                        {"hvps", found.products}});
     record_solver(found, options_, result);
     conclude_eigen(found, options_.tolerance, result);
@@ -48,6 +49,7 @@ class PreconditionedCurvature final : public Probe {
   TopEigenResult solve(const ProbeContext& context, CurvatureProducts& hessian) {
     const RunPreconditioner p(context, context.problem.gradient());
     if (!p.exists()) return nothing(p.why_missing());
+    held_ = p.held();
     RotatedOperator rotated(
         hessian, [&](const at::Tensor& x) { return p.rotated(x); },
         [&](const at::Tensor& x) { return p.rotated_back(x); });
@@ -74,6 +76,7 @@ class PreconditionedCurvature final : public Probe {
 
   PreconditionedCurvatureOptions options_;
   std::string unresolved_;
+  int64_t held_ = 0;
 };
 
 }  // namespace
@@ -91,7 +94,7 @@ ProbeEntry preconditioned_curvature_entry() {
       .name = "preconditioned_curvature",
       .label = "preconditioned curvature",
       .help = "largest eigenvalues of the Hessian as the optimiser sees it",
-      .version = 2,
+      .version = 3,
       .definitions = {"preconditioned-lambda", "preconditioned-rate-lambda"},
       .entries = {"lambda_#", "rate_lambda_1"},
       .headlines = {{"rate_lambda_1", "", "η λ₁(P⁻¹H)"}},

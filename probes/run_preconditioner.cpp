@@ -2,6 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include "core/math/nan.h"
+#include "hessian/objective.h"
+#include "models/model.h"
+
 namespace basin {
 
 RunPreconditioner::RunPreconditioner(const ProbeContext& context, const at::Tensor& gradient)
@@ -22,6 +26,20 @@ RunPreconditioner::RunPreconditioner(const ProbeContext& context, const at::Tens
   } else {
     exists_ = true;
     bases_ = context.optimizer->preconditioner_bases();
+    hold_cancelled(context.problem);
+  }
+}
+
+void RunPreconditioner::hold_cancelled(Problem& problem) {
+  const Objective* network = problem.network();
+  if (!network) return;
+  for (int64_t at = 0; const ParameterInfo& p : vector_.parameters()) {
+    const int64_t count = p.tensor.numel();
+    if (network->model().is_cancelled(p.tensor)) {
+      diagonal_.narrow(0, at, count).fill_(kInfinity);
+      held_ += count;
+    }
+    at += count;
   }
 }
 

@@ -1,6 +1,6 @@
-// A library that is loaded before the program under test (LD_PRELOAD) and keeps it from beginning: libtorch, whose operators take 0.2 s to
-// register at every start, is loaded once, and every call of the program is a fork of that process. A sixth of the time of `make test` went
-// into those starts. Tests that watch, signal or kill the program start it themselves.
+// A library that is loaded before the program under test (LD_PRELOAD) and takes the place of its main(): libtorch, whose operators take
+// 0.2 s to register at every start, is loaded once, and every call of the program is a fork of that process. A sixth of the time of `make
+// test` went into those starts. Tests that watch, signal or kill the program start it themselves. All forks have one layout of addresses.
 //
 // One request is a message on the socket that FORK_SERVER_SOCKET names: five descriptors (the folder to be in, standard input, output and
 // error, a file with the text of the request) and an int, the requester's process. The text: fields that end with 0, first how many
@@ -56,7 +56,7 @@ std::vector<char*> fields_of(int file) {
   return fields;
 }
 
-// What a process that is executed has from the one that executes it.
+// Those that exec() would have handed down.
 void take_limits_of(int requester) {
   for (int kind = 0; kind < RLIM_NLIMITS; ++kind) {
     rlimit limit{};
@@ -87,6 +87,7 @@ void ignore(unsigned long mask) {
 }
 
 int serve(int, char**, char**) {
+  for (int signal = 1; signal < 32; ++signal) std::signal(signal, SIG_DFL);  // requests say which to ignore
   const int socket = std::atoi(std::getenv("FORK_SERVER_SOCKET"));
   for (Request request; receive(socket, request);) {
     const pid_t child = ::fork();

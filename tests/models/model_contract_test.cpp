@@ -314,6 +314,34 @@ TEST_P(ModelContract, GhostBatchesDoNotDependOnHowManyACallHolds) {
   }
 }
 
+TEST_P(ModelContract, CancelledBiasesAreThoseThatChangeNothingWithTheStatisticsOfABatch) {
+  const auto batch = tiny_batch(tiny_input_shape(GetParam()), 8);
+  for (const Settings& settings : variants_of(GetParam())) {
+    SCOPED_TRACE(fmt::format("{}", settings));
+    const auto model = at_random_point(GetParam(), settings);
+    const at::NoGradGuard no_grad;
+    const auto outputs = [&](NormMode mode) {
+      model->set_norm_mode(mode);
+      return model->forward(batch.images);
+    };
+    const at::Tensor in_training = outputs(NormMode::ghost_batch), frozen = outputs(NormMode::running);
+    for (const ParameterInfo& p : model->parameter_table()) {
+      if (p.kind != ParameterKind::bias || !model->has_batch_statistics()) {
+        EXPECT_FALSE(model->is_cancelled(p.tensor)) << p.name;
+        continue;
+      }
+      const at::Tensor before = p.tensor.detach().clone();
+      p.tensor.add_(0.3);
+      // Means of float64 numbers near 1; a norm's eps = 1e-5 doesn't enter.
+      EXPECT_EQ(at::allclose(outputs(NormMode::ghost_batch), in_training, 1e-10, 1e-10),
+                model->is_cancelled(p.tensor))
+          << p.name;
+      EXPECT_FALSE(at::allclose(outputs(NormMode::running), frozen, 1e-6, 1e-6)) << p.name;
+      p.tensor.copy_(before);
+    }
+  }
+}
+
 TEST_P(ModelContract, DropoutActsInTrainingAloneAndRepeatsAtItsPlace) {
   const auto batch = tiny_batch(tiny_input_shape(GetParam()), 4);
   for (const Settings& settings : variants_of(GetParam())) {

@@ -44,7 +44,7 @@ def _record(what, agrees, text):
 
 def keep_file(description, path, text, comparisons, peers=None):
     """An oracle's main where `text` is to stand in the file `path`: --write writes it; without, the two are compared (their numbers
-    as numbers, for BLAS rounds otherwise on another processor), then `comparisons` are made and, with --peers, `peers` too."""
+    as numbers, since BLAS rounds differently on another processor), then `comparisons` are made and, with --peers, `peers` too."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     if peers:

@@ -120,7 +120,7 @@ def main():
         assert (space, eps) == (old_space, float(old_eps)), "other cases than in the stored file: --write"
         maximum, ten = (float(x) for x in old)
         compare(f"phi {space} {eps}", maximum, value[0], rtol=1e-6, why="scipy's stopping rules in another version")
-        # From starts 1e-13 apart: 11.204 to 11.229 in the widest box, where ten iterations end far from a maximum.
+        # From starts 1e-13 apart: 11.204 to 11.229 in ("relative", 0.5), where ten iterations end far from a maximum.
         converged = {"rtol": 1e-6, "why": "ten iterations converge"}
         on_the_way = {"rtol": 5e-3, "why": "ten iterations end on the way, and where depends on how a processor rounds"}
         compare(f"phi {space} {eps} after ten iterations", ten, value[1], **(converged if eps <= 0.02 else on_the_way))

@@ -90,6 +90,52 @@ TEST(PreconditionedCurvature, AgreesWithADenseUnsymmetricSolverForEveryOptimiser
   EXPECT_GT(compared, 0);
 }
 
+// An Adam whose gradients are those of training, with the statistics of a batch: along the biases before the norms they are rounding, and P
+// is epsilon. By hand: P^{-1} H without the rows and columns of those biases.
+TEST(PreconditionedCurvature, LeavesOutBiasesThatABatchNormCancels) {
+  const testing::TinyBatch batch = testing::tiny_batch(testing::tiny_shape(), 30);
+  for (const char* name : {"adam", "lamb"}) {
+    SCOPED_TRACE(name);
+    const auto model = testing::make_test_model("mlp", {"hidden=[6, 4]", "activation=tanh", "norm=batch"},
+                                                testing::tiny_shape());
+    const auto optimizer = make_test_optimizer(name, {}, model->parameter_table());
+    optimizer->set_learning_rate(0.01);
+    for (int step = 0; step < 4; ++step) {
+      model->set_norm_mode(NormMode::accumulate);
+      model->zero_grad();
+      at::cross_entropy_loss(model->forward(batch.images), batch.labels).backward();
+      optimizer->step();
+    }
+    model->zero_grad();
+    Objective objective(model, LossKind::cross_entropy, batch.images, batch.labels, 30);
+    const ProbeResult result =
+        run_probe("preconditioned_curvature", objective, {"tolerance=1e-7"}, 11, 0, optimizer.get());
+    EXPECT_EQ(attribute<int64_t>(result, "held_weights"), 6 + 4);
+
+    CurvatureOperator hessian(objective, Curvature::hessian);
+    std::vector<at::Tensor> p =
+        optimizer->preconditioner(objective.parameters().unflatten(objective.gradient()));
+    double smallest = INFINITY;
+    std::vector<at::Tensor> kept;
+    for (size_t i = 0; i < p.size(); ++i) {
+      const std::string& parameter = model->parameter_table()[i].name;
+      const bool cancelled = parameter == "fc1.bias" || parameter == "fc2.bias";
+      if (cancelled) smallest = std::min(smallest, p[i].min().item<double>());
+      kept.push_back(at::full({p[i].numel()}, !cancelled, at::kBool));
+      p[i] = p[i].flatten().to(at::kDouble);
+    }
+    const at::Tensor diagonal = at::cat(p), rows = at::cat(kept).nonzero().flatten();
+    const at::Tensor whole = at::diag(1 / diagonal).mm(testing::dense_matrix(hessian));
+    const auto largest = [](const at::Tensor& m) {
+      return at::real(at::linalg_eigvals(m)).max().item<double>();
+    };
+    const double exact = largest(whole.index_select(0, rows).index_select(1, rows));
+    EXPECT_NEAR(quantity(result, "lambda").value[0], exact, 1e-9 * std::abs(exact));
+    EXPECT_LT(smallest, 1e-5 * diagonal.max().item<double>()) << "no P of rounding: this tests nothing";
+    EXPECT_GT(largest(whole), 100 * exact) << "the biases make no difference: this tests nothing";
+  }
+}
+
 TEST(PreconditionedCurvature, AStateWithoutUpdatesIsNotResolved) {
   Fixture f;
   const auto fresh = f.trained("lamb", 0);

@@ -8,7 +8,7 @@
 
 namespace basin::testing {
 
-/// See tests/fork_server/server.cpp. The process begins with the first call and ends with this one.
+/// See tests/fork_server/server.cpp. The server starts at the first call and ends when this process does; one call at a time.
 class ForkServer {
  public:
   /// Null where BASIN_FORK_SERVER names no library.

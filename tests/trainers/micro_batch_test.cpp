@@ -156,6 +156,7 @@ TEST(DropoutTest, MicroBatchDoesNotChangeTheMasks) {
   s.model = "keskar_c1";
   s.model_settings = {"width=2", "hidden=[8, 6]", "norm=none", "dropout=0.5"};
   s.train.updates = 2;
+  s.data.train_examples = 60;  // a batch has each of them two or three times
   s.train.batch_size = 160;
   s.train.micro_batch = 160;
   TestRun whole(s);

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from fork_client import AT_LOADING, ForkServer
+from fork_client import ForkServer
 
 BASIN = os.environ.get("BASIN_BINARY")
 needs_program = pytest.mark.skipif(not BASIN, reason="BASIN_BINARY names the program under test")
@@ -26,7 +26,7 @@ def fork_server():
 
 def program(*arguments, cwd=None, timeout=None, **environment):
     words, variables = [BASIN, *map(str, arguments)], surroundings(**environment)
-    if fork_server() and not any(name.startswith(AT_LOADING) for name in environment):
+    if fork_server():
         return fork_server().run(words, variables, cwd, timeout)
     return subprocess.run(words, env=variables, cwd=cwd, capture_output=True, text=True, errors="replace", timeout=timeout)
 
