@@ -15,33 +15,31 @@
 namespace basin::testing {
 namespace {
 
-std::string temporary_file() {
-  char pattern[] = "/tmp/basin-output-XXXXXX";
-  const int descriptor = ::mkstemp(pattern);
-  if (descriptor < 0) throw std::runtime_error("no temporary file");
-  ::close(descriptor);
-  return pattern;
+void redirect(int from, int to) {
+  if (::dup2(from, to) < 0) ::_exit(126);
 }
 
 int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
-void redirect(const std::string& path, int to) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_TRUNC);
-  if (descriptor < 0) ::_exit(126);
-  ::dup2(descriptor, to);
-  ::close(descriptor);
+}  // namespace
+
+CapturedOutput::CapturedOutput() : path_("/tmp/basin-output-XXXXXX"), descriptor_(::mkstemp(path_.data())) {
+  if (descriptor_ < 0) throw std::runtime_error("no temporary file");
+  ::fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
 }
 
-std::string text_of(const std::string& path) {
+CapturedOutput::~CapturedOutput() {
+  ::close(descriptor_);
+  ::unlink(path_.c_str());
+}
+
+std::string CapturedOutput::text() const {
   std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
+  text << std::ifstream(path_).rdbuf();
   return text.str();
 }
 
-}  // namespace
-
-RunningBinary::RunningBinary(const std::vector<std::string>& arguments)
-    : out_path_(temporary_file()), err_path_(temporary_file()) {
+RunningBinary::RunningBinary(const std::vector<std::string>& arguments) {
   std::string binary = environment("BASIN_BINARY");
   std::vector<char*> argv{binary.data()};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -49,8 +47,8 @@ RunningBinary::RunningBinary(const std::vector<std::string>& arguments)
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("cannot fork");
   if (pid_ > 0) return;
-  redirect(out_path_, STDOUT_FILENO);
-  redirect(err_path_, STDERR_FILENO);
+  redirect(out_.descriptor(), STDOUT_FILENO);
+  redirect(error_.descriptor(), STDERR_FILENO);
   ::execv(binary.c_str(), argv.data());  // NOLINT(clang-analyzer-optin.taint.GenericTaint): ctest names it
   ::_exit(127);
 }
@@ -60,8 +58,6 @@ RunningBinary::~RunningBinary() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, &status_, 0);
   }
-  ::unlink(out_path_.c_str());
-  ::unlink(err_path_.c_str());
 }
 
 void RunningBinary::send(int signal) { ::kill(pid_, signal); }
@@ -74,22 +70,15 @@ bool RunningBinary::alive() {
 BinaryResult RunningBinary::wait() {
   if (!reaped_) ::waitpid(pid_, &status_, 0);
   reaped_ = true;
-  return {exit_code_of(status_), text_of(out_path_), text_of(err_path_)};
+  return {exit_code_of(status_), out_.text(), error_.text()};
 }
 
 BinaryResult run_binary(const std::vector<std::string>& arguments) {
   ForkServer* server = ForkServer::of_this_process();
   if (server == nullptr) return RunningBinary(arguments).wait();
-  const std::string out_path = temporary_file(), error_path = temporary_file();
-  const int out = ::open(out_path.c_str(), O_WRONLY | O_CLOEXEC),
-            error = ::open(error_path.c_str(), O_WRONLY | O_CLOEXEC);
-  const int status = server->run(arguments, out, error);
-  ::close(out);
-  ::close(error);
-  const BinaryResult result{exit_code_of(status), text_of(out_path), text_of(error_path)};
-  ::unlink(out_path.c_str());
-  ::unlink(error_path.c_str());
-  return result;
+  const CapturedOutput out, error;
+  const int status = server->run(arguments, out.descriptor(), error.descriptor());
+  return {exit_code_of(status), out.text(), error.text()};
 }
 
 }  // namespace basin::testing

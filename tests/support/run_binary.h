@@ -13,6 +13,21 @@ struct BinaryResult {
   std::string out, err;
 };
 
+/// A temporary file for what a process prints.
+class CapturedOutput {
+ public:
+  CapturedOutput();
+  ~CapturedOutput();
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
+  int descriptor() const { return descriptor_; }
+  std::string text() const;
+
+ private:
+  std::string path_;
+  int descriptor_;
+};
+
 /// `basin` (environment variable BASIN_BINARY, set by ctest) as a child process with its output in temporary files.
 class RunningBinary {
  public:
@@ -27,7 +42,7 @@ class RunningBinary {
 
  private:
   pid_t pid_;
-  std::string out_path_, err_path_;
+  CapturedOutput out_, error_;
   int status_ = 0;
   bool reaped_ = false;
 };
