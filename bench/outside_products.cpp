@@ -21,6 +21,9 @@ namespace {
 
 using namespace basin;
 
+constexpr int64_t kGraphMemory =
+    int64_t{1} << 30;  // torch_problem keeps the graph between products, so the one within may too
+
 nlohmann::json products(Problem& problem, int64_t repeats) {
   problem.loss();
   const auto hessian = problem.curvature(Curvature::hessian);
@@ -42,7 +45,7 @@ nlohmann::json within(int64_t examples, int64_t repeats) {
   at::Generator generator = make_generator(1);
   const auto model = std::make_shared<Mlp>(options, shape, generator);
   Objective objective(model, LossKind::cross_entropy, at::randn({examples, 1, 28, 28}, generator),
-                      at::randint(0, 10, {examples}, generator, at::kLong), examples);
+                      at::randint(0, 10, {examples}, generator, at::kLong), examples, kGraphMemory);
   return products(objective, repeats);
 }
 

@@ -198,10 +198,15 @@ def newest(folder, probe):
     return max(folder.glob(f"runs/*/probes/end.{probe}*.h5"), key=lambda path: path.stat().st_mtime)
 
 
+RTOL = {"float64": 1e-8, "float32": 1e-4}
+
+
 def compare_tables(name, ours, theirs, dtype):
-    rtol = 1e-8 if dtype == "float64" else 1e-4
+    rtol = RTOL[dtype]
     for probe in PROBES:
         a, b = ours[probe].table, theirs[probe].table
+        losses = [found[probe].attributes["subset_loss"] for found in (ours, theirs)]
+        compare(f"{name}: loss of {probe}", *losses, rtol=rtol, why=f"{dtype} sums in another order")
         compare(f"{name}: names of {probe}", list(a.entry) == list(b.entry), True, why="the same numbers")
         for (_, x), (_, y) in zip(a.iterrows(), b.iterrows()):
             if x.entry.startswith("rate_"):
@@ -219,11 +224,11 @@ def compare_tables(name, ours, theirs, dtype):
             compare(f"{name}: {x.entry} of {probe}", x.value, y.value, **allowed, why=why)
 
 
-def compare_planes(name, ours, theirs, folder):
+def compare_planes(name, ours, theirs, dtype, folder):
     planes = []
     for place, checkpoint in (("own", ours), ("script", theirs)):
-        out = folder / f"{place}.plane.h5"
-        settings = ["plane.alpha_points=5", "plane.beta_points=5", "landscape.dtype=float64", "landscape.bn=frozen"]
+        out = folder / f"{place}.{dtype}.plane.h5"
+        settings = ["plane.alpha_points=5", "plane.beta_points=5", f"landscape.dtype={dtype}", "landscape.bn=frozen"]
         words = [word for setting in settings for word in ("--set", setting)]
         basin_says("landscape", checkpoint, "--kind", "plane", "--out", out, "--set", "landscape.subset=0", *words)
         with h5py.File(out) as file:
@@ -232,7 +237,7 @@ def compare_planes(name, ours, theirs, folder):
     losses = [key for key in planes[0] if "loss" in key]
     compare(f"{name}: the plane has losses", bool(losses), True, why="something to compare")
     for key in losses:
-        compare(f"{name}: {key} of the plane", planes[0][key], planes[1][key], rtol=1e-8, why="float64 sums in another order")
+        compare(f"{name}: {key} of the plane", planes[0][key], planes[1][key], rtol=RTOL[dtype], why="sums in another order")
 
 
 def check(name, model, options, twin, loss, arrays, folder):
@@ -246,8 +251,8 @@ def check(name, model, options, twin, loss, arrays, folder):
     for dtype in ("float64", "float32"):
         own = measured(folder / "own", dtype, run)
         compare_tables(f"{name}, {dtype}", measured(folder / "script", dtype, *script), own, dtype)
-    [scripted] = folder.glob("script/runs/*/ckpt/end.h5")
-    compare_planes(name, run / "ckpt/end.h5", scripted, folder)
+        [scripted] = folder.glob("script/runs/*/ckpt/end.h5")
+        compare_planes(f"{name}, {dtype}", run / "ckpt/end.h5", scripted, dtype, folder)
 
 
 def main():
