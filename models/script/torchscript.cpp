@@ -166,8 +166,8 @@ TorchScript::TorchScript(const TorchScriptOptions& options, const InputShape& sh
   // Attention by matrix products is the one kernel with second derivatives.
   at::globalContext().setSDPUseFlash(false);
   at::globalContext().setSDPUseMemEfficient(false);
-  const std::vector<double> momenta = try_script(net_->module, shape, net_->where);
-  take_tensors(options, init);
+  const ScriptFindings found = try_script(net_->module, shape, net_->where);
+  take_tensors(options, found.cancelled, init);
   size_t i = 0;
   for (ScriptNorm& norm : norms_of(net_->module)) {
     for (const NormInUse& other : net_->norms)
@@ -175,7 +175,7 @@ TorchScript::TorchScript(const TorchScriptOptions& options, const InputShape& sh
         throw ConfigError(
             net_->where +
             ": a batch norm stands in two places, so its running statistics are those of neither");
-    net_->norms.push_back({norm, norm.mean(), norm.variance(), {}, {}, momenta.at(i++), add_batch_norm()});
+    net_->norms.push_back({norm, norm.mean(), norm.variance(), {}, {}, found.momenta.at(i++), add_batch_norm()});
   }
   if (script_traits(options.file, options.sha256).dropout) net_->dropout_slot = add_dropout();
   net_->use(/*training=*/false, /*batch=*/false);
@@ -183,7 +183,8 @@ TorchScript::TorchScript(const TorchScriptOptions& options, const InputShape& sh
 
 TorchScript::~TorchScript() = default;
 
-void TorchScript::take_tensors(const TorchScriptOptions& options, at::Generator& init) {
+void TorchScript::take_tensors(const TorchScriptOptions& options, const std::vector<std::string>& cancelled,
+                               at::Generator& init) {
   Kinds kinds(options.kinds);
   Replaced replaced;
   for (const auto& [layer, module] : net_->module.named_modules()) {
@@ -197,6 +198,8 @@ void TorchScript::take_tensors(const TorchScriptOptions& options, at::Generator&
                                       parameter)
                       : add_buffer(prefix, name, parameter);
         replaced.add(parameter, now);
+        const std::string full_name = layer.empty() ? name : layer + "." + name;
+        if (std::find(cancelled.begin(), cancelled.end(), full_name) != cancelled.end()) note_cancelled(now);
         if (trained && options.start == "drawn" && !redraw(module, name, now, init))
           throw ConfigError(fmt::format(
               "torchscript.start = \"drawn\": no rule for {}.{} of a {}; start = \"file\" has its weights",

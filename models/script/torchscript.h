@@ -47,7 +47,8 @@ class TorchScript : public Model {
 
  private:
   struct Net;
-  void take_tensors(const TorchScriptOptions& options, at::Generator& init);
+  void take_tensors(const TorchScriptOptions& options, const std::vector<std::string>& cancelled,
+                    at::Generator& init);
   /// `first`: where in forward()'s inputs these begin.
   at::Tensor run(const at::Tensor& inputs, int64_t first);
   at::Tensor by_ghost_batches(const at::Tensor& inputs);

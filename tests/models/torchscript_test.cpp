@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <set>
+
 #include "core/hash.h"
+#include "core/seed.h"
 #include "models/loss.h"
 #include "models/registry.h"
 #include "models/running_statistics.h"
@@ -121,6 +124,35 @@ TEST_F(TorchScriptTest, RunningStatisticsAreThoseOfItsTwinWhateverTheMomentum) {
     EXPECT_LT(largest_difference(twins.script->forward(batch.images), twins.own->forward(batch.images)),
               1e-10);
   }
+}
+
+TEST_F(TorchScriptTest, BiasesThatABatchNormCancelsAreItsTwins) {
+  const Twins twins = twins_of(path_, 0.1);
+  twins.own->forward(tiny_batch(tiny_image_shape(), 8).images);  // which shows them there
+  const auto cancelled = [](const Model& model) {
+    std::set<std::string> names;
+    for (const ParameterInfo& p : model.parameter_table())
+      if (model.is_cancelled(p.tensor)) names.insert(p.name);
+    return names;
+  };
+  EXPECT_EQ(cancelled(*twins.script), cancelled(*twins.own));
+  EXPECT_THAT(cancelled(*twins.script), ::testing::ElementsAre("conv1.bias", "conv2.bias"));
+}
+
+TEST_F(TorchScriptTest, ABiasBeforeALayerNormIsNotCancelledByABatchNormElsewhere) {
+  torch::jit::Module net("__torch__.Net");
+  for (const auto& [name, sizes] : {std::pair("w", std::vector<int64_t>{3, 128}), std::pair("b", std::vector<int64_t>{3})})
+    net.register_parameter(name, at::randn(sizes, make_generator(4)).requires_grad_(), /*is_buffer=*/false);
+  net.register_attribute("training", c10::BoolType::get(), true);
+  net.register_module("norm", testing::batch_norm_script(2, 0.1));
+  net.define(R"(
+def forward(self, x: Tensor) -> Tensor:
+  h = torch.linear(torch.flatten(self.norm.forward(x), 1), self.w, self.b)
+  return torch.layer_norm(h, [3])
+)");
+  net.save(path_);
+  const auto model = script_model(path_);
+  for (const ParameterInfo& p : model->parameter_table()) EXPECT_FALSE(model->is_cancelled(p.tensor)) << p.name;
 }
 
 TEST_F(TorchScriptTest, ABatchLeavesTheRunningStatisticsAlone) {
