@@ -18,8 +18,7 @@ void bind_options(OptionTable& table, PreconditionedCurvatureOptions& options);
 /// learning_rate times the first, the dimensionless number that is compared with a method's stability limit, where it
 /// has one.
 ///
-/// A bias that a batch norm cancels is held fixed (RunPreconditioner), in networks of Basin's own: elsewhere nobody knows them, and with them
-/// Adam's and LAMB's numbers are meaningless.
+/// A bias that a batch norm cancels is held fixed (RunPreconditioner): with it Adam's and LAMB's numbers are meaningless.
 ///
 /// Cost: 5-25 Hessian-vector products; LARS's P takes the gradient over the examples measured besides.
 /// Memory: a basis of as many vectors, twice. What can go wrong: for LARS and LAMB the number is a gauge and

@@ -175,7 +175,8 @@ TorchScript::TorchScript(const TorchScriptOptions& options, const InputShape& sh
         throw ConfigError(
             net_->where +
             ": a batch norm stands in two places, so its running statistics are those of neither");
-    net_->norms.push_back({norm, norm.mean(), norm.variance(), {}, {}, found.momenta.at(i++), add_batch_norm()});
+    net_->norms.push_back(
+        {norm, norm.mean(), norm.variance(), {}, {}, found.momenta.at(i++), add_batch_norm()});
   }
   if (script_traits(options.file, options.sha256).dropout) net_->dropout_slot = add_dropout();
   net_->use(/*training=*/false, /*batch=*/false);

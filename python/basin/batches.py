@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,18 @@ def count_of(batch: Any) -> int:
     if len(counts) != 1 or 0 in counts:
         raise MeasureError(f"the arrays of a batch have {sorted(counts) or 'no'} examples; one number is expected")
     return counts.pop()
+
+
+def read_twice(loader: Iterable[Any]) -> list[Any]:
+    """Its batches, which have to be the same the second time."""
+    if iter(loader) is loader:
+        raise MeasureError("the loader can be read once only: pass a list or a DataLoader")
+    batches = list(loader)
+    if not batches:
+        raise MeasureError("the loader has no batches")
+    if not all(equal(first, second) for first, second in itertools.zip_longest(batches, loader)):
+        raise MeasureError("the loader gives other examples when it is read again: no shuffling, augmentation or other draws")
+    return batches
 
 
 def equal(first: Any, second: Any) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .batches import as_one, count_of, is_array, mapped, parts, take
+from .batches import as_one, count_of, is_array, mapped, parts, read_twice, take
 from .problem import MeasureError, Parameter, Problem, chosen_kind, refuse_unused
 
 
 def jax_problem(
-    loss_fn: Callable[[Any, Any], Any], params: Any, batches: Sequence[Any], *, kinds: Mapping[str, str] | None = None
+    loss_fn: Callable[[Any, Any], Any], params: Any, batches: Iterable[Any], *, kinds: Mapping[str, str] | None = None
 ) -> JaxProblem:
     """The mean of `loss_fn(params, batch)` over the examples of `batches`, by the leaves of `params` (any pytree of arrays, all float32
     or all float64).
@@ -21,8 +21,9 @@ def jax_problem(
     >>> basin.measure(problem, ["top_eigenvalues", "sharpness_keskar", "noise_scale"])
 
     `loss_fn` is pure, and returns the mean loss of a batch or [n] losses by example; it is compiled once for each shape of a batch.
-    Batches have the examples along the first dimension and are kept in memory. `params` stays as it is. `jax_enable_x64` is switched on:
-    without it JAX would round the examples' weights and sums, and the weights of a problem in float64, to float32.
+    Batches have the examples along the first dimension; they are read twice, to see that nothing shuffles or augments, and kept in
+    memory. `params` stays as it is. `jax_enable_x64` is switched on: without it JAX would round the examples' weights and sums, and the
+    weights of a problem in float64, to float32.
 
     A parameter's name is its path ("dense.kernel"). One named bias or b is a `bias`, one named scale a `norm_weight`, another vector a
     `norm_weight`, the rest `weight`; `kinds` overrules that by patterns of names ({"*.offset": "norm_bias"}).
@@ -31,7 +32,7 @@ def jax_problem(
 
 
 class JaxProblem(Problem):
-    def __init__(self, loss_fn: Callable, params: Any, batches: Sequence[Any], kinds: Mapping[str, str]) -> None:
+    def __init__(self, loss_fn: Callable, params: Any, batches: Iterable[Any], kinds: Mapping[str, str]) -> None:
         import jax
         from jax.flatten_util import ravel_pytree
 
@@ -46,7 +47,7 @@ class JaxProblem(Problem):
         refuse_unused(kinds, [_name(path) for path, _ in leaves])
         self.parameters = [_parameter(_name(path), np.shape(leaf), kinds) for path, leaf in leaves]
         self.own, self.unravel = ravel_pytree(params)
-        self.batches = list(batches)
+        self.batches = read_twice(batches)
         self.counts = [count_of(batch) for batch in self.batches]
         self.examples = sum(self.counts)
         self.whole = as_one(self.batches)

@@ -6,7 +6,6 @@ torch is imported when a problem is made, from the environment that the module c
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .batches import as_one, count_of, equal, mapped, parts, take
+from .batches import as_one, count_of, mapped, parts, read_twice, take
 from .exporting import attention_with_second_derivatives
 from .problem import MeasureError, Parameter, Problem, chosen_kind, refuse_unused
 
@@ -68,7 +67,7 @@ class TorchProblem(Problem):
         refuse_unused(kinds, [name for name, _ in named])
         self.parameters = [Parameter(name, tuple(p.shape), _kind(module, name, p, kinds)) for name, p in named]
         self.dtype = _dtype(named)
-        batches = _twice(loader)
+        batches = read_twice(loader)
         self.batches = [_to(batch, self.tensors[0].device) for batch in batches]
         self.counts = [count_of(batch) for batch in self.batches]
         self.examples = sum(self.counts)
@@ -289,18 +288,6 @@ class TorchProblem(Problem):
                 else:
                     piece += values
         return total
-
-
-def _twice(loader: Iterable[Any]) -> list[Any]:
-    """Its batches, which have to be the same the second time."""
-    if iter(loader) is loader:
-        raise MeasureError("the loader can be read once only: pass a list or a DataLoader")
-    batches = list(loader)
-    if not batches:
-        raise MeasureError("the loader has no batches")
-    if not all(equal(first, second) for first, second in itertools.zip_longest(batches, loader)):
-        raise MeasureError("the loader gives other examples when it is read again: no shuffling, augmentation or other draws")
-    return batches
 
 
 @contextmanager

@@ -141,7 +141,8 @@ TEST_F(TorchScriptTest, BiasesThatABatchNormCancelsAreItsTwins) {
 
 TEST_F(TorchScriptTest, ABiasBeforeALayerNormIsNotCancelledByABatchNormElsewhere) {
   torch::jit::Module net("__torch__.Net");
-  for (const auto& [name, sizes] : {std::pair("w", std::vector<int64_t>{3, 128}), std::pair("b", std::vector<int64_t>{3})})
+  for (const auto& [name, sizes] :
+       {std::pair("w", std::vector<int64_t>{3, 128}), std::pair("b", std::vector<int64_t>{3})})
     net.register_parameter(name, at::randn(sizes, make_generator(4)).requires_grad_(), /*is_buffer=*/false);
   net.register_attribute("training", c10::BoolType::get(), true);
   net.register_module("norm", testing::batch_norm_script(2, 0.1));
@@ -152,7 +153,8 @@ def forward(self, x: Tensor) -> Tensor:
 )");
   net.save(path_);
   const auto model = script_model(path_);
-  for (const ParameterInfo& p : model->parameter_table()) EXPECT_FALSE(model->is_cancelled(p.tensor)) << p.name;
+  for (const ParameterInfo& p : model->parameter_table())
+    EXPECT_FALSE(model->is_cancelled(p.tensor)) << p.name;
 }
 
 TEST_F(TorchScriptTest, ABatchLeavesTheRunningStatisticsAlone) {

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
 
 
 def compare(what, ours, theirs, *, rtol=0.0, atol=0.0, why):
-    """Prints the largest difference and what was allowed: |ours - theirs| <= atol + rtol |theirs|, everywhere, with `why` as
+    """Prints the largest difference, absolute and relative to theirs, and what was allowed: |ours - theirs| <= atol + rtol |theirs|, everywhere, with `why` as
     the reason for that. NaN never agrees, nor do different shapes."""
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     if ours.shape != theirs.shape:
@@ -26,7 +26,10 @@ def compare(what, ours, theirs, *, rtol=0.0, atol=0.0, why):
     agrees = bool(np.all(difference <= atol + rtol * np.abs(theirs)))
     numbers = f"{float(ours):.9g} and {float(theirs):.9g}, " if ours.ndim == 0 else f"{ours.size} numbers, "
     largest = float(difference.max()) if difference.size else 0.0
-    _record(what, agrees, f"{numbers}largest difference {largest:.3g} (allowed: {atol:g} + {rtol:g} relative; {why})")
+    comparable = (theirs != 0) & np.isfinite(difference)
+    relative = float((difference[comparable] / np.abs(theirs[comparable])).max()) if comparable.any() else 0.0
+    found = f"largest difference {largest:.3g}, relative {relative:.2g}"
+    _record(what, agrees, f"{numbers}{found} (allowed: {atol:g} + {rtol:g} relative; {why})")
 
 
 def stored(file, group):

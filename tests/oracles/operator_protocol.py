@@ -1,8 +1,9 @@
 """basin.measure() on networks of PyTorch, transformers and JAX against the same networks within Basin, exported by basin.export() and
-measured by `basin probe --script` and `basin landscape`, all in float64; then a language model, whose labels no file holds, against
-PyTorch and scipy.
+measured by `basin probe --script` and `basin landscape`, in float64, PyTorch's in float32 too; then a language model, whose labels no
+file holds, against PyTorch and scipy.
 
-Loss, gradient and what follows from them by the same draws are compared to 1e-8 of themselves, eigenvalues to their stored residuals.
+Loss, gradient and what follows from them by the same draws are compared to 1e-8 of themselves (in float32 1e-4), eigenvalues to their
+stored residuals.
 """
 
 import os
@@ -26,7 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROBES = ["top_eigenvalues", "sharpness_sam", "noise_scale", "sharpness_keskar", "gradient_statistics", "sharpness_adaptive"]
 OPTIONS = {"top_eigenvalues.tolerance": 1e-7, "sharpness_sam.group_size": 8, "sharpness_adaptive.logits": ["plain"]}
 N, CLASSES = 40, 4
-SUMS = "float64 sums in another order"
+RTOL = {"float64": 1e-8, "float32": 1e-4}
+SUMS = "sums in another order"
 
 
 class Residual(nn.Module):
@@ -72,7 +74,7 @@ def examples():
     return random.normal(size=(N, 3, 8, 8)).astype(np.float32), np.arange(N) % CLASSES
 
 
-def within_basin(network, folder):
+def within_basin(network, folder, dtype):
     """Tables of the probes and the loss, measured on the network's file."""
     x, y = examples()
     np.savez(folder / "data.npz", train_inputs=x, train_targets=y)
@@ -84,7 +86,7 @@ def within_basin(network, folder):
         "--subset",
         "0",
         "--dtype",
-        "float64",
+        dtype,
         "--micro-batch",
         "16",
         "--out",
@@ -99,44 +101,47 @@ def within_basin(network, folder):
 PLANE = {"plane.alpha_points": 5, "plane.beta_points": 5}
 
 
-def compare_planes(name, problem, folder):
+def compare_planes(name, problem, folder, dtype):
     """`folder` has what within_basin() left. The directions are drawn by the same seed."""
     [run] = folder.glob("out/runs/*")
     command = [os.environ["BASIN_BINARY"], "landscape", str(run), "--kind", "plane", "--out", str(folder / "within.h5")]
-    settings = PLANE | {"landscape.subset": 0, "landscape.micro_batch": 16, "landscape.dtype": '"float64"'}
+    settings = PLANE | {"landscape.subset": 0, "landscape.micro_batch": 16, "landscape.dtype": f'"{dtype}"'}
     command += [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     subprocess.run(command, check=True, capture_output=True)
     ours, theirs = basin.surface(folder / "within.h5").plot, basin.landscape(problem, options=PLANE, progress=False).plot
-    compare(f"{name}: losses of a plane", theirs["train_loss"], ours["train_loss"], rtol=1e-8, why=SUMS)
-    compare(f"{name}: a plane's length", theirs.attributes["length_alpha"], ours.attributes["length_alpha"], rtol=1e-8, why=SUMS)
+    compare(f"{name}: losses of a plane", theirs["train_loss"], ours["train_loss"], rtol=RTOL[dtype], why=SUMS)
+    lengths = [surface.attributes["length_alpha"] for surface in (theirs, ours)]
+    compare(f"{name}: a plane's length", *lengths, rtol=RTOL[dtype], why=SUMS)
 
 
-def compare_tables(name, within, folder):
+def compare_tables(name, within, folder, dtype):
+    rtol = RTOL[dtype]
     for probe, ours in within.items():
         theirs = basin.read_probe(folder / f"probes/end.{probe}.h5")
-        compare(f"{name}: loss of {probe}", theirs.attributes["subset_loss"], ours.attributes["subset_loss"], rtol=1e-8, why=SUMS)
+        compare(f"{name}: loss of {probe}", theirs.attributes["subset_loss"], ours.attributes["subset_loss"], rtol=rtol, why=SUMS)
         compare(f"{name}: names of {probe}", list(theirs.table.entry) == list(ours.table.entry), True, why="the same numbers")
         for (_, a), (_, b) in zip(theirs.table.iterrows(), ours.table.iterrows()):
             if np.isnan(b.value):
                 continue
-            allowed, why = {"rtol": 1e-8}, SUMS
+            allowed, why = {"rtol": rtol}, SUMS
             if a.uncertainty_kind == "residual" and a.units.startswith("loss"):
-                allowed, why = {"atol": a.uncertainty + b.uncertainty, "rtol": 1e-8}, "both residuals"
+                allowed, why = {"atol": a.uncertainty + b.uncertainty, "rtol": rtol}, "both residuals"
             compare(f"{name}: {a.entry} of {probe}", a.value, b.value, **allowed, why=why)
 
 
-def check(name, network, problem, folder):
+def check(name, network, problem, folder, dtype="float64"):
     """`problem` is of the network's weights and the examples."""
-    within = within_basin(network, folder)
+    within = within_basin(network, folder, dtype)
     basin.measure(problem, PROBES, out=folder, options=OPTIONS, progress=False)
-    compare_tables(name, within, folder)
-    compare_planes(name, problem, folder)
+    compare_tables(name, within, folder, dtype)
+    compare_planes(name, problem, folder, dtype)
 
 
 def torch_problem(by_example, graph_bytes):
     def make(net):
         x, y = examples()
-        batches = [(torch.tensor(x[i : i + 16], dtype=torch.float64), torch.tensor(y[i : i + 16])) for i in range(0, N, 16)]
+        dtype = next(net.parameters()).dtype
+        batches = [(torch.tensor(x[i : i + 16], dtype=dtype), torch.tensor(y[i : i + 16])) for i in range(0, N, 16)]
 
         def loss(net, batch):
             return F.cross_entropy(net(batch[0]), batch[1], reduction="none" if by_example else "mean")
@@ -158,6 +163,9 @@ def check_torch():
             compare("weights afterwards", all(torch.equal(a.double(), b) for a, b in zip(net.parameters(), double.parameters())), True,
                     why="they are put back")  # fmt: skip
             compare("mode afterwards", double.training, True, why="it is put back")
+    with tempfile.TemporaryDirectory() as folder:
+        problem = torch_problem(by_example=True, graph_bytes=0)(net)
+        check("torch in float32", net, problem, pathlib.Path(folder), "float32")
 
 
 def check_transformers():
@@ -174,6 +182,14 @@ def check_transformers():
         check("transformers", Logits(model), basin.transformers_problem(double, batches), pathlib.Path(folder))
 
 
+class Shuffled(list):
+    """In another order each time."""
+
+    def __iter__(self):
+        self.reverse()
+        return super().__iter__()
+
+
 def check_jax():
     import jax
     import jax.numpy as jnp
@@ -181,13 +197,8 @@ def check_jax():
     torch.manual_seed(4)
     net = nn.Sequential(nn.Flatten(), nn.Linear(192, 12), nn.Tanh(), nn.Linear(12, CLASSES))
     x, y = examples()
-    jax.config.update("jax_enable_x64", True)
-    params = [
-        {"weight": jnp.array(p.weight.detach().double().numpy()), "bias": jnp.array(p.bias.detach().double().numpy())}
-        for p in (net[1], net[3])
-    ]
-    # As PyTorch has them: weight before bias; JAX sorts keys.
-    params = [[layer["weight"], layer["bias"]] for layer in params]
+    # As PyTorch has them, weight before bias: JAX sorts keys. Arrays of numpy, since JAX has no float64 before jax_problem() switches it on.
+    params = [[p.weight.detach().double().numpy(), p.bias.detach().double().numpy()] for p in (net[1], net[3])]
 
     def losses(params, batch):
         (w1, b1), (w2, b2) = params
@@ -195,6 +206,14 @@ def check_jax():
         return -jax.nn.log_softmax(logits)[jnp.arange(len(logits)), batch[1]]
 
     batches = [(x[i : i + 16].astype(np.float64), y[i : i + 16]) for i in range(0, N, 16)]
+    compare("JAX before: float64", jax.config.jax_enable_x64, False, why="jax_problem() is to switch it on")
+    for what, loader in {"read once only": iter(batches), "gives other examples": Shuffled(batches)}.items():
+        try:
+            basin.jax_problem(losses, params, loader)
+            said = "nothing"
+        except basin.MeasureError as fault:
+            said = str(fault)
+        compare(f'JAX: a loader that is refused: "{said}"', what in said, True, why=f'it must say "{what}"')
     weights = np.arange(1.0, N + 1)
     weighted = [(*batch, weights[16 * i : 16 * i + 16]) for i, batch in enumerate(batches)]
     try:  # a weighted mean, as under a mask

@@ -48,11 +48,11 @@ def _number(value: float) -> str:
 
 
 def probed(board: Board, checkpoint: str) -> list[str]:
-    """Every measure of tables that was measured there, at the smallest and at the largest batch size."""
+    """Every measure of tables that was measured there, at the smallest and at the largest batch size; the ledger's follow."""
     rows = [{"optimiser": board.sweep.names.label("optimizers", name)} for name in board.optimizers]
     for measure in board.sweep.names.measures.itertuples():
         column = f"probe.{checkpoint}.{measure.probe}.{measure.column}"
-        if column not in board.runs:
+        if measure.probe == PROBE or column not in board.runs:
             continue
         for row, name in zip(rows, board.optimizers):
             ends = (board.sizes[0], board.sizes[-1])
@@ -76,17 +76,21 @@ def ledger(board: Board, checkpoint: str) -> list[str]:
 
 
 def rates(board: Board) -> list[str]:
-    """Each cell's rate, with a mark where the tuning's best lay at an end of what it tried."""
+    """Each cell's rate, with a mark where the tuning's best is the lowest or the highest that it tried."""
     selection = board.sweep.folder / "selection.toml"
     choices = read_choices(selection) if selection.is_file() else []
-    ends = {(c.optimizer, c.batch_size, c.rate) for c in choices if c.at_edge}
+    ends = {(c.optimizer, c.batch_size, c.rate) for c in choices if c.rate in _ends([t.rate for t in c.trials])}
 
     def cell(optimizer: str, size: int) -> str:
         rate = board.rate(optimizer, size)
         return f"{rate:.3g}{'*' if (optimizer, size, rate) in ends else ''}" if np.isfinite(rate) else "–"
 
-    note = ["\\* at an end of the rates tried: the best may lie beyond it, and updates are an upper bound.", ""]
+    note = ["\\* the lowest or the highest rate tried: the best may lie beyond it, and updates are an upper bound.", ""]
     return [*by_size(board, "rate", cell), *(note if ends else [])]
+
+
+def _ends(tried: list[float]) -> tuple[float, float]:
+    return min(tried), max(tried)
 
 
 def level_of(sweep: Sweep) -> str:
