@@ -36,13 +36,13 @@ void SignDescent::update(TensorLists& lists) {
 OptimizerEntry lion_entry() {
   return optimizer_entry<SignDescent, LionOptions>(
       {"lion", "Lion", "Steps by the sign of a blend of gradient and averaged gradient.", {"beta1=0"}},
-      [](const LionOptions& o) { return OptimizerTraits{.momentum = o.beta2}; });
+      [](const LionOptions& o) { return OptimizerTraits{.has_preconditioner = false, .momentum = o.beta2}; });
 }
 
 OptimizerEntry signsgd_entry() {
   return optimizer_entry<SignDescent, SignSgdOptions>(
       {"signsgd", "signSGD", "Steps by the sign of the averaged gradient (Signum).", {"momentum=0"}},
-      [](const SignSgdOptions& o) { return OptimizerTraits{.momentum = o.momentum}; });
+      [](const SignSgdOptions& o) { return OptimizerTraits{.has_preconditioner = false, .momentum = o.momentum}; });
 }
 
 }  // namespace basin

@@ -12,6 +12,8 @@ struct OptimizerTraits {
       {};  // slots of its state that hold squares of gradients; the others hold
            // gradients or steps
   std::vector<std::string> weights_in = {};  // ... but for these, which hold weights
+  /// Whether it steps along P^{-1} of a (averaged) gradient, P diagonal in some basis: Optimizer::preconditioner() is NaN without.
+  bool has_preconditioner = true;
   /// Whether each number of its state belongs to one weight, so that a symmetry of the network changes it with that weight.
   bool state_by_weight = true;
   bool steps_along_gradients =
