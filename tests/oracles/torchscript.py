@@ -19,6 +19,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import warnings
 
 import h5py
 import numpy as np
@@ -321,6 +322,49 @@ class Fixed(nn.Module):
         return self.linear(x.view(4, 6))
 
 
+class Moded(Returns):
+    """Dropout that no module shows, in a network that can't be scripted."""
+
+    def forward(self, x):
+        return self.function(F.dropout(self.linear(x), 0.5, self.training))
+
+
+class FailsInTraining(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.linear(x.view(-1, 5) if self.training else x)
+
+
+class AnotherWhenScripted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return 2 * self.linear(x) if torch.jit.is_scripting() else self.linear(x)
+
+
+class Unused(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.other = nn.Linear(6, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def names_what_is_unused():
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        exported = exporting.export(Unused(), torch.randn(4, 6), pathlib.Path(folder) / "net.pt")
+    compare("parameters that don't enter the output", exported.unused == ("other.weight", "other.bias"), True, why="other's")
+    warned = [str(w.message) for w in said if "don't enter the output: other.weight, other.bias" in str(w.message)]
+    compare("warnings of these", len(warned), 1, why="one line")
+
+
 def refusals():
     x = torch.randn(4, 6)
     refuses("two outputs", Returns(lambda y: (y, y)), x, "returns tuple, not one tensor of logits")
@@ -333,6 +377,9 @@ def refusals():
         x,
         "a trace would fix the mode of 1",
     )
+    refuses("a mode that a trace would fix, hidden", Moded(lambda y: y), x, "a trace would fix the mode: training and eval mode differ")
+    refuses("a network that fails in training", FailsInTraining(), x, "fails in training mode: ")
+    refuses("a script that does something else", AnotherWhenScripted(), x, "the script's outputs are not the network's")
     refuses("one example", nn.Linear(6, 3), x[:1], "example has one input")
     frozen = nn.Linear(6, 3).requires_grad_(False)
     refuses("frozen weights", frozen, x, "no parameter requires a gradient")
@@ -340,6 +387,9 @@ def refusals():
     refuses("flash attention inside", Flash(), x, "no second derivatives: ")
     engine_refuses("a frozen script", torch.jit.freeze(torch.jit.script(nn.Linear(6, 3).eval())), x.numpy(),
                    "no parameter that is trained: a frozen script can't be measured")  # fmt: skip
+    normed = nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3)).eval()
+    engine_refuses("a trace of a batch norm", torch.jit.trace(normed, x), x.numpy(), "a trace fixes the mode: use torch.jit.script")
+    engine_refuses("a trace for one batch size", torch.jit.trace(Fixed(), x), x.numpy(), "fails on 3 inputs [6] of Float: ")
     engine_refuses(
         "integers where floats are meant", torch.jit.script(nn.Linear(6, 3)), np.arange(24).reshape(4, 6), " of Long: "
     )
@@ -372,6 +422,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             check(*network, pathlib.Path(folder))
     refusals()
+    names_what_is_unused()
     finish()
 
 
