@@ -168,6 +168,28 @@ def check_torch():
         check("torch in float32", net, problem, pathlib.Path(folder), "float32")
 
 
+def check_weighted_batches():
+    """Any weights, which the engine may ask for: examples twice, weights below 0. By hand: the gradient of the weighted sum."""
+    torch.manual_seed(8)
+    net = group_norm_net().double().eval()
+    x, y = torch.tensor(examples()[0]).double(), torch.tensor(examples()[1])
+    index, share = np.array([3, 21, 3, 39, 17]), np.array([0.5, -0.2, 1.5, 0.1, 0.3])
+    loss = F.cross_entropy(net(x[index]), y[index], reduction="none") @ torch.tensor(share)
+    gradient = torch.autograd.grad(loss, list(net.parameters()), create_graph=True)
+    v = torch.randn(sum(g.numel() for g in gradient), dtype=torch.float64)
+    flat = torch.cat([g.flatten() for g in gradient])
+    product = torch.cat([h.flatten() for h in torch.autograd.grad(flat @ v, list(net.parameters()))])
+    for by_example in (True, False):
+        problem, name = torch_problem(by_example, graph_bytes=0)(net), "by example" if by_example else "a mean"
+        w = problem.weights()
+        value, found = problem.batch_gradient(w, index, share)
+        compare(f"weighted batch, {name}: loss", value, loss.item(), rtol=1e-12, why=SUMS)
+        compare(f"weighted batch, {name}: gradient", found, flat.detach().numpy(), atol=1e-12, why=SUMS)
+        found = problem.batch_product(w, v.numpy(), index, share)
+        compare(f"weighted batch, {name}: product", found, product.numpy(), atol=1e-12, why=SUMS)
+        problem.restore()
+
+
 def check_transformers():
     torch.manual_seed(2)
     model = vision_transformer()
@@ -390,6 +412,7 @@ def five_lines_work():
 
 def main():
     check_torch()
+    check_weighted_batches()
     check_transformers()
     check_jax()
     check_language_model()
