@@ -140,7 +140,9 @@ Lbfgs::Vector Lbfgs::direction(const Vector& gradient) const {
 OptimizerEntry lbfgs_entry() {
   return optimizer_entry<Lbfgs, LbfgsOptions>(
       {"lbfgs", "L-BFGS", "Multi-batch L-BFGS with overlapping batches (Berahas et al. 2016)."},
-      [](const LbfgsOptions& o) { return OptimizerTraits{.overlap = o.overlap, .has_preconditioner = false, .couples_tensors = true}; });
+      [](const LbfgsOptions& o) {
+        return OptimizerTraits{.overlap = o.overlap, .has_preconditioner = false, .couples_tensors = true};
+      });
 }
 
 }  // namespace basin

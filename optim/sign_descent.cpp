@@ -42,7 +42,9 @@ OptimizerEntry lion_entry() {
 OptimizerEntry signsgd_entry() {
   return optimizer_entry<SignDescent, SignSgdOptions>(
       {"signsgd", "signSGD", "Steps by the sign of the averaged gradient (Signum).", {"momentum=0"}},
-      [](const SignSgdOptions& o) { return OptimizerTraits{.has_preconditioner = false, .momentum = o.momentum}; });
+      [](const SignSgdOptions& o) {
+        return OptimizerTraits{.has_preconditioner = false, .momentum = o.momentum};
+      });
 }
 
 }  // namespace basin

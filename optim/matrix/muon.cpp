@@ -111,7 +111,8 @@ OptimizerEntry muon_entry() {
   return optimizer_entry<Muon, MuonOptions>(
       {"muon", "Muon", "Momentum orthogonalised matrix by matrix, AdamW for the rest."},
       [](const MuonOptions& o) {
-        return OptimizerTraits{.squares_in = {"second_moment"}, .has_preconditioner = false, .momentum = o.momentum};
+        return OptimizerTraits{
+            .squares_in = {"second_moment"}, .has_preconditioner = false, .momentum = o.momentum};
       });
 }
 

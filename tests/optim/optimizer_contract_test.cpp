@@ -125,7 +125,8 @@ std::vector<at::Tensor> preconditioner_of(const std::string& name) {
 }
 
 TEST_P(OptimizerContract, PreconditionerIsThatOfTheStep) {
-  if (!entry().traits(*entry().make_options()).has_preconditioner) DOES_NOT_APPLY() << "steps by no diagonal in any basis";
+  if (!entry().traits(*entry().make_options()).has_preconditioner)
+    DOES_NOT_APPLY() << "steps by no diagonal in any basis";
   std::vector<std::string> settings = entry().memoryless;
   expect_preconditioner_of_the_step(GetParam(), settings);
   if (!entry().factors) return;

@@ -24,7 +24,8 @@ class Settled {
  public:
   Settled(const std::string& name, const std::vector<std::string>& settings)
       : weight_(at::zeros({kRows, kColumns}, at::kDouble).requires_grad_(true)),
-        optimizer_(make_test_optimizer(name, settings, {{"fc.weight", "fc", ParameterKind::weight, weight_}})) {
+        optimizer_(
+            make_test_optimizer(name, settings, {{"fc.weight", "fc", ParameterKind::weight, weight_}})) {
     at::Generator generator = make_generator(4);
     optimizer_->set_learning_rate(1e-9);
     for (int t = 0; t < 4000; ++t) step(at::empty({kRows, kColumns}, at::kDouble).normal_(0, 1, generator));

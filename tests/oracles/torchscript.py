@@ -377,7 +377,12 @@ def refusals():
         x,
         "a trace would fix the mode of 1",
     )
-    refuses("a mode that a trace would fix, hidden", Moded(lambda y: y), x, "a trace would fix the mode: training and eval mode differ")
+    refuses(
+        "a mode that a trace would fix, hidden",
+        Moded(lambda y: y),
+        x,
+        "a trace would fix the mode: training and eval mode differ",
+    )
     refuses("a network that fails in training", FailsInTraining(), x, "fails in training mode: ")
     refuses("a script that does something else", AnotherWhenScripted(), x, "the script's outputs are not the network's")
     refuses("one example", nn.Linear(6, 3), x[:1], "example has one input")
@@ -388,7 +393,9 @@ def refusals():
     engine_refuses("a frozen script", torch.jit.freeze(torch.jit.script(nn.Linear(6, 3).eval())), x.numpy(),
                    "no parameter that is trained: a frozen script can't be measured")  # fmt: skip
     normed = nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3)).eval()
-    engine_refuses("a trace of a batch norm", torch.jit.trace(normed, x), x.numpy(), "a trace fixes the mode: use torch.jit.script")
+    engine_refuses(
+        "a trace of a batch norm", torch.jit.trace(normed, x), x.numpy(), "a trace fixes the mode: use torch.jit.script"
+    )
     engine_refuses("a trace for one batch size", torch.jit.trace(Fixed(), x), x.numpy(), "fails on 3 inputs [6] of Float: ")
     engine_refuses(
         "integers where floats are meant", torch.jit.script(nn.Linear(6, 3)), np.arange(24).reshape(4, 6), " of Long: "

@@ -1,7 +1,11 @@
 // Interrupt, save, restore, go on: the same bits as an undisturbed run.
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include "core/error.h"
+#include "core/seed.h"
+#include "tests/support/script_nets.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/trainers/test_run.h"
 #include "trainers/hooks/example_noise.h"
 #include "trainers/hooks/gradient_clipping.h"
@@ -68,13 +72,42 @@ std::vector<ResumeCase> cases() {
   clean.train.hook<ExampleNoiseOptions>() = {.batch = 5, .preconditioner = "clean"};
   RunSettings rounded = noisy;
   rounded.train.autocast = "bfloat16";
-  return {{"prepared", prepared},  {"bfloat16", rounded},       {"sgd", plain},
-          {"lamb", lamb},          {"lamb_noise_clean", clean}, {"dropout_batchnorm_augmentation", noisy},
-          {"protocol_b", matched}, {"perturbed", perturbed},    {"growing", growing},
-          {"lookahead", lookahead}};
+  RunSettings script = noisy;
+  script.model = "torchscript";
+  script.model_settings = {};  // its file is written for the test
+  return {{"prepared", prepared},   {"bfloat16", rounded},       {"sgd", plain},
+          {"lamb", lamb},           {"lamb_noise_clean", clean}, {"dropout_batchnorm_augmentation", noisy},
+          {"protocol_b", matched},  {"perturbed", perturbed},    {"growing", growing},
+          {"lookahead", lookahead}, {"script", script}};
 }
 
-class Resume : public ::testing::TestWithParam<ResumeCase> {};
+/// Batch norm, whose statistics a script keeps, and dropout, which draws from torch's own generator.
+void write_network(const std::string& path) {
+  torch::jit::Module net("__torch__.Net");
+  at::Generator generator = make_generator(4);
+  const at::Tensor weight = at::empty({10, 3 * 32 * 32}, at::kFloat).normal_(0, 0.01, generator);
+  net.register_parameter("w", at::Tensor(weight).requires_grad_(), /*is_buffer=*/false);
+  net.register_attribute("training", c10::BoolType::get(), true);
+  net.register_module("norm", batch_norm_script(3, 0.1));
+  net.define(R"(
+def forward(self, x: Tensor) -> Tensor:
+  h = torch.dropout(torch.flatten(self.norm.forward(x), 1), 0.5, self.training)
+  return torch.matmul(h, self.w.t())
+)");
+  net.save(path);
+}
+
+class Resume : public ::testing::TestWithParam<ResumeCase> {
+ protected:
+  RunSettings settings() {
+    RunSettings s = GetParam().settings;
+    if (s.model != "torchscript") return s;
+    write_network(folder_ / "net.pt");
+    s.model_settings = {"file=" + (folder_ / "net.pt")};
+    return s;
+  }
+  TemporaryFolder folder_;
+};
 
 void expect_same_records(const Listener& undisturbed, const Listener& first, const Listener& second) {
   std::vector<UpdateRecord> updates = first.updates;
@@ -112,13 +145,14 @@ void expect_same_records(const Listener& undisturbed, const Listener& first, con
 }
 
 TEST_P(Resume, GivesTheSameBits) {
-  TestRun undisturbed(GetParam().settings);
+  const RunSettings given = settings();
+  TestRun undisturbed(given);
   const TrainResult expected = undisturbed.run();
   const int64_t total = static_cast<int64_t>(number(expected, "updates"));
   ASSERT_GE(total, 3);
   for (const int64_t stop : {int64_t{0}, int64_t{1}, total / 2, total - 1}) {
     SCOPED_TRACE(stop);
-    TestRun first(GetParam().settings), second(GetParam().settings);
+    TestRun first(given), second(given);
     ASSERT_EQ(first.run_until(stop).status, RunState::interrupted);
     second.trainer->restore(first.listener.checkpoints.at("latest"));
     const TrainResult result = second.run();
@@ -128,7 +162,7 @@ TEST_P(Resume, GivesTheSameBits) {
       EXPECT_EQ(number(result, key), number(expected, key)) << key;
     }
     expect_same_records(undisturbed.listener, first.listener, second.listener);
-    if (GetParam().settings.train.hook<WeightAverageOptions>().decay == 0) continue;
+    if (given.train.hook<WeightAverageOptions>().decay == 0) continue;
     for (const char* key : {"average_train_loss", "average_test_loss"})
       EXPECT_EQ(number(result, key), number(expected, key)) << key;
   }

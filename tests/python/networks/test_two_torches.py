@@ -8,10 +8,10 @@ import re
 import subprocess
 import sys
 
-import basin
 import numpy as np
 import pytest
 
+import basin
 from basin_program import BASIN, needs_program
 
 pytestmark = [pytest.mark.slow, needs_program]
