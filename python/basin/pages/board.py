@@ -1,5 +1,5 @@
-"""python -m basin.pages.board OUT_DIR [--budget EPOCHS] [--picture FILE.png] [--into FILE.md]: a board of optimisers at large batches
-(docs/board.md): what each takes to the target at each batch size, what limits it on the way, and the study's verdicts."""
+"""python -m basin.pages.board OUT_DIR [--budget EPOCHS] [--picture FILE.png] [--ledger FILE.png] [--into FILE.md]: a board of optimisers
+at large batches (docs/board.md): what each takes to the target at each batch size, what limits it on the way, and the study's verdicts."""
 
 from __future__ import annotations
 
@@ -129,17 +129,30 @@ def figure(sweep: Sweep) -> Figure:
     return board.figure(sweep)
 
 
+def ledger_figure(sweep: Sweep) -> Figure:
+    from ..figures import ledger
+
+    if found := ledger.ledger_against_loss(sweep):
+        return found
+    raise ReadError(f"{sweep.path}: no run was probed with {PROBE}, and --ledger draws that")
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = command("basin.pages.board", __doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--budget", type=float, default=BUDGET, help=f"epochs at which losses are compared ({BUDGET:g})")
     takes_picture(parser)
+    parser.add_argument(
+        "--ledger", type=Path, metavar="FILE.png", help=f"write the figure of {PROBE} against the training loss too"
+    )
     takes_page(parser, PASSAGE, by_name=True)
 
     def work(options: argparse.Namespace) -> None:
         text = markdown(open_sweep(options.folder), options.budget)
-        draw_picture(options, figure, options.folder)
-        publish(options, text + picture_link(options, "Updates and epochs to the target"))
+        draw_picture(options.picture, figure, options.folder)
+        draw_picture(options.ledger, ledger_figure, options.folder)
+        text += picture_link(options.into, options.picture, "Updates and epochs to the target")
+        publish(options, text + picture_link(options.into, options.ledger, "What limits the runs, against the training loss"))
 
     return run(parser, arguments, work)
 

@@ -50,18 +50,18 @@ def publish(options: argparse.Namespace, text: str) -> None:
         paste(options.into, options.passage, text)
 
 
-def draw_picture(options: argparse.Namespace, draw: Callable[[Sweep], Figure], folder: Path) -> None:
+def draw_picture(picture: Path | None, draw: Callable[[Sweep], Figure], folder: Path) -> None:
     """Where one is named. `draw` imports matplotlib, which then leaves nothing in $HOME."""
-    if options.picture is not None:
+    if picture is not None:
         with nothing_in_home():
-            save_picture(draw, folder, options.picture)
+            save_picture(draw, folder, picture)
 
 
-def picture_link(options: argparse.Namespace, about: str) -> str:
+def picture_link(page: Path | None, picture: Path | None, about: str) -> str:
     """How the page shows the picture; empty without both."""
-    if options.picture is None or options.into is None:
+    if page is None or picture is None:
         return ""
-    return f"\n\n![{about}]({os.path.relpath(options.picture, options.into.parent)})"
+    return f"\n\n![{about}]({os.path.relpath(picture, page.parent)})"
 
 
 def run(parser: argparse.ArgumentParser, arguments: list[str] | None, work: Callable[[argparse.Namespace], None]) -> int:

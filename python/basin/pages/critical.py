@@ -154,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
         names = {name: sweep.names.label("optimizers", name) for name in found}
         scales = [line for name in found for line in scales_in_words(names[name], drawing.noise_scales(sweep, name))]
         publish(options, passage(names, found, scalings, scales, branches))
-        draw_picture(options, lambda drawn: drawing.figure(drawn, found, branches), options.folder)
+        draw_picture(options.picture, lambda drawn: drawing.figure(drawn, found, branches), options.folder)
 
     return run(parser, arguments, work)
 

@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
                 f'{options.folder}: no top_eigenvalues at checkpoints of a cadence (checkpoint_every, probes.at = ["every"])'
             )
         print("\n".join(in_words(sweep)))
-        draw_picture(options, figure, options.folder)
+        draw_picture(options.picture, figure, options.folder)
 
     return run(parser, arguments, work)
 

@@ -208,8 +208,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     def work(options: argparse.Namespace) -> None:
         text = markdown(open_sweep(options.folder))
-        draw_picture(options, figure, options.folder)
-        publish(options, text + picture_link(options, "φ and λ₁ of the settings"))
+        draw_picture(options.picture, figure, options.folder)
+        publish(options, text + picture_link(options.into, options.picture, "φ and λ₁ of the settings"))
 
     return run(parser, arguments, work)
 

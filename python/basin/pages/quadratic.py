@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(in_words(found)))
         if options.into:
             paste(options.into, options.passage, markdown(found))
-        draw_picture(options, figure, options.folder)
+        draw_picture(options.picture, figure, options.folder)
 
     return run(parser, arguments, work)
 

@@ -87,7 +87,7 @@ def _work(options: argparse.Namespace) -> None:
         path, first = make_report(
             options.folder, options.page, options.margin, progress=lambda line: print(line, file=sys.stderr)
         )
-        draw_picture(options, _accuracy, options.folder)
+        draw_picture(options.picture, _accuracy, options.folder)
     print(f"{first}\n\n{path}" if first else path)
 
 

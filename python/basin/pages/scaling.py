@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
             return drawing.figure(model.tables, drawn.names)
 
         publish(options, passage(times, model, sweep.names))
-        draw_picture(options, figure, options.folder)
+        draw_picture(options.picture, figure, options.folder)
 
     return run(parser, arguments, work)
 

@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     def work(options: argparse.Namespace) -> None:
         if options.picture and len(options.folders) > 1:
             parser.error("--picture draws the effects of one study: give one OUT")
-        draw_picture(options, _figure, options.folders[0])
+        draw_picture(options.picture, _figure, options.folders[0])
         publish(options, markdown(options.folders, options.into.parent if options.into else Path()))
 
     return run(parser, arguments, work)

@@ -105,6 +105,6 @@ def test_another_torch_has_the_same_numbers(tmp_path):
     # A file of that torch, in this one: float32.
     command = [BASIN, "probe", "--script", "net.pt", "--data", "data.npz", "--only", "top_eigenvalues", "--out", "out"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    [path] = tmp_path.glob("out/net/runs/*/probes/end.top_eigenvalues.h5")
+    [path] = tmp_path.glob("out/runs/*/probes/end.top_eigenvalues.h5")
     table = basin.read_probe(path).table
     assert table[table.entry == "lambda_1"].value.iloc[0] == pytest.approx(found["by_torch"]["lambda_1"], rel=1e-3)
