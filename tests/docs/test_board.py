@@ -41,7 +41,7 @@ def board(request):
     folder = results_named_in(PAGE, rf"results/[0-9-]+{BOARDS[request.param]}(?=\))")
     text = passage(ROOT / PAGE, request.param)
     runs = pd.read_csv(folder / "runs.csv")
-    return text, {key: cell for key, cell in runs.groupby(["optimizer", "batch_size"])}, folder
+    return text, dict(list(runs.groupby(["optimizer", "batch_size"]))), folder
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
 
 
 def compare(what, ours, theirs, *, rtol=0.0, atol=0.0, why):
-    """Prints the largest difference, absolute and relative to theirs, and what was allowed: |ours - theirs| <= atol + rtol |theirs|, everywhere, with `why` as
-    the reason for that. NaN never agrees, nor do different shapes."""
+    """Prints the largest difference, absolute and relative to theirs, and what was allowed: |ours - theirs| <= atol + rtol |theirs|,
+    everywhere, with `why` as the reason for that. NaN never agrees, nor do different shapes."""
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     if ours.shape != theirs.shape:
         _record(what, False, f"shapes {ours.shape} and {theirs.shape}")

@@ -15,6 +15,7 @@ import pandas as pd
 from ..analysis.board import Board, Mean, geometric
 from ..analysis.verdict_tables import verdicts_of
 from ..figures.ledger import PROBE, SHOWN
+from ..reader.fault import ReadError
 from ..reader.selection import read_choices
 from ..reader.sweep import Sweep, open_sweep
 from .command import command, draw_picture, picture_link, publish, run, takes_page, takes_picture
