@@ -219,7 +219,7 @@ def check_jax():
     torch.manual_seed(4)
     net = nn.Sequential(nn.Flatten(), nn.Linear(192, 12), nn.Tanh(), nn.Linear(12, CLASSES))
     x, y = examples()
-    # As PyTorch has them, weight before bias: JAX sorts keys. Of numpy, since JAX has no float64 before jax_problem() switches it on.
+    # As PyTorch has them, weight before bias: JAX sorts keys. Arrays are numpy's: JAX has no float64 yet, jax_problem() switches it on.
     params = [[p.weight.detach().double().numpy(), p.bias.detach().double().numpy()] for p in (net[1], net[3])]
 
     def losses(params, batch):
