@@ -84,10 +84,19 @@ def checkpoints_of(sweep: Sweep) -> list[Checkpoint]:
     for _, of_setting in rows[rows.branch != ""].groupby(
         ["optimizer", "parent_batch", "parent_rate", "parent_config"], sort=True
     ):
-        made = [_checkpoint(group, words) for _, group in of_setting.groupby("at")]
+        made = _distinct([_checkpoint(group, words) for _, group in of_setting.groupby("at")])
         _judge([(point, gains) for point, gains in made if not point.outcome])
         found += sorted((point for point, _ in made), key=lambda point: -point.loss)
     return found
+
+
+def _distinct(made: list[tuple[Checkpoint, pd.DataFrame]]) -> list[tuple[Checkpoint, pd.DataFrame]]:
+    """Parents that pass two levels within one interval of their checks have one checkpoint for both, with the same branches to the bit."""
+    kept: list[tuple[Checkpoint, pd.DataFrame]] = []
+    for point, gains in made:
+        if gains.empty or not any(point.loss == other.loss and gains.equals(others) for other, others in kept):
+            kept.append((point, gains))
+    return kept
 
 
 def _name(k: float, factor: float) -> str:

@@ -63,6 +63,12 @@ def test_the_word_is_judged_by_its_promise(tmp_path):
     assert outcomes(basin.open_sweep(tmp_path / "s")) == {at: case[2] for at, case in CASES.items()}
 
 
+def test_two_levels_that_are_passed_at_once_are_one_checkpoint(tmp_path):
+    twice = {"loss-1.9": ((4, 4, 4), 1, ""), "loss-1.8": ((4, 4, 4), 1, "")}
+    found = score(checkpoints_of(open_planned(tmp_path / "s", made(cases=twice, scatter=0))))
+    assert (found.borne_out, found.refuted, found.unresolved) == (1, 0, 0)
+
+
 def test_scatter_between_seeds_leaves_the_word_unresolved(tmp_path):
     # At a scatter of five margins three seeds resolve nothing that is four margins large.
     found = outcomes(open_planned(tmp_path / "s", made(scatter=5.0)))
