@@ -10,7 +10,7 @@ from scipy import stats
 
 from basin.pages.paste import passage
 from basin.reader.selection import read_choices
-from documents import ROOT, results_named_in
+from documents import ROOT
 
 PAGE = "docs/board.md"
 BOARDS = {"board": "board-cifar10-5k", "board-characters": "board-characters"}
@@ -38,7 +38,8 @@ def student(values, geometric):
 
 @pytest.fixture(params=BOARDS)
 def board(request):
-    folder = results_named_in(PAGE, rf"results/[0-9-]+{BOARDS[request.param]}(?=\))")
+    page = (ROOT / PAGE).read_text()
+    folder = ROOT / max(re.findall(rf"results/[0-9-]+{BOARDS[request.param]}(?=\))", page))  # the newest that is named
     text = passage(ROOT / PAGE, request.param)
     runs = pd.read_csv(folder / "runs.csv")
     return text, dict(list(runs.groupby(["optimizer", "batch_size"]))), folder
