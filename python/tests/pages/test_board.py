@@ -118,15 +118,16 @@ CHOICE = """
 protocol = "B"
 when = {{ optimizer = "{optimizer}", batch_size = 32 }}
 learning_rate = 0.1
-at_edge = {at_edge}
-tried = [[0.1, 1, 1, 1, 0, 1.5, 2000.0]]
+at_edge = false
+tried = [[0.05, 1, 1, 1, 0, 1.5, 3000.0], [0.1, 1, 1, 1, 0, 1.5, 2000.0]{higher}]
 """
 
 
 def test_a_rate_at_an_end_of_those_tried_is_marked(sweep):
     assert "0.1*" not in board.markdown(sweep)
     selection = sweep.folder / "selection.toml"
-    selection.write_text(CHOICE.format(optimizer="sgd", at_edge="true") + CHOICE.format(optimizer="lamb", at_edge="false"))
+    higher = ", [0.2, 1, 1, 1, 0, 1.5, 2500.0]"
+    selection.write_text(CHOICE.format(optimizer="sgd", higher="") + CHOICE.format(optimizer="lamb", higher=higher))
     said = board.markdown(sweep)
     selection.unlink()
     assert "| SGD | 0.1* | 0.1 |" in said and "| LAMB | 0.1 | 0.1 |" in said and "an upper bound" in said
