@@ -37,7 +37,8 @@ void bind_options(OptionTable& table, TorchScriptOptions& options);
 /// Runs with the JIT's graph optimiser off, whose gradients of gradients aren't known to be right, and with attention by matrix
 /// products, which alone has second derivatives. The constructor tries the network on a few examples: ConfigError that names the
 /// file for one without trained parameters, whose outputs aren't InputShape::output() for any n or depend on the other examples in eval mode, whose
-/// batch norms were traced with their mode fixed or stand in two places, and without second derivatives. Cost: a handful of passes each time.
+/// batch norms were traced with their mode fixed or stand in two places, and without second derivatives. Cost: a handful of passes each
+/// time, with batch norm one for each vector among the parameters.
 class TorchScript : public Model {
  public:
   TorchScript(const TorchScriptOptions& options, const InputShape& shape, at::Generator& init);

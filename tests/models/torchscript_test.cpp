@@ -140,18 +140,13 @@ TEST_F(TorchScriptTest, BiasesThatABatchNormCancelsAreItsTwins) {
 }
 
 TEST_F(TorchScriptTest, ABiasBeforeALayerNormIsNotCancelledByABatchNormElsewhere) {
-  torch::jit::Module net("__torch__.Net");
-  for (const auto& [name, sizes] :
-       {std::pair("w", std::vector<int64_t>{3, 128}), std::pair("b", std::vector<int64_t>{3})})
-    net.register_parameter(name, at::randn(sizes, make_generator(4)).requires_grad_(), /*is_buffer=*/false);
-  net.register_attribute("training", c10::BoolType::get(), true);
-  net.register_module("norm", testing::batch_norm_script(2, 0.1));
-  net.define(R"(
-def forward(self, x: Tensor) -> Tensor:
-  h = torch.linear(torch.flatten(self.norm.forward(x), 1), self.w, self.b)
-  return torch.layer_norm(h, [3])
-)");
-  net.save(path_);
+  const auto drawn = [](at::IntArrayRef sizes) {
+    return at::randn(sizes, make_generator(4)).requires_grad_();
+  };
+  write_script(path_,
+               "h = torch.linear(torch.flatten(self.norm.forward(x), 1), self.w, self.b)\n"
+               "  return torch.layer_norm(h, [3])",
+               {{"w", drawn({3, 128})}, {"b", drawn({3})}}, {{"norm", testing::batch_norm_script(2, 0.1)}});
   const auto model = script_model(path_);
   for (const ParameterInfo& p : model->parameter_table())
     EXPECT_FALSE(model->is_cancelled(p.tensor)) << p.name;

@@ -229,21 +229,18 @@ def check_jax():
 
     batches = [(x[i : i + 16].astype(np.float64), y[i : i + 16]) for i in range(0, N, 16)]
     compare("JAX before: float64", jax.config.jax_enable_x64, False, why="jax_problem() is to switch it on")
-    for what, loader in {"read once only": iter(batches), "gives other examples": Shuffled(batches)}.items():
-        try:
-            basin.jax_problem(losses, params, loader)
-            said = "nothing"
-        except basin.MeasureError as fault:
-            said = str(fault)
-        compare(f'JAX: a loader that is refused: "{said}"', what in said, True, why=f'it must say "{what}"')
+    refuses("a generator under JAX", lambda: basin.jax_problem(losses, params, iter(batches)), "read once only")
+    refuses(
+        "a loader that shuffles under JAX", lambda: basin.jax_problem(losses, params, Shuffled(batches)), "gives other examples"
+    )
     weights = np.arange(1.0, N + 1)
     weighted = [(*batch, weights[16 * i : 16 * i + 16]) for i, batch in enumerate(batches)]
-    try:  # a weighted mean, as under a mask
-        basin.jax_problem(lambda p, b: (losses(p, b) * b[2]).sum() / b[2].sum(), params, weighted).weights()
-    except basin.MeasureError as error:
-        assert "the loss has to be the plain mean over examples" in str(error), error
-    else:
-        raise AssertionError("JAX: a weighted mean passed for a plain one")
+
+    def masked_mean(p, b):
+        return (losses(p, b) * b[2]).sum() / b[2].sum()
+
+    said = "the loss has to be the plain mean over examples"
+    refuses("a weighted mean under JAX", lambda: basin.jax_problem(masked_mean, params, weighted), said)
     for name, loss_fn in {"losses by example": losses, "a mean": lambda params, batch: losses(params, batch).mean()}.items():
         with tempfile.TemporaryDirectory() as folder:
             kinds = {"*.1": "bias"}

@@ -52,9 +52,11 @@ def forward(self, x: Tensor) -> Tensor:
   return module;
 }
 
-void write_script(const std::string& path, const std::string& body, const NamedTensors& parameters) {
+void write_script(const std::string& path, const std::string& body, const NamedTensors& parameters,
+                  const std::vector<std::pair<std::string, Module>>& parts) {
   Module module("__torch__.Net");
   for (const auto& [name, tensor] : parameters) add(module, name, tensor);
+  for (const auto& [name, part] : parts) module.register_module(name, part);
   module.register_attribute("training", c10::BoolType::get(), true);
   module.define("def forward(self, x: Tensor):\n  " + body + "\n");
   module.save(path);

@@ -10,9 +10,10 @@
 
 namespace basin::testing {
 
-/// Writes a network with these parameters whose forward(self, x) has this body, in TorchScript:
+/// Writes a network with these parameters and parts whose forward(self, x) has this body, in TorchScript:
 /// "return torch.linear(torch.flatten(x, 1), self.w, self.b)".
-void write_script(const std::string& path, const std::string& body, const NamedTensors& parameters);
+void write_script(const std::string& path, const std::string& body, const NamedTensors& parameters,
+                  const std::vector<std::pair<std::string, torch::jit::Module>>& parts = {});
 /// With w [3, 128] and b [3], normal numbers from a fixed seed: for tiny_image_shape().
 void write_script(const std::string& path, const std::string& body);
 

@@ -1,6 +1,5 @@
 // Interrupt, save, restore, go on: the same bits as an undisturbed run.
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/api/module.h>
 
 #include "core/error.h"
 #include "core/seed.h"
@@ -83,18 +82,12 @@ std::vector<ResumeCase> cases() {
 
 /// Batch norm, whose statistics a script keeps, and dropout, which draws from torch's own generator.
 void write_network(const std::string& path) {
-  torch::jit::Module net("__torch__.Net");
   at::Generator generator = make_generator(4);
   const at::Tensor weight = at::empty({10, 3 * 32 * 32}, at::kFloat).normal_(0, 0.01, generator);
-  net.register_parameter("w", at::Tensor(weight).requires_grad_(), /*is_buffer=*/false);
-  net.register_attribute("training", c10::BoolType::get(), true);
-  net.register_module("norm", batch_norm_script(3, 0.1));
-  net.define(R"(
-def forward(self, x: Tensor) -> Tensor:
-  h = torch.dropout(torch.flatten(self.norm.forward(x), 1), 0.5, self.training)
-  return torch.matmul(h, self.w.t())
-)");
-  net.save(path);
+  write_script(path,
+               "h = torch.dropout(torch.flatten(self.norm.forward(x), 1), 0.5, self.training)\n"
+               "  return torch.matmul(h, self.w.t())",
+               {{"w", at::Tensor(weight).requires_grad_()}}, {{"norm", batch_norm_script(3, 0.1)}});
 }
 
 class Resume : public ::testing::TestWithParam<ResumeCase> {
