@@ -101,7 +101,6 @@ class Ledger final : public Probe {
     add_along(along, context.learning_rate, limit, result);
     const double gain = context.optimizer ? context.optimizer->gain() : kNaN;
     add_decrease_at_limit(curved, gain * limit * along.slope, result);
-    add_noise_limited(result);
     result.status = gravest_status(result.quantities);
     if (result.status != ProbeStatus::ok) {
       std::vector<std::string> names;
@@ -230,24 +229,6 @@ class Ledger final : public Probe {
     return q;
   }
 
-  void add_noise_limited(ProbeResult& result) const {
-    const Quantity& noise = quantity_named(result, "noise_over_gradient");
-    Quantity limited =
-        named({"noise_limited", "noise over gradient at or above its threshold", "ledger-noise-limited", "1"},
-              UncertaintyKind::none);
-    // From the interval alone: where |G|^2 isn't resolved its upper end is open, and the lower end may say enough.
-    const double threshold = options_.noise_limited;
-    const double low = noise.ci_low[0], high = noise.ci_high[0];
-    const bool above = low >= threshold, below = high < threshold;
-    limited.value = {above ? 1.0 : below ? 0.0 : kNaN};
-    limited.uncertainty = {0};
-    limited.status = noise.status == ProbeStatus::nonfinite ? noise.status
-                     : above || below                       ? ProbeStatus::ok
-                                                            : ProbeStatus::not_resolved;
-    if (limited.status != ProbeStatus::ok) limited.value = {kNaN};
-    result.quantities.push_back(std::move(limited));
-  }
-
   LedgerOptions options_;
 };
 
@@ -262,8 +243,6 @@ void bind_options(OptionTable& table, LedgerOptions& options) {
             "relative width of the bracket of the critical learning rate");
   table.add("b_hessian", options.b_hessian, anything(),
             "measure the Hessian-weighted noise scale too, at twice the cost");
-  table.add("noise_limited", options.noise_limited, greater_than(0),
-            "noise over gradient from which a checkpoint is called noise_limited");
 }
 
 std::unique_ptr<Probe> make_ledger(const LedgerOptions& options) { return std::make_unique<Ledger>(options); }
@@ -276,9 +255,9 @@ ProbeEntry ledger_entry() {
       .version = 5,
       .definitions = {"ledger-curvature", "ledger-noise", "noise-scale-finite", "noise-scale-hessian-finite",
                       "ledger-first-order", "critical-sharpness", "ledger-critical",
-                      "ledger-decrease-at-limit", "ledger-noise-limited"},
+                      "ledger-decrease-at-limit"},
       .entries = {"curvature_over_limit", "noise_over_gradient", "b_simple", "b_hessian", "first_order_share",
-                  "critical_sharpness", "critical_over_limit", "decrease_at_limit", "noise_limited"},
+                  "critical_sharpness", "critical_over_limit", "decrease_at_limit"},
       .headlines = {{"curvature_over_limit", "", "η λ₁(P⁻¹H) over its limit"},
                     {"noise_over_gradient", "", "noise over gradient"},
                     {"critical_sharpness", "", "critical sharpness λ_c"},

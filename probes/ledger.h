@@ -13,7 +13,6 @@ struct LedgerOptions {
   double tolerance = 0.02;                // of lambda_1, relative
   double step_tolerance = 0.02;           // of the critical learning rate, relative
   bool b_hessian = true;                  // costs as much as all else together
-  double noise_limited = 1;               // noise over gradient from which the word holds
 };
 void bind_options(OptionTable& table, LedgerOptions& options);
 
@@ -32,8 +31,6 @@ void bind_options(OptionTable& table, LedgerOptions& options);
 ///   critical_over_limit = eta critical_sharpness / limit;
 ///   decrease_at_limit = gain limit G'd / lambda_1(P^{-1} H), in units of the loss: the decrease that the gradient promises for one
 ///     update at the rate of the limit, whatever the run's own rate; the same for any multiple of P, so methods can be compared by it;
-///   noise_limited: 1 where noise_over_gradient is at or above the threshold of the options, else 0; not resolved where its interval
-///     holds the threshold. It predicts that twice the batch helps, and branches bore that out.
 /// The update is the one that the method would make without momentum and weight decay.
 ///
 /// Cost: that of preconditioned_curvature, noise_scale and, with b_hessian, noise_curvature with one pair, two gradients and 6 to

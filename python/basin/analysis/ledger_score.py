@@ -1,4 +1,5 @@
-"""Whether branches bear out the word `noise_limited` of the probe `ledger`: docs/probes.md#ledger-score defines every term.
+"""Whether twice the batch helps where the probe `ledger` finds more noise than gradient: docs/probes.md#ledger-score defines every
+term.
 
 From one checkpoint four branches of equally many updates: unchanged, half the rate, double the batch, both. Help is the loss of the
 unchanged one less that of the branch, paired by seed.
@@ -16,10 +17,11 @@ from ..reader.sweep import Sweep
 from . import student
 from .branches import branches_of
 
-WORD = "noise_limited"
+NOISE = "noise_over_gradient"
+THRESHOLD = 1.0  # of that ratio; the interval must lie above it
 BRANCHES = {"unchanged": (1.0, 1.0), "half": (1.0, 0.5), "double": (2.0, 1.0), "both": (2.0, 0.5)}  # k and factor of the rate
 CHANGED = ("half", "double", "both")
-PROMISED = "double"  # the branch that helps where the word is said
+PROMISED = "double"  # the branch that would help there
 MARGIN = 0.01  # of the loss at the checkpoint
 KEPT_FROM = 0.8
 LEAST_RESOLVED = 0.5
@@ -37,7 +39,7 @@ class Help:
 
 @dataclass
 class Checkpoint:
-    """A setting of the parent and a label. `outcome`: borne out, refuted, unresolved, no word or incomplete; `reason` says which."""
+    """A setting of the parent and a label. `outcome`: borne out, refuted, unresolved, not above or incomplete; `reason` says which."""
 
     optimizer: str
     batch_size: int
@@ -46,7 +48,7 @@ class Checkpoint:
     loss: float
     updates: float
     seeds: int
-    said: bool = False  # the word, by all seeds
+    above: bool = False  # the threshold, at every seed
     helped: dict[str, Help] = field(default_factory=dict)
     outcome: str = ""
     reason: str = ""
@@ -54,7 +56,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Score:
-    """How many checkpoints with the word bear it out. `share` has its exact 95 % interval, NaN where nothing is resolved."""
+    """How many checkpoints above the threshold bear it out. `share` has its exact 95 % interval, NaN where nothing is resolved."""
 
     borne_out: int
     refuted: int
@@ -65,13 +67,13 @@ class Score:
 
     @property
     def verdict(self) -> str:
-        """What becomes of the word."""
+        """What becomes of the prediction."""
         resolved = self.borne_out + self.refuted
         if not resolved or resolved < LEAST_RESOLVED * (resolved + self.unresolved):
-            return "undecided: fewer than half of the checkpoints with a word are resolved"
+            return "undecided: fewer than half of the checkpoints above the threshold are resolved"
         if self.share >= KEPT_FROM:
-            return f"the word stays: at least {100 * KEPT_FROM:g} % are borne out"
-        return f"the word goes: fewer than {100 * KEPT_FROM:g} % are borne out"
+            return f"noise over gradient predicts it: at least {100 * KEPT_FROM:g} % are borne out"
+        return f"noise over gradient does not predict it: fewer than {100 * KEPT_FROM:g} % are borne out"
 
 
 def checkpoints_of(sweep: Sweep) -> list[Checkpoint]:
@@ -79,12 +81,12 @@ def checkpoints_of(sweep: Sweep) -> list[Checkpoint]:
     rows = branches_of(sweep)
     rows = rows[(rows.anneal == 0) & (rows.differs == "")]
     rows = rows.assign(branch=[_name(k, factor) for k, factor in zip(rows.k, rows.rate_factor)])
-    words = _words(sweep)
+    noise = _noise(sweep)
     found = []
     for _, of_setting in rows[rows.branch != ""].groupby(
         ["optimizer", "parent_batch", "parent_rate", "parent_config"], sort=True
     ):
-        made = _distinct([_checkpoint(group, words) for _, group in of_setting.groupby("at")])
+        made = _distinct([_checkpoint(group, noise) for _, group in of_setting.groupby("at")])
         _judge([(point, gains) for point, gains in made if not point.outcome])
         found += sorted((point for point, _ in made), key=lambda point: -point.loss)
     return found
@@ -103,15 +105,14 @@ def _name(k: float, factor: float) -> str:
     return next((name for name, (ks, fs) in BRANCHES.items() if np.isclose(k, ks) and np.isclose(factor, fs, rtol=1e-4)), "")
 
 
-def _words(sweep: Sweep) -> pd.Series:
-    """By run and label; NaN where the probe resolved none."""
+def _noise(sweep: Sweep) -> dict[tuple[str, str], tuple[float, float]]:
+    """The interval of the ratio by run and label; its upper end is infinite where the gradient is lost in its error."""
     probes = sweep.probes
-    mine = probes[(probes.probe == "ledger") & (probes.quantity == WORD) & probes.study.astype(bool)]
-    values = mine.value.astype(float).where(mine.status == "ok")
-    return pd.Series(values.to_numpy(), index=pd.MultiIndex.from_frame(mine[["run_id", "checkpoint"]]))
+    mine = probes[(probes.probe == "ledger") & (probes.quantity == NOISE) & probes.study.astype(bool)]
+    return {(row.run_id, row.checkpoint): (float(row.ci_low), float(row.ci_high)) for row in mine.itertuples()}
 
 
-def _checkpoint(group: pd.DataFrame, words: pd.Series) -> tuple[Checkpoint, pd.DataFrame]:
+def _checkpoint(group: pd.DataFrame, noise: dict[tuple[str, str], tuple[float, float]]) -> tuple[Checkpoint, pd.DataFrame]:
     """With the help of each branch, a row per seed."""
     losses = group.pivot_table(index="seed", columns="branch", values="loss_after", aggfunc="first", dropna=False)
     whole = losses.reindex(columns=list(BRANCHES)).dropna()
@@ -126,17 +127,16 @@ def _checkpoint(group: pd.DataFrame, words: pd.Series) -> tuple[Checkpoint, pd.D
         point.outcome, point.reason = "incomplete", "no seed has all four branches"
     else:
         parents = group[group.seed.isin(whole.index)].parent.unique()
-        point.said, point.reason = _said([words.get((parent, point.at), np.nan) for parent in parents])
-        point.outcome = "" if point.said else "no word"
+        point.above, point.reason = _above([noise.get((parent, point.at), (np.nan, np.nan)) for parent in parents])
+        point.outcome = "" if point.above else "not above"
     return point, gains
 
 
-def _said(values: list[float]) -> tuple[bool, str]:
-    if not np.isfinite(values).all():
-        return False, "the probe gave no word"
-    if len(set(values)) > 1:
-        return False, "seeds differ"
-    return (True, "") if values[0] else (False, "nothing is promised")
+def _above(intervals: list[tuple[float, float]]) -> tuple[bool, str]:
+    sides = {"above" if low >= THRESHOLD else "below" if high < THRESHOLD else "" for low, high in intervals}
+    if sides == {"above"}:
+        return True, ""
+    return False, "" if sides == {"below"} else "not resolved" if "" in sides else "seeds differ"
 
 
 def _judge(made: list[tuple[Checkpoint, pd.DataFrame]]) -> None:

@@ -1,5 +1,5 @@
-"""python -m basin.pages.ledger OUT_DIR [--into FILE.md]: what branches of a sweep say about the word `noise_limited` of
-the probe `ledger`, checkpoint by checkpoint, and its score (docs/probes.md#ledger-score)."""
+"""python -m basin.pages.ledger OUT_DIR [--into FILE.md]: whether twice the batch helps where the probe `ledger` finds more noise
+than gradient, by branches of a sweep, checkpoint by checkpoint, and the score (docs/probes.md#ledger-score)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.ledger_score import BRANCHES, CHANGED, MARGIN, WORD, Checkpoint, Help, Score, checkpoints_of, score
+from ..analysis.ledger_score import BRANCHES, CHANGED, MARGIN, NOISE, THRESHOLD, Checkpoint, Help, Score, checkpoints_of, score
 from ..reader.fault import ReadError
 from ..reader.names import Names
 from ..reader.sweep import Sweep, open_sweep
 from .command import command, publish, run, takes_page
 
 PASSAGE = "ledger"
-COLUMNS = ["checkpoint", "optimiser", "B", "rate", "loss", "updates", "seeds", "word", "η/2", "2B", "both", "outcome"]
+COLUMNS = ["checkpoint", "optimiser", "B", "rate", "loss", "updates", "seeds", "noise ≥ gradient", "η/2", "2B", "both", "outcome"]
 MARKS = {"helps": "**helps**", "doesn't help": "no", "unresolved": "?"}
 
 
@@ -40,7 +40,7 @@ def _cells(point: Checkpoint, names: Names) -> list[str]:
     outcome = f"{point.outcome} ({point.reason})" if point.reason else point.outcome
     return [
         point.at, names.label("optimizers", point.optimizer), f"{point.batch_size:,}", f"{point.rate:.3g}", f"{point.loss:.3f}",
-        f"{point.updates:g}", str(point.seeds), WORD if point.said else "–", *helped, outcome,
+        f"{point.updates:g}", str(point.seeds), "yes" if point.above else "–", *helped, outcome,
     ]  # fmt: skip
 
 
@@ -54,10 +54,11 @@ def _help(help: Help) -> str:
 def _in_words(points: list[Checkpoint], s: Score) -> str:
     resolved = s.borne_out + s.refuted
     share = f", {100 * s.share:.0f} % [{100 * s.low:.0f}, {100 * s.high:.0f}]" if resolved else ""
-    left_out = {o: sum(p.outcome == o for p in points) for o in ("no word", "incomplete")}
+    left_out = {o: sum(p.outcome == o for p in points) for o in ("not above", "incomplete")}
     return (
-        f"`{WORD}`: borne out at {s.borne_out} of {resolved} resolved checkpoints{share}; {s.unresolved} unresolved, "
-        f"{left_out['no word']} without the word, {left_out['incomplete']} incomplete."
+        f"Twice the batch helps where `{NOISE}` is above {THRESHOLD:g}: "
+        f"borne out at {s.borne_out} of {resolved} resolved checkpoints{share}; {s.unresolved} unresolved, "
+        f"{left_out['not above']} not above, {left_out['incomplete']} incomplete."
     )
 
 

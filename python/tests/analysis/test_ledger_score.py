@@ -1,4 +1,4 @@
-"""The score of the ledger's word on branches whose ends are known."""
+"""The score of noise over gradient on branches whose ends are known."""
 
 import numpy as np
 import pytest
@@ -7,19 +7,20 @@ from scipy.stats import binom
 import basin
 from basin.analysis.ledger_score import BRANCHES, MARGIN, checkpoints_of, exact_interval, score
 from basin.pages import ledger
-from branched_sweep import branch, probe_of_word
+from branched_sweep import branch, probe_of_noise
 from planned import open_planned
 
 L0 = 1.5  # at every checkpoint
-# Loss of the unchanged branch less that of half, double and both, in margins; whether the word is said; what becomes of it.
+ERROR = 0.25  # of noise over gradient, whose interval is two of them either way
+# Loss of the unchanged branch less that of half, double and both, in margins; noise over gradient; what becomes of the prediction.
 CASES = {
-    "loss-1.9": ((-3, 0, -3), 0, "no word"),  # nothing is promised
-    "loss-1.8": ((4, 4, 4), 1, "borne out"),  # half may help too
-    "loss-1.7": ((4, 0, 4), 1, "refuted"),  # half the rate helps, not twice the batch
-    "loss-1.6": ((-3, 4, 0), 1, "borne out"),
-    "loss-1.5": ((4, 1, 4), 1, "unresolved"),  # at the margin
-    "loss-1.4": ((0, 4, 0), 1, "borne out"),
-    "loss-1.3": ((4, 4, 4), np.nan, "no word"),
+    "loss-1.9": ((-3, 0, -3), 0.25, "not above"),  # nothing is predicted
+    "loss-1.8": ((4, 4, 4), 2, "borne out"),  # half may help too
+    "loss-1.7": ((4, 0, 4), 1.5, "refuted"),  # half the rate helps, not twice the batch
+    "loss-1.6": ((-3, 4, 0), 2, "borne out"),
+    "loss-1.5": ((4, 1, 4), 2, "unresolved"),  # at the margin
+    "loss-1.4": ((0, 4, 0), 2, "borne out"),
+    "loss-1.3": ((4, 4, 4), 1.25, "not above"),  # may be above
 }
 
 
@@ -31,9 +32,8 @@ def made(scatter=0.02, seeds=(1, 2, 3), cases=CASES, change=lambda rows: rows):
         found = []
         for row in rows:
             random = np.random.default_rng(row["seed"])
-            for at, (gains, word, _) in cases.items():
-                status = "ok" if np.isfinite(word) else "not_resolved"
-                curves[row["run_id"]]["probes"].append(probe_of_word(at, word, status=status))
+            for at, (gains, noise, _) in cases.items():
+                curves[row["run_id"]]["probes"].append(probe_of_noise(at, noise, ERROR))
                 for (k, factor), gain in zip(BRANCHES.values(), (0, *gains)):
                     loss = 1.4 - margin * (gain + scatter * random.standard_normal())
                     found.append(branch(row, curves[row["run_id"]], at, k, factor, train_loss=loss))
@@ -46,30 +46,30 @@ def outcomes(sweep):
     return {point.at: point.outcome for point in checkpoints_of(sweep)}
 
 
-def test_the_word_is_judged_by_its_promise(tmp_path):
+def test_noise_over_gradient_is_judged_by_what_it_predicts(tmp_path):
     sweep = open_planned(tmp_path / "s", made(), write_runs=True)
     points = checkpoints_of(sweep)
     assert {p.at: p.outcome for p in points} == {at: case[2] for at, case in CASES.items()}
     by_label = {p.at: p for p in points}
     # The scatter is 2 % of the margin, and the difference of two ends has √2 of it; ten standard errors of three seeds.
     assert by_label["loss-1.8"].helped["double"].value == pytest.approx(4 * MARGIN * L0, abs=10 * 0.03 * MARGIN * L0 / 3**0.5)
-    assert by_label["loss-1.9"].reason == "nothing is promised" and "gave no word" in by_label["loss-1.3"].reason
+    assert not by_label["loss-1.9"].reason and by_label["loss-1.3"].reason == "not resolved"
     whole = score(points)
     assert (whole.borne_out, whole.refuted, whole.unresolved) == (3, 1, 1)
-    assert whole.share == pytest.approx(0.75) and whole.verdict.startswith("the word goes")
-    assert score([p for p in points if p.at != "loss-1.7"]).verdict.startswith("the word stays")
+    assert whole.share == pytest.approx(0.75) and whole.verdict.startswith("noise over gradient does not")
+    assert score([p for p in points if p.at != "loss-1.7"]).verdict.startswith("noise over gradient predicts")
     # The same from the run folders, of which the file was collected.
     (tmp_path / "s/sweep.h5").unlink()
     assert outcomes(basin.open_sweep(tmp_path / "s")) == {at: case[2] for at, case in CASES.items()}
 
 
 def test_two_levels_that_are_passed_at_once_are_one_checkpoint(tmp_path):
-    twice = {"loss-1.9": ((4, 4, 4), 1, ""), "loss-1.8": ((4, 4, 4), 1, "")}
+    twice = {"loss-1.9": ((4, 4, 4), 2, ""), "loss-1.8": ((4, 4, 4), 2, "")}
     found = score(checkpoints_of(open_planned(tmp_path / "s", made(cases=twice, scatter=0))))
     assert (found.borne_out, found.refuted, found.unresolved) == (1, 0, 0)
 
 
-def test_scatter_between_seeds_leaves_the_word_unresolved(tmp_path):
+def test_scatter_between_seeds_leaves_it_unresolved(tmp_path):
     # At a scatter of five margins three seeds resolve nothing that is four margins large.
     found = outcomes(open_planned(tmp_path / "s", made(scatter=5.0)))
     assert "refuted" not in found.values() and list(found.values()).count("unresolved") >= 4
@@ -78,10 +78,10 @@ def test_scatter_between_seeds_leaves_the_word_unresolved(tmp_path):
 
 
 def test_two_seeds_share_the_variance_of_their_setting(tmp_path):
-    """By themselves they would need t(1) = 12.7; 5 checkpoints with the word and 3 branches have 15 degrees of freedom."""
+    """By themselves they would need t(1) = 12.7; 5 checkpoints above 1 and 3 branches have 15 degrees of freedom."""
     found = outcomes(open_planned(tmp_path / "s", made(scatter=0.3, seeds=(1, 2))))
     assert found["loss-1.8"] == "borne out" and found["loss-1.7"] == "refuted"
-    alone = {"loss-1.8": ((4, 4, 4), 1, "")}
+    alone = {"loss-1.8": ((4, 4, 4), 2, "")}
     points = checkpoints_of(open_planned(tmp_path / "one", made(scatter=0.3, seeds=(1,), cases=alone)))
     assert points[0].outcome == "unresolved" and points[0].helped["double"].high == np.inf
 
@@ -127,8 +127,8 @@ def test_the_page_prints_every_checkpoint_and_the_score(tmp_path, capsys):
     assert ledger.main([str(tmp_path / "s"), "--into", str(page)]) == 0
     said = capsys.readouterr().out
     assert said.strip() in page.read_text()
-    assert said.count("| loss-") == len(CASES) and "**The word goes" in said
-    assert "borne out at 3 of 4 resolved checkpoints, 75 % [19, 99]; 1 unresolved, 2 without the word, 0 incomplete" in said
+    assert said.count("| loss-") == len(CASES) and "**Noise over gradient does not predict it" in said
+    assert "borne out at 3 of 4 resolved checkpoints, 75 % [19, 99]; 1 unresolved, 2 not above, 0 incomplete" in said
     open_planned(tmp_path / "none", made(cases={}))
     assert ledger.main([str(tmp_path / "none")]) == 1
     assert "no branches of its own runs" in capsys.readouterr().err

@@ -17,14 +17,14 @@ def branch(parent, curve, at, k=1, factor=1.0, anneal=0.0, updates=40, start=10,
     return row | ends, curve | {"probes": []}
 
 
-def probe_of_word(checkpoint, word, loss=1.5, status="ok"):
-    """The ledger's word (1 or 0) for curve["probes"], as synthetic_sweep writes probes."""
-    said = [Quantity("noise_limited", [float(word)], 0.0, "none", status)]
+def probe_of_noise(checkpoint, ratio, error, loss=1.5):
+    """Noise over gradient, within two errors, for curve["probes"], as synthetic_sweep writes probes."""
+    measured = [Quantity("noise_over_gradient", [float(ratio)], error, "standard_error")]
     return {
         "checkpoint": checkpoint,
         "train_loss": loss,
         "subset_loss": loss,
         "update": 10,
         "probe": "ledger",
-        "quantities": said,
+        "quantities": measured,
     }

@@ -29,7 +29,7 @@ MAY_NAME = {
     "python/basin/figures/ledger.py": ({"ledger"}, "the figure of that probe alone"),
     "python/basin/figures/ledger_on_the_way.py": ({"ledger"}, "the table of that name in run.h5, which is no probe's"),
     "python/basin/pages/study_page.py": ({"ledger"}, "the file name of that figure"),
-    "python/basin/analysis/ledger_score.py": ({"ledger"}, "the score of that probe's words"),
+    "python/basin/analysis/ledger_score.py": ({"ledger"}, "the score of that probe's noise over gradient"),
     "python/basin/pages/ledger.py": ({"ledger"}, "the page of that score"),
     "python/basin/analysis/mediators.py": (
         {"top_eigenvalues", "sharpness_keskar", "batch_sharpness", "weight_norms"},
