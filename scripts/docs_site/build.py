@@ -83,7 +83,8 @@ def stand_in(path: str, files: list[str]) -> str:
 
 
 def front(name: str) -> str:
-    """Documents come before the pages of the APIs in what search finds; the start page needs its whole width."""
+    """Documents and the public Python names come before the other pages of the APIs in what search finds; the start page
+    needs its whole width."""
     hidden = "hide: [navigation]\n" if name == "README.md" else ""
     boost = {"CHANGELOG.md": 0.3, "docs/benchmarks.md": 1}.get(name, 4)
     return f"---\n{hidden}search:\n  boost: {boost}\n---\n"
@@ -132,7 +133,8 @@ def python_api(files: list[str]) -> list[Any]:
         if re.fullmatch(r"python/basin/(\w+/)?\w+\.py", file) and parts[-1] != "__init__":
             modules.setdefault(".".join(parts[:-1]), []).append(".".join(parts))
     heading = "Look up here what a function of the Python package returns. `import basin` needs neither torch nor the program"
-    write("python/api/index.md", f"# Python API\n\n{heading} ([reading results](../../docs/reading-results.md)).\n\n::: basin\n")
+    text = f"# Python API\n\n{heading} ([reading results](../../docs/reading-results.md)).\n\n::: basin\n"
+    write("python/api/index.md", front("python/api/index.md") + text)
     nav: list[Any] = ["python/api/index.md"]
     for package, names in sorted(modules.items()):
         entries = []
