@@ -21,7 +21,7 @@ NOISE = "noise_over_gradient"
 THRESHOLD = 1.0  # of that ratio; the interval must lie above it
 BRANCHES = {"unchanged": (1.0, 1.0), "half": (1.0, 0.5), "double": (2.0, 1.0), "both": (2.0, 0.5)}  # k and factor of the rate
 CHANGED = ("half", "double", "both")
-PROMISED = "double"  # the branch that would help there
+PREDICTED = "double"  # the branch that is to help there
 MARGIN = 0.01  # of the loss at the checkpoint
 KEPT_FROM = 0.8
 LEAST_RESOLVED = 0.5
@@ -162,7 +162,7 @@ def _help(gain: np.ndarray, variance: float, freedom: int, margin: float) -> Hel
 
 
 def _bear_out(point: Checkpoint) -> None:
-    point.outcome = {"helps": "borne out", "doesn't help": "refuted"}.get(point.helped[PROMISED].word, "unresolved")
+    point.outcome = {"helps": "borne out", "doesn't help": "refuted"}.get(point.helped[PREDICTED].word, "unresolved")
 
 
 def score(points: list[Checkpoint]) -> Score:

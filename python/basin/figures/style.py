@@ -137,11 +137,15 @@ def plain_log(axis: Axis) -> None:
     axis.set_minor_formatter(FuncFormatter(_minor_label(axis)))
 
 
+MANY_LEADS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8)  # for less than half a decade, where 1 alone might be left
+
+
 def few_logs(axis: Axis, width: float = 3.5) -> None:
     """The same for a panel of so many inches: labels that don't touch."""
     low, high = axis.get_view_interval()
     decades = np.log10(high / low) * 3.5 / width
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 1 else (1, 3) if decades < 1.7 else (1,), numticks=9))
+    leads = MANY_LEADS if decades < 0.5 else (1, 2, 5) if decades < 1 else (1, 3) if decades < 1.7 else (1,)
+    axis.set_major_locator(LogLocator(subs=leads, numticks=9))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
 
