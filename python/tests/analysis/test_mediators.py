@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from basin.analysis.mediators import arm_effects, associations
-from basin.pages import mediator_text, report
+from basin.pages import mediator_text, mediators, report
 from planned import open_planned
 from synthetic_sweep import Plan, make_sweep
 
@@ -109,3 +109,11 @@ def test_tables_and_the_report(tmp_path, few_draws, draw_only):
     )
     together = mediator_text.association_table(associations(arms))
     assert list(together["at"].unique()) == ["end", "twin"]
+
+
+def test_the_command_prints_both_tables_and_refuses_a_sweep_without_mediators(tmp_path, few_draws, capsys):
+    text = mediators.markdown(known(open_planned(tmp_path / "s", PLAN))).splitlines()
+    assert text[0].startswith("| ") and "λ₁" in text[0] and text[text.index("") + 1].startswith("| mediator |")
+    make_sweep(tmp_path / "t", Plan(batch_sizes=(32,), optimizers=("sgd",), images=40, updates=3))
+    assert mediators.main([str(tmp_path / "t")]) == 1
+    assert "no arm has both an outcome and a mediator" in capsys.readouterr().err
