@@ -4,6 +4,7 @@ import pytest
 
 from basin.analysis.sweep_measures import basis_of
 from basin.figures import measures_and_gap as figures
+from basin.figures import style
 from clear_sweep import by_label
 
 
@@ -26,3 +27,15 @@ def test_many_measures_are_counted_not_dropped_in_silence(clear, few_draws, draw
     basis, found = basis_of(clear), list(by_label(clear).values())
     figure = figures.against_gap(found * 4, basis)
     assert figure.get_suptitle() == "the first 24 of 28 measures"
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.62, 1.8), (0.8, 1.25), (0.5, 3.0), (0.3, 20.0)])
+def test_a_logarithmic_axis_has_three_numbers_however_narrow_it_is(low, high):
+    figure, ax = style.panels(1, 1, 7.0, 2.0)
+    only = ax[0][0]
+    only.set_xscale("log")
+    only.set_xlim(low, high)
+    style.few_logs(only.xaxis, 7.0)
+    figure.canvas.draw()
+    shown = [label.get_text() for label in only.get_xticklabels() if low <= label.get_position()[0] <= high]
+    assert 3 <= len([text for text in shown if text]) <= 12
