@@ -134,8 +134,9 @@ def python_api(files: list[str]) -> list[Any]:
             modules.setdefault(".".join(parts[:-1]), []).append(".".join(parts))
     heading = "Look up here what a function of the Python package returns. `import basin` needs neither torch nor the program"
     text = f"# Python API\n\n{heading} ([reading results](../../docs/reading-results.md)).\n\n::: basin\n"
-    write("python/api/index.md", front("python/api/index.md") + text)
-    nav: list[Any] = ["python/api/index.md"]
+    index = "python/api/index.md"
+    write(index, front(index) + text)
+    nav: list[Any] = [index]
     for package, names in sorted(modules.items()):
         entries = []
         for name in names:

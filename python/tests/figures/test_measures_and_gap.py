@@ -30,7 +30,7 @@ def test_many_measures_are_counted_not_dropped_in_silence(clear, few_draws, draw
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.62, 1.8), (0.8, 1.25), (0.5, 3.0), (0.3, 20.0)])
-def test_a_logarithmic_axis_has_three_numbers_however_narrow_it_is(low, high):
+def test_a_narrow_logarithmic_axis_has_three_numbers(low, high):
     figure, ax = style.panels(1, 1, 7.0, 2.0)
     only = ax[0][0]
     only.set_xscale("log")
