@@ -59,6 +59,7 @@ MAY_DIFFER = {
         "data.validation": "tuning holds a tenth back to choose by",
         "base_batch": "of the rules, which take the rate of another setting",
     },
+    "explain-budget.toml": {},
     "critical-regimes.toml": {
         "base_batch": "of the rules, which take the rate of another setting",
     },
