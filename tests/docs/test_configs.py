@@ -241,6 +241,20 @@ def rate_of(rules, setting):
     return [rule["set"]["learning_rate"] for rule in rules if setting.items() >= flat(rule["when"]).items()][-1]
 
 
+@pytest.mark.parametrize("name", ["explain-budget", "critical-regimes"])
+def test_rates_are_the_winners_of_the_search(name):
+    choices = study(sorted((ROOT / "results").glob(f"*-{name}/selection.toml"))[-1])["choice"]
+    rules = rate_rules(f"{name}.toml")
+    asked = [choice for choice in choices if choice["when"]["batch_size"] != 1024]  # searched, and not asked about
+    for choice in asked:
+        plain = {"scaling_rule": "none"}
+        assert rate_of(rules, flat(choice["when"]) | plain) == choice["set"]["learning_rate"], choice["group"]
+    of_rules = [rule for rule in rules if "scaling_rule" in rule["when"]]
+    small = {norm: rate_of(rules, {"batch_size": 32, "small_cnn.norm": norm, "optimizer": "sgd"}) for norm in ("none", "batch")}
+    assert all(rule["set"]["learning_rate"] == small[rule["when"]["small_cnn"]["norm"]] for rule in of_rules)
+    assert len(rules) == len(asked) + len(of_rules)
+
+
 def test_explains_rates_are_the_winners_and_frozen_arms_have_the_live_ones():
     rules = rate_rules("explain.toml")
     rate = functools.partial(rate_of, rules)
