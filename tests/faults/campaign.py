@@ -18,7 +18,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / folder) for folder in ("python", "scripts", "bench", "tests/cluster")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("python", "scripts", "bench", "tests/cluster", "tests/python/support")]
 
 from faults import FAULTS  # noqa: E402
 from plan import PARTS, Settings, plan  # noqa: E402

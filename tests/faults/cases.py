@@ -9,6 +9,7 @@ import h5py
 
 from calls import Call
 from compare import differences, other_shapes, unlike_arrivals
+from forecast_studies import SMALL, TEST
 from number_cases import BRANCHES, CHEAP, GRID, TUNE, Program, sets
 
 WORKERS, BOUND, ARRIVALS = 2, 1, 1500  # of the run with real workers
@@ -79,8 +80,6 @@ def a_text(basin: Program):
 
 
 def small_runs(basin: Program):
-    from test_forecast import SMALL, TEST  # with all of the package, which takes seconds
-
     basin.write("test.toml", TEST)
     basin("sweep", basin.write("small.toml", SMALL), "--out", "out", "--jobs", 2)
 
