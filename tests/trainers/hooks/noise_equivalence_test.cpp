@@ -51,11 +51,12 @@ Difference difference(const std::vector<double>& a, const std::vector<double>& b
   return {sum, std::sqrt(squares / (n * (n - 1)))};
 }
 
-// Paired by seed: the same initial weights. The effect of small batches is resolved, and the noise arm leaves less than three standard
-// errors of it, or, where the effect is resolved well enough for a bound, less than a share of it at 95 %: a quarter under Adam and LARS
-// (effects of 24 and 43 standard errors). Under SGD with batch normalisation the arm is weaker than small batches by a fifth without and a
-// third with momentum, so half and three quarters are what these seeds can hold it to. SGD's effect without normalisation is too small or,
-// at higher rates, too scattered for a bound. Third moments differ and single weights are negative, so exactly nothing isn't to be expected.
+// Paired by seed: the same initial weights. The effect of small batches is resolved. Without batch normalisation the noise arm leaves less
+// than three standard errors of it. Where the effect is resolved well enough for a bound, it leaves less than a share of it at 95 %: a
+// quarter under Adam and LARS (effects of 24 and 43 standard errors). Under SGD with batch normalisation the arm is weaker than small batches
+// by a fifth without and a third with momentum, so half and three quarters are what these seeds can hold it to. SGD's effect without
+// normalisation is too small or, at higher rates, too scattered for a bound. Third moments differ and single weights are negative, so
+// exactly nothing isn't to be expected.
 TEST(SlowNoiseEquivalence, TrainsAsPlainSmallBatches) {
   const std::vector<Case> cases = {{"sgd", {"momentum=0"}, 0.02, false, 0},
                                    {"adam", {}, 0.001, false, 0.25},
@@ -63,23 +64,28 @@ TEST(SlowNoiseEquivalence, TrainsAsPlainSmallBatches) {
                                    {"sgd", {"momentum=0"}, 0.1, true, 0.5},
                                    {"sgd", {"momentum=0.9"}, 0.02, true, 0.75}};
   for (const Case& c : cases) {
+    std::vector<double> small, large;
+    for (int64_t seed = 1; seed <= kSeeds; ++seed) {
+      small.push_back(end_loss(c, seed, kSmall, 0));
+      large.push_back(end_loss(c, seed, kLarge, 0));
+    }
+    const Difference effect = difference(small, large);
     for (const char* distribution : {"gaussian", "rademacher"}) {
-      std::vector<double> small, large, noisy;
+      std::vector<double> noisy;
       for (int64_t seed = 1; seed <= kSeeds; ++seed) {
-        small.push_back(end_loss(c, seed, kSmall, 0));
-        large.push_back(end_loss(c, seed, kLarge, 0));
         noisy.push_back(end_loss(c, seed, kLarge, kSmall, distribution));
       }
-      const Difference effect = difference(small, large), left = difference(noisy, small);
+      const Difference left = difference(noisy, small);
       const std::string name = fmt::format("{} {}{} {}", c.optimizer, fmt::join(c.settings, " "),
                                            c.batch_norm ? " bn" : "", distribution);
       fmt::print("{}: small - large {:.4f} +- {:.4f}, noise - small {:.4f} +- {:.4f}\n", name, effect.mean,
                  effect.error, left.mean, left.error);
       EXPECT_GT(std::abs(effect.mean), 5 * effect.error) << name;
+      if (!c.batch_norm) {
+        EXPECT_LT(std::abs(left.mean), 3 * left.error) << name;
+      }
       if (c.share > 0) {
         EXPECT_LT(std::abs(left.mean) + 1.96 * left.error, c.share * std::abs(effect.mean)) << name;
-      } else {
-        EXPECT_LT(std::abs(left.mean), 3 * left.error) << name;
       }
     }
   }
