@@ -1,6 +1,7 @@
 #include "core/file_lock.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -25,18 +26,31 @@ int lock_file(const std::string& path, int how) {
   throw IoError(fmt::format("cannot lock {}: {}", path, std::strerror(error)));
 }
 
+// Empty where the file names nobody.
 std::string holder_of(const std::string& path) {
   std::ifstream file(path);
   std::string holder;
   std::getline(file, holder);
-  return holder.empty() ? "another process" : holder;
+  return holder;
 }
+
+// Also where it is dead and its parent hasn't asked how it ended.
+bool has_ended(pid_t pid) {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+  std::string fields;
+  if (!std::getline(stat, fields)) return ::kill(pid, 0) != 0 && errno == ESRCH;
+  return fields.compare(fields.rfind(')') + 1, 2, " Z") == 0;  // the name in brackets may hold anything
+}
+
+std::string signature(pid_t pid) { return fmt::format("pid {} on host {}", pid, host_name()); }
 
 // IoError where another process has it.
 int lock_at_once(const std::string& path, const std::string& what, int how) {
   const int descriptor = lock_file(path, how | LOCK_NB);
-  if (descriptor < 0) throw IoError(fmt::format("{}: in use by {} (lock {})", what, holder_of(path), path));
-  return descriptor;
+  if (descriptor >= 0) return descriptor;
+  const std::string holder = holder_of(path);
+  throw IoError(
+      fmt::format("{}: in use by {} (lock {})", what, holder.empty() ? "another process" : holder, path));
 }
 
 }  // namespace
@@ -68,6 +82,12 @@ FileLock FileLock::share(const std::string& path, const std::string& what) {
   return lock;
 }
 
+bool FileLock::holder_was_killed(const std::string& path) {
+  const std::string holder = holder_of(path);
+  pid_t pid = 0;
+  return std::sscanf(holder.c_str(), "pid %d ", &pid) == 1 && holder == signature(pid) && has_ended(pid);
+}
+
 FileLock::FileLock(int descriptor) : descriptor_(descriptor) {}
 
 FileLock::FileLock(FileLock&& other) noexcept
@@ -83,7 +103,7 @@ FileLock::~FileLock() {
 // A full disk takes no name; the lock holds without one.
 void FileLock::sign() {
   alone_ = true;
-  const std::string holder = fmt::format("pid {} on host {}\n", ::getpid(), host_name());
+  const std::string holder = signature(::getpid()) + "\n";
   if (::ftruncate(descriptor_, 0) == 0 && ::pwrite(descriptor_, holder.data(), holder.size(), 0) < 0)
     errno = 0;
 }

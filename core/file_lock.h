@@ -24,6 +24,9 @@ class FileLock {
   static FileLock share(const std::string& path);
   /// The same, at once: IoError as above where another process has it alone.
   static FileLock share(const std::string& path, const std::string& what);
+  /// Whether the file still names a process of this host that has ended: it was killed. Takes no lock. False
+  /// where the holder is on another host, or another process has its number now.
+  static bool holder_was_killed(const std::string& path);
 
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;

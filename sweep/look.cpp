@@ -1,5 +1,6 @@
 #include "sweep/look.h"
 
+#include "core/file_lock.h"
 #include "core/math/nan.h"
 #include "core/provenance.h"
 #include "runs/probe_progress.h"
@@ -8,8 +9,12 @@
 namespace basin {
 namespace {
 
-bool is_at_work(const RunStatus& status, const std::optional<ProbeStep>& probing) {
+bool has_begun(const RunStatus& status, const std::optional<ProbeStep>& probing) {
   return status.status == RunState::running || (is_final(status.status) && probing);
+}
+
+bool was_killed(const RunStatus& status, const std::string& folder) {
+  return FileLock::holder_was_killed(folder + (is_final(status.status) ? "/probes/lock" : "/lock"));
 }
 
 RunAtWork run_at_work(const Cell& cell, const std::string& folder, const RunStatus& status,
@@ -50,7 +55,9 @@ SweepLook look_at(const Study& study, const SweepPaths& out, const PlanScope& sc
     const std::string folder = out.tuning_folder(cell.run_id);
     const RunStatus status = status_of(folder, cell.run_id);
     const std::optional<ProbeStep> probing = read_probe_progress(folder);
-    if (is_at_work(status, probing)) {
+    const bool begun = has_begun(status, probing), killed = begun && was_killed(status, folder);
+    look.killed += killed;
+    if (begun && !killed) {
       look.at_work.push_back(run_at_work(cell, folder, status, probing));
     } else if (look.plan.standing[i] == Standing::failed || probes_failed(folder)) {
       look.failures.push_back(

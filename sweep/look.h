@@ -10,7 +10,7 @@
 
 namespace basin {
 
-/// A run that a worker is at, on this host or another.
+/// A run that a worker is at, on this host or another; one that was killed on another stays here.
 struct RunAtWork {
   std::string run_id, host;
   int64_t pid = 0;
@@ -25,8 +25,9 @@ struct SweepLook {
   size_t to_come = 0;   // runs that can still end: neither done, nor failed, nor in need of what failed
   size_t lost = 0;      // runs that need what failed
   size_t unprobed = 0;  // runs that are trained and lack nothing but probes
+  size_t killed = 0;    // runs to come whose process was killed on this host, training or probing
 
-  /// For a SweepObserver; of a worker that was killed the last word stands. No time left.
+  /// For a SweepObserver. No time left.
   SweepState state() const;
 };
 

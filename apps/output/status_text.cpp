@@ -36,6 +36,8 @@ void print(const std::string& out, const SweepLook& look) {
     fmt::print("  {} {}  ({})\n", run.run_id, to_text(run.line), last_word(run));
   for (const std::string& failure : look.failures) fmt::print("  failed: {}\n", failure);
   if (look.lost > 0) fmt::print("{} can't be made: what they need has failed\n", counted(look.lost, "run"));
+  if (look.killed > 0)
+    fmt::print("{} of those waiting: killed, and resumed by the next sweep\n", counted(look.killed, "run"));
   if (look.unprobed > 0) fmt::print("{} of those waiting: trained, and without probes\n", look.unprobed);
   if (!look.plan.winners_known)
     fmt::print(
@@ -61,6 +63,7 @@ void print_json(const std::string& out, const SweepLook& look) {
                         {"done", look.plan.count(Standing::done)},
                         {"waiting", waiting(look)},
                         {"unprobed", look.unprobed},
+                        {"killed", look.killed},
                         {"lost", look.lost},
                         {"winners_known", look.plan.winners_known},
                         {"at_work", std::move(at_work)},

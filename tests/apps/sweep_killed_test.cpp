@@ -16,6 +16,7 @@
 namespace basin::testing {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Names of the same length: paths stand in command lines, and those in the journals.
@@ -76,7 +77,7 @@ void expect_same_numbers(const TinySweep& sweep) {
         "/ckpt/end.h5:/optimizer/", "/probes/end.noise_scale.h5:@", "/probes/end.noise_scale.h5:/quantities/",
         "sweep.h5:/runs/test_acc", "sweep.h5:/curves/train/loss", "sweep.h5:/layers/1/update_norm",
         "table.md", "status.json"}) {
-    EXPECT_THAT(names, ::testing::HasSubstr(part));
+    EXPECT_THAT(names, HasSubstr(part));
   }
 }
 
@@ -100,6 +101,11 @@ void expect_kills_change_nothing(const TinySweep& sweep, int kills, double longe
     ASSERT_EQ(process.wait().exit_code, 128 + SIGKILL) << "kill " << i << ": the sweep ended before";
     wait_until_gone(out);
     const KillCounts now = states_of_dead(workers);
+    const BinaryResult look = run_binary({"status", out});
+    EXPECT_THAT(look.out, HasSubstr(", 0 at work, 0 failed, ")) << look.err;
+    if (now.training + now.probing > 0) {
+      EXPECT_THAT(look.out, HasSubstr(" of those waiting: killed"));
+    }
     total.training += now.training;
     total.probing += now.probing;
   }
@@ -110,7 +116,7 @@ void expect_kills_change_nothing(const TinySweep& sweep, int kills, double longe
   ASSERT_EQ(last.exit_code, 0) << last.err;
   std::string logs;
   for (const std::string& run : sweep.runs(kDisturbed + "/runs")) logs += read_file(run + "/run.log");
-  EXPECT_THAT(logs, ::testing::HasSubstr("resumed from update"));
+  EXPECT_THAT(logs, HasSubstr("resumed from update"));
   expect_same_numbers(sweep);
 }
 

@@ -66,9 +66,30 @@ TEST(FileLock, AnotherProcessIsRefusedWithHostAndPidUntilTheHolderIsKilled) {
   EXPECT_EQ(refusal([&] { FileLock(path, "out/study"); }),
             fmt::format("out/study: in use by pid {} on host {} (lock {})", holder.pid(), host_name(), path));
   EXPECT_FALSE(FileLock::attempt(path));
+  EXPECT_FALSE(FileLock::holder_was_killed(path));
   holder.kill();
+  EXPECT_TRUE(FileLock::holder_was_killed(path));
   const FileLock lock(path, "out/study");  // the killed one's name is still in the file; ours takes its place
   EXPECT_EQ(read_file(path), fmt::format("pid {} on host {}\n", ::getpid(), host_name()));
+}
+
+TEST(FileLock, OnlyAProcessOfThisHostThatIsGoneWasKilled) {
+  const TemporaryFolder folder;
+  const auto was_killed = [&](const std::string& name) {
+    write_file(folder / "lock", name);
+    return FileLock::holder_was_killed(folder / "lock");
+  };
+  EXPECT_FALSE(FileLock::holder_was_killed(folder / "lock"));  // no such file
+  EXPECT_FALSE(was_killed(""));
+  EXPECT_FALSE(was_killed("pid -1 on host " + host_name() + "\n"));
+  int gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  siginfo_t ended = {};
+  ASSERT_EQ(::waitid(P_PID, gone, &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(was_killed(fmt::format("pid {} on host {}\n", gone, host_name()))) << "dead and not waited for";
+  ::waitpid(gone, nullptr, 0);
+  EXPECT_TRUE(was_killed(fmt::format("pid {} on host {}\n", gone, host_name())));
+  EXPECT_FALSE(was_killed(fmt::format("pid {} on host {}-2\n", gone, host_name())));
 }
 
 TEST(FileLock, WaitingEndsWithTheHolder) {
