@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Images of CIFAR-10's training set that the studies at the same training loss (docs/why.md) have not seen: 5,000 to train on and
+"""Images of CIFAR-10's training set that the studies at the same training loss (docs/matched-loss.md) have not seen: 5,000 to train on and
 10,000 to test on.
 
     .venv/bin/python scripts/other_images.py datasets/cifar10 datasets/cifar10-other
