@@ -2,11 +2,13 @@
 
 #include <c10/util/Exception.h>
 
+#include <new>
 #include <string_view>
 
 namespace basin {
 
 std::string one_line(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error)) return "out of memory";
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
   const std::string line = text.substr(0, text.find('\n'));

@@ -43,7 +43,8 @@ struct Interrupted : Error {
   explicit Interrupted(int signal) : Error(128 + signal, "interrupted") {}
 };
 
-/// An exception's text for messages and status files: the first line of what(), without torch's backtrace.
+/// An exception's text for messages and status files: the first line of what(), without torch's backtrace;
+/// "out of memory" for std::bad_alloc.
 std::string one_line(const std::exception& error);
 
 }  // namespace basin

@@ -16,6 +16,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "ranks/rank_group.h"
 
 namespace basin {
 namespace {
@@ -96,6 +97,16 @@ LocalRanks::LocalRanks(int ranks, const std::vector<std::string>& arguments) {
       run_as(place, arguments, parent);
     }
     others_.push_back(child);
+  }
+}
+
+void LocalRanks::require_all() const {
+  for (size_t i = 0; i < others_.size(); ++i) {
+    siginfo_t ended = {};  // it stays what the destructor waits for
+    if (waitid(P_PID, static_cast<id_t>(others_[i]), &ended, WEXITED | WNOHANG | WNOWAIT) != 0) continue;
+    if (ended.si_pid != others_[i]) continue;
+    throw RankLost(fmt::format("rank {} (pid {}) ended before it met the others: {} {}", i + 1, others_[i],
+                               ended.si_code == CLD_EXITED ? "exit code" : "signal", ended.si_status));
   }
 }
 

@@ -29,6 +29,8 @@ class LocalRanks {
   LocalRanks& operator=(const LocalRanks&) = delete;
 
   const RankPlace& place() const { return place_; }
+  /// RankLost where one has ended: one that has yet to meet the others is missed by nobody else.
+  void require_all() const;
 
  private:
   RankPlace place_;

@@ -88,9 +88,11 @@ void silence_torch() {
 }
 
 /// Whether another rank sets the key within `seconds`, by looks between which signals are seen.
-bool comes(c10d::Store& store, const std::string& key, double seconds, milliseconds look) {
+bool comes(c10d::Store& store, const std::string& key, double seconds, milliseconds look,
+           const std::function<void()>& meanwhile = {}) {
   for (const Clock::time_point start = Clock::now();;) {
     throw_if_interrupted();
+    if (meanwhile) meanwhile();
     try {
       store.wait({key}, look);
       return true;
@@ -220,7 +222,8 @@ const RankGroup& RankGroup::alone() {
   return one;
 }
 
-std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds, double look) {
+std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double seconds, double look,
+                                           const std::function<void()>& meanwhile) {
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (place.size == 1) return group;
   has_met_others = true;
@@ -236,7 +239,7 @@ std::unique_ptr<RankGroup> RankGroup::join(const RankPlace& place, double second
   link->store->set(key(place.rank), bytes_of(mine));
   const Clock::time_point start = Clock::now();
   for (int rank = 0; rank < place.size; ++rank) {
-    if (!comes(*link->store, key(rank), seconds - seconds_since(start), link->look)) {
+    if (!comes(*link->store, key(rank), seconds - seconds_since(start), link->look, meanwhile)) {
       std::vector<int> missing;
       for (int other = 0; other < place.size; ++other)
         if (!link->store->check({key(other)})) missing.push_back(other);

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,14 +57,17 @@ class PendingSum {
 class RankGroup {
  public:
   static constexpr double kSilence = 20;  // in seconds
+  static constexpr double kMeeting = 120, kLook = 0.5;
 
   /// One process by itself: every sum is the tensor as it is.
   static const RankGroup& alone();
   /// Returns when all have come. ConfigError where too few files may be open, the port is taken or the interface that GLOO_SOCKET_IFNAME
   /// names isn't there; Interrupted after a signal;
   /// RankLost naming those that didn't come within `seconds`.
-  /// Every `look` seconds one that waits asks whether others are gone.
-  static std::unique_ptr<RankGroup> join(const RankPlace& place, double seconds = 120, double look = 0.5);
+  /// Every `look` seconds one that waits asks whether others are gone; `meanwhile` is called until all have come, and throws where
+  /// somebody won't.
+  static std::unique_ptr<RankGroup> join(const RankPlace& place, double seconds = kMeeting,
+                                         double look = kLook, const std::function<void()>& meanwhile = {});
   /// Whether this process has met others in join().
   static bool has_joined();
   /// After leave(), or fail().

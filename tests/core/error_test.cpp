@@ -19,6 +19,8 @@ TEST(OneLine, OfTorchHasNeitherItsStackNorItsSource) {
   EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
+TEST(OneLine, OfBadAllocSaysWhatIsShort) { EXPECT_EQ(one_line(std::bad_alloc()), "out of memory"); }
+
 TEST(OneLine, EndsWithTheFirst) { EXPECT_EQ(one_line(std::runtime_error("one\ntwo")), "one"); }
 
 }  // namespace

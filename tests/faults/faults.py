@@ -17,6 +17,7 @@ from calls import Call
 from small_disk import SmallDisk
 
 HANDLES = (4, 5, 6)  # limits on open files, three of which are open at the start: from some seven on all commands work
+MEMORY = (0, 0.1, 0.3, 0.6)  # shares of a command after which its memory is limited
 BACK = 86_400  # seconds by which a clock is set back
 
 
@@ -95,7 +96,7 @@ FAULTS = {
     "disk": Fault(full_disk, needs_disk=True, names_file=True),
     "read-only": Fault(read_only, needs_disk=True, names_file=True),
     **{f"handles-{most}": Fault(functools.partial(few_handles, most)) for most in HANDLES},
-    **{f"memory-{share:g}": Fault(functools.partial(no_more_memory, share), workers_crash=True) for share in (0.3, 0.6)},
+    **{f"memory-{share:g}": Fault(functools.partial(no_more_memory, share), workers_crash=True) for share in MEMORY},
     "clock-running": Fault(clock_back_while_it_runs),
     "clock-resumed": Fault(clock_back_after_a_kill),
     "two-at-once": Fault(two_at_once),
