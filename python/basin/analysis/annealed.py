@@ -66,7 +66,7 @@ def kind_text(arm: str, share: float) -> str:
 
 def annealed_branches(sweep: Sweep) -> pd.DataFrame:
     """A row per branch that changes nothing but its phase, with `share` (AVERAGED where it isn't annealed), the parent's arm, and loss and
-    outcomes at its end. Empty unless some annealed branches of a setting begin at several places."""
+    outcomes at its end. Empty unless some branches of a setting begin at several places."""
     rows = _unchanged(branches_of(sweep))
     labels = with_arms(without_branches(sweep)).drop_duplicates("config_id").set_index("config_id")[ARM]
     runs = sweep.runs.set_index("run_id").loc[rows.run_id]
@@ -79,7 +79,7 @@ def annealed_branches(sweep: Sweep) -> pd.DataFrame:
         )
         rows[column] = np.where(rows.share > 0, mine, averaged)
     rows = rows[np.isfinite(rows.train_loss) | (rows.share > 0)]
-    places = rows[rows.share > 0].groupby(["parent_config", "share"])["at"].nunique()
+    places = rows.groupby(["parent_config", "share"])["at"].nunique()
     return rows if (places >= LEAST_LEVELS).any() else rows.head(0)
 
 

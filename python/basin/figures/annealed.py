@@ -15,7 +15,7 @@ from .along_runs import ROWS, course_of, draw_course
 
 def annealed_outcomes(sweep: Sweep) -> Figure | None:
     """A column per optimiser. A mark per branch, and per batch size, arm and share the mean over seeds at equal loss. None where no
-    setting has annealed branches from two places."""
+    setting has such branches from two places."""
     rows = annealed_branches(sweep)
     rows = rows[np.isfinite(rows.train_loss)]
     if rows.empty:

@@ -217,7 +217,7 @@ def _verdicts(page: Page, asked: Verdicts, sweep: Sweep, folder: Path) -> None:
 
 
 def _same_phase(page: Page, sweep: Sweep, folder: Path) -> None:
-    """Where the sweep has annealed branches from several places."""
+    """Where the sweep has annealed branches, or averaged weights, from several places."""
     found = same_phase(sweep)
     if not found:
         return

@@ -89,6 +89,12 @@ def test_the_effect_at_equal_loss_is_the_distance_of_the_lines(tmp_path):
     assert [s.loss for s in found[6:]] == pytest.approx([1.6, 1.35, 1.1])
 
 
+def test_averaged_weights_need_no_annealed_branches_next_to_them(tmp_path):
+    found = [s for s in same_phase(opened(tmp_path / "s", shares=())) if s.outcome == "test_acc"]
+    assert [s.share for s in found] == [AVERAGED] * 3
+    assert found[1].effect.value == pytest.approx(np.mean(list(SEED.values())) - 0.05)
+
+
 def test_images_pair_where_they_are_stored(tmp_path):
     """With 1,000 images rounding is at most 0.05 % of each outcome."""
     sweep = open_planned(tmp_path / "s", plan(images=1000, by_image=True, averaged=False))
