@@ -39,7 +39,7 @@ struct Looks {
 Looks looks_of(const TrainOptions& train, const BatchSchedule& batches, int64_t updates) {
   constexpr auto kNever = static_cast<int64_t>(kMostExamples);
   const CheckRule rule(train);
-  int64_t next_check = rule.active() ? rule.next_check(0, false) : kNever;
+  int64_t next_check = rule.pending(0) ? rule.next_check(0, false) : kNever;
   int64_t next_evaluation = train.evaluate_every > 0 ? train.evaluate_every : kNever;
   Looks looks;
   int64_t examples = 0, before_last = updates - 1;

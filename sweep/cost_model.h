@@ -42,8 +42,8 @@ struct DiskUse {
 };
 
 /// Counts from the options alone. A protocol-B cell is taken to run to its cap unless [[sweep.expect]] says less; every
-/// loss level is taken to be reached. With `with_probes` false nothing is measured. A branch is
-/// counted from `point` on.
+/// loss level is taken to be reached, but only at the end, so that no check is saved. With `with_probes` false nothing is
+/// measured. A branch is counted from `point` on.
 CellWork plan_work(const Cell& cell, const SplitSizes& sizes, bool with_probes,
                    const BranchPoint* point = nullptr);
 

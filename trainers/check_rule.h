@@ -14,7 +14,8 @@ namespace basin {
 /// stream or more past the last one, duplicates counted, so that a run stops at the same update whether they are merged or
 /// not. From the first check that saw less than 1.15 x target on they come four times as often, whatever later ones see: a
 /// loss that falls by a few per cent between checks then ends within a few per cent of the target. A check costs one
-/// forward pass over the training set: time, but no gradients.
+/// forward pass over the training set, two under batch normalisation, whose statistics are re-estimated first: time, but no
+/// gradients. At a fixed budget there are none once every level was passed.
 class CheckRule {
  public:
   static constexpr double kNear = 1.15;  // x target: denser from here
@@ -24,8 +25,10 @@ class CheckRule {
   /// ConfigError where two different loss levels have one label.
   explicit CheckRule(const TrainOptions& options);
 
-  /// Protocol B, or any protocol with loss levels.
-  bool active() const { return matched_loss_ || !levels_.empty(); }
+  /// Whether anything can follow from a check: under protocol B, and elsewhere while levels are left to pass.
+  bool pending(int64_t levels_passed) const {
+    return matched_loss_ || levels_passed < static_cast<int64_t>(levels_.size());
+  }
   bool reached(double train_loss) const { return matched_loss_ && train_loss <= target_; }
   bool overshot(double train_loss) const { return matched_loss_ && train_loss < kOvershot * target_; }
   bool matched_loss() const { return matched_loss_; }

@@ -265,7 +265,8 @@ void Trainer::report_update(const OngoingUpdate& update, double loss) {
 void Trainer::evaluate_if_due() {
   if (diverged()) return;
   const bool at_end = progress_.update >= total_updates_;
-  const bool check = checks_.active() && (progress_.examples >= progress_.next_check || at_end);
+  const bool check =
+      checks_.pending(progress_.levels_passed) && (progress_.examples >= progress_.next_check || at_end);
   const bool evaluation = setup_.train.evaluate_every > 0 && progress_.examples >= progress_.next_evaluation;
   if (check) apply_check(train_score().loss);
   if (evaluation) progress_.next_evaluation = progress_.examples + setup_.train.evaluate_every;

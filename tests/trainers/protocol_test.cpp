@@ -255,13 +255,18 @@ TEST(CheckRuleTest, IsDenserNearTheTarget) {
   EXPECT_TRUE(rule.overshot(0.79));
 }
 
-TEST(CheckRuleTest, SortsLevelsAndIsOffWithoutAny) {
+TEST(CheckRuleTest, SortsLevelsAndIsOffWhereNoneIsLeft) {
   TrainOptions options;
-  EXPECT_FALSE(CheckRule(options).active());
+  EXPECT_FALSE(CheckRule(options).pending(0));
   options.loss_levels = {1.0, 2.0, 1.0};
-  EXPECT_TRUE(CheckRule(options).active());
+  EXPECT_TRUE(CheckRule(options).pending(0));
+  EXPECT_TRUE(CheckRule(options).pending(1));
+  EXPECT_FALSE(CheckRule(options).pending(2));
   EXPECT_EQ(CheckRule(options).levels(), (std::vector<double>{2.0, 1.0}));
   EXPECT_FALSE(CheckRule(options).reached(0.0)) << "protocol A has no target";
+  options.protocol = "B";
+  options.target_loss = 0.5;
+  EXPECT_TRUE(CheckRule(options).pending(2)) << "the target is left";
 }
 
 TEST(NormsTest, RecordWhatAnUpdateDid) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/trainers/test_run.h"
 
 namespace basin::testing {
@@ -73,6 +75,34 @@ TEST(Milestones, MarksACheckpointFarBelowItsLevel) {
   const auto& progress = run.listener.checkpoints.at("loss-2").progress;
   ASSERT_LT(std::get<double>(progress.at("train_loss")), 0.8 * 2.0);
   EXPECT_TRUE(std::get<bool>(progress.at("level_overshot")));
+}
+
+// Checks cost a pass each. At a fixed budget nothing follows from one after the last level, and the run is the same.
+TEST(Milestones, NoLossIsCheckedOnceTheLowestLevelWasPassed) {
+  RunSettings s = small_settings();
+  s.train.updates = 100;
+  s.train.check_every = 1;  // after each update
+  const auto checked = [](const TestRun& run) {
+    std::vector<int64_t> updates;
+    for (const EvaluationRecord& record : run.listener.evaluations) updates.push_back(record.update);
+    return updates;
+  };
+  s.train.loss_levels = {1.5};
+  TestRun passed(s);
+  passed.run();
+  s.train.loss_levels = {1.5, 1e-9};
+  TestRun pending(s);
+  pending.run();
+  const int64_t at = passed.listener.checkpoints.at("loss-1.5").update;
+  ASSERT_GT(at, 1);
+  ASSERT_LT(at, 90);
+  std::vector<int64_t> expected(static_cast<size_t>(at));
+  std::iota(expected.begin(), expected.end(), 1);
+  expected.push_back(100);  // the end has its own
+  EXPECT_EQ(checked(passed), expected);
+  EXPECT_EQ(checked(pending).size(), 100u);
+  EXPECT_EQ(pending.listener.checkpoints.at("loss-1.5").update, at);
+  EXPECT_TRUE(passed.weights().equal(pending.weights()));
 }
 
 TEST(Milestones, ComeEverySoManyUpdatesAndHoldTheWeightsOfThen) {
