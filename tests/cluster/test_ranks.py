@@ -47,6 +47,19 @@ def test_srun_makes_one_run_of_two_processes(cluster, basin, tmp_path):
     np.testing.assert_allclose(two, one, rtol=1e-12)  # float64 sums in another order
 
 
+def test_srun_makes_a_server_and_two_workers(cluster, basin, tmp_path):
+    """The machines have a processor each, for three processes. Who arrives when is chance."""
+    study, bound = tmp_path / "study.toml", 1
+    study.write_text(STUDY.format(updates=60) + f'[parallel]\nmode = "ssp"\nworkers = 2\nbound = {bound}\ndelays = "real"\n')
+    cluster.run(["srun", "--nodes=2", "--ntasks=3", "--overcommit", basin, "train", study, "--out", tmp_path / "out"])
+    (run,) = (tmp_path / "out/runs").iterdir()
+    with h5py.File(run / "run.h5") as file:
+        train = {name: file[f"train/{name}"][()] for name in ("update", "worker", "worker_batch", "staleness", "worker_lead")}
+    assert train["update"].tolist() == list(range(1, 61))
+    assert len(set(train["worker_batch"])) == 60 and set(train["worker"]) == {0, 1}
+    assert train["staleness"].max() <= 2 * bound + 1 and train["worker_lead"].max() <= bound + 1
+
+
 @pytest.mark.slow
 def test_the_run_goes_on_after_a_node_is_lost(cluster, basin, tmp_path):
     study, out = tmp_path / "study.toml", tmp_path / "out"

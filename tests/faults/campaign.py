@@ -3,8 +3,9 @@
 
     BASIN_BINARY=build/release/bin/basin .venv/bin/python tests/faults/campaign.py --out out/faults [--dry-run]
 
-Each trial is a line of OUT/results.jsonl as soon as it has ended, and the same command goes on from there. OUT/table.md has the
-tables. The folder of a trial that found something stays in OUT/trials, and the exit code is then 1.
+Each trial is a line of OUT/results.jsonl as soon as it has ended, and the same command goes on from there. The first line says
+which program it was. OUT/table.md has the tables. The folder of a trial that found something stays in OUT/trials, and the exit
+code is then 1.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -38,14 +40,15 @@ def main():
         if arguments.dry_run:
             return show(jobs)
         out.mkdir(parents=True, exist_ok=True)
-        rows = known_rows(out, binary)
+        program = program_row(binary)
+        rows = known_rows(out, program)
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
         try:
             run_all(jobs, rows, out)
         except KeyboardInterrupt:
             print("\ncampaign: interrupted; the same command goes on from here", file=sys.stderr)
             return 130
-    return report(rows, out)
+    return report(program, rows, out)
 
 
 def parsed():
@@ -74,9 +77,14 @@ def show(jobs):
     return 0
 
 
-def known_rows(out, binary):
-    """What an earlier call with this program has found. The first line says which program it was."""
-    results, program = out / "results.jsonl", {"part": "program", "sha256": hashlib.sha256(binary.read_bytes()).hexdigest()}
+def program_row(binary):
+    said = subprocess.run([binary, "--version"], check=True, capture_output=True, text=True).stdout.strip()
+    return {"part": "program", "version": said, "sha256": hashlib.sha256(binary.read_bytes()).hexdigest()}
+
+
+def known_rows(out, program):
+    """What an earlier call with this program has found."""
+    results = out / "results.jsonl"
     if not results.exists():
         results.write_text(json.dumps(program) + "\n")
         shutil.rmtree(out / "prepared", ignore_errors=True)
@@ -116,8 +124,8 @@ def in_words(row):
     return f"ok, {row['line']}" if row.get("line") else "ok"
 
 
-def report(rows, out):
-    text = tables(rows)
+def report(program, rows, out):
+    text = f"{program['version']}, SHA-256 {program['sha256'][:16]}\n\n{tables(rows)}"
     (out / "table.md").write_text(text)
     failed = [row for row in rows if row.get("problems")]
     skipped = sorted({f"{row['part']}: {row['skipped']}" for row in rows if "skipped" in row})

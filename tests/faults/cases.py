@@ -8,12 +8,13 @@ from typing import NamedTuple
 import h5py
 
 from calls import Call
-from compare import differences, other_shapes, unlike_arrivals
+from compare import differences, is_of_another_trial, other_shapes, unlike_arrivals
 from forecast_studies import SMALL, TEST
 from number_cases import BRANCHES, CHEAP, GRID, TUNE, Program, sets
 
 WORKERS, BOUND, ARRIVALS = 2, 1, 1500  # of the run with real workers
 OFTEN = ("--set", "checkpoint_seconds=0.1")  # so that most kills have a state to go on from
+SHOWN = 10  # differences of a trial
 LONG = "updates=1000"  # one or two seconds of this network
 GRID_OF_FOUR = GRID + 'optimizer = ["sgd", "lamb"]\nseed = [1, 2]\n'
 
@@ -130,8 +131,8 @@ CASES = {
 }
 # The rest writes too little, or in one stroke, for a kill at a random moment to meet it at work.
 KILLED = ("sweep", "tune", "branches", "landscape", "collect", "audit", "two-ranks", "ssp")
-# The rest is `sweep` and `two-ranks` once more, as far as disks and limits go.
-FAULTED = tuple(name for name in CASES if name not in ("branches", "ssp", "slurm-array"))
+# An array's tasks are `sweep` once more, on machines of which none is at fault.
+FAULTED = tuple(name for name in CASES if name != "slurm-array")
 
 
 class Prepared:
@@ -158,6 +159,7 @@ class Prepared:
     def _run(self, folder):
         return first_run(folder).relative_to(folder)
 
-    def differences(self, folder):
-        """A line each; none are wanted."""
-        return self.case.compare(self.reference, folder)
+    def differences(self, folder, runs_failed=False):
+        """A line each, at most SHOWN; none are wanted. `runs_failed`: some may have for a while, so that others were tried."""
+        lines = self.case.compare(self.reference, folder)
+        return [line for line in lines if not (runs_failed and is_of_another_trial(line))][:SHOWN]

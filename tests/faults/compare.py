@@ -17,26 +17,26 @@ AFTER_A_STOP = {
     "*/common.lock": "the same",
     "*/lock": "the process that had it when it was killed",
 }
-# A trial that failed for want of something is not chosen, so that another went on; it is there as well once nothing fails.
-TRIED_MEANWHILE = ("out/tuning/*", "(not there) -> there")
 TIME_IN_TEXT = "created_utc = "
-SHOWN = 10
 
 
 def differences(reference, found, may_differ=()):
-    """A line for each address that differs, at most SHOWN."""
+    """A line for each address that differs."""
     tally = compare_trees(reference, found, [*MAY_DIFFER, *AFTER_A_STOP, *may_differ])
     changes = [change for change in tally.changes if not matches(change.address, AFTER_A_STOP) and not is_meant(change)]
     if tally.files == 0:
         return ["nothing was compared"]
-    return [change.lines[0] for change in changes][:SHOWN]
+    return [change.lines[0] for change in changes]
 
 
 def is_meant(change):
-    """Whether all that differs in a text is when it was made, or what is there besides is a trial of a tuning."""
-    only_times = change.count == sum(TIME_IN_TEXT in line for line in change.lines)
-    pattern, besides = TRIED_MEANWHILE
-    return only_times or (matches(change.address, [pattern]) is not None and change.lines[0].endswith(besides))
+    """Whether all that differs in a text is when it was made."""
+    return change.count == sum(TIME_IN_TEXT in line for line in change.lines)
+
+
+def is_of_another_trial(line):
+    """A tuning doesn't choose a trial that failed for want of something: another went on, and stays once nothing fails."""
+    return line.startswith("out/tuning/") and line.endswith("(not there) -> there")
 
 
 def other_shapes(reference, found):

@@ -23,7 +23,7 @@ def trial(name, prepared, folder):
         after = prepared.call(place, prepared.case.again).wait()
         if after.code != 0 and prepared.case.kept not in after.last_line:
             problems.append(f"afterwards it ended with {after.code}: {after.last_line}")
-        problems += prepared.differences(place)
+        problems += prepared.differences(place, runs_failed=True)
     if place != folder:
         place.rename(folder)
     worst = max(ends, key=lambda ended: ended.code != 0)

@@ -60,7 +60,7 @@ def killed_launch(prepared, folder, cluster, what, node, at):
         met = call.kill_after(at)
     else:
         time.sleep(at)
-        met = any(row.node == node for row in cluster.queue())
+        met = has_a_job(node, cluster, call)
         cluster.kill_node(node)
         cluster.wait_until(lambda: all(row.node != node for row in cluster.queue()), 60)
         cluster.start_node(node)
@@ -68,3 +68,12 @@ def killed_launch(prepared, folder, cluster, what, node, at):
     while ended.code != 0 and starts < STARTS:
         ended, starts = launch().wait(), starts + 1
     return met, ended, starts
+
+
+def has_a_job(node, cluster, call):
+    """Waits for it until the call has ended."""
+    while not any(row.node == node for row in cluster.queue()):
+        if not call.alive():
+            return False
+        time.sleep(0.05)
+    return True

@@ -26,13 +26,19 @@ def tested(rows, parts):
 
 def kill_lines(rows):
     chosen = tested(rows, ("kills", "slurm"))
-    for case in dict.fromkeys(row["case"] for row in chosen):
-        trials = [row for row in chosen if row["case"] == case]
+    for case in dict.fromkeys(map(killed_thing, chosen)):
+        trials = [row for row in chosen if killed_thing(row) == case]
         draws = [draw for row in trials for draw in row.get("kills", [])]
         met = sum(draw["met"] for draw in draws)
         resumes = sum(row.get("resumes", 0) for row in trials)
         problems = sum(len(row["problems"]) for row in trials)
         yield f"| {case} | {met} | {len(draws) - met} | {resumes} | {len(trials)} | {problems} |"
+
+
+def killed_thing(row):
+    """The command; of an array apart, whether it was the submitting command or a node."""
+    what = {"command" if draw["what"] == "command" else "node" for draw in row.get("kills", []) if "what" in draw}
+    return ", ".join([row["case"], *what])
 
 
 def fault_lines(rows):

@@ -140,6 +140,26 @@ def test_a_campaign_goes_on_where_it_was_and_has_tables(tmp_path):
     assert "| init | handles-6 | 0 |" in (tmp_path / "table.md").read_text()
 
 
+def test_kills_of_an_array_and_of_the_command_that_submitted_it_are_counted_apart():
+    def row(trial, what, met):
+        return {"part": "slurm", "case": "slurm-array", "trial": trial, "kills": [{"at": 1.0, "what": what, "met": met}],
+                "resumes": 1, "problems": []}  # fmt: skip
+
+    found = tables([row(0, "node1", True), row(1, "command", True), row(2, "node2", False)])
+    assert "| slurm-array, node | 1 | 1 | 2 | 2 | 0 |" in found and "| slurm-array, command | 1 | 0 | 1 | 1 | 0 |" in found, found
+
+
+def test_what_a_tuning_tried_besides_is_excused_after_a_fault_alone(training, killed):
+    folder, _ = killed
+    besides = folder / "out/tuning/besides.toml"
+    besides.parent.mkdir()
+    besides.touch()
+    (found,) = [line for line in training.differences(folder) if "besides" in line or "tuning" in line]
+    assert found not in training.differences(folder, runs_failed=True)
+    besides.unlink()
+    besides.parent.rmdir()
+
+
 def test_the_plan_has_all_kills():
     with plan(Settings(pathlib.Path("basin"), pathlib.Path("out"), kills=200)) as jobs:
         counts = {}

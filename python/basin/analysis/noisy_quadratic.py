@@ -21,7 +21,8 @@ REQUIRED = {
     "model": "noisy_quadratic", "data.set": "coin_flips", "loss": "mse", "optimizer": "sgd", "protocol": "B", "schedule": "constant",
     "warmup": 0, "scaling_rule": "none", "effective_rate": False, "sgd.nesterov": False, "sgd.dampening": 0, "sgd.weight_decay": 0,
     "label_smoothing": 0, "clip_gradient": 0, "lookahead_every": 0, "weight_average": 0, "perturbation.kind": "none",
-    "learning_rate_factors": "[]", "noise.batch": 0, "parallel.mode": "one", "batch_milestones": "[]",
+    "learning_rate_factors": "[]", "noise.batch": 0, "parallel.mode": "one", "parallel.shards": 0,
+    "batch_milestones": "[]",
 }  # fmt: skip
 METHOD = ["sgd.momentum", "noisy_quadratic.precondition"]
 ORDER = [*reversed(METHOD), "batch_size", "seed"]

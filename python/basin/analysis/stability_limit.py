@@ -62,7 +62,9 @@ def why_no_limit(run: pd.Series) -> str:
     if run.get("perturbation.kind", "none") != "none":
         return "gradients are those of perturbed weights, or have a penalty's (perturbation.kind)"
     if run.get("parallel.mode", "one") != "one":
-        return "gradients are of older weights, or of several runs (parallel.mode)"
+        return "gradients are of older weights (parallel.mode)"
+    if run.get("parallel.shards", 0) > 0:
+        return "weights are the mean of several runs (parallel.shards)"
     return ""
 
 

@@ -18,19 +18,27 @@ from . import style
 # By quantity and definition: others give numbers of these names for other sets.
 SCALES = {("b_simple_finite", "noise-scale-finite"): "B_simple (finite set)",
           ("b_hessian", "noise-scale-hessian-population"): "B_hessian"}  # fmt: skip
+# What each is the ratio of. Over runs it is that of the sums: a mean of ratios is that of the run whose gradient is smallest.
+RATIOS = {"b_simple_finite": ("tr_sigma_finite", "g2_finite"), "b_hessian": ("tr_h_sigma", "g_h_g")}
 
 
 def noise_scales(sweep: Sweep, optimizer: str) -> pd.DataFrame:
-    """checkpoint, train_loss, quantity, value, uncertainty, batch_size of every resolved noise scale, as the study has it measured, of the
-    runs of S(B): those to the target, of plain settings."""
+    """checkpoint, train_loss, quantity, value, uncertainty, batch_size, and `above` and `below` of the ratio that it is (NaN where they
+    weren't measured) of every resolved noise scale, as the study has it measured, of the runs of S(B): those to the target, of plain
+    settings."""
     runs = plain_runs(sweep)
     runs = runs[(runs.optimizer == optimizer) & (runs.protocol == "B") & comparable(runs)][["run_id", "batch_size"]]
     probes = sweep.probes.merge(runs, on="run_id", suffixes=("", "_of_run"))
     known = [pair in SCALES for pair in zip(probes.quantity, probes.definition)]
     there = probes.study.astype(bool) & ~probes.checkpoint.str.contains("@")
+    key = ["run_id", "checkpoint", "quantity"]
+    values = probes[there].drop_duplicates(key).set_index(key).value
     probes = probes[np.array(known, bool) & there & (probes.status == "ok") & (probes.value > 0)]
-    probes = probes.drop_duplicates(["run_id", "checkpoint", "quantity"])  # several probes may give the same number
-    columns = ["checkpoint", "train_loss", "quantity", "value", "uncertainty", "batch_size"]
+    probes = probes.drop_duplicates(key)  # several probes may give the same number
+    for side, part in (("above", 0), ("below", 1)):
+        parts = [(run, label, RATIOS[quantity][part]) for run, label, quantity in probes[key].itertuples(index=False)]
+        probes[side] = values.reindex(pd.MultiIndex.from_tuples(parts, names=key)).to_numpy()
+    columns = ["checkpoint", "train_loss", "quantity", "value", "uncertainty", "batch_size", "above", "below"]
     return probes[columns].sort_values("train_loss")
 
 

@@ -89,9 +89,9 @@ def slope_in_words(name: str, scaling: Scaling) -> str:
 
 
 def scales_in_words(name: str, scales: pd.DataFrame) -> list[str]:
-    """The noise scales of its runs, by quantity, from the first loss to the last."""
+    """The noise scales of its runs, by quantity, from the first loss to the last: the ratio of sums over runs, and single runs."""
     lines = []
-    for quantity, mine in scales.groupby("quantity", sort=False):
+    for quantity, mine in scales.dropna(subset=["above", "below"]).groupby("quantity", sort=False):
         levels = sorted((g for _, g in mine.groupby("checkpoint")), key=lambda g: -g.train_loss.mean())
         lines.append(f"{name}: {quantity} {'; '.join(map(_level_in_words, levels))}")
     return lines
@@ -101,7 +101,7 @@ def _level_in_words(found: pd.DataFrame) -> str:
     """Those of one checkpoint of several runs."""
     values = found.value
     spread = f"{values.min():,.0f} to {values.max():,.0f}, {len(values)} runs" if len(values) > 1 else "one run"
-    return f"{values.mean():,.0f} ({spread}) at a loss of {found.train_loss.mean():.2g}"
+    return f"{found.above.sum() / found.below.sum():,.0f} ({spread}) at a loss of {found.train_loss.mean():.2g}"
 
 
 def passage(names: dict[str, str], found: dict[str, CriticalBatch], scalings: dict[str, Scaling], scales: list[str],

@@ -63,9 +63,9 @@ def test_lookahead_leaves_no_limit_of_the_rate_alone():
     assert "Lookahead" in stability_limit.why_no_limit(pd.Series({**run, "lookahead_every": 1}))
 
 
-@pytest.mark.parametrize("option", [{"perturbation.kind": "gradient_penalty"}, {"parallel.mode": "ssp"}])
+@pytest.mark.parametrize("option", [{"perturbation.kind": "gradient_penalty"}, {"parallel.mode": "ssp"}, {"parallel.shards": 4}])
 def test_other_gradients_than_those_of_the_weights_leave_no_limit(option):
-    """A penalty's edge is at λ + α λ² = 2/η, and a delay of one update has η λ < 1."""
+    """A penalty's edge is at λ + α λ² = 2/η, a delay of one update has η λ < 1, and a mean of chains makes no step of its own."""
     run = {**RUN, "peak_learning_rate": 0.1, **option}
     assert np.isnan(stability_limit.limit(pd.Series(run)))
     assert next(iter(option)) in stability_limit.why_no_limit(pd.Series(run))

@@ -40,6 +40,18 @@ def test_only_resolved_noise_scales_are_drawn():
     found = drawing.noise_scales(Known(), "sgd")
     assert list(found.value) == [150.0, 80.0]
     assert list(found.batch_size) == [32, 32]
+    assert found.above.isna().all() and found.below.isna().all()
+
+
+def test_a_noise_scale_has_what_it_is_the_ratio_of():
+    sweep = Known()
+    parts = pd.DataFrame({"run_id": ["a", "a", "b"], "quantity": ["tr_sigma_finite", "g2_finite", "tr_sigma_finite"], "definition": FINITE,
+                          "study": True, "status": "ok", "value": [300.0, 2.0, 7.0], "uncertainty": np.nan, "train_loss": [1.5, 1.5, 1.2],
+                          "checkpoint": ["loss-1.5", "loss-1.5", "end"]})  # fmt: skip
+    sweep.probes = pd.concat([sweep.probes, parts], ignore_index=True)
+    found = drawing.noise_scales(sweep, "sgd").set_index("quantity")
+    assert list(found.loc["b_simple_finite", ["above", "below"]]) == [300.0, 2.0]
+    assert found.loc["b_hessian", ["above", "below"]].isna().all()
 
 
 def test_noise_scales_are_those_of_plain_settings(tmp_path):
@@ -70,9 +82,11 @@ def test_runs_at_a_fixed_budget_have_no_part_in_it():
 
 def test_noise_scales_of_a_checkpoint_are_one_level_whatever_their_losses():
     scales = pd.DataFrame({"checkpoint": ["loss-1.4", "loss-1.4", "loss-2"], "quantity": "b_hessian", "value": [100.0, 300.0, 50.0],
-                           "train_loss": [1.34, 1.39, 1.91]})  # fmt: skip
+                           "train_loss": [1.34, 1.39, 1.91], "above": [300.0, 300.0, 100.0], "below": [3.0, 1.0, 2.0]})  # fmt: skip
     said = critical.scales_in_words("SGD", scales)
-    assert said == ["SGD: b_hessian 50 (one run) at a loss of 1.9; 200 (100 to 300, 2 runs) at a loss of 1.4"]
+    assert said == ["SGD: b_hessian 50 (one run) at a loss of 1.9; 150 (100 to 300, 2 runs) at a loss of 1.4"], "600 over 4"
+    unknown = scales.assign(quantity="b_simple_finite", below=np.nan)
+    assert critical.scales_in_words("SGD", pd.concat([scales, unknown])) == said
 
 
 @pytest.mark.parametrize("critical_size", [200.0, 4000.0])
