@@ -2,6 +2,7 @@
 
 import pathlib
 import shutil
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from compare import differences, is_of_another_trial, other_shapes, unlike_arriv
 from forecast_studies import SMALL, TEST
 from number_cases import BRANCHES, CHEAP, GRID, TUNE, Program, sets
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORKERS, BOUND, ARRIVALS = 2, 1, 1500  # of the run with real workers
 OFTEN = ("--set", "checkpoint_seconds=0.1")  # so that most kills have a state to go on from
 SHOWN = 10  # differences of a trial
@@ -28,6 +30,7 @@ class Case(NamedTuple):
     again: tuple[str, ...] = ()  # what the command needs besides, once something has failed
     kept: str = "\0"  # part of the message by which it refuses to replace a result, which is no failure of a second call
     compare: Callable = differences
+    module: str = ""  # of Python, in place of the program
 
 
 def nothing(basin: Program):
@@ -128,6 +131,7 @@ CASES = {
         5,
         compare=other_shapes,
     ),
+    "report": Case(swept_shortly, ("out",), 10, module="basin.report"),
 }
 # The rest writes too little, or in one stroke, for a kill at a random moment to meet it at work.
 KILLED = ("sweep", "tune", "branches", "landscape", "collect", "audit", "two-ranks", "ssp")
@@ -143,8 +147,7 @@ class Prepared:
         self.inputs, self.reference, done = (folder / name / part for part in ("inputs", "reference", "seconds"))
         if not done.exists():
             shutil.rmtree(folder / name, ignore_errors=True)
-            configs = pathlib.Path(__file__).resolve().parents[2] / "configs"
-            self.case.prepare(Program(binary, self.inputs, configs))
+            self.case.prepare(Program(binary, self.inputs, ROOT / "configs"))
             shutil.copytree(self.inputs, self.reference)
             ended = self.call(self.reference).wait()
             if ended.code != 0:
@@ -154,7 +157,9 @@ class Prepared:
 
     def call(self, folder, more=(), **how):
         words = [word.format(run=self._run(folder)) if "{run}" in word else word for word in self.case.command]
-        return Call([self.binary, *words, *more], folder, **how)
+        program = [sys.executable, "-m", self.case.module] if self.case.module else [self.binary]
+        environment = {"PYTHONPATH": str(ROOT / "python"), **how.pop("environment", {})}
+        return Call([*program, *words, *more], folder, environment=environment, **how)
 
     def _run(self, folder):
         return first_run(folder).relative_to(folder)

@@ -21,6 +21,7 @@ from small_disk import SmallDisk
 HANDLES = (4, 5, 6, 36)
 MEMORY = (0, 0.1, 0.3, 0.6)  # shares of a command after which its memory is limited
 BACK = 86_400  # seconds by which a clock is set back
+PYTHON = ("report",)  # whose interpreter says in its own way what it lacks while it starts
 
 
 class Fault(NamedTuple):
@@ -28,7 +29,7 @@ class Fault(NamedTuple):
     needs_disk: bool = False  # a tmpfs of its own
     names_file: bool = False  # the message must
     workers_crash: bool = False  # oneDNN's code uses memory that it did not get; a sweep has to name the run
-    only: tuple[str, ...] = ()  # commands; default: all
+    not_on: tuple[str, ...] = ()  # commands
 
 
 def full_disk(prepared, folder):
@@ -97,8 +98,11 @@ def moved_after_a_kill(prepared, folder):
 FAULTS = {
     "disk": Fault(full_disk, needs_disk=True, names_file=True),
     "read-only": Fault(read_only, needs_disk=True, names_file=True),
-    **{f"handles-{most}": Fault(functools.partial(few_handles, most)) for most in HANDLES},
-    **{f"memory-{share:g}": Fault(functools.partial(no_more_memory, share), workers_crash=True) for share in MEMORY},
+    **{f"handles-{most}": Fault(functools.partial(few_handles, most), not_on=PYTHON) for most in HANDLES},
+    **{
+        f"memory-{share:g}": Fault(functools.partial(no_more_memory, share), workers_crash=True, not_on=PYTHON)
+        for share in MEMORY
+    },
     "clock-running": Fault(clock_back_while_it_runs),
     "clock-resumed": Fault(clock_back_after_a_kill),
     "two-at-once": Fault(two_at_once),

@@ -8,6 +8,7 @@ import signal
 from faults import FAULTS
 from small_disk import SmallDisk
 
+OURS = re.compile(r"basin(\.\w+)?: ")  # how a line begins with which the program, or a module of Python, ends
 CODES = range(8)  # of `basin --help`; interruptions were not asked for here
 CRASHES = ("terminate called", "what():", "Traceback", "core dumped", "Segmentation")
 
@@ -33,7 +34,7 @@ def trial(name, prepared, folder):
 def message_of(ended):
     """The line that says why: of basin itself, or, of a sweep that went on without them, the first of the runs that failed."""
     lines = ended.said.splitlines()
-    chosen = [line for line in lines if line.startswith("basin: ")][-1:] or [line for line in lines if line.startswith("FAILED ")]
+    chosen = [line for line in lines if OURS.match(line)][-1:] or [line for line in lines if line.startswith("FAILED ")]
     return chosen[0] if chosen else ""
 
 
@@ -48,7 +49,7 @@ def problems_of(ended, fault, kept):
         yield f"exit code {ended.code}: {ended.last_line}"
     elif ended.code and not line:
         yield f"exit code {ended.code}, and no line of basin says why: {ended.last_line}"
-    elif ended.code and ended.said.count("\nbasin: ") + ended.said.startswith("basin: ") > 1:
+    elif ended.code and sum(OURS.match(said) is not None for said in ended.said.splitlines()) > 1:
         yield f"exit code {ended.code} with more than one line: {ended.said.strip()}"
     elif ended.code and fault.names_file and kept not in line and not names_a_file(line):
         yield f"the line names no file: {line}"
@@ -59,4 +60,4 @@ def problems_of(ended, fault, kept):
 
 def names_a_file(line):
     """Whether a word of it has the form of a path."""
-    return re.search(r"\w[/.]\w", line.removeprefix("basin: ")) is not None
+    return re.search(r"\w[/.]\w", OURS.sub("", line)) is not None

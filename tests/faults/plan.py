@@ -102,7 +102,7 @@ def kill_jobs(settings, prepared, cluster):
 def fault_jobs(settings, prepared):
     no_disk = small_disk.why_not()
     for fault in FAULTS:
-        for name in settings.of(fault, FAULTED):
+        for name in settings.of(fault, [name for name in FAULTED if name not in FAULTS[fault].not_on]):
 
             def fail(folder, fault=fault, name=name):
                 return judge.trial(fault, prepared(name), folder)

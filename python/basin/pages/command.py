@@ -21,7 +21,7 @@ from .paste import PasteError, paste
 if TYPE_CHECKING:  # matplotlib is imported when a figure is drawn
     from matplotlib.figure import Figure
 
-FAULTS = (LinAlgError, MarginError, OSError, PasteError, ReadError, ReportError)
+FAULTS = (LinAlgError, MarginError, MemoryError, OSError, PasteError, ReadError, ReportError)
 
 
 def command(module: str, text: str | None) -> argparse.ArgumentParser:
@@ -69,6 +69,6 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None, work: Call
     try:
         work(options)
     except FAULTS as error:
-        print(f"{parser.prog.removeprefix('python -m ')}: {error}", file=sys.stderr)
+        print(f"{parser.prog.removeprefix('python -m ')}: {str(error) or 'out of memory'}", file=sys.stderr)
         return 1
     return 0
