@@ -149,15 +149,15 @@ def test_kills_of_an_array_and_of_the_command_that_submitted_it_are_counted_apar
     assert "| slurm-array, node | 1 | 1 | 2 | 2 | 0 |" in found and "| slurm-array, command | 1 | 0 | 1 | 1 | 0 |" in found, found
 
 
-def test_what_a_tuning_tried_besides_is_excused_after_a_fault_alone(training, killed):
-    folder, _ = killed
-    besides = folder / "out/tuning/besides.toml"
-    besides.parent.mkdir()
-    besides.touch()
-    (found,) = [line for line in training.differences(folder) if "besides" in line or "tuning" in line]
-    assert found not in training.differences(folder, runs_failed=True)
-    besides.unlink()
-    besides.parent.rmdir()
+def test_what_a_tuning_tried_besides_is_excused_after_a_fault_alone(training, monkeypatch):
+    besides, lost, other = (
+        "out/tuning/runs/0123456789ab: (not there) -> there",
+        "out/tuning/runs/ba9876543210: there -> (not there)",
+        "out/runs/0123456789ab: (not there) -> there",
+    )
+    monkeypatch.setattr(training, "case", training.case._replace(compare=lambda *_: [besides, lost, other]))
+    assert training.differences(pathlib.Path()) == [besides, lost, other]
+    assert training.differences(pathlib.Path(), runs_failed=True) == [lost, other]
 
 
 def test_the_plan_has_all_kills():
