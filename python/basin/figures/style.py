@@ -38,6 +38,7 @@ def use() -> None:
         "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10.5, "axes.titlelocation": "left",
         "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.7, "axes.axisbelow": True,
         "legend.frameon": False, "legend.fontsize": 9, "lines.linewidth": 1.4,
+        "svg.hashsalt": "basin",  # else the names of clips and marks are random, and a figure drawn again has other bytes
     })  # fmt: skip
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from basin.figures import accuracy
+from basin.figures import accuracy, style
 from basin.pages.output import ReportError, save_picture, write_atomically
+from basin.pages.page import CANVASES, Section
+from basin.reader.sweep import open_sweep
 from synthetic_sweep import Plan, make_sweep
 
 
@@ -20,3 +22,16 @@ def test_picture_is_a_png(tmp_path):
     make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 1024), optimizers=("sgd",), images=20, updates=3))
     save_picture(accuracy.accuracy_against_batch, tmp_path / "s", tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_figure_drawn_again_has_the_same_bytes(tmp_path):
+    """A report made again, or after a kill, can be compared with the first."""
+    make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 1024), optimizers=("sgd",), images=20, updates=3))
+    style.use()
+    drawn = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        made = accuracy.accuracy_against_batch(open_sweep(tmp_path / "s"))
+        assert Section("accuracy").figure(made, "accuracy", "accuracy", tmp_path / name)
+        drawn.append({path.suffix: path.read_bytes() for path in (tmp_path / name / "figures").iterdir()})
+    assert drawn[0] == drawn[1] and set(drawn[0]) == {f".{kind}" for kind in CANVASES if kind != "png"}
