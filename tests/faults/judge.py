@@ -33,9 +33,12 @@ def trial(name, prepared, folder):
 
 def message_of(ended):
     """The line that says why: of basin itself, or, of a sweep that went on without them, the first of the runs that failed."""
-    lines = ended.said.splitlines()
-    chosen = [line for line in lines if OURS.match(line)][-1:] or [line for line in lines if line.startswith("FAILED ")]
+    chosen = our_lines(ended)[-1:] or [line for line in ended.said.splitlines() if line.startswith("FAILED ")]
     return chosen[0] if chosen else ""
+
+
+def our_lines(ended):
+    return [line for line in ended.said.splitlines() if OURS.match(line)]
 
 
 def problems_of(ended, fault, kept):
@@ -49,7 +52,7 @@ def problems_of(ended, fault, kept):
         yield f"exit code {ended.code}: {ended.last_line}"
     elif ended.code and not line:
         yield f"exit code {ended.code}, and no line of basin says why: {ended.last_line}"
-    elif ended.code and sum(OURS.match(said) is not None for said in ended.said.splitlines()) > 1:
+    elif ended.code and len(our_lines(ended)) > 1:
         yield f"exit code {ended.code} with more than one line: {ended.said.strip()}"
     elif ended.code and fault.names_file and kept not in line and not names_a_file(line):
         yield f"the line names no file: {line}"

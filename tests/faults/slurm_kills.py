@@ -5,6 +5,7 @@ import random
 import shutil
 import time
 
+from kills import begin
 from slurm_cluster import NODES, SlurmCluster
 
 NAME = "slurm-array"
@@ -37,8 +38,7 @@ def trial(prepared, folder, seed, cluster):
     """One row. `prepared` is the sweep on this machine alone, which the array's results must equal."""
     moments = random.Random(seed)
     what, node, at = moments.choice(WHAT), moments.choice(NODES), moments.uniform(0, SLOWER * prepared.seconds)
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(prepared.inputs, folder)
+    begin(prepared, folder)
     try:
         met, ended, starts = killed_launch(prepared, folder, cluster, what, node, at)
         problems = [f"the command ended with {ended.code}: {ended.last_line}"] if ended.code else []

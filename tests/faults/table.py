@@ -3,7 +3,7 @@
 from faults import FAULTS
 
 HEADINGS = {
-    "kills": "| command | kills | moments after the end | resumes | trials | differences |",
+    "kills": "| command | kills | nothing met | resumes | trials | differences |",
     "faults": "| command | fault | exit code | what it said | problems |",
     "cells": "| runs | measure | first quarter | last quarter |",
 }

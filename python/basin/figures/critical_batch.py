@@ -31,12 +31,12 @@ def noise_scales(sweep: Sweep, optimizer: str) -> pd.DataFrame:
     probes = sweep.probes.merge(runs, on="run_id", suffixes=("", "_of_run"))
     known = [pair in SCALES for pair in zip(probes.quantity, probes.definition)]
     there = probes.study.astype(bool) & ~probes.checkpoint.str.contains("@")
-    key = ["run_id", "checkpoint", "quantity"]
+    key = ["run_id", "checkpoint", "definition", "quantity"]
     values = probes[there].drop_duplicates(key).set_index(key).value
     probes = probes[np.array(known, bool) & there & (probes.status == "ok") & (probes.value > 0)]
     probes = probes.drop_duplicates(key)  # several probes may give the same number
     for side, part in (("above", 0), ("below", 1)):
-        parts = [(run, label, RATIOS[quantity][part]) for run, label, quantity in probes[key].itertuples(index=False)]
+        parts = [(*place, RATIOS[quantity][part]) for *place, quantity in probes[key].itertuples(index=False)]
         probes[side] = values.reindex(pd.MultiIndex.from_tuples(parts, names=key)).to_numpy()
     columns = ["checkpoint", "train_loss", "quantity", "value", "uncertainty", "batch_size", "above", "below"]
     return probes[columns].sort_values("train_loss")

@@ -69,6 +69,9 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None, work: Call
     try:
         work(options)
     except FAULTS as error:
-        print(f"{parser.prog.removeprefix('python -m ')}: {str(error) or 'out of memory'}", file=sys.stderr)
+        print(
+            f"{parser.prog.removeprefix('python -m ')}: {'out of memory' if isinstance(error, MemoryError) else error}",
+            file=sys.stderr,
+        )
         return 1
     return 0

@@ -3,6 +3,7 @@
 import pytest
 
 from basin.figures import accuracy, style
+from basin.pages.command import command, run
 from basin.pages.output import ReportError, save_picture, write_atomically
 from basin.pages.page import CANVASES, Section
 from basin.reader.sweep import open_sweep
@@ -16,6 +17,14 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path):
     with pytest.raises(ReportError, match="cannot be written: Is a directory"):
         write_atomically(tmp_path / "report.html", b"")
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_memory_that_is_out_is_one_line(capsys):
+    def work(options):
+        raise MemoryError
+
+    assert run(command("basin.report", "how: what"), [], work) == 1
+    assert capsys.readouterr().err == "basin.report: out of memory\n"
 
 
 def test_picture_is_a_png(tmp_path):
