@@ -44,7 +44,7 @@ struct Interrupted : Error {
 };
 
 /// An exception's text for messages and status files: the first line of what(), without torch's backtrace;
-/// "out of memory" for std::bad_alloc.
+/// "out of memory" for std::bad_alloc, the file and what is wrong with it for the standard library's own errors.
 std::string one_line(const std::exception& error);
 
 }  // namespace basin

@@ -30,9 +30,14 @@ CommandRanks::CommandRanks(int asked, Whose whose) {
   if (!launched && asked > 1) local_.emplace(asked, command_line());
   const RankPlace place = launched ? *launched : local_ ? local_->place() : RankPlace();
   if (place.size == 1) return;
-  group_ = RankGroup::join(place, RankGroup::kMeeting, RankGroup::kLook, [this] {
-    if (local_) local_->require_all();
-  });
+  try {
+    group_ = RankGroup::join(place, RankGroup::kMeeting, RankGroup::kLook, [this] {
+      if (local_) local_->require_all();
+    });
+  } catch (...) {
+    if (local_) local_->end_others();
+    throw;
+  }
   group_->agree("the build", fmt::format("{} ({})", build_git_commit(), build_version()));
   group_->agree("the processor", processor());
 }

@@ -31,6 +31,8 @@ class LocalRanks {
   const RankPlace& place() const { return place_; }
   /// RankLost where one has ended: one that has yet to meet the others is missed by nobody else.
   void require_all() const;
+  /// Before they have met: then none has work that it could lose, or last words.
+  void end_others() const;
 
  private:
   RankPlace place_;

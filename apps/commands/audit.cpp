@@ -30,12 +30,12 @@ struct AuditArguments {
   bool force = false, json = false;
 };
 
-/// RUN of RUN/ckpt/<label>.h5.
+/// RUN of RUN/ckpt/<label>.h5, relative where that is.
 std::string run_folder_of(const std::string& checkpoint) {
   const fs::path folder = fs::absolute(checkpoint).lexically_normal().parent_path();
   if (folder.filename() != "ckpt")
     throw ConfigError(checkpoint + ": an audit needs a checkpoint of a run, RUN/ckpt/<label>.h5");
-  return folder.parent_path();
+  return fs::path(checkpoint).is_absolute() ? folder.parent_path() : fs::proximate(folder.parent_path());
 }
 
 std::vector<std::string> known_probes() { return names_of(probe_registry()); }
@@ -199,7 +199,10 @@ int run_audit(AuditArguments arguments) {
     print_json("audit", json_of(audit, path));
   else
     print_audit(audit, path);
-  return audit.failures.empty() ? 0 : 1;
+  if (audit.failures.empty()) return 0;
+  std::set<std::string> failed;
+  for (const auto& [probe, message] : audit.failures) failed.insert(probe);
+  throw Error(1, fmt::format("{}: failed: {}", path, fmt::join(failed, ", ")));
 }
 
 }  // namespace

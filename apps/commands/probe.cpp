@@ -114,18 +114,19 @@ int run_probe(const ProbeArguments& given) {
   if (outcomes.empty())
     throw ConfigError(fmt::format("{}: no such checkpoint; known: {}", arguments.folder,
                                   fmt::join(checkpoint_labels(arguments.folder), ", ")));
-  bool failed = false;
+  std::vector<std::string> failed;
   Json results = Json::array();
   for (const ProbeOutcome& outcome : outcomes) {
     if (arguments.json)
       results.push_back(answer_of(outcome));
     else
       print_outcome(outcome);
-    failed = failed || outcome.status == ProbeStatus::failed;
+    if (outcome.status == ProbeStatus::failed) failed.push_back(outcome.checkpoint + " " + outcome.probe);
   }
   if (!arguments.json && !given.subject.script.empty()) fmt::print("all in {}\n", arguments.folder);
   if (arguments.json) print_json("probe", {{"run", arguments.folder}, {"results", std::move(results)}});
-  return failed ? 1 : 0;
+  if (failed.empty()) return 0;
+  throw Error(1, fmt::format("{}: failed: {}", arguments.folder, fmt::join(failed, ", ")));
 }
 
 }  // namespace

@@ -211,12 +211,21 @@ TEST_F(AuditCommand, ReplacesAnAuditOnRequestAndNothingElse) {
   EXPECT_THAT(result.err, HasSubstr("/dev/null: not a regular file"));
 }
 
+TEST_F(AuditCommand, NamesItsFileAsTheCheckpointWasNamed) {
+  train();
+  folder_ = fs::proximate(folder_);
+  EXPECT_THAT(audit({"--only", "margins"}).out, HasSubstr("\nin " + path() + "\n"));
+  folder_ = fs::absolute(folder_).lexically_normal();
+  EXPECT_THAT(audit({"--only", "margins", "--force"}).out, HasSubstr("\nin " + path() + "\n"));
+}
+
 TEST_F(AuditCommand, AFailedProbeIsAFailure) {
   train();
   const BinaryResult result =
       audit({"--only", "relative_flatness", "--set", "relative_flatness.layer=\"none\""});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("relative_flatness  failed: "));
+  EXPECT_THAT(result.err, ::testing::EndsWith("basin: " + path() + ": failed: relative_flatness\n"));
 }
 
 TEST_F(AuditCommand, RefusesInOneLine) {

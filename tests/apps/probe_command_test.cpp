@@ -200,6 +200,14 @@ TEST_F(ProbeCommand, AToolsVariantAskedForByHandCountsOnARunOfASweep) {
   EXPECT_EQ(attribute(found, "option.group_size"), OptionValue(int64_t{10}));
 }
 
+TEST_F(ProbeCommand, AFailedProbeIsAFailure) {
+  const BinaryResult result = probe({"--only", "margins,relative_flatness", "--checkpoint", "end", "--subset",
+                                     "50", "--set", "relative_flatness.layer=\"none\""});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("end  relative_flatness  failed: "));
+  EXPECT_THAT(result.err, ::testing::EndsWith("basin: " + folder_ + ": failed: end relative_flatness\n"));
+}
+
 TEST_F(ProbeCommand, ATruncatedCellIsNoStudy) {
   const std::string cell = read_file(study_.study()) + "[probes]\nrun = ['margins']\nsubset = 50\n";
   write_text(folder_ + "/cell.toml", cell.substr(0, cell.size() - 2));  // subset = 5

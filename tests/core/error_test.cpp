@@ -4,6 +4,8 @@
 #include <ATen/ops/empty.h>
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 namespace basin {
 namespace {
 
@@ -20,6 +22,14 @@ TEST(OneLine, OfTorchHasNeitherItsStackNorItsSource) {
 }
 
 TEST(OneLine, OfBadAllocSaysWhatIsShort) { EXPECT_EQ(one_line(std::bad_alloc()), "out of memory"); }
+
+TEST(OneLine, OfAFileBeginsWithIt) {
+  const std::error_code full = std::make_error_code(std::errc::no_space_on_device);
+  EXPECT_EQ(one_line(std::filesystem::filesystem_error("cannot look", "a/folder", full)),
+            "a/folder: No space left on device");
+  EXPECT_THAT(one_line(std::filesystem::filesystem_error("cannot look", full)),
+              ::testing::HasSubstr("cannot look"));
+}
 
 TEST(OneLine, EndsWithTheFirst) { EXPECT_EQ(one_line(std::runtime_error("one\ntwo")), "one"); }
 

@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import os
 import pathlib
+import re
 import resource
 import signal
 import subprocess
@@ -58,6 +59,12 @@ class Call:
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace")
 
+    def until_loaded(self):
+        """Waits until main() is at work, whose first act is to handle SIGINT; the seconds since the start. At once for what has ended."""
+        while self.alive() and not _handles(self.pid, signal.SIGINT):
+            time.sleep(0.001)
+        return time.monotonic() - self._began
+
     def kill(self):
         """SIGKILL to all at once, until none is left: a process may be born meanwhile."""
         while left := self.processes():
@@ -96,3 +103,10 @@ def _session(pid):
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return int(fields[3]) if fields[0] != "Z" else None
     return None
+
+
+def _handles(pid, what):
+    with contextlib.suppress(OSError):
+        caught = re.search(r"^SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return bool(int(caught[1], 16) >> (what - 1) & 1)
+    return False

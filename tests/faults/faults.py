@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from calls import Call
 from kills import begin
 from small_disk import SmallDisk
 
@@ -57,11 +56,11 @@ def no_more_memory(share, prepared, folder):
     """From that share of the command on, no process has more address space than it has then, nor do those that it starts.
 
     A limit from the start would meet nothing: loading the libraries takes more than any of these commands later. Nor may it come
-    while they are loaded, of which the program knows nothing: that is as long as it takes to say the version.
+    while they are loaded, of which the program knows nothing.
     """
-    loading = Call([prepared.binary, "--version"], folder).wait().seconds
     call = prepared.call(folder)
-    time.sleep(loading + share * max(0.0, prepared.seconds - loading))
+    loading = call.until_loaded()
+    time.sleep(share * max(0.0, prepared.seconds - loading))
     for pid in call.processes():
         with contextlib.suppress(ProcessLookupError, FileNotFoundError):
             size = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()

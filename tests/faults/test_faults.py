@@ -118,6 +118,24 @@ def test_growth_is_found():
     assert long_sweep.grown({"sweep_kib": 100}, {"sweep_kib": 111}) == ["sweep_kib grew from 100 to 111"]
 
 
+def test_a_slower_host_is_no_growth_and_more_time_between_runs_is():
+    """Forty runs of 0.9 s, two at a time, whose ends lie 0.5 s apart. Then a host that is half as fast: 1.8 s and 1.0. Then runs that last
+    as long as before, with ends that lie 12 % further apart: that is growth."""
+
+    def quarters(slow_between, slow_own):
+        own = [0.9] * 20 + [slow_own] * 20
+        ends = [0.5 * done if done < 20 else 10 + slow_between * (done - 20) for done in range(40)]
+        looks = [{"seconds": at, "done": done, "sweep_kib": 1, "worker_kib": 1, "sweep_handles": 1, "worker_handles": 1}
+                 for done, at in enumerate(ends)]  # fmt: skip
+        return [long_sweep.quarter(looks, own, number) for number in (0, 3)]
+
+    first, last = quarters(1.0, 1.8)
+    assert first["time_over_own"] == pytest.approx(1.0 / 0.9) and last["seconds_per_cell"] == pytest.approx(1.0)
+    assert long_sweep.grown(first, last) == []
+    first, last = quarters(0.56, 0.9)
+    assert [line.split(" grew ")[0] for line in long_sweep.grown(first, last)] == ["time_over_own"]
+
+
 def test_a_campaign_goes_on_where_it_was_and_has_tables(tmp_path):
     def campaign():
         command = [

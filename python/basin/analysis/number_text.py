@@ -29,7 +29,7 @@ def estimate_text(e: Estimate) -> str:
 def p_text(p: float) -> str:
     if not np.isfinite(p):
         return "–"
-    return "< 0.0001" if p < 1e-4 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
+    return "< 0.0001" if p < 1e-4 else f"{p:.4f}" if p < 0.01 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def p_said(p: float) -> str:

@@ -69,9 +69,15 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None, work: Call
     try:
         work(options)
     except FAULTS as error:
-        print(
-            f"{parser.prog.removeprefix('python -m ')}: {'out of memory' if isinstance(error, MemoryError) else error}",
-            file=sys.stderr,
-        )
+        print(f"{parser.prog.removeprefix('python -m ')}: {one_line(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def one_line(error: Exception) -> str:
+    """What is wrong, of an operating system's error with the file ahead."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)

@@ -27,6 +27,14 @@ def test_memory_that_is_out_is_one_line(capsys):
     assert capsys.readouterr().err == "basin.report: out of memory\n"
 
 
+def test_a_file_of_which_the_system_speaks_comes_first(tmp_path, capsys):
+    def work(options):
+        (tmp_path / "nowhere" / "figures").mkdir()
+
+    assert run(command("basin.report", "how: what"), [], work) == 1
+    assert capsys.readouterr().err == f"basin.report: {tmp_path}/nowhere/figures: No such file or directory\n"
+
+
 def test_picture_is_a_png(tmp_path):
     make_sweep(tmp_path / "s", Plan(batch_sizes=(32, 1024), optimizers=("sgd",), images=20, updates=3))
     save_picture(accuracy.accuracy_against_batch, tmp_path / "s", tmp_path / "a.png")
