@@ -110,7 +110,8 @@ def quarter(samples, own, number):
     """Quarter `number` of the runs, from 0: wall time between two runs' ends, what the runs say they took, the one in units of the other
     (1 where nothing but the runs takes time), the median of memory, the most handles seen."""
     cells = len(own)
-    inside = [sample for sample in samples if number * cells <= 4 * sample["done"] < (number + 1) * cells]
+    ended = [sample for sample in samples if sample["done"] > 0]  # a sweep begins before its first run
+    inside = [sample for sample in ended if number * cells <= 4 * sample["done"] < (number + 1) * cells]
     if len(inside) < 2:
         return {}
     start, end = inside[0], inside[-1]
