@@ -106,7 +106,12 @@ def _session(pid):
 
 
 def _handles(pid, what):
+    return bool(int(status_field(pid, "SigCgt") or "0", 16) >> (what - 1) & 1)
+
+
+def status_field(pid, name):
+    """A field of the process's /proc/PID/status; None for one that is gone."""
     with contextlib.suppress(OSError):
-        caught = re.search(r"^SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-        return bool(int(caught[1], 16) >> (what - 1) & 1)
-    return False
+        found = re.search(rf"^{name}:\s*(.*)", pathlib.Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return found and found[1]
+    return None

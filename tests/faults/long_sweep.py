@@ -8,7 +8,6 @@ they took.
 """
 
 import os
-import pathlib
 import re
 import shutil
 import statistics
@@ -16,7 +15,7 @@ import time
 
 import h5py
 
-from calls import Call
+from calls import Call, status_field
 from many_cells import STUDY
 
 GROWTH = 0.1  # between the first and the last quarter of the runs
@@ -83,11 +82,7 @@ def sampled(call, every, at_most):
 
 def resident(pid):
     """KiB of a process's own memory: the pages of libraries are everybody's."""
-    try:
-        lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon:")), 0)
+    return int((status_field(pid, "RssAnon") or "0").split()[0])
 
 
 def handles(pid):
@@ -110,13 +105,13 @@ def quarter(samples, own, number):
     """Quarter `number` of the runs, from 0: wall time between two runs' ends, what the runs say they took, the one in units of the other
     (1 where nothing but the runs takes time), the median of memory, the most handles seen."""
     cells = len(own)
-    ended = [sample for sample in samples if sample["done"] > 0]  # a sweep begins before its first run
-    inside = [sample for sample in ended if number * cells <= 4 * sample["done"] < (number + 1) * cells]
+    first = max(4, number * cells)  # a sweep begins before its first run
+    inside = [sample for sample in samples if first <= 4 * sample["done"] < (number + 1) * cells]
     if len(inside) < 2:
         return {}
     start, end = inside[0], inside[-1]
-    between = (end["seconds"] - start["seconds"]) / max(1, end["done"] - start["done"])
-    took = statistics.mean(own[start["done"] : max(end["done"], start["done"] + 1)])
+    runs = max(1, end["done"] - start["done"])
+    between, took = (end["seconds"] - start["seconds"]) / runs, statistics.mean(own[start["done"] :][:runs])
     found = {"seconds_per_cell": between, "own_seconds": took, "time_over_own": JOBS * between / took}
     for name in ("sweep_kib", "worker_kib", "sweep_handles", "worker_handles"):
         found[name] = (statistics.median if name.endswith("_kib") else max)(sample[name] for sample in inside)

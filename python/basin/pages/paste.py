@@ -23,10 +23,7 @@ def paste(path: str | Path, name: str, content: str) -> None:
 
 
 def _match(path: str | Path, name: str) -> re.Match:
-    try:
-        whole = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise PasteError(f"{path}: {error.strerror}") from None
+    whole = Path(path).read_text(encoding="utf-8")
     match = re.search(f"<!-- {re.escape(name)} -->(.*?)<!-- end of {re.escape(name)} -->", whole, flags=re.S)
     if match is None:
         raise PasteError(f"{path}: no place for it between <!-- {name} --> and <!-- end of {name} -->")
