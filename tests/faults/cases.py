@@ -1,5 +1,6 @@
 """The commands that write, each with what it needs beforehand, and how what it wrote is compared."""
 
+import os
 import pathlib
 import shutil
 import sys
@@ -132,6 +133,7 @@ CASES = {
         compare=other_shapes,
     ),
     "report": Case(swept_shortly, ("out",), 10, module="basin.report"),
+    "measure": Case(nothing, (), 4, module="measured"),
 }
 # The rest writes too little, or in one stroke, for a kill at a random moment to meet it at work.
 KILLED = ("sweep", "tune", "branches", "landscape", "collect", "audit", "two-ranks", "ssp")
@@ -158,7 +160,8 @@ class Prepared:
     def call(self, folder, more=(), **how):
         words = [word.format(run=self._run(folder)) if "{run}" in word else word for word in self.case.command]
         program = [sys.executable, "-m", self.case.module] if self.case.module else [self.binary]
-        environment = {"PYTHONPATH": str(ROOT / "python"), **how.pop("environment", {})}
+        path = os.pathsep.join(str(ROOT / folder) for folder in ("python", "tests/faults", "tests/python/support"))
+        environment = {"PYTHONPATH": path, "BASIN_BINARY": str(self.binary), **how.pop("environment", {})}
         return Call([*program, *words, *more], folder, environment=environment, **how)
 
     def _run(self, folder):

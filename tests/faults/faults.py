@@ -20,7 +20,7 @@ from small_disk import SmallDisk
 HANDLES = (4, 5, 6, 36)
 MEMORY = (0, 0.1, 0.3, 0.6)  # shares of a command after which its memory is limited
 BACK = 86_400  # seconds by which a clock is set back
-PYTHON = ("report",)  # whose interpreter says in its own way what it lacks while it starts
+PYTHON = ("report", "measure")  # whose interpreter says in its own way what it lacks while it starts
 
 
 class Fault(NamedTuple):

@@ -111,7 +111,7 @@ def fault_jobs(settings, prepared):
 
 
 def cell_jobs(settings):
-    if "cells" in settings.parts:
+    if "cells" in settings.parts and not settings.cases:
 
         def sweep(folder):
             return long_sweep.trial(settings.binary, folder, settings.cells, settings.cell_seconds)

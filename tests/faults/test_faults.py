@@ -184,5 +184,7 @@ def test_the_plan_has_all_kills():
         for job in jobs:
             counts[job.part] = counts.get(job.part, 0) + 1
     assert counts["slurm"] == 23 and counts["kills"] == 8 * 5 and counts["cells"] == 1
+    with plan(Settings(pathlib.Path("basin"), pathlib.Path("out"), cases=("measure",))) as jobs:
+        assert {job.case for job in jobs} == {"measure"}
     skipped = {"part": "slurm", "case": "slurm-array", "trial": 0, "skipped": "not installed", "seconds": 0}
     assert "Not tested, slurm: not installed." in tables([skipped])
