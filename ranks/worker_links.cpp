@@ -1,6 +1,5 @@
 #include "ranks/worker_links.h"
 
-#include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
@@ -24,16 +23,22 @@ at::Tensor message(Word word, const WorkOrder& order) {
   return at::tensor(std::vector<int64_t>{static_cast<int64_t>(word), order.start, order.draw}, at::kLong);
 }
 
+constexpr int64_t kOutcome = 2;  // numbers that a push has besides: loss and seconds
+
+/// Two that meet are not watched while they do (RankGroup::pair). Whoever ends before is noticed here.
+void meet_all(const RankGroup& ranks) { ranks.any(false); }
+
 }  // namespace
 
 WorkerLinks::WorkerLinks(const RankGroup& ranks, int64_t weights, at::ScalarType dtype) {
   const int workers = ranks.size() - 1;
   require_open_files(kServersFiles + kFilesOfPair * workers,
                      fmt::format("the server of {} ranks", ranks.size()));
+  meet_all(ranks);
   for (int rank = 1; rank < ranks.size(); ++rank) {
     Link link;
     link.pair = ranks.pair(rank);
-    link.loss = at::zeros({}, at::kDouble);
+    link.outcome = at::zeros({kOutcome}, at::kDouble);
     link.gradient = at::zeros({weights}, dtype);
     links_.push_back(std::move(link));
   }
@@ -49,7 +54,7 @@ WorkerLinks::~WorkerLinks() {
 
 void WorkerLinks::lose(Link& link, const RankLost& why) {
   link.lost = why.what();
-  link.loss_sum.reset();
+  link.outcome_sum.reset();
   link.gradient_sum.reset();
 }
 
@@ -58,9 +63,9 @@ void WorkerLinks::send(int64_t worker, const WorkOrder& order, const at::Tensor&
   try {
     link.pair->broadcast(message(Word::order, order));
     link.pair->broadcast(weights);
-    link.loss.zero_();
+    link.outcome.zero_();
     link.gradient.zero_();
-    link.loss_sum = link.pair->begin_sum(link.loss);
+    link.outcome_sum = link.pair->begin_sum(link.outcome);
     link.gradient_sum = link.pair->begin_sum(link.gradient);
   } catch (const RankLost& lost) {
     lose(link, lost);
@@ -70,31 +75,41 @@ void WorkerLinks::send(int64_t worker, const WorkOrder& order, const at::Tensor&
 bool WorkerLinks::takes_push(Link& link) {
   if (!link.gradient_sum) return false;
   try {
-    link.loss_sum->wait();
+    link.outcome_sum->wait();
     link.gradient_sum->wait();
   } catch (const RankLost& lost) {
     lose(link, lost);
     return false;
   }
-  link.loss_sum.reset();
+  link.outcome_sum.reset();
   link.gradient_sum.reset();
   return true;
 }
 
-WorkerEvent WorkerLinks::receive() {
-  while (true) {
-    for (size_t k = 0; k < links_.size(); ++k) {
-      Link& link = links_[k];
-      const auto worker = static_cast<int64_t>(k);
-      if (link.gone) continue;
-      const bool here = link.gradient_sum && (link.gradient_sum->is_done() || link.pair->has_lost());
-      if (here && takes_push(link)) return {worker, "", link.loss.item<double>(), link.gradient};
-      if (link.lost.empty()) continue;
-      link.gone = true;
-      return {worker, link.lost};
-    }
-    std::this_thread::sleep_for(kLookAtWorkers);
+void WorkerLinks::look_for_arrivals() {
+  for (size_t k = 0; k < links_.size(); ++k) {
+    Link& link = links_[k];
+    if (link.arrived || link.gone) continue;
+    const bool pushed = link.gradient_sum && (link.gradient_sum->is_done() || link.pair->has_lost());
+    link.arrived = pushed || !link.lost.empty();
+    if (link.arrived) arrived_.push_back(k);
   }
+}
+
+WorkerEvent WorkerLinks::receive() {
+  for (look_for_arrivals(); arrived_.empty(); look_for_arrivals())
+    std::this_thread::sleep_for(kLookAtWorkers);
+  const size_t k = arrived_.front();
+  arrived_.pop_front();
+  Link& link = links_[k];
+  link.arrived = false;
+  const auto worker = static_cast<int64_t>(k);
+  if (takes_push(link)) {
+    const auto* outcome = link.outcome.const_data_ptr<double>();
+    return {worker, "", outcome[0], outcome[1], link.gradient};
+  }
+  link.gone = true;
+  return {worker, link.lost};
 }
 
 bool WorkerLinks::finish(bool part) {
@@ -111,37 +126,48 @@ bool WorkerLinks::finish(bool part) {
       lose(link, RankLost(signal.what()));
     }
   };
-  for (Link& link : links_) unless_lost(link, [&] { takes_push(link); });
+  const auto for_each_left = [&](const auto& call) {
+    for (Link& link : links_)
+      if (!is_lost(link)) unless_lost(link, [&] { call(link); });
+  };
+  // All are asked before any hears whether the ranks part: a worker may be gone, or silent, since its last push.
+  for_each_left([&](Link& link) {
+    takes_push(link);
+    if (is_lost(link)) return;
+    link.pair->broadcast(message(Word::end, {}));
+    link.pair->any(false);
+  });
   parted_ = part || std::any_of(links_.begin(), links_.end(), is_lost);
-  for (Link& link : links_) {
-    if (is_lost(link)) continue;
-    unless_lost(link, [&] {
-      link.pair->broadcast(message(Word::end, {parted_ ? 1 : 0, 0}));
-      link.pair->part();
-    });
-    parted_ |= is_lost(link);  // after the others heard that nobody was
-  }
+  for_each_left([&](Link& link) {
+    link.pair->any(parted_);
+    link.pair->part();
+  });
   return parted_;
 }
 
 ServerLink::ServerLink(const RankGroup& ranks, int64_t weights, at::ScalarType dtype)
-    : pair_(ranks.pair(ranks.rank())), weights_(at::zeros({weights}, dtype)) {}
+    : weights_(at::zeros({weights}, dtype)) {
+  meet_all(ranks);
+  pair_ = ranks.pair(ranks.rank());
+}
 
 std::optional<WorkOrder> ServerLink::pull() {
   const at::Tensor order = message(Word::order, {});
   pair_->broadcast(order);
   const auto* numbers = order.const_data_ptr<int64_t>();
   if (numbers[0] == static_cast<int64_t>(Word::end)) {
-    parts_ = numbers[1] != 0;
+    pair_->any(false);  // still here
+    parts_ = pair_->any(false);
     pair_->part();
     return std::nullopt;
   }
   pair_->broadcast(weights_);
+  pulled_ = Clock::now();
   return WorkOrder{numbers[1], numbers[2]};
 }
 
 void ServerLink::push(double loss, const at::Tensor& gradient) {
-  pair_->sum(at::full({}, loss, at::kDouble));
+  pair_->sum(at::tensor({loss, seconds_since(pulled_)}, at::kDouble));
   pair_->sum(gradient);
 }
 

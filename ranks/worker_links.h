@@ -4,11 +4,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "ranks/rank_group.h"
 
 namespace basin {
@@ -24,6 +26,7 @@ struct WorkerEvent {
   int64_t worker = 0;        // from 0
   std::string lost = {};     // who is gone; empty: it pushed
   double loss = NAN;         // of its batch
+  double seconds = NAN;      // that it computed, by its own clock
   at::Tensor gradient = {};  // flat, on the host; good until the worker's next order
 };
 
@@ -43,24 +46,28 @@ class WorkerLinks {
   int64_t count() const { return static_cast<int64_t>(links_.size()); }
   /// Flat weights to a worker that waits for them. Nothing where it is gone: receive() says so.
   void send(int64_t worker, const WorkOrder& order, const at::Tensor& weights);
-  /// Whichever comes next of a worker that has an order..
+  /// Whichever comes next of a worker that has an order. In the order of arrival, as far as looks tell it: whoever is there by one look goes
+  /// behind those of the looks before it, so that a server that is always busy passes nobody over.
   WorkerEvent receive();
   /// Lets workers end their step, and go. Whether the ranks part now (RankGroup::part), as all of them hear: they do where one was lost,
-  /// or where they are to.
+  /// by its last answer, or where they are to.
   bool finish(bool part = false);
 
  private:
   struct Link {
     std::unique_ptr<RankGroup> pair;
-    at::Tensor loss, gradient;
-    std::unique_ptr<PendingSum> loss_sum, gradient_sum;  // where a push is expected
+    at::Tensor outcome, gradient;                           // its loss, and the seconds that it computed
+    std::unique_ptr<PendingSum> outcome_sum, gradient_sum;  // where a push is expected
     std::string lost = {};
-    bool gone = false;  // and receive() has said so
+    bool arrived = false;  // and is one of arrived_
+    bool gone = false;     // lost, and receive() has said so
   };
   void lose(Link& link, const RankLost& why);
   /// Waits for the push that is expected; false where there is none, or the worker is gone.
   bool takes_push(Link& link);
+  void look_for_arrivals();
   std::vector<Link> links_;
+  std::deque<size_t> arrived_;  // those that have pushed, or are gone
   bool finished_ = false, parted_ = false;
 };
 
@@ -78,6 +85,7 @@ class ServerLink {
  private:
   std::unique_ptr<RankGroup> pair_;
   at::Tensor weights_;
+  Clock::time_point pulled_;  // when it had its last order
   bool parts_ = false;
 };
 

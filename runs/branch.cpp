@@ -117,6 +117,16 @@ void require_usable_state(const std::string& file, const Checkpoint& parent, con
                     options.train.batch_size, parents.train.batch_size, file));
 }
 
+// Workers' place in the stream is a number of batches.
+void require_batches_of_workers(const std::string& file, const RunOptions& parents,
+                                const RunOptions& options) {
+  const bool both = batch_plan_of(parents).stale && batch_plan_of(options).stale;
+  if (both && parents.train.batch_size != options.train.batch_size)
+    throw ConfigError(
+        fmt::format("batch_size = {}, and {} in the parent {}: workers (parallel.mode) need the same in both",
+                    options.train.batch_size, parents.train.batch_size, file));
+}
+
 // The lowest of the parent's loss levels that it had passed there.
 double passed_loss(const Checkpoint& parent, const RunOptions& parents) {
   std::vector<double> levels = parents.train.loss_levels;
@@ -172,6 +182,7 @@ BranchStart begin_anew(const RunOptions& options, const std::string& folder, con
   require_same_network(file, *parent, parents, options, model);
   check_same_data(file, parent->data, data);
   require_usable_state(file, *parent, parents, options);
+  require_batches_of_workers(file, parents, options);
 
   BranchStart start;
   start.point = point_at(*parent, file, parents, options);

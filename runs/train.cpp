@@ -242,7 +242,10 @@ TrainResult train(RunParts& run, const std::string& folder, bool progress, const
 
 constexpr char kTrain[] = "train";
 
-TrainResult work(RunParts& run, const RankGroup& ranks) {
+/// A branch that is resumed has its parent's buffers, which no order brings, in the checkpoint alone; other runs make them anew.
+TrainResult work(RunParts& run, const std::string& checkpoint, const RankGroup& ranks) {
+  if (run.trainer->setup().branch && !checkpoint.empty())
+    restore_model(*run.model, read_checkpoint(checkpoint));
   run.trainer->work_for(*run.server);
   if (run.server->parts()) ranks.part();
   return {};
@@ -254,7 +257,7 @@ TrainResult follow(const RunOptions& options, const std::string& folder, const R
   if (word != kTrain) return {parse_run_state(word, "rank 0"), {}, {}, {}, {}};
   RunParts run(with_given_ratios(options, folder), folder, ranks);
   const std::string checkpoint = ranks.broadcast(std::string());
-  if (run.server) return work(run, ranks);
+  if (run.server) return work(run, checkpoint, ranks);
   if (!checkpoint.empty()) run.trainer->restore(read_checkpoint(checkpoint));
   return run.trainer->run();
 }

@@ -95,12 +95,13 @@ std::vector<pid_t> children_of(pid_t parent) {
 }
 
 /// Waits until the run has made some updates.
-void wait_for_updates(const TinyStudy& study, RunningBinary& process, int64_t updates) {
+void wait_for_updates(const TinyStudy& study, RunningBinary& process, int64_t updates,
+                      const std::string& out) {
   const auto start = std::chrono::steady_clock::now();
   while (process.alive() && std::chrono::steady_clock::now() - start < std::chrono::seconds(60)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     try {
-      if (read_status(study.run_folder() + "/status.json").update >= updates) return;
+      if (read_status(study.run_folder(out) + "/status.json").update >= updates) return;
     } catch (const std::exception&) {
       continue;  // not there yet
     }

@@ -40,6 +40,7 @@ std::string provenance_of(const RunRecord& record, const std::string& key);
 std::vector<pid_t> children_of(pid_t parent);
 
 /// Waits until the study's run has made some updates; a failure of the test where it ends before.
-void wait_for_updates(const TinyStudy& study, RunningBinary& process, int64_t updates);
+void wait_for_updates(const TinyStudy& study, RunningBinary& process, int64_t updates,
+                      const std::string& out = "out");
 
 }  // namespace basin::testing

@@ -13,7 +13,6 @@
 #include "core/clock.h"
 #include "core/interrupt.h"
 #include "ranks/local_ranks.h"
-#include "ranks/worker_links.h"
 #include "tests/support/message_of.h"
 #include "tests/support/rank_threads.h"
 
@@ -208,21 +207,6 @@ TEST(RankGroup, TooFewFilesMayBeOpen) {
   };
   EXPECT_EXIT(in_child(), ::testing::ExitedWithCode(0),
               "each of 1000 ranks has 2032 files open at once, and 100 are allowed");
-}
-
-TEST(WorkerLinks, TooFewFilesMayBeOpen) {
-  const auto serve = [](RankGroup& ranks) {
-    if (ranks.rank() > 0) return;
-    const rlimit few{50, 50};  // the ranks have theirs
-    setrlimit(RLIMIT_NOFILE, &few);
-    WorkerLinks(ranks, 1, at::kFloat);
-  };
-  const auto in_child = [&] {
-    std::fputs(testing::on_ranks(2, serve)[0].c_str(), stderr);
-    _exit(0);
-  };
-  EXPECT_EXIT(in_child(), ::testing::ExitedWithCode(0),
-              "the server of 2 ranks has 51 files open at once, and 50 are allowed");
 }
 
 TEST(RankGroup, ASignalEndsTheWait) {

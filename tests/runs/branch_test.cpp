@@ -145,6 +145,21 @@ TEST_F(BranchFiles, OfAMeanOfChainsHaveNoOptimizerStateToKeep) {
   EXPECT_EQ(error(), "no error");
 }
 
+TEST_F(BranchFiles, OfWorkersHaveTheirBatchSize) {
+  RunOptions workers = parent;
+  workers.table().set_from_text("parallel.mode=ssp", "test");
+  ASSERT_EQ(train_run(workers, folder_of(workers)), RunState::finished);
+  child = workers;
+  child.train.branch.from = workers.run_id();
+  child.train.branch.at = "u000008";
+  EXPECT_EQ(error(), "no error");
+  child.train.batch_size *= 2;
+  EXPECT_THAT(error(), HasSubstr("u000008.h5: workers (parallel.mode) need the same in both"));
+  EXPECT_EQ(code, 2);
+  child.table().set_from_text("parallel.mode=one", "test");
+  EXPECT_EQ(error(), "no error");
+}
+
 TEST_F(BranchFiles, ChainsOfBranchesRememberARestartedStream) {
   child.train.branch.stream = "restarted";
   child.train.branch.updates = 8;

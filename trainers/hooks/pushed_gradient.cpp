@@ -29,14 +29,17 @@ void PushedGradient::before_gradient(OngoingUpdate& update) {
   Worker& worker = workers_[static_cast<size_t>(pushed_.worker)];
   worker.busy = false;
   bound_.step_done(pushed_.worker);
-  worked_ += now() - *worker.since;
-  worker.since = now();
-  arrival_ = {pushed_.worker, worker.batch, version() - worker.version, bound_.lead(pushed_.worker), now()};
+  const double taken = now();
+  worked_ += pushed_.seconds;
+  waited_ += taken - *worker.since - pushed_.seconds;
+  worker.since = taken;
+  arrival_ = {pushed_.worker, worker.batch, version() - worker.version, bound_.lead(pushed_.worker), taken};
   update.start = first_start_ + worker.batch * batch_size_;
   update.draw = first_draw_ + worker.batch;
 }
 
 WorkerEvent PushedGradient::next_push(const OngoingUpdate& update) {
+  if (!start_) start_ = Clock::now();
   while (true) {
     send_orders(update.batch_size);
     WorkerEvent event = links_.receive();
@@ -70,7 +73,8 @@ void PushedGradient::after_update(int64_t /*update*/) { record_.note(arrival_); 
 
 void PushedGradient::at_end(Summary& summary, bool /*diverged*/) {
   const double step = worked_ / static_cast<double>(record_.updates());
-  record_.summarise(summary, waited_ / (waited_ + worked_), now() / step);
+  const double last = std::max(earlier_, arrival_.time);  // evaluations that follow are no worker's time
+  record_.summarise(summary, waited_ / (waited_ + worked_), last / step);
 }
 
 void PushedGradient::save(Checkpoint& checkpoint) const {
@@ -88,7 +92,6 @@ void PushedGradient::restore(const Checkpoint& checkpoint) {
   first_start_ = static_cast<int64_t>(numbers[0]), first_draw_ = static_cast<int64_t>(numbers[1]);
   batches_ = static_cast<int64_t>(numbers[2]);
   earlier_ = numbers[3], waited_ = numbers[4], worked_ = numbers[5];
-  start_ = Clock::now();
 }
 
 }  // namespace basin

@@ -15,13 +15,14 @@
 namespace basin {
 
 /// StaleGradient with processes for workers (parallel.delays = "real"): rank 0 is the server and makes an update of each push in the
-/// order of arrival, ranks 1, 2, ... are the workers (Trainer::work_for). Who may begin is StaleBound's, and a step begins with the
+/// order of arrival (WorkerLinks::receive), ranks 1, 2, ... are the workers (Trainer::work_for). Who may begin is StaleBound's, and a step begins with the
 /// weights and the next batch of that moment. The order of arrivals is chance; the record has it.
 ///
 /// A worker that dies, or is silent for RankGroup::kSilence seconds, is evicted: the step under way is lost, nobody waits for it, and the
 /// run's events say so. RankLost where none is left. After a stop all workers begin anew, with batches that were not begun before.
 ///
-/// Cost: the server computes no gradient; a step moves the weights and a gradient between two processes. Times are in seconds.
+/// Cost: the server computes no gradient; a step moves the weights and a gradient between two processes. Times are in seconds, from the
+/// first orders on to the last arrival. A worker says how long it computed; all else, messages and a busy server too, counts as waiting.
 class PushedGradient final : public UpdateHook, private GradientRule {
  public:
   PushedGradient(const StaleGradientOptions& options, const HookSetup& setup);
@@ -39,13 +40,13 @@ class PushedGradient final : public UpdateHook, private GradientRule {
   struct Worker {
     bool busy = false;
     int64_t version = 0, batch = 0;  // of its step
-    std::optional<double> since;     // when it began, or began to wait; nothing before its first step
+    std::optional<double> since;     // when it had its order, or began to wait; nothing before its first step
   };
   double group_gradient(const std::function<double()>& plain) override;
   void send_orders(int64_t batch_size);
   WorkerEvent next_push(const OngoingUpdate& update);
   int64_t version() const { return record_.updates(); }  // of the weights
-  double now() const { return earlier_ + seconds_since(start_); }
+  double now() const { return earlier_ + (start_ ? seconds_since(*start_) : 0); }
 
   std::vector<at::Tensor> weights_;
   BatchGradient& gradient_;
@@ -57,7 +58,7 @@ class PushedGradient final : public UpdateHook, private GradientRule {
   int64_t batches_ = 0, batch_size_ = 0;
   WorkerEvent pushed_;
   Arrival arrival_;
-  Clock::time_point start_ = Clock::now();
+  std::optional<Clock::time_point> start_;        // of the first orders
   double earlier_ = 0, waited_ = 0, worked_ = 0;  // seconds: before a stop; of all workers
   StaleRecord record_{"s"};
 };

@@ -39,6 +39,7 @@ GaussianProduct gaussian_product(const std::vector<at::Tensor>& samples, int64_t
   for (size_t c = 0; c < samples.size(); ++c) {
     const at::Tensor along = deviations[c].mm(u);
     const at::Tensor covariance = along.t().mm(along) / static_cast<double>(along.size(0) - 1);
+    if (covariance.trace().item<double>() == 0) return {mean, 0};
     const at::Tensor ridge = at::eye(d, at::kDouble) * (kRidge * covariance.trace() / static_cast<double>(d));
     const at::Tensor inverse = at::linalg_inv(covariance + ridge);
     precision += inverse;

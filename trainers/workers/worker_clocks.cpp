@@ -15,11 +15,12 @@ constexpr const char* kStepState = "workers";
 constexpr const char* kTimeState = "times";
 constexpr int64_t kWorkerIntegers = 5, kWorkerTimes = 2;  // of a worker, in a checkpoint
 
-const at::Tensor& entry(const NamedTensors& state, const std::string& name, at::IntArrayRef sizes) {
+const at::Tensor& entry(const NamedTensors& state, const std::string& name, int64_t numbers,
+                        int64_t workers) {
   for (const auto& [key, tensor] : state)
-    if (key == name && tensor.sizes() == sizes) return tensor;
-  throw IoError(fmt::format("checkpoint: the state of stale gradients has no \"{}\" of {} workers", name,
-                            sizes.front()));
+    if (key == name && tensor.dim() == 1 && tensor.numel() == numbers) return tensor;
+  throw IoError(
+      fmt::format("checkpoint: the state of stale gradients has no \"{}\" of {} workers", name, workers));
 }
 
 }  // namespace
@@ -117,8 +118,8 @@ NamedTensors WorkerClocks::state() const {
 
 void WorkerClocks::load_state(const NamedTensors& state) {
   const auto n = static_cast<int64_t>(workers_.size());
-  const at::Tensor& integers = entry(state, kStepState, {kWorkerIntegers * n + 1});
-  const at::Tensor& times = entry(state, kTimeState, {kWorkerTimes * n + 2});
+  const at::Tensor& integers = entry(state, kStepState, kWorkerIntegers * n + 1, n);
+  const at::Tensor& times = entry(state, kTimeState, kWorkerTimes * n + 2, n);
   const auto* whole = integers.const_data_ptr<int64_t>();
   const auto* real = times.const_data_ptr<double>();
   for (int64_t k = 0; k < n; ++k, whole += kWorkerIntegers, real += kWorkerTimes) {

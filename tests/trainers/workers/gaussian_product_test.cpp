@@ -54,5 +54,12 @@ TEST(GaussianProduct, IsTheMeanWhereNothingMoves) {
   EXPECT_TRUE(product.centre.equal(at::full({2}, 0.5, at::kDouble)));
 }
 
+TEST(GaussianProduct, IsTheMeanWhereOneChainDoesntMove) {
+  const GaussianProduct product =
+      gaussian_product({around({0, 2}, {1, 4}), at::full({4, 2}, 3.0, at::kDouble)}, 2);
+  EXPECT_EQ(product.directions, 0);
+  EXPECT_TRUE(at::allclose(product.centre, at::tensor({1.5, 2.5}, at::kDouble), 1e-12));
+}
+
 }  // namespace
 }  // namespace basin::testing

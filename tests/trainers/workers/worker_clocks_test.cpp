@@ -1,9 +1,11 @@
 // WorkerClocks against the rule of stale-synchronous parallel, from the order of its arrivals alone.
 #include "trainers/workers/worker_clocks.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "tests/support/message_of.h"
 
 namespace basin::testing {
 namespace {
@@ -126,7 +128,8 @@ TEST(WorkerClocks, GoOnFromTheirState) {
   }
   EXPECT_EQ(whole.waited_share(), rest.waited_share());
   WorkerClocks others({.workers = 4});
-  EXPECT_THROW(others.load_state(part.state()), IoError);
+  EXPECT_THAT(testing::message_of<IoError>([&] { others.load_state(part.state()); }),
+              ::testing::HasSubstr("\"workers\" of 4 workers"));
 }
 
 }  // namespace
