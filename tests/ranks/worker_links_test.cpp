@@ -77,7 +77,7 @@ std::unique_ptr<RankGroup> join(int rank, int port, std::optional<int> listening
   return RankGroup::join(place, 30);
 }
 
-// A process that ends after its last push: the worker that hears of the end before it is asked is told as well.
+// A process that ends after its last push: the worker that is asked before it hears of that as well.
 TEST(WorkerLinks, OneThatIsGoneByTheEndPartsTheOthers) {
   int port = 0;
   const int listening = listening_socket(port);
