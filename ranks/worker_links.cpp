@@ -46,7 +46,7 @@ WorkerLinks::WorkerLinks(const RankGroup& ranks, int64_t weights, at::ScalarType
 
 WorkerLinks::~WorkerLinks() {
   try {
-    finish();
+    if (begun_) finish();
   } catch (const std::exception&) {
     return;  // they see for themselves that the server is gone
   }
@@ -59,6 +59,7 @@ void WorkerLinks::lose(Link& link, const RankLost& why) {
 }
 
 void WorkerLinks::send(int64_t worker, const WorkOrder& order, const at::Tensor& weights) {
+  begun_ = true;
   Link& link = links_[static_cast<size_t>(worker)];
   try {
     link.pair->broadcast(message(Word::order, order));

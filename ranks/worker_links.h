@@ -38,7 +38,7 @@ class WorkerLinks {
  public:
   /// All ranks of the group make their end at the same time. ConfigError where the server may not have as many files open as it needs.
   WorkerLinks(const RankGroup& ranks, int64_t weights, at::ScalarType dtype);
-  /// finish(), without a word where that fails.
+  /// finish(), without a word where that fails; nothing where no worker had an order, for they may still wait for something else.
   ~WorkerLinks();
   WorkerLinks(const WorkerLinks&) = delete;
   WorkerLinks& operator=(const WorkerLinks&) = delete;
@@ -68,7 +68,7 @@ class WorkerLinks {
   void look_for_arrivals();
   std::vector<Link> links_;
   std::deque<size_t> arrived_;  // those that have pushed, or are gone
-  bool finished_ = false, parted_ = false;
+  bool begun_ = false, finished_ = false, parted_ = false;
 };
 
 /// A worker's end.

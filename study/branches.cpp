@@ -117,7 +117,10 @@ void forget_other_keys(std::vector<Cell>& cells) {
 
 void check_branches(std::vector<Cell>& cells, const Study& study) {
   const auto is_branch = [](const Cell& cell) { return cell.options.train.branch.exists(); };
-  if (!(study.base.train.branch == BranchOptions{}) && std::none_of(cells.begin(), cells.end(), is_branch))
+  const auto has_keys = [](const Cell& cell) { return !(cell.options.train.branch == BranchOptions{}); };
+  const bool any_keys = !(study.base.train.branch == BranchOptions{}) ||
+                        std::any_of(cells.begin(), cells.end(), has_keys);  // by --set, say
+  if (any_keys && std::none_of(cells.begin(), cells.end(), is_branch))
     throw ConfigError("[branch] needs branch.from, the parent: without it no run of the study is a branch");
   forget_other_keys(cells);
 }

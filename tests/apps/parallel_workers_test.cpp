@@ -101,6 +101,20 @@ TEST(ParallelWorkers, CtrlCWithALostOneIsAnInterruption) {
   EXPECT_EQ(read_status(study.run_folder() + "/status.json").status, RunState::interrupted);
 }
 
+// They wait for a word that never comes while the server ends.
+TEST(ParallelWorkers, OfARunThatCantGoOnEndWithIt) {
+  const TinyStudy study(with_workers(2, -1, 100000));
+  RunningBinary process(study.train_arguments({"--ranks", "3"}));
+  wait_for_updates(study, process, 20);
+  process.send(SIGINT);
+  ASSERT_EQ(process.wait().exit_code, 130);
+  for (const char* const label : {"latest", "previous"})
+    write_text(study.run_folder() + "/ckpt/" + label + ".h5", "no checkpoint");
+  const BinaryResult result = study.train({"--ranks", "3"});
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("latest.h5"));
+}
+
 // The whitening filters, which no order brings, are the parent's after a stop too: at a rate of nothing the loss of a batch is that of the plain
 // run.
 TEST(ParallelWorkers, OfAResumedBranchHaveTheParentsBuffers) {
@@ -114,7 +128,7 @@ TEST(ParallelWorkers, OfAResumedBranchHaveTheParentsBuffers) {
     std::vector<std::string> words = {"train", study.study(), "--out", study.path(out)};
     for (const std::string& set :
          {"branch.from=" + parent, std::string("branch.at=end"), fmt::format("branch.updates={}", updates),
-          std::string("checkpoint_seconds=0.1")})
+          std::string("checkpoint_seconds=0")})
       words.insert(words.end(), {"--set", set});
     return words;
   };

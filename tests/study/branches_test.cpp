@@ -148,6 +148,7 @@ TEST(Branches, ThatNameNoRunSeveralOrThemselvesAreOneLine) {
   EXPECT_THAT(study_message(branch + "from = 'batch = 32'\n"), HasSubstr("unknown key \"batch\""));
   EXPECT_THAT(study_message(branch + "from = 'batch_size = '\n"), HasSubstr("branch.from"));
   EXPECT_THAT(study_message(branch), HasSubstr("[branch] needs branch.from"));
+  EXPECT_THAT(study_message(kTop, {"branch.updates=4"}), HasSubstr("[branch] needs branch.from"));
 }
 
 TEST(Branches, OfAParentThatDoesntFitAreOneLine) {

@@ -69,6 +69,10 @@ HookCost ShardChains::cost(const Options& options) {
   return {.evaluations = 1, .test_passes = options.shards, .checkpoints = {kProduct}};
 }
 
+UpdatesNeeded ShardChains::updates_needed(const Options& options) {
+  return {options.shards, "parallel.shards", "some chains would stay where they begin"};
+}
+
 std::unique_ptr<UpdateHook> ShardChains::make(const Options& options, const HookSetup& setup) {
   if (options.shards == 0) return nullptr;
   return std::make_unique<ShardChains>(options.shards, setup);

@@ -32,6 +32,7 @@ class ShardChains final : public UpdateHook {
   static void check(const Options& options, const HookCheck& run);
   static void plan(const Options& options, BatchPlan& plan) { plan.shards = options.shards > 0; }
   static HookCost cost(const Options& options);
+  static UpdatesNeeded updates_needed(const Options& options);
   static std::unique_ptr<UpdateHook> make(const Options& options, const HookSetup& setup);
   static constexpr int64_t kSamples = 16, kDirections = 8;  // of each chain; of the product's subspace
 

@@ -46,11 +46,10 @@ void StaleGradient::check(const Options& options, const HookCheck& run) {
         fmt::format("parallel.delays = \"{}\" and parallel.order = \"{}\": \"recorded\" needs an "
                     "order, and others have none",
                     options.delays, options.order));
-  if (options.straggler != 1 && (options.real() || options.recorded()))
-    throw ConfigError(
-        fmt::format("parallel.straggler = {:g} and parallel.delays = \"{}\" exclude each other: how long a "
-                    "step takes is not simulated there",
-                    options.straggler, options.delays));
+  if (options.straggler != 1 && options.real())
+    throw ConfigError(fmt::format(
+        "parallel.straggler = {:g} and parallel.delays = \"real\" exclude each other: nothing is simulated",
+        options.straggler));
   const std::string by = fmt::format("parallel.mode = \"{}\"", options.mode);
   refuse_divided_batches(run, by);
   if (run.train.branch.exists() && run.train.branch.stream == "restarted")

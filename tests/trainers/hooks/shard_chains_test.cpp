@@ -140,6 +140,9 @@ TEST(ShardChains, RefuseWhatMovesTheirMean) {
   RunSettings many = sharded();
   many.train.hook<ShardOptions>().shards = 201;
   EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(many); }),
+              HasSubstr("some chains would stay where they begin"));
+  many.train.updates = 201;
+  EXPECT_THAT(message_of<ConfigError>([&] { TestRun run(many); }),
               HasSubstr("parallel.shards = 201 of 200 training examples"));
 }
 
