@@ -168,7 +168,7 @@ def signal_pid(pid, number):
 
 
 def test_ctrl_c_leaves_the_jobs_and_cancel_ends_them(cluster, sweep, study, tmp_path):
-    path = study(updates=3 * LONG, seeds=(1, 2))  # still at work when the third command comes to the queue
+    path = study(updates=10 * LONG, seeds=(1, 2))  # still at work when the third command comes to the queue, on any machine
     with sweep.begin(path, *LAUNCH) as launch:
         cluster.wait_until(lambda: training(sweep), 60)
         launch.send_signal(signal.SIGINT)
