@@ -89,6 +89,14 @@ void require_same_network(const std::string& file, const Checkpoint& parent, con
   }
 }
 
+/// `who` needs it: "a method with ... needs".
+void require_same_batch_size(const std::string& file, const RunOptions& parents, const RunOptions& options,
+                             const std::string& who) {
+  if (parents.train.batch_size == options.train.batch_size) return;
+  throw ConfigError(fmt::format("batch_size = {}, and {} in the parent {}: {} the same in both",
+                                options.train.batch_size, parents.train.batch_size, file, who));
+}
+
 void require_usable_state(const std::string& file, const Checkpoint& parent, const RunOptions& parents,
                           const RunOptions& options) {
   const auto ending = parent.progress.find("ending");
@@ -110,21 +118,8 @@ void require_usable_state(const std::string& file, const Checkpoint& parent, con
     throw ConfigError(
         "branch.at = \"average\" needs branch.optimizer = \"reset\": the state belongs to the run's own "
         "weights");
-  if (optimizer_traits(options).overlap > 0 && parents.train.batch_size != options.train.batch_size)
-    throw ConfigError(
-        fmt::format("batch_size = {}, and {} in the parent {}: a method with overlap of batches needs the "
-                    "same in both",
-                    options.train.batch_size, parents.train.batch_size, file));
-}
-
-// Workers' place in the stream is a number of batches.
-void require_batches_of_workers(const std::string& file, const RunOptions& parents,
-                                const RunOptions& options) {
-  const bool both = batch_plan_of(parents).stale && batch_plan_of(options).stale;
-  if (both && parents.train.batch_size != options.train.batch_size)
-    throw ConfigError(
-        fmt::format("batch_size = {}, and {} in the parent {}: workers (parallel.mode) need the same in both",
-                    options.train.batch_size, parents.train.batch_size, file));
+  if (optimizer_traits(options).overlap > 0)
+    require_same_batch_size(file, parents, options, "a method with overlap of batches needs");
 }
 
 // The lowest of the parent's loss levels that it had passed there.
@@ -182,7 +177,9 @@ BranchStart begin_anew(const RunOptions& options, const std::string& folder, con
   require_same_network(file, *parent, parents, options, model);
   check_same_data(file, parent->data, data);
   require_usable_state(file, *parent, parents, options);
-  require_batches_of_workers(file, parents, options);
+  // Workers' place in the stream is a number of batches.
+  if (batch_plan_of(parents).stale && batch_plan_of(options).stale)
+    require_same_batch_size(file, parents, options, "workers (parallel.mode) need");
 
   BranchStart start;
   start.point = point_at(*parent, file, parents, options);

@@ -125,12 +125,9 @@ TEST(ParallelWorkers, OfAResumedBranchHaveTheParentsBuffers) {
   ASSERT_EQ(study.train().exit_code, 0);
   const std::string parent = study.run_folder();
   const auto branch = [&](const std::string& out, int64_t updates) {
-    std::vector<std::string> words = {"train", study.study(), "--out", study.path(out)};
-    for (const std::string& set :
-         {"branch.from=" + parent, std::string("branch.at=end"), fmt::format("branch.updates={}", updates),
-          std::string("checkpoint_seconds=0")})
-      words.insert(words.end(), {"--set", set});
-    return words;
+    return study.train_arguments({"--set", "branch.from=" + parent, "--set", "branch.at=end", "--set",
+                                  fmt::format("branch.updates={}", updates)},
+                                 out);
   };
   ASSERT_EQ(run_binary(branch("plain", 150)).exit_code, 0);
   const std::vector<double> plain =
@@ -184,8 +181,8 @@ double difference_at_the_end(const std::string& a, const std::string& b) {
 
 /// `basin train` of the same options by one process, with the arrivals of a run that was.
 BinaryResult made_again(const TinyStudy& study, const std::string& order, const std::string& out) {
-  return run_binary({"train", study.study(), "--out", study.path(out), "--set", "parallel.delays=recorded",
-                     "--set", "parallel.order=" + order});
+  return run_binary(
+      study.train_arguments({"--set", "parallel.delays=recorded", "--set", "parallel.order=" + order}, out));
 }
 
 // 60 updates of float64 in another order of sums: real processes, and one that has the order in which they came.

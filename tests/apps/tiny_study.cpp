@@ -52,8 +52,9 @@ TinyStudy::TinyStudy(const std::vector<std::string>& lines, const std::vector<st
   write_text(study(), text);
 }
 
-std::vector<std::string> TinyStudy::train_arguments(const std::vector<std::string>& more) const {
-  std::vector<std::string> arguments = {"train", study(), "--out", path("out")};
+std::vector<std::string> TinyStudy::train_arguments(const std::vector<std::string>& more,
+                                                    const std::string& out) const {
+  std::vector<std::string> arguments = {"train", study(), "--out", path(out)};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }

@@ -16,8 +16,9 @@ class TinyStudy {
  public:
   explicit TinyStudy(const std::vector<std::string>& lines = {}, const std::vector<std::string>& tables = {});
 
-  /// `basin train study.toml --out FOLDER/out ...`.
-  std::vector<std::string> train_arguments(const std::vector<std::string>& more = {}) const;
+  /// `basin train study.toml --out FOLDER/OUT ...`.
+  std::vector<std::string> train_arguments(const std::vector<std::string>& more = {},
+                                           const std::string& out = "out") const;
   BinaryResult train(const std::vector<std::string>& more = {}) const {
     return run_binary(train_arguments(more));
   }

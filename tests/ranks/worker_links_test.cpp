@@ -67,23 +67,16 @@ TEST(WorkerLinks, OneThatFailsBeforeTheyMeetEndsTheOthers) {
   EXPECT_THAT(faults, Each(HasSubstr("no memory for its network")));
 }
 
-/// A rank of three, on this host.
-std::unique_ptr<RankGroup> join(int rank, int port, std::optional<int> listening = {}) {
-  RankPlace place;
-  place.rank = place.local_rank = rank;
-  place.size = place.local_size = 3;
-  place.port = port;
-  if (listening) place.listening = *listening;
-  return RankGroup::join(place, 30);
-}
-
 // A process that ends after its last push: the worker that is asked before it hears of that as well.
 TEST(WorkerLinks, OneThatIsGoneByTheEndPartsTheOthers) {
   int port = 0;
   const int listening = listening_socket(port);
+  const auto join = [&](int rank) {
+    return RankGroup::join(testing::local_place(rank, 3, port, listening), 30);
+  };
   const pid_t gone = fork();
   if (gone == 0) try {
-      const std::unique_ptr<RankGroup> ranks = join(2, port);
+      const std::unique_ptr<RankGroup> ranks = join(2);
       ServerLink server(*ranks, kWeights, at::kFloat);
       server.pull();
       server.push(1.0, at::ones({kWeights}));
@@ -93,11 +86,11 @@ TEST(WorkerLinks, OneThatIsGoneByTheEndPartsTheOthers) {
     }
   bool parts = false;
   std::thread other([&] {
-    const std::unique_ptr<RankGroup> ranks = join(1, port);
+    const std::unique_ptr<RankGroup> ranks = join(1);
     parts = work(*ranks);
     ranks->part();
   });
-  const std::unique_ptr<RankGroup> ranks = join(0, port, listening);
+  const std::unique_ptr<RankGroup> ranks = join(0);
   WorkerLinks workers(*ranks, kWeights, at::kFloat);
   for (const int64_t worker : {0, 1}) workers.send(worker, {}, at::zeros({kWeights}));
   for (int push = 0; push < 2; ++push) EXPECT_EQ(workers.receive().lost, "");

@@ -5,6 +5,16 @@
 #include "ranks/local_ranks.h"
 
 namespace basin::testing {
+
+RankPlace local_place(int rank, int ranks, int port, int listening) {
+  RankPlace place;
+  place.rank = place.local_rank = rank;
+  place.size = place.local_size = ranks;
+  place.port = port;
+  if (rank == 0) place.listening = listening;
+  return place;
+}
+
 std::vector<std::string> on_ranks(int ranks, const std::function<void(RankGroup&)>& work, double look) {
   int port = 0;
   const int listening = listening_socket(port);
@@ -12,14 +22,9 @@ std::vector<std::string> on_ranks(int ranks, const std::function<void(RankGroup&
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      RankPlace place;
-      place.rank = place.local_rank = rank;
-      place.size = place.local_size = ranks;
-      place.port = port;
-      if (rank == 0) place.listening = listening;
       std::unique_ptr<RankGroup> group;
       try {
-        group = RankGroup::join(place, 30, look);
+        group = RankGroup::join(local_place(rank, ranks, port, listening), 30, look);
         work(*group);
         group->leave();
       } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-// defines: on_ranks(), ranks as threads of this process.
+// defines: on_ranks(), ranks as threads of this process; local_place().
 #pragma once
 
 #include <functional>
@@ -8,6 +8,9 @@
 #include "ranks/rank_group.h"
 
 namespace basin::testing {
+
+/// The place of a rank on this host. `listening`: rank 0's socket at that port.
+RankPlace local_place(int rank, int ranks, int port, int listening);
 
 /// Calls `work` on as many threads, each with a RankGroup of its own, and leaves. What it throws on each, by rank; "" where nothing. `look` as
 /// in RankGroup::join().

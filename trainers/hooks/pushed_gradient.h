@@ -15,8 +15,8 @@
 namespace basin {
 
 /// StaleGradient with processes for workers (parallel.delays = "real"): rank 0 is the server and makes an update of each push in the
-/// order of arrival (WorkerLinks::receive), ranks 1, 2, ... are the workers (Trainer::work_for). Who may begin is StaleBound's, and a step begins with the
-/// weights and the next batch of that moment. The order of arrivals is chance; the record has it.
+/// order of arrival (WorkerLinks::receive), ranks 1, 2, ... are the workers (Trainer::work_for). Who may begin is StaleBound's, and a step
+/// begins with the weights and the next batch of that moment. The order of arrivals is chance; the record has it.
 ///
 /// A worker that dies, or is silent for RankGroup::kSilence seconds, is evicted: the step under way is lost, nobody waits for it, and the
 /// run's events say so. RankLost where none is left. After a stop all workers begin anew, with batches that were not begun before.
