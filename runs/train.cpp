@@ -21,6 +21,7 @@
 #include "runs/branch.h"
 #include "runs/ended.h"
 #include "runs/folder.h"
+#include "runs/given_order.h"
 #include "runs/given_ratios.h"
 #include "runs/parts.h"
 #include "trainers/data_identity.h"
@@ -176,6 +177,7 @@ struct RunParts {
   RunParts(const RunOptions& options, const std::string& folder, const RankGroup& ranks)
       : device(device_for(options, ranks)),
         data(same_data(options, ranks)),
+        order(given_order(options, folder, ranks)),
         model(build_model(options, data, scalar_type(options.train.dtype), device)),
         optimizer(build_optimizer(options, *model)) {
     if (model->has_batch_statistics()) refuse_order_by_class(data, batch_plan_of(options).ghost_batch);
@@ -188,15 +190,17 @@ struct RunParts {
     trainer = std::make_unique<Trainer>(
         TrainSetup{options.train, options.schedule, options.data, data, model, *optimizer, device,
                    options.runtime.cuda_graph, branch_start(options, folder, data_attributes(data), *model),
-                   with_workers ? RankGroup::alone() : ranks, workers.get(), server != nullptr});
+                   with_workers ? RankGroup::alone() : ranks, workers.get(), server != nullptr, order});
     header = header_of(options, data, *model, *optimizer, *trainer);
     if (workers) header.provenance.emplace_back("workers", std::to_string(workers->count()));
+    if (order) header.provenance.emplace_back("order_sha256", order->sha256());
   }
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;
 
   c10::Device device;
   Dataset data;
+  std::shared_ptr<const ArrivalList> order;  // of arrivals, where it is another run's
   std::shared_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<WorkerLinks> workers;  // of a parameter server

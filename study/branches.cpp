@@ -7,6 +7,7 @@
 #include "core/hash.h"
 #include "io/checkpoint.h"
 #include "study/checkpoint_names.h"
+#include "study/read_once.h"
 #include "study/tuning_reader.h"
 #include "trainers/check_rule.h"
 
@@ -20,18 +21,12 @@ struct ParentFile {
   std::string sha256, label, config_id;
 };
 
-// Read once while it stays as it is: a study is expanded several times, and many cells may branch from one file.
 const ParentFile& parent_file(const std::string& path) {
-  static std::map<std::string, ParentFile> known;
-  std::error_code missing;
-  const auto size = fs::file_size(path, missing);
-  if (missing) throw IoError(path + ": missing: branch.from names no run of a study and no checkpoint");
-  const std::string key =
-      fmt::format("{}\n{}\n{}", path, size, fs::last_write_time(path).time_since_epoch().count());
-  const auto found = known.find(key);
-  if (found != known.end()) return found->second;
-  const Checkpoint checkpoint = read_checkpoint(path);
-  return known[key] = {sha256_of_file(path), checkpoint.label, checkpoint.config_id};
+  static ReadOnce<ParentFile> files;
+  return files(path, "branch.from names no run of a study and no checkpoint", [](const std::string& file) {
+    const Checkpoint checkpoint = read_checkpoint(file);
+    return ParentFile{sha256_of_file(file), checkpoint.label, checkpoint.config_id};
+  });
 }
 
 void resolve_path(BranchOptions& branch) {

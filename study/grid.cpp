@@ -4,6 +4,7 @@
 #include "optim/registry.h"
 #include "study/arms.h"
 #include "study/branches.h"
+#include "study/recorded_orders.h"
 #include "study/study.h"
 #include "study/trust_ratios.h"
 #include "study/values.h"
@@ -361,6 +362,7 @@ std::vector<Cell> expand(const Study& study, const Winners& winners) {
   std::vector<std::unique_ptr<RunLink>> links;
   links.push_back(branch_link());
   links.push_back(trust_link());
+  links.push_back(order_link());
   resolve_needed_runs(cells, study, links);
   name_arms(study, cells);
   return cells;
@@ -400,6 +402,11 @@ std::vector<Cell> expand_tuning(const Study& study, size_t rung, const Entrants&
       if (tuning.options.select == kByGradients && !cell->options.train.ends_by(Protocol::matched_loss))
         throw ConfigError(fmt::format("{}: select = \"gradients\" needs protocol = \"B\": {} has no target",
                                       tuning.where, group));
+      if (!order_link()->text(cell->options).empty())
+        throw ConfigError(fmt::format(
+            "{}: {} makes a recorded order of arrivals again, and such runs aren't tuned: give it "
+            "a learning_rate in [[sweep.set]]",
+            tuning.where, group));
       if (cell->options.train.branch.exists()) {
         throw ConfigError(
             fmt::format("{}: {} branches from another run, and branches aren't tuned: give it a "

@@ -14,6 +14,7 @@
 #include "trainers/batch_plan.h"
 #include "trainers/check_rule.h"
 #include "trainers/hooks/registry.h"
+#include "trainers/workers/stale_options.h"
 
 namespace basin {
 namespace {
@@ -89,6 +90,7 @@ OptionValue value_of_setting(const RunOptions& options, const Option& option) {
   const TrustArm* arm = trust_arm(options);
   std::string setting;
   if (option.key == "branch.from") setting = options.train.branch.setting;
+  if (option.key == "parallel.order") setting = options.train.hook<StaleGradientOptions>().order_setting;
   if (arm && option.key == options.optimizer + ".trust_from") setting = arm->trust_setting;
   return setting.empty() ? option.get() : OptionValue(setting);
 }

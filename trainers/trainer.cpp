@@ -105,7 +105,8 @@ void Trainer::make_hooks() {
                         rates_.peak(),
                         *this,
                         setup_.workers,
-                        setup_.is_worker};
+                        setup_.is_worker,
+                        setup_.order};
   for (const auto& options : setup_.train.hooks.all()) {
     std::unique_ptr<UpdateHook> hook = options->make(setup);
     if (!hook) continue;

@@ -44,8 +44,9 @@ struct TrainSetup {
   bool cuda_graphs = true;  // where they can be
   std::optional<BranchStart> branch = {};
   const RankGroup& ranks = RankGroup::alone();
-  WorkerLinks* workers = nullptr;  // that push gradients to this trainer, which is then alone
-  bool is_worker = false;          // run() isn't called, but work_for()
+  WorkerLinks* workers = nullptr;                 // that push gradients to this trainer, which is then alone
+  bool is_worker = false;                         // run() isn't called, but work_for()
+  std::shared_ptr<const ArrivalList> order = {};  // that parallel.order names
 };
 
 struct TrainResult {

@@ -25,7 +25,8 @@
 
 namespace basin {
 
-class WorkerLinks;  // ranks/worker_links.h
+class WorkerLinks;   // ranks/worker_links.h
+struct ArrivalList;  // trainers/workers/recorded_order.h
 using Summary = std::vector<std::pair<std::string, OptionValue>>;
 
 /// What a hook may request from its run.
@@ -61,8 +62,9 @@ struct HookSetup {
   std::function<int64_t(int64_t)> batch_size_of;  // of update first_update .. updates - 1
   double peak_rate;                               // RateSchedule::peak()
   HookedRun& run;
-  WorkerLinks* workers = nullptr;  // processes that push gradients
-  bool is_worker = false;          // this is one of those
+  WorkerLinks* workers = nullptr;                 // processes that push gradients
+  bool is_worker = false;                         // this is one of those
+  std::shared_ptr<const ArrivalList> order = {};  // that parallel.order names
 };
 
 /// The update being made.

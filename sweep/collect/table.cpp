@@ -120,12 +120,18 @@ std::string reason_for_nothing(const RowList& rows) {
   return fmt::format("*{}*", fmt::join(reasons, ", "));
 }
 
+// Seeds need other runs of their own, and those have one setting.
+std::string column_of(const std::string& key) {
+  if (key == "branch.from") return "branch.setting";
+  if (key == "parallel.order") return "parallel.order_setting";
+  return kAskedFor + key;
+}
+
 /// The options by which settings may be told apart, as far as the row has them.
 Settings setting_of(const SweepRow& row, const std::vector<std::string>& keys) {
   Settings setting;
   for (const std::string& key : keys) {
-    // Seeds branch from their own parents, and these have one setting.
-    const OptionValue* asked = key == "branch.from" ? row.find("branch.setting") : row.find(kAskedFor + key);
+    const OptionValue* asked = row.find(column_of(key));
     if (const OptionValue* value = asked ? asked : row.find(key)) setting.emplace_back(key, *value);
   }
   return setting;

@@ -5,8 +5,11 @@
 #include <signal.h>
 
 #include <chrono>
+#include <filesystem>
+#include <map>
 #include <set>
 
+#include "core/files.h"
 #include "io/checkpoint.h"
 #include "io/run_file.h"
 #include "io/status_file.h"
@@ -15,6 +18,8 @@
 
 namespace basin::testing {
 namespace {
+
+namespace fs = std::filesystem;
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -197,8 +202,11 @@ TEST(ParallelWorkers, AreMadeAgainByOneProcess) {
     ASSERT_EQ(again.exit_code, 0) << again.err;
     const std::string folder = study.run_folder("again");
     EXPECT_LE(difference_at_the_end(study.run_folder(), folder), 1e-12) << bound;
+    const RunRecord record = read_run_file(folder + "/run.h5");
+    EXPECT_THAT(read_file(folder + "/config.toml"),
+                HasSubstr("order = \"sha256:" + provenance_of(record, "order_sha256") + "\""));
     const Table real_order = read_run_file(study.run_folder() + "/run.h5").tables.at("train"),
-                order = read_run_file(folder + "/run.h5").tables.at("train");
+                order = record.tables.at("train");
     for (const char* const column : {"worker", "staleness", "worker_lead", "worker_batch", "arrival_time"})
       EXPECT_EQ(order.column(column), real_order.column(column)) << column;
     const std::vector<double> staleness = order.column("staleness");
@@ -214,6 +222,41 @@ TEST(ParallelWorkers, NeedAnOrderToBeMadeAgain) {
   const BinaryResult missing = made_again(study, study.path("nowhere.h5"), "again");
   EXPECT_EQ(missing.exit_code, 4);
   EXPECT_THAT(missing.err, HasSubstr("nowhere.h5"));
+}
+
+// A run is known by the arrivals, not by where they lie: what is put in their place isn't taken for them.
+TEST(ParallelWorkers, OfAnotherOrderAreAnotherRun) {
+  const TinyStudy study(with_workers(2, -1, 30));
+  const std::string order = study.path("order.h5");
+  for (const char* const out : {"one", "other"})
+    ASSERT_EQ(run_binary(study.train_arguments({"--ranks", "3"}, out)).exit_code, 0);
+  fs::copy_file(study.run_folder("one") + "/run.h5", order);
+  ASSERT_EQ(made_again(study, order, "again").exit_code, 0);
+  const std::string config = study.run_folder("again") + "/config.toml";
+  fs::copy_file(study.run_folder("other") + "/run.h5", order, fs::copy_options::overwrite_existing);
+  const BinaryResult changed = run_binary({"train", config, "--out", study.path("changed")});
+  EXPECT_EQ(changed.exit_code, 4);
+  EXPECT_THAT(changed.err, HasSubstr("order.h5: has not the order of arrivals that parallel.order names"));
+  ASSERT_EQ(made_again(study, order, "again").exit_code, 0);
+  EXPECT_EQ(std::distance(fs::directory_iterator(study.path("again/runs")), fs::directory_iterator()), 2);
+}
+
+TEST(ParallelWorkers, AreMadeAgainInOneSweep) {
+  const TinyStudy study(with_workers(2, 1, 30),
+                        {"[sweep]", "seed = [1, 2]", "parallel.delays = [\"real\", \"recorded\"]",
+                         "[[sweep.set]]", "when = { parallel.delays = \"recorded\" }",
+                         "set = { parallel.order = 'parallel.delays = \"real\"' }"});
+  const BinaryResult sweep = run_binary({"sweep", study.study(), "--out", study.path("out"), "--ranks", "3"});
+  ASSERT_EQ(sweep.exit_code, 0) << sweep.err;
+  std::map<std::string, std::vector<std::vector<double>>> orders;
+  for (const auto& folder : fs::directory_iterator(study.path("out/runs"))) {
+    const RunRecord record = read_run_file(folder.path().string() + "/run.h5");
+    expect_whole(record, 30);
+    const Table& train = record.tables.at("train");
+    orders[provenance_of(record, "workers")].push_back(train.column("arrival_time"));
+  }
+  EXPECT_EQ(orders[""].size(), 2U);
+  EXPECT_THAT(orders[""], ::testing::UnorderedElementsAreArray(orders["2"]));
 }
 
 TEST(ParallelWorkers, HaveAForecastAndMakeASweep) {

@@ -16,8 +16,10 @@ constexpr const char* kClocks = "worker_clocks";
 constexpr const char* kSeen = "worker_record";
 
 std::unique_ptr<Arrivals> arrivals_of(const StaleGradientOptions& options, const HookSetup& setup) {
-  if (options.recorded())
-    return std::make_unique<RecordedOrder>(options.order, setup.updates, options.workers);
+  if (options.recorded()) {
+    if (!setup.order) throw std::logic_error("nobody has read the order of arrivals");
+    return std::make_unique<RecordedOrder>(*setup.order, setup.updates, options.workers);
+  }
   return std::make_unique<WorkerClocks>(
       WorkerClocks::Options{.workers = options.workers,
                             .bound = options.bound,

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/hash.h"
 #include "io/run_file.h"
 
 namespace basin {
@@ -32,30 +33,49 @@ const Column* column_of(const Table& table, const std::string& name) {
 
 }  // namespace
 
-RecordedOrder::RecordedOrder(const std::string& path, int64_t updates, int64_t workers)
-    : path_(std::filesystem::is_directory(path) ? path + "/run.h5" : path) {
-  const RunRecord record = read_run_file(path_);
+std::string ArrivalList::sha256() const {
+  Sha256 hash;
+  hash.update(time_units + "\n");
+  for (const Arrival& a : arrivals)
+    hash.update(fmt::format("{} {} {} {} {:a}\n", a.worker, a.batch, a.staleness, a.lead, a.time));
+  return hash.hex_digest();
+}
+
+ArrivalList read_arrivals(const std::string& path) {
+  ArrivalList list;
+  list.path = std::filesystem::is_directory(path) ? path + "/run.h5" : path;
+  const RunRecord record = read_run_file(list.path);
+  list.config_id = record.header.config_id;
   const auto train = record.tables.find("train");
   const Column* const time =
       train == record.tables.end() ? nullptr : column_of(train->second, "arrival_time");
-  if (!time) refuse(path_, "is of a run without workers: it has no order of arrivals");
-  time_units_ = time->units;
+  if (!time) refuse(list.path, "is of a run without workers: it has no order of arrivals");
+  list.time_units = time->units;
   const Table& table = train->second;
   const std::vector<int64_t> worker = whole(table, "worker"), batch = whole(table, "worker_batch"),
-                             staleness = whole(table, "staleness");
-  leads_ = whole(table, "worker_lead");
+                             staleness = whole(table, "staleness"), lead = whole(table, "worker_lead");
   const std::vector<double> times = table.column("arrival_time");
-  const auto arrivals = static_cast<int64_t>(worker.size());
+  for (size_t i = 0; i < worker.size(); ++i) {
+    if (worker[i] < 0 || batch[i] < 0 || staleness[i] < 0 || staleness[i] > static_cast<int64_t>(i))
+      refuse(list.path, fmt::format("has an update {} of weights that were not yet", i + 1));
+    list.arrivals.push_back({worker[i], batch[i], staleness[i], lead[i], times[i]});
+  }
+  return list;
+}
+
+RecordedOrder::RecordedOrder(const ArrivalList& list, int64_t updates, int64_t workers)
+    : path_(list.path), time_units_(list.time_units) {
+  const auto arrivals = static_cast<int64_t>(list.arrivals.size());
   if (arrivals < updates)
     refuse(path_, fmt::format("has {} arrivals, the run has {} updates", arrivals, updates));
   for (int64_t t = 0; t < updates; ++t) {
-    const auto i = static_cast<size_t>(t);
-    if (worker[i] < 0 || worker[i] >= workers)
-      refuse(path_, fmt::format("has a worker {}, and parallel.workers = {}", worker[i], workers));
-    if (staleness[i] < 0 || staleness[i] > t || batch[i] < 0)
-      refuse(path_, fmt::format("has an update {} of weights that were not yet", t + 1));
-    steps_.push_back({worker[i], 0, t - staleness[i], batch[i], times[i]});
-    ++to_come_[t - staleness[i]];
+    const Arrival& arrival = list.arrivals[static_cast<size_t>(t)];
+    if (arrival.worker >= workers)
+      refuse(path_, fmt::format("has a worker {}, and parallel.workers = {}", arrival.worker, workers));
+    const int64_t version = t - arrival.staleness;
+    steps_.push_back({arrival.worker, 0, version, arrival.batch, arrival.time});
+    leads_.push_back(arrival.lead);
+    ++to_come_[version];
   }
 }
 

@@ -1,4 +1,4 @@
-// defines: RecordedOrder, the arrivals of a run that was, once more.
+// defines: ArrivalList, read_arrivals() and RecordedOrder, the arrivals of a run that was, once more.
 #pragma once
 
 #include <map>
@@ -6,8 +6,21 @@
 #include <vector>
 
 #include "trainers/workers/arrivals.h"
+#include "trainers/workers/stale_record.h"
 
 namespace basin {
+
+/// The order of arrivals that a run recorded.
+struct ArrivalList {
+  std::string path, config_id;  // of the run
+  std::string time_units;
+  std::vector<Arrival> arrivals;  // by update
+
+  /// Of all numbers in it, wherever they lie.
+  std::string sha256() const;
+};
+/// `path`: a run.h5, or the folder of one. ConfigError where it has no order of arrivals, or one that can't be.
+ArrivalList read_arrivals(const std::string& path);
 
 /// The order of arrivals that a run recorded: update t of its table "train" has the worker, the batch and the staleness tau_t, so that it
 /// is of the weights after update t - 1 - tau_t. Whatever made the order, processes or simulated clocks, and whoever died meanwhile, the
@@ -17,8 +30,8 @@ namespace basin {
 /// sums. Neither the bound nor the delays of that run are needed. Memory: the order, and the versions of weights in use.
 class RecordedOrder final : public Arrivals {
  public:
-  /// `path`: a run.h5, or the folder of one. ConfigError where it has no order of arrivals, fewer than `updates`, or more than `workers`.
-  RecordedOrder(const std::string& path, int64_t updates, int64_t workers);
+  /// ConfigError where there are fewer arrivals than `updates`, or more workers than `workers`.
+  RecordedOrder(const ArrivalList& list, int64_t updates, int64_t workers);
 
   const StaleStep& next() const override { return steps_.at(static_cast<size_t>(done_)); }
   void advance(int64_t version) override;

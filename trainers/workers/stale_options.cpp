@@ -21,7 +21,17 @@ void bind_options(OptionTable& table, StaleGradientOptions& o) {
       .quiet_default();
   table
       .add("order", o.order, anything(),
-           "run.h5, or folder of the run, whose order of arrivals is made again; with delays = \"recorded\"")
+           "the run whose order of arrivals is made again, with delays = \"recorded\": conditions, or its "
+           "run.h5 "
+           "or folder")
+      .quiet_default();
+  table.add("order_path", o.order_path, anything(), "run.h5 of that order where it lies outside of the study")
+      .execution()
+      .quiet_default();
+  table
+      .add("order_setting", o.order_setting, anything(),
+           "config_id of the run of that order; filled in by the study")
+      .execution()
       .quiet_default();
   table.add("straggler", o.straggler, at_least(1), "the first worker's steps take so many times as long")
       .quiet_default();

@@ -96,7 +96,7 @@ def plain_runs(sweep: Sweep) -> pd.DataFrame:
 
 def _of_setting(option: str) -> bool:
     """Not what differs between seeds of one setting: another run's id, or where a file lies. Which setting that run has is the same."""
-    return not option.endswith((".from", ".trust_from")) and (option.endswith("setting") or in_identity(option))
+    return not option.endswith((".from", ".trust_from", "parallel.order")) and (option.endswith("setting") or in_identity(option))
 
 
 def _no_branches(runs: pd.DataFrame, configs: pd.DataFrame) -> pd.DataFrame:

@@ -15,8 +15,8 @@ SECONDS = 60  # that it may take to answer
 # Options outside a run's identity where no program says which they are: where a file lies (its content's hash counts), which setting
 # another run has (its run_id counts), and how a run executes. python/tests/reader/test_names.py holds them against the program.
 EXECUTION = (
-    "checkpoint_seconds", "data.path", "branch.path", "branch.setting", "torchscript.file", "*.trust_path", "*.trust_setting", "runtime.*",
-    "probes.*",
+    "checkpoint_seconds", "data.path", "branch.path", "branch.setting", "parallel.order_path", "parallel.order_setting", "torchscript.file",
+    "*.trust_path", "*.trust_setting", "runtime.*", "probes.*",
 )  # fmt: skip
 
 
