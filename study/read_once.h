@@ -1,9 +1,11 @@
 // defines: ReadOnce, what a file has to say, read once while the file stays as it is.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "core/error.h"
 
@@ -19,14 +21,15 @@ class ReadOnce {
     std::error_code none;
     const auto size = std::filesystem::file_size(path, none);
     if (none) throw IoError(path + ": missing: " + missing);
-    const auto changed = std::filesystem::last_write_time(path).time_since_epoch().count();
-    const std::string key = fmt::format("{}\n{}\n{}", path, size, changed);
+    const std::filesystem::file_time_type changed = std::filesystem::last_write_time(path);
+    const Version key{path, size, changed};
     const auto found = known_.find(key);
     return found != known_.end() ? found->second : known_[key] = read(path);
   }
 
  private:
-  std::map<std::string, T> known_;
+  using Version = std::tuple<std::string, std::uintmax_t, std::filesystem::file_time_type>;
+  std::map<Version, T> known_;
 };
 
 }  // namespace basin
