@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
@@ -209,7 +210,7 @@ class Pending final : public PendingSum {
   std::function<bool()> is_done_;
 };
 
-bool has_met_others = false;
+std::atomic<bool> has_met_others = false;  // ranks may be threads
 
 }  // namespace
 
