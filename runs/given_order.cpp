@@ -12,10 +12,11 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string record_of(const StaleGradientOptions& parallel, const std::string& folder) {
-  if (!parallel.order_path.empty()) return parallel.order_path;
-  if (!is_run_id(parallel.order))
+  if (!is_run_id(parallel.order)) {
+    if (!parallel.order_path.empty()) return parallel.order_path;
     throw ConfigError(fmt::format("parallel.order = \"{}\" needs parallel.order_path, where the run.h5 lies",
                                   parallel.order));
+  }
   const std::string record = fs::path(folder).parent_path().string() + "/" + parallel.order + "/run.h5";
   if (!fs::exists(record))
     throw IoError(
@@ -31,6 +32,9 @@ std::shared_ptr<const ArrivalList> given_order(const RunOptions& options, const 
   if (!parallel.recorded()) return nullptr;
   auto list = std::make_shared<const ArrivalList>(read_arrivals(record_of(parallel, folder)));
   const std::string found = name_of_order(*list);
+  if (is_run_id(parallel.order) && list->run_id != parallel.order)
+    throw IoError(fmt::format("{}: is of run {}, not of {}, which parallel.order names", list->path,
+                              list->run_id, parallel.order));
   if (!is_run_id(parallel.order) && parallel.order != found)
     throw IoError(fmt::format("{}: has not the order of arrivals that parallel.order names: {}, not {}",
                               list->path, found, parallel.order));

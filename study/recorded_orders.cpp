@@ -34,7 +34,9 @@ class OrderLink final : public RunLink {
     const auto& parallel = options.train.hook<StaleGradientOptions>();
     return parallel.recorded() ? parallel.order : "";
   }
-  bool owns(const std::string& key) const override { return !key_below(key, "parallel").empty(); }
+  bool owns(const std::string& key) const override {
+    return key == "parallel.delays" || key.rfind("parallel.order", 0) == 0;
+  }
   std::string verb() const override { return "makes the order again of"; }
   void take(Cell& cell, const Cell& named) const override {
     StaleGradientOptions& ours = parallel_of(cell);
@@ -44,11 +46,16 @@ class OrderLink final : public RunLink {
           fmt::format("{}: parallel.order names {}, which has no workers: it has no order of "
                       "arrivals",
                       cell.label, named.label));
+    if (named.options.train.branch.exists())
+      throw ConfigError(fmt::format(
+          "{}: parallel.order names {}, which is a branch: it has the order of its own updates alone",
+          cell.label, named.label));
     if (theirs.workers > ours.workers)
       throw ConfigError(fmt::format("{}: parallel.order names {}, which has more workers: {} there, {} here",
                                     cell.label, named.label, theirs.workers, ours.workers));
     ours.order_setting = named.options.config_id();
     ours.order = named.run_id;
+    ours.order_path.clear();
   }
   void settle(Cell& cell) const override {
     StaleGradientOptions& parallel = parallel_of(cell);

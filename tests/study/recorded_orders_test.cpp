@@ -65,6 +65,24 @@ TEST(RecordedOrders, AreOfTheRunOfTheirSeed) {
   EXPECT_EQ(settings.size(), 1u) << "seeds of one setting";
 }
 
+// Other axes of [parallel] need to agree, and a path that was given before isn't looked at.
+TEST(RecordedOrders, AreOfTheRunOfTheirOtherAxes) {
+  const std::vector<Cell> cells =
+      expand(study_of(kFiveUpdates + kTwoWorkers +
+                      "order_path = 'elsewhere.h5'\n[sweep]\nparallel.bound = [0, 4]\n"
+                      "parallel.delays = ['real', 'recorded']\n"
+                      "[[sweep.set]]\nwhen = { parallel.delays = 'recorded' }\n"
+                      "set = { parallel.order = 'parallel.delays = \"real\"' }\n"));
+  ASSERT_EQ(cells.size(), 4u);
+  std::map<std::string, int64_t> bounds;
+  for (const Cell& cell : cells) bounds[cell.run_id] = workers_of(cell).bound;
+  for (const Cell& cell : cells) {
+    if (workers_of(cell).real()) continue;
+    EXPECT_EQ(bounds.at(workers_of(cell).order), workers_of(cell).bound);
+    EXPECT_EQ(workers_of(cell).order_path, "");
+  }
+}
+
 // Not by where it lies.
 TEST(RecordedOrders, OfAFileAreKnownByTheirArrivals) {
   const TemporaryFolder folder;

@@ -19,13 +19,13 @@ inline const std::vector<Arrival> kOrderByHand = {
     {.worker = 0, .batch = 5, .staleness = 0, .lead = 3, .time = 2.0}};
 
 inline std::string write_order(const std::string& path, const std::vector<Arrival>& order,
-                               const std::string& config_id = "cdef01234567") {
+                               const std::string& config_id = "cdef01234567", int64_t first_update = 1) {
   StaleRecord seen("s");
   Table train{"train", "updates", {column("update", "1", "update", "from 1")}, {}};
   for (const Column& column : seen.columns()) train.columns.push_back(column);
   for (size_t i = 0; i < order.size(); ++i) {
     seen.note(order[i]);
-    train.rows.push_back(static_cast<double>(i + 1));
+    train.rows.push_back(static_cast<double>(first_update) + static_cast<double>(i));
     seen.append(train.rows);
   }
   RunRecord record;

@@ -45,6 +45,7 @@ ArrivalList read_arrivals(const std::string& path) {
   ArrivalList list;
   list.path = std::filesystem::is_directory(path) ? path + "/run.h5" : path;
   const RunRecord record = read_run_file(list.path);
+  list.run_id = record.header.run_id;
   list.config_id = record.header.config_id;
   const auto train = record.tables.find("train");
   const Column* const time =
@@ -54,7 +55,9 @@ ArrivalList read_arrivals(const std::string& path) {
   const Table& table = train->second;
   const std::vector<int64_t> worker = whole(table, "worker"), batch = whole(table, "worker_batch"),
                              staleness = whole(table, "staleness"), lead = whole(table, "worker_lead");
-  const std::vector<double> times = table.column("arrival_time");
+  const std::vector<double> times = table.column("arrival_time"), updates = table.column("update");
+  if (!updates.empty() && updates.front() != 1)
+    refuse(list.path, fmt::format("is of a branch, which began after update {}", updates.front() - 1));
   for (size_t i = 0; i < worker.size(); ++i) {
     if (worker[i] < 0 || batch[i] < 0 || staleness[i] < 0 || staleness[i] > static_cast<int64_t>(i))
       refuse(list.path, fmt::format("has an update {} of weights that were not yet", i + 1));

@@ -12,14 +12,15 @@ namespace basin {
 
 /// The order of arrivals that a run recorded.
 struct ArrivalList {
-  std::string path, config_id;  // of the run
+  std::string path, run_id, config_id;  // of the run
   std::string time_units;
   std::vector<Arrival> arrivals;  // by update
 
   /// Of all numbers in it, wherever they lie.
   std::string sha256() const;
 };
-/// `path`: a run.h5, or the folder of one. ConfigError where it has no order of arrivals, or one that can't be.
+/// `path`: a run.h5, or the folder of one. ConfigError where it has no order of arrivals, one that can't be, or a
+/// branch's.
 ArrivalList read_arrivals(const std::string& path);
 
 /// The order of arrivals that a run recorded: update t of its table "train" has the worker, the batch and the staleness tau_t, so that it

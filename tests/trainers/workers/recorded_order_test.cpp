@@ -96,6 +96,9 @@ TEST_F(Recorded, RefusesWhatIsNone) {
   EXPECT_THAT(message_of<ConfigError>([&] { read_arrivals(folder_ / "plain.h5"); }),
               HasSubstr("plain.h5 is of a run without workers"));
   EXPECT_THAT(message_of<IoError>([&] { read_arrivals(folder_ / "none.h5"); }), HasSubstr("none.h5"));
+  write_order(folder_ / "branch.h5", kOrderByHand, "cdef01234567", 11);
+  EXPECT_THAT(message_of<ConfigError>([&] { read_arrivals(folder_ / "branch.h5"); }),
+              HasSubstr("branch.h5 is of a branch, which began after update 10"));
 }
 
 }  // namespace
