@@ -57,10 +57,8 @@ KillCounts states_of_dead(const std::vector<Worker>& workers) {
   KillCounts counts;
   for (const Worker& worker : workers) {
     const RunStatus status = read_status(worker.folder + "/status.json");
-    const bool probes_begun = std::filesystem::exists(worker.folder + "/probes/lock");
-    const bool probes_done = std::filesystem::exists(worker.folder + "/probes/done");
     counts.training = counts.training || (status.status == RunState::running && status.pid == worker.pid);
-    counts.probing = counts.probing || (is_final(status.status) && probes_begun && !probes_done);
+    counts.probing = counts.probing || (is_final(status.status) && is_within_probes(worker.folder));
   }
   return counts;
 }

@@ -74,6 +74,10 @@ std::vector<std::string> TinySweep::statuses() const {
   return words;
 }
 
+bool is_within_probes(const std::string& run_folder) {
+  return fs::exists(run_folder + "/probes/progress") && !fs::exists(run_folder + "/probes/done");
+}
+
 std::vector<Worker> live_workers(const std::string& out) {
   std::vector<Worker> workers;
   std::error_code gone;
@@ -85,8 +89,7 @@ std::vector<Worker> live_workers(const std::string& out) {
     try {
       const RunStatus status = read_status(worker.folder + "/status.json");
       worker.training = status.status == RunState::running && status.pid == worker.pid;
-      worker.probing = is_final(status.status) && fs::exists(worker.folder + "/probes/lock") &&
-                       !fs::exists(worker.folder + "/probes/done");
+      worker.probing = is_final(status.status) && is_within_probes(worker.folder);
     } catch (const IoError&) {
       worker.training = false;  // no status yet
     }

@@ -36,6 +36,10 @@ struct Worker {
   bool probing = false;   // training is final, and the probes have begun and not ended
 };
 
+/// Whether a trained run's probes have begun: from the first step that `basin status` could show to the note that all are done. The
+/// lock is taken before that, and the checkpoint read in between.
+bool is_within_probes(const std::string& run_folder);
+
 /// The workers of all sweeps under `out`.
 std::vector<Worker> live_workers(const std::string& out);
 
