@@ -1,5 +1,7 @@
 #include "io/run_file.h"
 
+#include <filesystem>
+
 #include "core/error.h"
 #include "core/provenance.h"
 #include "io/schema.h"
@@ -308,6 +310,10 @@ void write_run_file(const std::string& path, const RunRecord& record) {
   file.create_group("summary").set_attributes(record.summary);
   write_log(file, record.events);
   file.save();
+}
+
+std::string run_file_at(const std::string& path) {
+  return std::filesystem::is_directory(path) ? path + "/run.h5" : path;
 }
 
 RunRecord read_run_file(const std::string& path) {

@@ -6,6 +6,7 @@
 #include "core/hash.h"
 #include "io/damaged.h"
 #include "runs/checkpoints.h"
+#include "runs/folder.h"
 #include "runs/parts.h"
 #include "trainers/batch_plan.h"
 
@@ -37,10 +38,8 @@ std::string parent_file(const BranchOptions& branch, const std::string& folder) 
   if (branch.from.rfind(kFileHash, 0) == 0)
     throw ConfigError(
         fmt::format("branch.from = \"{}\" needs branch.path, where the file lies", branch.from));
-  const std::string parent = fs::path(folder).parent_path().string() + "/" + branch.from;
-  if (!fs::is_directory(parent))
-    throw IoError(
-        fmt::format("{}: missing: branch.from names this run, which is to be trained first", parent));
+  const std::string parent = run_next_to(folder, branch.from);
+  if (!fs::is_directory(parent)) throw untrained(parent, "branch.from");
   return checkpoint_path(parent, branch.at);
 }
 

@@ -22,6 +22,14 @@ std::string SweepPaths::tuning_folder(const std::string& run_id) const {
   return !fs::exists(tuned) && fs::exists(chosen) ? chosen : tuned;  // another process may be moving it
 }
 
+std::string run_next_to(const std::string& run_folder, const std::string& run_id) {
+  return fs::path(run_folder).parent_path().string() + "/" + run_id;
+}
+
+IoError untrained(const std::string& path, const std::string& key) {
+  return IoError(fmt::format("{}: missing: {} names this run, which is to be trained first", path, key));
+}
+
 std::string cell_path(const std::string& folder) { return folder + "/cell.toml"; }
 
 void write_cell_file(const std::string& folder, const RunOptions& options) {

@@ -1,9 +1,10 @@
-// defines: SweepPaths and what lies where in the folder of a run: cell.toml, status.json; queue_run().
+// defines: SweepPaths and what lies where in the folder of a run: cell.toml, status.json, the runs next to it; queue_run().
 #pragma once
 
 #include <string>
 #include <utility>
 
+#include "core/error.h"
 #include "io/status_file.h"
 #include "study/study.h"
 
@@ -25,6 +26,11 @@ class SweepPaths {
  private:
   std::string path_;
 };
+
+/// The folder of run `run_id` next to the run's own.
+std::string run_next_to(const std::string& run_folder, const std::string& run_id);
+/// What is to be said where `path`, of such a run, isn't there: `key` names the run.
+IoError untrained(const std::string& path, const std::string& key);
 
 std::string cell_path(const std::string& folder);
 /// FOLDER/cell.toml, every option of the cell, those of execution and probes among them.

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "runs/folder.h"
 #include "study/recorded_orders.h"
 #include "trainers/workers/stale_options.h"
 
@@ -17,10 +18,8 @@ std::string record_of(const StaleGradientOptions& parallel, const std::string& f
     throw ConfigError(fmt::format("parallel.order = \"{}\" needs parallel.order_path, where the run.h5 lies",
                                   parallel.order));
   }
-  const std::string record = fs::path(folder).parent_path().string() + "/" + parallel.order + "/run.h5";
-  if (!fs::exists(record))
-    throw IoError(
-        fmt::format("{}: missing: parallel.order names this run, which is to be trained first", record));
+  const std::string record = run_next_to(folder, parallel.order) + "/run.h5";
+  if (!fs::exists(record)) throw untrained(record, "parallel.order");
   return record;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "runs/folder.h"
 #include "study/trust_ratios.h"
 
 namespace basin {
@@ -25,13 +26,10 @@ RunOptions with_given_ratios(RunOptions options, const std::string& folder) {
   if (arm == nullptr || !arm->frozen() || !is_run_id(arm->trust_from)) return options;
   const std::string key = options.optimizer + ".trust_ratios";
   std::vector<std::string> found = ratios_in(folder + "/config.toml", options);
-  const std::string named = fs::path(folder).parent_path().string() + "/" + arm->trust_from;
-  if (found.empty() && fs::exists(named + "/run.h5")) found = mean_trust_ratios(named);
+  const std::string record = run_next_to(folder, arm->trust_from) + "/run.h5";
+  if (found.empty() && fs::exists(record)) found = mean_trust_ratios(record);
   if (!arm->trust_ratios.empty() && (found.empty() || found == arm->trust_ratios)) return options;
-  if (found.empty())
-    throw IoError(
-        fmt::format("{}/run.h5: missing: {}.trust_from names this run, which is to be trained first", named,
-                    options.optimizer));
+  if (found.empty()) throw untrained(record, options.optimizer + ".trust_from");
   if (!arm->trust_ratios.empty())
     throw ConfigError(fmt::format("{}: not those of the run {}, which {}.trust_from names: set one of them",
                                   key, arm->trust_from, options.optimizer));

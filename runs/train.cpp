@@ -193,7 +193,7 @@ struct RunParts {
                    with_workers ? RankGroup::alone() : ranks, workers.get(), server != nullptr, order});
     header = header_of(options, data, *model, *optimizer, *trainer);
     if (workers) header.provenance.emplace_back("workers", std::to_string(workers->count()));
-    if (order) header.provenance.emplace_back("order_sha256", order->sha256());
+    if (order) header.provenance.emplace_back("order_sha256", order->sha256);
   }
   RunParts(const RunParts&) = delete;
   RunParts& operator=(const RunParts&) = delete;

@@ -81,6 +81,7 @@ class BranchLink final : public RunLink {
   std::string text(const RunOptions& options) const override { return options.train.branch.from; }
   bool owns(const std::string& key) const override { return !key_below(key, "branch").empty(); }
   std::string verb() const override { return "branches from"; }
+  std::string instead() const override { return "or take the rates from a selection (sweep.selection)"; }
   void take(Cell& cell, const Cell& parent) const override {
     require_fit(cell, parent);
     BranchOptions& branch = cell.options.train.branch;

@@ -317,6 +317,14 @@ std::set<std::string> groups_with_cells(const Study& study) {
   return groups;
 }
 
+std::vector<std::unique_ptr<RunLink>> run_links() {
+  std::vector<std::unique_ptr<RunLink>> links;
+  links.push_back(branch_link());
+  links.push_back(trust_link());
+  links.push_back(order_link());
+  return links;
+}
+
 bool entered(const Candidate& candidate, const std::string& group, size_t rung, const Entrants& entrants) {
   if (rung == 0) return true;
   const auto in_rung = entrants.find(group);
@@ -359,24 +367,21 @@ std::vector<Cell> expand(const Study& study, const Winners& winners) {
   }
   if (cells.empty()) throw ConfigError("the study has no runs: [[sweep.skip]] leaves none");
   check_branches(cells, study);
-  std::vector<std::unique_ptr<RunLink>> links;
-  links.push_back(branch_link());
-  links.push_back(trust_link());
-  links.push_back(order_link());
-  resolve_needed_runs(cells, study, links);
+  resolve_needed_runs(cells, study, run_links());
   name_arms(study, cells);
   return cells;
 }
 
 namespace {
 
-void require_tunable_ratios(const Cell& cell, const std::string& where) {
-  const std::unique_ptr<RunLink> link = trust_link();
-  if (link->text(cell.options).empty()) return;
-  throw ConfigError(fmt::format(
-      "{}: {} has its trust ratios from another run of the study, and such runs aren't tuned: give it a "
-      "learning_rate in [[sweep.set]], or {} the path of a record",
-      where, cell.label, link->key(cell.options)));
+void require_no_link(const Cell& cell, const std::string& where) {
+  for (const auto& link : run_links()) {
+    if (link->text(cell.options).empty()) continue;
+    const std::string instead = link->instead();
+    throw ConfigError(fmt::format(
+        "{}: {} {} another run, and such runs aren't tuned: give it a learning_rate in [[sweep.set]]{}",
+        where, cell.label, link->verb(), instead.empty() ? "" : ", " + instead));
+  }
 }
 
 }  // namespace
@@ -398,22 +403,10 @@ std::vector<Cell> expand_tuning(const Study& study, size_t rung, const Entrants&
       if (!entered(candidate, group, rung, entrants)) continue;
       std::optional<Cell> cell = make_cell(study, point, candidate.settings(), true, divisor);
       if (!cell) continue;
-      require_tunable_ratios(*cell, tuning.where);
+      require_no_link(*cell, tuning.where);
       if (tuning.options.select == kByGradients && !cell->options.train.ends_by(Protocol::matched_loss))
         throw ConfigError(fmt::format("{}: select = \"gradients\" needs protocol = \"B\": {} has no target",
                                       tuning.where, group));
-      if (!order_link()->text(cell->options).empty())
-        throw ConfigError(fmt::format(
-            "{}: {} makes a recorded order of arrivals again, and such runs aren't tuned: give it "
-            "a learning_rate in [[sweep.set]]",
-            tuning.where, group));
-      if (cell->options.train.branch.exists()) {
-        throw ConfigError(
-            fmt::format("{}: {} branches from another run, and branches aren't tuned: give it a "
-                        "learning_rate in [[sweep.set]], or "
-                        "take the rates from a selection (sweep.selection)",
-                        tuning.where, group));
-      }
       tuned.insert(group);
       cell->candidate = candidate;
       cell->rung = rung;

@@ -1,5 +1,8 @@
 #include "study/needed_runs.h"
 
+#include <algorithm>
+#include <map>
+
 #include "core/error.h"
 #include "core/nearest.h"
 #include "study/tuning_reader.h"
@@ -144,6 +147,22 @@ class Names {
   std::vector<std::pair<size_t, size_t>> way_;             // cells being named, and the links that led on
 };
 
+void require_a_run_for_each_seed(const std::vector<Cell>& cells, const Links& links) {
+  std::map<std::pair<std::string, int64_t>, const Cell*> known;
+  for (const Cell& cell : cells) {
+    const auto link = std::find_if(links.begin(), links.end(),
+                                   [&](const auto& each) { return !each->text(cell.options).empty(); });
+    if (link == links.end()) continue;
+    const auto [other, is_new] =
+        known.try_emplace({cell.options.config_id(), cell.options.train.seed}, &cell);
+    if (!is_new)
+      throw ConfigError(
+          fmt::format("{} and {} differ only in which run of one setting and seed {} names: a "
+                      "seed counts once in each setting",
+                      other->second->label, cell.label, (*link)->key(cell.options)));
+  }
+}
+
 }  // namespace
 
 bool has_conditions(const std::string& text) { return text.find('=') != std::string::npos; }
@@ -151,6 +170,7 @@ bool has_conditions(const std::string& text) { return text.find('=') != std::str
 void resolve_needed_runs(std::vector<Cell>& cells, const Study& study, const Links& links) {
   Names(cells, study, links).give();
   cells = distinct_runs(cells);
+  require_a_run_for_each_seed(cells, links);
 }
 
 }  // namespace basin

@@ -25,6 +25,8 @@ class RunLink {
   virtual bool owns(const std::string& key) const = 0;
   /// "which {verb} ..."
   virtual std::string verb() const = 0;
+  /// What to do where such a run was to be tuned, apart from giving it a rate: "or ..."; empty where there is nothing else.
+  virtual std::string instead() const { return ""; }
   /// ConfigError in one line where the named run, which has its own name by now, doesn't fit; else its names into the cell's options.
   virtual void take(Cell& cell, const Cell& named) const = 0;
   /// For a text that is neither conditions nor a run_id.
@@ -38,7 +40,8 @@ bool has_conditions(const std::string& text);
 
 /// Puts the named run's run_id in the place of every link's conditions, that run's own links first, and gives each cell that has a
 /// link its new run_id and Cell::parents. Cells that come to the same run are left once. ConfigError in one line for conditions that
-/// name no cell or several, and for a run that needs itself or others in a circle, through links of any kind.
+/// name no cell or several, for a run that needs itself or others in a circle, through links of any kind, and for two runs of one
+/// setting and seed that differ in nothing but which run of one setting and seed they name: tables would count that seed twice.
 void resolve_needed_runs(std::vector<Cell>& cells, const Study& study,
                          const std::vector<std::unique_ptr<RunLink>>& links);
 

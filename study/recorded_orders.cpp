@@ -1,8 +1,7 @@
 #include "study/recorded_orders.h"
 
-#include <filesystem>
-
 #include "core/error.h"
+#include "io/run_file.h"
 #include "study/read_once.h"
 #include "trainers/workers/stale_options.h"
 
@@ -43,8 +42,7 @@ class OrderLink final : public RunLink {
     const StaleGradientOptions& theirs = parallel_of(named);
     if (!theirs.on())
       throw ConfigError(
-          fmt::format("{}: parallel.order names {}, which has no workers: it has no order of "
-                      "arrivals",
+          fmt::format("{}: parallel.order names {}, which has no workers: it has no order of arrivals",
                       cell.label, named.label));
     if (named.options.train.branch.exists())
       throw ConfigError(fmt::format(
@@ -60,8 +58,7 @@ class OrderLink final : public RunLink {
   void settle(Cell& cell) const override {
     StaleGradientOptions& parallel = parallel_of(cell);
     if (parallel.order.rfind("sha256:", 0) == 0) return;
-    std::string path = parallel.order;
-    if (std::filesystem::is_directory(path)) path += "/run.h5";
+    const std::string path = run_file_at(parallel.order);
     const OrderFile& file = order_file(path);
     parallel.order = file.name;
     parallel.order_path = path;
@@ -73,6 +70,6 @@ class OrderLink final : public RunLink {
 
 std::unique_ptr<RunLink> order_link() { return std::make_unique<OrderLink>(); }
 
-std::string name_of_order(const ArrivalList& list) { return "sha256:" + list.sha256(); }
+std::string name_of_order(const ArrivalList& list) { return "sha256:" + list.sha256; }
 
 }  // namespace basin

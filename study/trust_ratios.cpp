@@ -1,7 +1,5 @@
 #include "study/trust_ratios.h"
 
-#include <filesystem>
-
 #include "core/error.h"
 #include "core/nearest.h"
 #include "io/run_file.h"
@@ -42,6 +40,7 @@ class TrustLink final : public RunLink {
     return table.has(key.substr(dot + 1));
   }
   std::string verb() const override { return "has its ratios from"; }
+  std::string instead() const override { return "or trust_from the path of a record"; }
   void take(Cell& cell, const Cell& named) const override {
     const RunOptions &ours = cell.options, &theirs = named.options;
     if (theirs.model != ours.model)
@@ -59,7 +58,7 @@ class TrustLink final : public RunLink {
 }  // namespace
 
 std::vector<std::string> mean_trust_ratios(const std::string& run) {
-  const std::string path = std::filesystem::is_directory(run) ? run + "/run.h5" : run;
+  const std::string path = run_file_at(run);
   const RunRecord record = read_run_file(path);
   if (record.status == RunState::diverged)
     throw ConfigError(path + ": its run diverged: its trust ratios are of no use");

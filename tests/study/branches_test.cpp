@@ -180,14 +180,17 @@ TEST(Branches, OfAParentThatDoesntFitAreOneLine) {
 }
 
 TEST(Branches, AreNotTuned) {
-  EXPECT_THAT(testing::message_of([] {
-                expand_tuning(study_of(
-                    kTop +
-                    "learning_rate = 'tuned'\n[branch]\nat = 'end'\nupdates = 5\n[data]\nvalidation = 0.1\n"
-                    "[sweep]\nbranch.from = ['', 'batch_size = 256']\n[[tune.range]]\nkey = 'learning_rate'\n"
-                    "low = 0.01\nhigh = 1\n"));
-              }),
-              HasSubstr("branches aren't tuned"));
+  EXPECT_THAT(
+      testing::message_of([] {
+        expand_tuning(study_of(
+            kTop +
+            "learning_rate = 'tuned'\n[branch]\nat = 'end'\nupdates = 5\n[data]\nvalidation = 0.1\n"
+            "[sweep]\nbranch.from = ['', 'batch_size = 256']\n[[tune.range]]\nkey = 'learning_rate'\n"
+            "low = 0.01\nhigh = 1\n"));
+      }),
+      HasSubstr(
+          "branches from another run, and such runs aren't tuned: give it a learning_rate in [[sweep.set]], "
+          "or take the rates from a selection (sweep.selection)"));
 }
 
 TEST(Branches, OfAPathAreOneLineWhereItIsMissingOrForeign) {

@@ -109,6 +109,24 @@ TEST(RecordedOrders, OfAFileAreKnownByTheirArrivals) {
   EXPECT_NE(elsewhere.options.config_id(), cell.options.config_id()) << "of a run of another setting";
 }
 
+// What tables have of a setting is a mean over seeds.
+TEST(RecordedOrders, OfOneSettingAndSeedAreNotTwoRuns) {
+  const TemporaryFolder folder;
+  std::vector<Arrival> shorter = kOrderByHand;
+  shorter.pop_back();
+  const auto both = [&](const std::string& setting_of_second, const std::string& more) {
+    return study_of(kFiveUpdates + kTwoWorkers + "delays = 'recorded'\n[sweep]\n" + more +
+                    "parallel.order = ['" + write_order(folder / "a.h5", kOrderByHand) + "', '" +
+                    write_order(folder / "b.h5", shorter, setting_of_second) + "']\n");
+  };
+  EXPECT_THAT(
+      message_of([&] { expand(both("cdef01234567", "")); }),
+      HasSubstr(
+          "differ only in which run of one setting and seed parallel.order names: a seed counts once in "
+          "each setting"));
+  EXPECT_EQ(expand(both("0123456789ab", "seed = [1, 2]\n")).size(), 4u) << "of two settings";
+}
+
 TEST(RecordedOrders, ThatCantBeAreOneLine) {
   const TemporaryFolder folder;
   EXPECT_THAT(message_of<IoError>([&] { expand(study_of(text_of_order(folder / "none.h5"))); }),
@@ -137,8 +155,11 @@ TEST(RecordedOrders, ArentTuned) {
                                    "[data]\nvalidation = 0.1\n[[tune.range]]\nkey = 'learning_rate'\n"
                                    "low = 0.01\nhigh = 1\n",
                                {"learning_rate=tuned"});
-  EXPECT_THAT(message_of([&] { expand_tuning(study); }),
-              HasSubstr("makes a recorded order of arrivals again, and such runs aren't tuned"));
+  EXPECT_THAT(
+      message_of([&] { expand_tuning(study); }),
+      HasSubstr(
+          "makes the order again of another run, and such runs aren't tuned: give it a learning_rate in "
+          "[[sweep.set]]"));
 }
 
 }  // namespace

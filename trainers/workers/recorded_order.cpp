@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -31,19 +30,19 @@ const Column* column_of(const Table& table, const std::string& name) {
   return found == table.columns.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-std::string ArrivalList::sha256() const {
+std::string sha256_of(const ArrivalList& list) {
   Sha256 hash;
-  hash.update(time_units + "\n");
-  for (const Arrival& a : arrivals)
+  hash.update(list.time_units + "\n");
+  for (const Arrival& a : list.arrivals)
     hash.update(fmt::format("{} {} {} {} {:a}\n", a.worker, a.batch, a.staleness, a.lead, a.time));
   return hash.hex_digest();
 }
 
+}  // namespace
+
 ArrivalList read_arrivals(const std::string& path) {
   ArrivalList list;
-  list.path = std::filesystem::is_directory(path) ? path + "/run.h5" : path;
+  list.path = run_file_at(path);
   const RunRecord record = read_run_file(list.path);
   list.run_id = record.header.run_id;
   list.config_id = record.header.config_id;
@@ -63,6 +62,7 @@ ArrivalList read_arrivals(const std::string& path) {
       refuse(list.path, fmt::format("has an update {} of weights that were not yet", i + 1));
     list.arrivals.push_back({worker[i], batch[i], staleness[i], lead[i], times[i]});
   }
+  list.sha256 = sha256_of(list);
   return list;
 }
 

@@ -15,9 +15,7 @@ struct ArrivalList {
   std::string path, run_id, config_id;  // of the run
   std::string time_units;
   std::vector<Arrival> arrivals;  // by update
-
-  /// Of all numbers in it, wherever they lie.
-  std::string sha256() const;
+  std::string sha256;             // of all numbers in it, wherever they lie
 };
 /// `path`: a run.h5, or the folder of one. ConfigError where it has no order of arrivals, one that can't be, or a
 /// branch's.

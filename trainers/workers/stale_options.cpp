@@ -16,14 +16,11 @@ void bind_options(OptionTable& table, StaleGradientOptions& o) {
   table
       .add("delays", o.delays, one_of({"constant", "exponential", "real", "recorded"}),
            "distribution of the time of a step; real: workers are processes, as many as ranks less one; "
-           "recorded: "
-           "arrivals are those of order")
+           "recorded: arrivals are those of order")
       .quiet_default();
   table
       .add("order", o.order, anything(),
-           "the run whose order of arrivals is made again, with delays = \"recorded\": conditions, or its "
-           "run.h5 "
-           "or folder")
+           "the run whose arrivals \"recorded\" makes again: conditions, or its run.h5 or folder")
       .quiet_default();
   table.add("order_path", o.order_path, anything(), "run.h5 of that order where it lies outside of the study")
       .execution()

@@ -75,7 +75,7 @@ TEST_F(Recorded, GoesOnFromACheckpoint) {
 
 // hashlib's of "s\n0 0 0 1 0x1p-1\n0 2 0 2 0x1p+0\n1 1 2 -1 0x1.4p+0\n0 4 1 2 0x1.8p+0\n0 5 0 3 0x1p+1\n".
 TEST_F(Recorded, IsKnownByItsNumbers) {
-  EXPECT_EQ(read_arrivals(written(kOrderByHand)).sha256(),
+  EXPECT_EQ(read_arrivals(written(kOrderByHand)).sha256,
             "8f0053bd5b6ef9b88c367f3f1c82191cefb0e299fbbe1ad9d539bf73a63b6201");
 }
 
