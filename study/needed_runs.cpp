@@ -157,8 +157,8 @@ void require_a_run_for_each_seed(const std::vector<Cell>& cells, const Links& li
         known.try_emplace({cell.options.config_id(), cell.options.train.seed}, &cell);
     if (!is_new)
       throw ConfigError(
-          fmt::format("{} and {} differ only in which run of one setting and seed {} names: a "
-                      "seed counts once in each setting",
+          fmt::format("{} and {} are one setting with one seed, for {} names two runs of one setting: "
+                      "a seed counts once in each setting",
                       other->second->label, cell.label, (*link)->key(cell.options)));
   }
 }

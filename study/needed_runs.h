@@ -40,8 +40,8 @@ bool has_conditions(const std::string& text);
 
 /// Puts the named run's run_id in the place of every link's conditions, that run's own links first, and gives each cell that has a
 /// link its new run_id and Cell::parents. Cells that come to the same run are left once. ConfigError in one line for conditions that
-/// name no cell or several, for a run that needs itself or others in a circle, through links of any kind, and for two runs of one
-/// setting and seed that differ in nothing but which run of one setting and seed they name: tables would count that seed twice.
+/// name no cell or several, for a run that needs itself or others in a circle, through links of any kind, and for two runs of one seed
+/// that differ in nothing but which run of one setting they name: tables would count that seed twice.
 void resolve_needed_runs(std::vector<Cell>& cells, const Study& study,
                          const std::vector<std::unique_ptr<RunLink>>& links);
 

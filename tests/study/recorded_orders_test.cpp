@@ -119,11 +119,10 @@ TEST(RecordedOrders, OfOneSettingAndSeedAreNotTwoRuns) {
                     "parallel.order = ['" + write_order(folder / "a.h5", kOrderByHand) + "', '" +
                     write_order(folder / "b.h5", shorter, setting_of_second) + "']\n");
   };
-  EXPECT_THAT(
-      message_of([&] { expand(both("cdef01234567", "")); }),
-      HasSubstr(
-          "differ only in which run of one setting and seed parallel.order names: a seed counts once in "
-          "each setting"));
+  EXPECT_THAT(message_of([&] { expand(both("cdef01234567", "")); }),
+              HasSubstr("are one setting with one seed, for parallel.order names two runs of one setting: a "
+                        "seed counts once in "
+                        "each setting"));
   EXPECT_EQ(expand(both("0123456789ab", "seed = [1, 2]\n")).size(), 4u) << "of two settings";
 }
 
