@@ -79,6 +79,8 @@ class ServerLink {
   std::optional<WorkOrder> pull();
   const at::Tensor& weights() const { return weights_; }  // flat, on the host
   void push(double loss, const at::Tensor& gradient);
+  /// Why this worker ends, which the server otherwise has to notice and can't know.
+  void fail(const std::string& why) noexcept { pair_->fail(why); }
   /// What the last word said: that the ranks part.
   bool parts() const { return parts_; }
 

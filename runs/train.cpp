@@ -250,7 +250,14 @@ constexpr char kTrain[] = "train";
 TrainResult work(RunParts& run, const std::string& checkpoint, const RankGroup& ranks) {
   if (run.trainer->setup().branch && !checkpoint.empty())
     restore_model(*run.model, read_checkpoint(checkpoint));
-  run.trainer->work_for(*run.server);
+  try {
+    run.trainer->work_for(*run.server);
+  } catch (const RankLost&) {
+    throw;
+  } catch (const std::exception& error) {
+    run.server->fail(one_line(error));
+    throw;
+  }
   if (run.server->parts()) ranks.part();
   return {};
 }

@@ -67,6 +67,30 @@ TEST(WorkerLinks, OneThatFailsBeforeTheyMeetEndsTheOthers) {
   EXPECT_THAT(faults, Each(HasSubstr("no memory for its network")));
 }
 
+TEST(WorkerLinks, OneThatFailsSaysWhy) {
+  const std::vector<std::string> faults = on_ranks(3, [&](RankGroup& ranks) {
+    if (ranks.rank() == 2) {
+      ServerLink server(ranks, kWeights, at::kFloat);
+      server.pull();
+      server.fail("no memory for a gradient");
+    } else if (ranks.rank() == 1) {
+      EXPECT_TRUE(work(ranks));
+    } else {
+      WorkerLinks workers(ranks, kWeights, at::kFloat);
+      for (const int64_t worker : {0, 1}) workers.send(worker, {}, at::zeros({kWeights}));
+      std::vector<std::string> lost(2);
+      for (int event = 0; event < 2; ++event) {
+        const WorkerEvent next = workers.receive();
+        lost.at(static_cast<size_t>(next.worker)) = next.lost;
+      }
+      EXPECT_EQ(lost[0], "");
+      EXPECT_THAT(lost[1], AllOf(HasSubstr("rank 2"), HasSubstr("no memory for a gradient")));
+      EXPECT_TRUE(workers.finish());
+    }
+  });
+  EXPECT_THAT(faults, Each(""));
+}
+
 // A process that ends after its last push: the worker that is asked before it hears of that as well.
 TEST(WorkerLinks, OneThatIsGoneByTheEndPartsTheOthers) {
   int port = 0;
