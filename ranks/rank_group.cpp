@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "core/interrupt.h"
@@ -67,6 +68,10 @@ c10::intrusive_ptr<c10d::Store> meet(const RankPlace& place, double seconds) {
       auto store = c10::make_intrusive<c10d::TCPStore>(place.host, options);
       store->setTimeout(milliseconds_of(seconds));
       return store;
+    } catch (const std::system_error& error) {
+      throw ConfigError(
+          fmt::format("rank {} can't start a thread: {} (too little memory, or too many processes)",
+                      place.rank, error.code().message()));
     } catch (const std::exception& error) {
       if (place.rank == 0)
         throw ConfigError(
