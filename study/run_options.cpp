@@ -225,6 +225,7 @@ void check(const RunOptions& options) {
   check_training(options.train, model_traits(options).batch_statistics, optimizer.overlap,
                  optimizer.gradients_elsewhere);
   check_branch(options.train.branch, optimizer.overlap);
+  check_workers(options.train.hook<StaleGradientOptions>());
   if (options.train.branch.anneal > 0 && options.train.batch_rate_power > 0 &&
       !options.train.batch_milestones.empty())
     throw ConfigError(

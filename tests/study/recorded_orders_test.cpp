@@ -148,6 +148,15 @@ TEST(RecordedOrders, ThatCantBeAreOneLine) {
       HasSubstr("which has more workers: 3 there, 2 here"));
 }
 
+// Else the plain run would be taken for the other's.
+TEST(RecordedOrders, NeedAModeThatHasWorkers) {
+  for (const char* const delays : {"real", "recorded"})
+    EXPECT_THAT(study_message(kFiveUpdates + "[parallel]\ndelays = '" + delays + "'\n"),
+                HasSubstr(std::string("parallel.delays = \"") + delays + "\" needs parallel.mode = \"ssp\""));
+  EXPECT_THAT(study_message(kFiveUpdates + "[parallel]\norder = '0123456789ab'\n"),
+              HasSubstr("parallel.order = \"0123456789ab\" needs parallel.mode = \"ssp\""));
+}
+
 TEST(RecordedOrders, ArentTuned) {
   const TemporaryFolder folder;
   const Study study = study_of(text_of_order(write_order(folder / "a.h5", kOrderByHand)) +

@@ -1,5 +1,7 @@
 #include "trainers/workers/stale_options.h"
 
+#include "core/error.h"
+
 namespace basin {
 
 void bind_options(OptionTable& table, StaleGradientOptions& o) {
@@ -32,6 +34,18 @@ void bind_options(OptionTable& table, StaleGradientOptions& o) {
       .quiet_default();
   table.add("straggler", o.straggler, at_least(1), "the first worker's steps take so many times as long")
       .quiet_default();
+}
+
+void check_workers(const StaleGradientOptions& options) {
+  if (options.on()) return;
+  if (options.delays == "real" || options.delays == "recorded")
+    throw ConfigError(fmt::format(
+        "parallel.delays = \"{}\" needs parallel.mode = \"ssp\": with \"{}\" there are no workers",
+        options.delays, options.mode));
+  if (!options.order.empty())
+    throw ConfigError(
+        fmt::format("parallel.order = \"{}\" needs parallel.mode = \"ssp\": with \"{}\" there are no workers",
+                    options.order, options.mode));
 }
 
 std::string needs_ranks(const StaleGradientOptions& options, int ranks) {

@@ -1,4 +1,4 @@
-// defines: StaleGradientOptions, [parallel]; needs_ranks().
+// defines: StaleGradientOptions, [parallel]; check_workers(), needs_ranks().
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,8 @@ struct StaleGradientOptions {
   bool recorded() const { return on() && delays == "recorded"; }
 };
 void bind_options(OptionTable& table, StaleGradientOptions& options);
+/// ConfigError where there is an order, or real workers, and no mode that has workers: the plain run would be taken for theirs.
+void check_workers(const StaleGradientOptions& options);
 /// What to say where there are other ranks than real workers and their server.
 std::string needs_ranks(const StaleGradientOptions& options, int ranks);
 
