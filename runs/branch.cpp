@@ -55,9 +55,7 @@ std::string labels_next_to(const fs::path& file) {
 Checkpoint read_parent(const BranchOptions& branch, const std::string& file, const std::string& sha256) {
   Checkpoint parent = read_checkpoint(file);
   if (branch.path.empty()) {
-    if (parent.run_id != branch.from)
-      throw IoError(fmt::format("{}: is of run {}, not of {}, which branch.from names", file, parent.run_id,
-                                branch.from));
+    require_run(file, parent.run_id, branch.from, "branch.from");
   } else if (branch.from != kFileHash + sha256) {
     throw IoError(fmt::format("{}: is not the file that branch.from names: its SHA-256 is {}, not {}", file,
                               sha256, branch.from.substr(std::string(kFileHash).size())));

@@ -30,6 +30,12 @@ IoError untrained(const std::string& path, const std::string& key) {
   return IoError(fmt::format("{}: missing: {} names this run, which is to be trained first", path, key));
 }
 
+void require_run(const std::string& path, const std::string& found, const std::string& named,
+                 const std::string& key) {
+  if (found != named)
+    throw IoError(fmt::format("{}: is of run {}, not of {}, which {} names", path, found, named, key));
+}
+
 std::string cell_path(const std::string& folder) { return folder + "/cell.toml"; }
 
 void write_cell_file(const std::string& folder, const RunOptions& options) {

@@ -31,6 +31,9 @@ class SweepPaths {
 std::string run_next_to(const std::string& run_folder, const std::string& run_id);
 /// What is to be said where `path`, of such a run, isn't there: `key` names the run.
 IoError untrained(const std::string& path, const std::string& key);
+/// IoError where the file there, which is of run `found`, isn't of run `named`.
+void require_run(const std::string& path, const std::string& found, const std::string& named,
+                 const std::string& key);
 
 std::string cell_path(const std::string& folder);
 /// FOLDER/cell.toml, every option of the cell, those of execution and probes among them.

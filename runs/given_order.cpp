@@ -31,10 +31,9 @@ std::shared_ptr<const ArrivalList> given_order(const RunOptions& options, const 
   if (!parallel.recorded()) return nullptr;
   auto list = std::make_shared<const ArrivalList>(read_arrivals(record_of(parallel, folder)));
   const std::string found = name_of_order(*list);
-  if (is_run_id(parallel.order) && list->run_id != parallel.order)
-    throw IoError(fmt::format("{}: is of run {}, not of {}, which parallel.order names", list->path,
-                              list->run_id, parallel.order));
-  if (!is_run_id(parallel.order) && parallel.order != found)
+  if (is_run_id(parallel.order))
+    require_run(list->path, list->run_id, parallel.order, "parallel.order");
+  else if (parallel.order != found)
     throw IoError(fmt::format("{}: has not the order of arrivals that parallel.order names: {}, not {}",
                               list->path, found, parallel.order));
   ranks.agree("the order of arrivals", found);

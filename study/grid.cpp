@@ -374,8 +374,9 @@ std::vector<Cell> expand(const Study& study, const Winners& winners) {
 
 namespace {
 
-void require_no_link(const Cell& cell, const std::string& where) {
-  for (const auto& link : run_links()) {
+void require_no_link(const Cell& cell, const std::vector<std::unique_ptr<RunLink>>& links,
+                     const std::string& where) {
+  for (const auto& link : links) {
     if (link->text(cell.options).empty()) continue;
     const std::string instead = link->instead();
     throw ConfigError(fmt::format(
@@ -393,6 +394,7 @@ std::vector<Cell> expand_tuning(const Study& study, size_t rung, const Entrants&
   const std::set<std::string> wanted = groups_with_cells(study);
   std::vector<Cell> cells;
   std::set<std::string> tuned, to_tune;
+  const std::vector<std::unique_ptr<RunLink>> links = run_links();
   for (const Point& point : points_of(study, &tuning.options.seeds)) {
     const std::string group = group_of(point);
     if (!wanted.count(group)) continue;
@@ -403,7 +405,7 @@ std::vector<Cell> expand_tuning(const Study& study, size_t rung, const Entrants&
       if (!entered(candidate, group, rung, entrants)) continue;
       std::optional<Cell> cell = make_cell(study, point, candidate.settings(), true, divisor);
       if (!cell) continue;
-      require_no_link(*cell, tuning.where);
+      require_no_link(*cell, links, tuning.where);
       if (tuning.options.select == kByGradients && !cell->options.train.ends_by(Protocol::matched_loss))
         throw ConfigError(fmt::format("{}: select = \"gradients\" needs protocol = \"B\": {} has no target",
                                       tuning.where, group));
